@@ -1,0 +1,26 @@
+# beirflow: retrieval systems on the BEIR benchmark, exactly, resumably, checkably. This file is the table of contents.
+from snakemake.utils import min_version
+
+min_version("9.20")
+
+
+configfile: f"{workflow.basedir}/config.yaml"
+
+
+# Where everything is written; `pathvars: {results: elsewhere}` in the configuration moves it.
+pathvars:
+    results="results",
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/download.smk"
+include: "workflow/rules/corpus.smk"
+include: "workflow/rules/dense.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        "<results>/summary.csv",

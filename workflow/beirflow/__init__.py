@@ -1,0 +1,1 @@
+"""beirflow: exact, resumable, checkable evaluation of retrieval systems on BEIR."""

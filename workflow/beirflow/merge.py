@@ -1,0 +1,130 @@
+"""Merge the candidates of all chunks into one run."""
+
+import logging
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.errors import DataError
+from beirflow.files import atomic_path, file_digest, read_json, write_json
+from beirflow.ranking import byte_order, rank
+from beirflow.runs import RUN
+
+logger = logging.getLogger(__name__)
+
+QUERY_BLOCK = 1000
+
+
+def merge_chunks(
+    *,
+    candidate_paths: list[str],
+    query_record_path: str,
+    chunk_record_paths: list[str],
+    queries_path: str,
+    documents_path: str,
+    top_k: int,
+    run_path: str,
+    record_path: str,
+) -> None:
+    """Merge the candidates of all chunks, cut at k, and record where the run comes from.
+
+    Args:
+        candidate_paths: What ``search_chunk`` wrote for chunk 0, 1, ….
+        query_record_path: What ``encode_queries`` recorded.
+        chunk_record_paths: What ``encode_chunk`` recorded for chunk 0, 1, ….
+        queries_path: ``queries.parquet``.
+        documents_path: ``documents.parquet``.
+        top_k: Documents to keep for each query.
+        run_path: Parquet to write: ``query_id``, ``doc_id``, ``score``, ``rank``.
+        record_path: JSON to write: counts, digests of what the run was computed from, and the time it all took.
+
+    Raises:
+        DataError: The chunks were not encoded with the same model in the same precision.
+    """
+    start = time.perf_counter()
+    records = [read_json(path) for path in (query_record_path, *chunk_record_paths)]
+    _check_alike(records, [query_record_path, *chunk_record_paths])
+    query_ids = pq.read_table(queries_path, columns=["query_id"])["query_id"].combine_chunks()
+    doc_ids, first_rows = _read_ids(documents_path)
+    query, row, score = _read_candidates(candidate_paths, first_rows)
+    id_order = byte_order(doc_ids)
+    by_query = np.argsort(query, kind="stable")
+    bounds = np.searchsorted(query[by_query], np.arange(0, len(query_ids) + QUERY_BLOCK, QUERY_BLOCK))
+    with atomic_path(run_path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
+        for first, last in pairwise(bounds):
+            block = by_query[first:last]
+            kept, ranks = rank(query[block], score[block], id_order[row[block]], top_k)
+            hits = block[kept]
+            columns = [
+                query_ids.take(pa.array(query[hits])),
+                doc_ids.take(pa.array(row[hits])),
+                pa.array(score[hits]),
+                pa.array(ranks),
+            ]
+            writer.write_table(pa.Table.from_arrays(columns, schema=RUN))
+    candidates = [np.load(path) for path in candidate_paths]
+    seconds = {
+        "load": sum(record["seconds"]["load"] for record in records),
+        "encode_queries": records[0]["seconds"]["encode"],
+        "encode_documents": sum(record["seconds"]["encode"] for record in records[1:]),
+        "search": sum(float(found["seconds"]) for found in candidates),
+        "merge": time.perf_counter() - start,
+    }
+    shared = {key: records[0][key] for key in ("system", "precision", "dim")}
+    write_json(
+        record_path,
+        {
+            **shared,
+            "devices": sorted({record["device"] for record in records}),
+            "torch": sorted({record["torch"] for record in records}),
+            "transformers": sorted({record["transformers"] for record in records}),
+            "top_k": top_k,
+            "self_matches_dropped": sum(int(found["self_matches"]) for found in candidates),
+            "tokens": sum(record["tokens"] for record in records[1:]),
+            "truncated_documents": sum(record["truncated_texts"] for record in records[1:]),
+            "seconds": seconds,
+            "sha256": file_digest(run_path),
+            "from_sha256": {
+                "model": records[0]["from_sha256"]["model"],
+                "queries.parquet": records[0]["from_sha256"]["queries.parquet"],
+                "documents.parquet": records[1]["from_sha256"]["documents.parquet"],
+                "queries.npy": records[0]["sha256"],
+                "chunks": [record["sha256"] for record in records[1:]],
+            },
+        },
+    )
+
+
+def _check_alike(records: list[dict[str, Any]], paths: list[str]) -> None:
+    """All vectors come from the same model in the same precision."""
+    for record, path in zip(records, paths, strict=True):
+        for key, found, expected in (
+            ("model", record["from_sha256"]["model"], records[0]["from_sha256"]["model"]),
+            ("precision", record["precision"], records[0]["precision"]),
+        ):
+            if found != expected:
+                todo = f"name a precision in the configuration, or encode again after: rm {Path(path).parent}/*"
+                raise DataError(f"{path}: encoded with {key} {found}, but {paths[0]} with {expected}; {todo}")
+
+
+def _read_ids(documents_path: str) -> tuple[pa.Array, np.ndarray]:
+    """Ids of all documents in the order of the file, and the first row of each chunk."""
+    with pq.ParquetFile(documents_path) as file:
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+        ids = file.read(columns=["doc_id"])["doc_id"].combine_chunks()
+    return ids, np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _read_candidates(paths: list[str], first_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Query number (int32), row in the corpus (int64) and score (float32) of all candidates."""
+    parts = []
+    for chunk, path in enumerate(paths):
+        with np.load(path, allow_pickle=False) as found:
+            parts.append((found["query"], found["row"] + first_rows[chunk], found["score"]))
+    query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return query, row, score

@@ -1,0 +1,26 @@
+"""Pooling: from one vector a token to one vector a text."""
+
+from typing import Any
+
+import torch
+
+
+def pool(pooling: str, output: Any, mask: torch.Tensor) -> torch.Tensor:
+    """Pool the last hidden state of a model.
+
+    Args:
+        pooling: ``mean`` over all unmasked tokens, special tokens included; ``cls``, the first token; or ``pooler``, the
+            model's own pooler.
+        output: What a transformers model returns; its hidden state has the shape (batch, tokens, dim).
+        mask: 1 for a token and 0 for padding, shape (batch, tokens).
+
+    Returns:
+        float32 of shape (batch, dim). The mean is accumulated in float32 whatever the model computes in.
+    """
+    if pooling == "pooler":
+        return output.pooler_output.float()
+    hidden = output.last_hidden_state
+    if pooling == "cls":
+        return hidden[:, 0].float()
+    kept = hidden.float().masked_fill(mask[:, :, None] == 0, 0.0)
+    return kept.sum(dim=1) / mask.sum(dim=1, keepdim=True)

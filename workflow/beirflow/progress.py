@@ -1,0 +1,64 @@
+"""Progress of long work: a bar with rate and time left on a terminal, regular lines in the job's log."""
+
+import logging
+import sys
+import time
+from types import TracebackType
+
+from tqdm import tqdm
+
+logger = logging.getLogger(__name__)
+
+LOG_EVERY_SECONDS = 10.0
+
+
+class Progress:
+    """Counts units of work towards a known total.
+
+    Args:
+        title: What is being done, e.g. ``"encode nfcorpus, chunk 0"``.
+        total: Number of units, or None when it is not known.
+        unit: What is counted, e.g. ``"documents"`` or ``"B"``.
+        second_unit: Something else that the same work counts, e.g. ``"tokens"``; its rate is shown too.
+    """
+
+    def __init__(self, title: str, total: int | None, unit: str, second_unit: str | None = None) -> None:
+        self.title, self.total, self.unit, self.second_unit = title, total, unit, second_unit
+        self.done = 0
+        self.second_done = 0
+        self._start = self._logged = time.monotonic()
+        self._bar = tqdm(
+            total=total, desc=title, unit=f" {unit}", unit_scale=True, file=sys.stderr, disable=not sys.stderr.isatty()
+        )
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bar.close()
+        logger.info("%s", self.line())
+
+    def advance(self, count: int, second_count: int = 0) -> None:
+        """Count finished work, and report it when the last report is old enough."""
+        self.done += count
+        self.second_done += second_count
+        self._bar.update(count)
+        now = time.monotonic()
+        if self.second_unit:
+            self._bar.set_postfix_str(f"{self.second_done / (now - self._start):,.0f} {self.second_unit}/s", refresh=False)
+        if now - self._logged >= LOG_EVERY_SECONDS:
+            self._logged = now
+            logger.info("%s", self.line())
+
+    def line(self) -> str:
+        """The state in words: done of total, rates per second, time left."""
+        seconds = max(time.monotonic() - self._start, 1e-9)
+        parts = [f"{self.title}: {self.done:,}" + (f" of {self.total:,}" if self.total is not None else "") + f" {self.unit}"]
+        parts.append(f"{self.done / seconds:,.0f}/s")
+        if self.second_unit:
+            parts.append(f"{self.second_done / seconds:,.0f} {self.second_unit}/s")
+        if self.total and 0 < self.done < self.total:
+            parts.append(f"{tqdm.format_interval(seconds * (self.total - self.done) / self.done)} left")
+        else:
+            parts.append(f"{seconds:.1f} s")
+        return ", ".join(parts)

@@ -1,0 +1,78 @@
+"""What all rules share: the package on the path, the checked experiment, the names that wildcards may take.
+
+Input functions and parameters stand here; what they compute is in the package, where it is tested.
+"""
+
+import sys
+
+sys.path.insert(0, f"{workflow.basedir}/workflow")
+
+import re
+from dataclasses import asdict
+
+from beirflow.code_version import code_version
+from beirflow.errors import BeirflowError
+from beirflow.experiment import load_experiment
+from beirflow.models import model_files
+
+try:
+    experiment = load_experiment(config)
+except BeirflowError as error:
+    raise WorkflowError(str(error)) from None
+
+config.update(experiment.config)
+
+
+wildcard_constraints:
+    system="|".join(map(re.escape, experiment.systems)),
+    dataset="|".join(map(re.escape, experiment.datasets)),
+    chunk=r"\d+",
+
+
+localrules:
+    all,
+    download_dataset,
+    fetch_model,
+    summarize,
+
+
+def archive_md5(wildcards):
+    return experiment.md5(wildcards.archive)
+
+
+def local_model_files(wildcards):
+    return [str(path) for path in model_files(experiment.systems[wildcards.system])]
+
+
+def system_settings(wildcards):
+    return asdict(experiment.systems[wildcards.system])
+
+
+def source_files(wildcards):
+    return experiment.source_files(wildcards.dataset)
+
+
+def corpus_settings(wildcards, input):
+    return experiment.corpus_settings(wildcards.dataset, input[0])
+
+
+def query_encoding(wildcards):
+    return experiment.encoding(wildcards.system, unused="document_prefix")
+
+
+def document_encoding(wildcards):
+    return experiment.encoding(wildcards.system, unused="query_prefix")
+
+
+def search_settings(wildcards):
+    return experiment.search_settings(wildcards.system, wildcards.dataset)
+
+
+def chunk_files(pattern):
+    """An input function: the files of all chunks of a dataset, in order."""
+
+    def files(wildcards):
+        chunks = range(experiment.chunks(wildcards.dataset))
+        return expand(pattern, chunk=chunks, allow_missing=True)
+
+    return files

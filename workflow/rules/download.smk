@@ -1,0 +1,53 @@
+"""Fetch what lies elsewhere: archives and models. Runs on the submitting host; nothing after it needs a network.
+
+REQUIRED INPUTS
+  none; for a model in a folder or a Python package, its files
+
+OUTPUTS
+  archive = <results>/data/<archive>.zip         the official archive, md5 checked
+  model   = <results>/models/<system>.json       digests of the model's files
+
+STEPS
+  - try the mirrors and the official host in order, resume what is there, check the md5, rename
+  - find or fetch the model at its pinned revision, check the weights' digest where it is known
+"""
+
+
+rule download_dataset:
+    output:
+        # `update`: a forced run finds the archive of before and, when its md5 is right, keeps it.
+        archive=update("<results>/data/{archive}.zip"),
+    log:
+        "<results>/logs/download_dataset/{archive}.log",
+    benchmark:
+        "<results>/benchmarks/download_dataset/{archive}.tsv"
+    wildcard_constraints:
+        archive="|".join(map(re.escape, experiment.catalogue.datasets)),
+    conda:
+        "../../envs/data.yaml"
+    params:
+        md5=archive_md5,
+    message:
+        "download {wildcards.archive}.zip"
+    script:
+        "../scripts/download_dataset.py"
+
+
+rule fetch_model:
+    input:
+        local_model_files,
+    output:
+        "<results>/models/{system}.json",
+    log:
+        "<results>/logs/fetch_model/{system}.log",
+    benchmark:
+        "<results>/benchmarks/fetch_model/{system}.tsv"
+    conda:
+        "../../envs/encode.yaml"
+    params:
+        code=code_version("fetch_model"),
+        system=system_settings,
+    message:
+        "find the model of {wildcards.system}"
+    script:
+        "../scripts/fetch_model.py"

@@ -1,0 +1,14 @@
+"""Adapter of the rule download_dataset."""
+
+from beirflow.job_log import job_log
+
+if __name__ == "__main__":
+    with job_log(snakemake.log[0]):
+        from beirflow.download import download_dataset
+        from beirflow.experiment import load_experiment
+
+        download_dataset(
+            urls=load_experiment(snakemake.config).urls(snakemake.wildcards.archive),
+            md5=snakemake.params.md5,
+            output_path=snakemake.output.archive,
+        )

@@ -1,0 +1,20 @@
+"""Adapter of the rule encode_queries."""
+
+from beirflow.job_log import job_log
+
+if __name__ == "__main__":
+    with job_log(snakemake.log[0]):
+        from beirflow.encode import encode_queries
+
+        encode_queries(
+            queries_path=snakemake.input.queries,
+            corpus_path=snakemake.input.corpus,
+            model_path=snakemake.input.model,
+            output_path=snakemake.output.vectors,
+            record_path=snakemake.output.record,
+            system=snakemake.params.system,
+            precision=snakemake.params.precision,
+            device=snakemake.config["device"],
+            token_budget=snakemake.config["token_budget"],
+            threads=snakemake.threads,
+        )

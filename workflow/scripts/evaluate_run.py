@@ -1,0 +1,19 @@
+"""Adapter of the rule evaluate_run."""
+
+from beirflow.job_log import job_log
+
+if __name__ == "__main__":
+    with job_log(snakemake.log[0]):
+        from beirflow.evaluate import evaluate_run
+
+        evaluate_run(
+            system=snakemake.wildcards.system,
+            dataset=snakemake.wildcards.dataset,
+            run_path=snakemake.input.run,
+            run_record_path=snakemake.input.run_record,
+            qrels_path=snakemake.input.qrels,
+            corpus_path=snakemake.input.corpus,
+            cutoffs=snakemake.params.cutoffs,
+            per_query_path=snakemake.output.per_query,
+            means_path=snakemake.output.means,
+        )

@@ -1,0 +1,15 @@
+"""Adapter of the rule prepare_corpus."""
+
+from beirflow.job_log import job_log
+
+if __name__ == "__main__":
+    with job_log(snakemake.log[0]):
+        from beirflow.corpus import prepare_corpus
+
+        prepare_corpus(
+            **snakemake.params.settings,
+            documents_path=snakemake.output.documents,
+            queries_path=snakemake.output.queries,
+            qrels_path=snakemake.output.qrels,
+            summary_path=snakemake.output.summary,
+        )

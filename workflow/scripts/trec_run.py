@@ -1,0 +1,9 @@
+"""Adapter of the rule trec_run."""
+
+from beirflow.job_log import job_log
+
+if __name__ == "__main__":
+    with job_log(snakemake.log[0]):
+        from beirflow.runs import write_trec
+
+        write_trec(run_path=snakemake.input[0], output_path=snakemake.output[0], tag=snakemake.wildcards.system)
