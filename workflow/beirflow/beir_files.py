@@ -1,6 +1,9 @@
 """Reading datasets in BEIR form, straight from the official archive or from a folder; every input is hostile until checked."""
 
 import hashlib
+import lzma
+import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -13,7 +16,22 @@ import orjson
 from beirflow.errors import ConfigError, DataError
 
 BLOCK_BYTES = 1 << 22
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
+INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
+ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+"""What the standard library raises, by where the damage is."""
 
 
 class Judgement(NamedTuple):
@@ -108,11 +126,13 @@ class Source:
                     yield cast(BinaryIO, stream)
         except (KeyError, FileNotFoundError):
             raise DataError(f"{self.where(name)}: this file is missing; a dataset in BEIR form has it") from None
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        except ZIP_ERRORS as error:
+            if not self._archive:
+                raise
             raise DataError(f"{self.where(name)}: the archive is damaged ({error}); delete it and run again") from error
 
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Lines of a file with their numbers from 1, without line ends; blank lines are skipped.
+        """Lines of a file with their numbers from 1, without line feeds; blank lines are skipped.
 
         The file's sha256 is in ``digests`` once the last line has been read.
 
@@ -129,6 +149,8 @@ class Source:
                 digest.update(block)
                 *lines, rest = (rest + block).split(b"\n")
                 for number, line in enumerate(lines, first):
+                    if number == 1:
+                        line = line.removeprefix(BYTE_ORDER_MARK)
                     if line.strip():
                         yield number, line
                 first += len(lines)
@@ -142,7 +164,7 @@ def _open_archive(path: Path) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(path)
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such archive") from None
-    except (zipfile.BadZipFile, OSError) as error:
+    except ZIP_ERRORS as error:
         raise DataError(f"{path}: not a zip archive that can be read ({error}); delete it and run again") from error
     for name in archive.namelist():
         if name.startswith(("/", "\\")) or ".." in PurePosixPath(name.replace("\\", "/")).parts or ":" in name.split("/")[0]:
@@ -168,9 +190,9 @@ def read_documents(source: Source) -> Iterator[tuple[int, str, str]]:
     for number, record in _records(source, name):
         text, title = record.get("text"), record.get("title")
         if not isinstance(text, str):
-            raise DataError(f"{source.where(name)}:{number}: 'text' must be a string, found {text!r}")
+            raise DataError(f"{source.where(name)}:{number}: 'text' must be a string, found {_short(text)}")
         if not isinstance(title, str | None):
-            raise DataError(f"{source.where(name)}:{number}: 'title' must be a string or null, found {title!r}")
+            raise DataError(f"{source.where(name)}:{number}: 'title' must be a string or null, found {_short(title)}")
         yield number, cast(str, record["_id"]), join_title_and_text(title, text)
 
 
@@ -200,7 +222,7 @@ def _records(source: Source, name: str) -> Iterator[tuple[int, dict[str, object]
             raise DataError(f"{source.where(name)}:{number}: {_explain(line, error)}") from None
         identifier = record.get("_id") if isinstance(record, dict) else None
         if not isinstance(identifier, str) or not identifier:
-            found = f"_id {identifier!r}" if isinstance(record, dict) else _snippet(line)
+            found = f"_id {_short(identifier)}" if isinstance(record, dict) else _snippet(line)
             message = "expected a JSON object whose '_id' is a string that is not empty"
             raise DataError(f"{source.where(name)}:{number}: {message}, found {found}")
         yield number, record
@@ -212,12 +234,19 @@ def _explain(line: bytes, error: orjson.JSONDecodeError) -> str:
     except UnicodeDecodeError as encoding:
         byte = line[encoding.start]
         return f"expected UTF-8, found the byte 0x{byte:02x} at position {encoding.start + 1}; convert the file to UTF-8"
+    if "surrogate" in error.msg:
+        return f"expected characters, found half of a surrogate pair in {_snippet(line)} ({error.msg})"
     return f"expected a JSON object on one line, found {_snippet(line)} ({error.msg}); is the file truncated?"
 
 
 def _snippet(line: bytes) -> str:
-    text = line.decode("utf-8", "replace")
-    return repr(text if len(text) <= 80 else f"{text[:40]} … {text[-40:]}")
+    return _short(line.decode("utf-8", "replace"))
+
+
+def _short(value: object) -> str:
+    """What was found, or its two ends if it is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:40]} … {text[-40:]}"
 
 
 def read_judgements(source: Source, split: str) -> Iterator[tuple[int, Judgement]]:
@@ -236,7 +265,7 @@ def read_judgements(source: Source, split: str) -> Iterator[tuple[int, Judgement
     name = f"qrels/{split}.tsv"
     for number, line in source.lines(name):
         try:
-            columns = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r").split("\t")
+            columns = line.decode("utf-8").rstrip("\r").split("\t")
         except UnicodeDecodeError as error:
             raise DataError(f"{source.where(name)}:{number}: expected UTF-8, found {line[:80]!r}; convert the file") from error
         if number == 1 and [column.strip().lower().replace("_", "-") for column in columns] == QRELS_HEADER:
@@ -244,12 +273,9 @@ def read_judgements(source: Source, split: str) -> Iterator[tuple[int, Judgement
         if len(columns) != 3 or not columns[0] or not columns[1]:
             message = "expected query id, document id and score between tabs"
             raise DataError(f"{source.where(name)}:{number}: {message}, found {_snippet(line)}")
-        try:
-            score = int(columns[2])
-        except ValueError:
-            message = "the score must be an integer"
-            raise DataError(f"{source.where(name)}:{number}: {message}, found {columns[2]!r}") from None
-        yield number, Judgement(columns[0], columns[1], score)
+        if not INTEGER.fullmatch(columns[2]):
+            raise DataError(f"{source.where(name)}:{number}: the score must be an integer, found {columns[2]!r}")
+        yield number, Judgement(columns[0], columns[1], int(columns[2]))
 
 
 def count_documents(path: str | Path, forum: str | None = None) -> int:

@@ -87,8 +87,9 @@ def prepare_corpus(
         with atomic_path(path) as partial:
             pq.write_table(table, partial, compression="zstd")
     missing = _judged_but_missing(qrels, scan.ids)
-    if missing:
-        logger.warning("%s: %d judgements name a document that is not in the corpus", source.where(f"qrels/{split}.tsv"), missing)
+    if missing.num_rows:
+        where, first = source.where(f"qrels/{split}.tsv"), missing["doc_id"][0].as_py()
+        logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
     written = {Path(path).name: file_digest(path) for path in (documents_path, queries_path, qrels_path)}
     write_json(
         summary_path,
@@ -100,7 +101,7 @@ def prepare_corpus(
             "queries": queries.num_rows,
             "judgements": qrels.num_rows,
             "positives": pc.sum(pc.greater(qrels["score"], 0)).as_py(),
-            "judgements_without_document": missing,
+            "judgements_without_document": missing.num_rows,
             "official": _compare(source, expected, queries.num_rows),
             "characters": _length_statistics(scan.lengths),
             "source_sha256": source.digests,
@@ -147,19 +148,15 @@ def _batches(source: Source) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
     for row in read_documents(source):
         rows.append(row)
         if len(rows) == BATCH_DOCUMENTS:
-            yield _batch(source, rows)
+            yield _batch(rows)
             rows = []
     if rows:
-        yield _batch(source, rows)
+        yield _batch(rows)
 
 
-def _batch(source: Source, rows: list[tuple[int, str, str]]) -> tuple[np.ndarray, pa.RecordBatch]:
+def _batch(rows: list[tuple[int, str, str]]) -> tuple[np.ndarray, pa.RecordBatch]:
     numbers, ids, texts = zip(*rows, strict=True)
-    try:
-        batch = pa.record_batch([pa.array(ids, pa.string()), pa.array(texts, pa.large_string())], schema=DOCUMENTS)
-    except UnicodeEncodeError as error:
-        where = f"{source.where('corpus.jsonl')}, lines {numbers[0]} to {numbers[-1]}"
-        raise DataError(f"{where}: a text holds half of a surrogate pair, which is no character ({error})") from error
+    batch = pa.record_batch([pa.array(ids, pa.string()), pa.array(texts, pa.large_string())], schema=DOCUMENTS)
     return np.array(numbers, dtype=np.int64), batch
 
 
@@ -254,11 +251,11 @@ def _read_spill(path: Path) -> Iterator[tuple[slice, pa.RecordBatch]]:
             row += batch.num_rows
 
 
-def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> int:
-    """Number of judgements whose document is not in the corpus."""
+def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
+    """The judgements whose document is not in the corpus."""
     judged = pc.unique(qrels["doc_id"])
     present = ids.filter(pc.is_in(ids, value_set=judged))
-    return qrels.num_rows - int(pc.sum(pc.is_in(qrels["doc_id"], value_set=present)).as_py())
+    return qrels.filter(pc.invert(pc.is_in(qrels["doc_id"], value_set=present)))
 
 
 def _compare(source: Source, expected: dict[str, Any], queries: int) -> bool | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import requests
+import urllib3
 
 from beirflow.errors import DownloadError
 from beirflow.files import file_digest
@@ -49,8 +50,7 @@ def download_dataset(*, urls: Sequence[str], md5: str, output_path: str, attempt
     failures = []
     for url in urls:
         try:
-            _fetch_with_retries(url, part, attempts, first_pause)
-            _verify(part, md5)
+            _fetch_verified(url, part, md5, attempts, first_pause)
         except _GiveUpError as error:
             logger.warning("%s: %s", url, error)
             failures.append(f"{url}: {error}")
@@ -62,10 +62,18 @@ def download_dataset(*, urls: Sequence[str], md5: str, output_path: str, attempt
     raise DownloadError("\n  ".join([f"{output.name} could not be downloaded; {todo}", *failures]))
 
 
-def _verify(part: Path, md5: str) -> None:
+def _fetch_verified(url: str, part: Path, md5: str, attempts: int, first_pause: float) -> None:
+    """Complete the partial file and check it; start over once if what was there before was not the beginning of this file."""
+    resumed = part.exists()
+    _fetch_with_retries(url, part, attempts, first_pause)
     found = file_digest(part, "md5")
-    if found != md5:
-        part.unlink()
+    if found == md5:
+        return
+    part.unlink()
+    if resumed:
+        logger.warning("%s: what had been downloaded before was not part of this file; starting over", url)
+        _fetch_verified(url, part, md5, attempts, first_pause)
+    else:
         raise _GiveUpError(f"served a file with md5 {found}, expected {md5}; it was deleted")
 
 
@@ -75,12 +83,14 @@ def _fetch_with_retries(url: str, part: Path, attempts: int, first_pause: float)
         try:
             _fetch(url, part)
             return
-        except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
+        except (requests.ConnectionError, requests.Timeout, urllib3.exceptions.HTTPError) as error:
             if attempt == attempts:
                 raise _GiveUpError(f"{attempts} attempts failed, the last with: {error}") from error
             pause = first_pause * 2 ** (attempt - 1)
             logger.warning("%s: %s; attempt %d of %d in %.0f s", url, error, attempt + 1, attempts, pause)
             time.sleep(pause)
+        except requests.RequestException as error:
+            raise _GiveUpError(f"this address cannot be used: {error}") from error
 
 
 def _fetch(url: str, part: Path) -> None:
@@ -96,14 +106,15 @@ def _fetch(url: str, part: Path) -> None:
             raise _GiveUpError(f"HTTP status {response.status_code} {response.reason}")
         resumed = response.status_code == requests.codes.partial_content
         if resumed and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-            part.unlink()
+            part.unlink(missing_ok=True)
             raise requests.ConnectionError("the server sent another range than was asked for")
         have = have if resumed else 0
         length = response.headers.get("Content-Length")
         total = have + int(length) if length else None
         with part.open("ab" if resumed else "wb") as stream, Progress(f"download {part.stem}", total, "B") as progress:
             progress.advance(have)
-            for block in response.iter_content(BLOCK_BYTES):
+            # read1 hands over what has arrived, so that nothing is lost when the connection breaks.
+            while block := response.raw.read1(BLOCK_BYTES):
                 stream.write(block)
                 progress.advance(len(block))
             stream.flush()

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import torch
 import transformers
 
-from beirflow.catalogue import System
 from beirflow.encoder import NotFiniteError, TransformersEncoder
 from beirflow.errors import ModelError
 from beirflow.files import atomic_path, file_digest, read_json, write_json
 from beirflow.models import model_folder
+from beirflow.system import System
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def encode_table(
         model_path: What ``fetch_model`` wrote about the model.
         output_path: ``.npy`` to write, float32 of shape (rows, dim), in the order of the table.
         record_path: JSON to write: what was computed, with what, from what, and how long it took.
-        system: Fields of :class:`~beirflow.catalogue.System`.
+        system: Fields of :class:`~beirflow.system.System`.
         device: ``auto``, ``cuda`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch, or ``auto``.

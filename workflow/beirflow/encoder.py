@@ -11,10 +11,10 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from beirflow.catalogue import System
 from beirflow.errors import ModelError
 from beirflow.pooling import pool
 from beirflow.progress import Progress
+from beirflow.system import System
 
 logger = logging.getLogger(__name__)
 
@@ -132,8 +132,10 @@ class TransformersEncoder:
                 local_files_only=True,
                 output_loading_info=True,
             )
-        except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-            raise ModelError(f"system {system.name}: the model in {folder} cannot be loaded ({error})") from error
+        except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
+            found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
+            todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
+            raise ModelError(f"system {system.name}: {found}; {todo}") from error
         self._check(report["missing_keys"], folder)
         self.model.to(self.device).eval()
         self.dim: int = self.model.config.hidden_size
@@ -241,8 +243,9 @@ class TransformersEncoder:
                 ) from error
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
-        self.token_budget = max(1, min(self.token_budget, len(sequences) * len(sequences[0])) // 2)
-        logger.warning("out of memory; going on with a token budget of %d", self.token_budget)
+        tokens = len(sequences) * max(map(len, sequences))
+        self.token_budget = max(1, min(self.token_budget, tokens // 2))
+        logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
         half = (len(sequences) + 1) // 2
         return np.concatenate([self._forward(sequences[:half]), self._forward(sequences[half:])])
 

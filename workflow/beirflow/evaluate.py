@@ -62,7 +62,7 @@ def evaluate_run(
             "counts": {
                 **{key: corpus[key] for key in ("documents", "queries", "judgements", "judgements_without_document")},
                 "retrieved": run.num_rows,
-                "queries_without_results": corpus["queries"] - pc.count_distinct(run["query_id"]).as_py(),
+                "queries_without_results": len(set(table["query_id"]) - set(pc.unique(run["query_id"]).to_pylist())),
                 "self_matches_dropped": run_record["self_matches_dropped"],
             },
             "seconds": {**run_record["seconds"], "evaluate": time.perf_counter() - start},

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.beir_files import count_documents, required_files
-from beirflow.catalogue import Catalogue, Dataset, System, custom_dataset, load_catalogue
+from beirflow.catalogue import Catalogue, Dataset, custom_dataset, load_catalogue
 from beirflow.errors import ConfigError
 from beirflow.models import model_problem
 from beirflow.schema import Problems, defaults, nearest, problems_with
+from beirflow.system import System
 
 # Snakemake fills in the pathvar <results>.
 ARCHIVE = "<results>/data/{archive}.zip"
@@ -110,7 +111,7 @@ class Experiment:
             unused: The field for the other kind of text: ``query_prefix`` or ``document_prefix``.
 
         Returns:
-            Fields of :class:`~beirflow.catalogue.System`.
+            Fields of :class:`~beirflow.system.System`.
         """
         others = {"similarity", "weights_sha256", "family", unused}
         return {key: value for key, value in asdict(self.systems[system]).items() if key not in others}
@@ -213,13 +214,13 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
     if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
         problems.add("data_dir", config["data_dir"], "a folder that exists is needed, or null to download")
     for name in experiment.chosen_datasets:
-        path = experiment.datasets[name].path
-        if path is not None and not Path(path).expanduser().exists():
-            problems.add(
-                f"custom.datasets.{experiment.datasets[name].row}.path", path, "a folder or a .zip that exists is needed"
-            )
+        dataset = experiment.datasets[name]
+        key = "data_dir" if dataset.path is None else f"custom.datasets.{dataset.row}.path"
+        value = dataset.path or config["data_dir"]
+        if dataset.path is not None and not Path(dataset.path).expanduser().exists():
+            problems.add(key, value, "a folder or a .zip that exists is needed")
             continue
         try:
             experiment.source_files(name)
         except ConfigError as error:
-            problems.lines.append(str(error))
+            problems.add(key, value, str(error))

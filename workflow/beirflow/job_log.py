@@ -47,4 +47,5 @@ def job_log(path: str) -> Iterator[None]:
         logger.removeHandler(to_file)
         logger.removeHandler(to_terminal)
         logging.getLogger("py.warnings").removeHandler(to_file)
+        logging.captureWarnings(False)
         to_file.close()

@@ -45,7 +45,8 @@ class Progress:
         self._bar.update(count)
         now = time.monotonic()
         if self.second_unit:
-            self._bar.set_postfix_str(f"{self.second_done / (now - self._start):,.0f} {self.second_unit}/s", refresh=False)
+            rate = self.second_done / max(now - self._start, 1e-9)
+            self._bar.set_postfix_str(f"{rate:,.0f} {self.second_unit}/s", refresh=False)
         if now - self._logged >= LOG_EVERY_SECONDS:
             self._logged = now
             logger.info("%s", self.line())

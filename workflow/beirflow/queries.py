@@ -63,11 +63,14 @@ def _texts(source: Source, judged: set[str]) -> dict[str, str]:
     """Texts of the judged queries."""
     where = source.where("queries.jsonl")
     texts: dict[str, str] = {}
+    lines: dict[str, int] = {}
     for line, query_id, text in read_queries(source):
         if query_id not in judged:
             continue
-        if query_id in texts:
-            raise DataError(f"{where}:{line}: the query id {query_id!r} stands twice; ids must be unique")
+        if query_id in lines:
+            found = f"the query id {query_id!r} stands in line {lines[query_id]} already"
+            raise DataError(f"{where}:{line}: {found}; ids must be unique")
+        lines[query_id] = line
         if text is None:
             raise DataError(f"{where}:{line}: the query {query_id!r} has judgements but no text")
         texts[query_id] = text

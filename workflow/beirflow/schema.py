@@ -1,19 +1,28 @@
 """JSON Schema checks whose messages name the key, what was found, what is allowed, and the nearest name."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import Draft202012Validator, TypeChecker, ValidationError, validators
 from referencing import Registry, Resource
 
 from beirflow.errors import ConfigError
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
+
+
+def _is_integer(_: TypeChecker, value: object) -> bool:
+    """JSON Schema takes 10.0 for an integer, but NDCG@10.0 is no measure."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_TYPES = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+_Validator: Any = validators.extend(Draft202012Validator, type_checker=_TYPES)  # type: ignore[no-untyped-call]
 
 
 @dataclass
@@ -58,7 +67,8 @@ def problems_with(value: Any, schema: str) -> Problems:
     problems = Problems()
     for error in sorted(_validator(schema).iter_errors(value), key=lambda error: [str(part) for part in error.absolute_path]):
         for inner in error.context or [error]:
-            problems.add(*_explain(inner))
+            for key, found, allowed in _explain(inner):
+                problems.add(key, found, allowed)
     return problems
 
 
@@ -67,25 +77,24 @@ def defaults(schema: str) -> dict[str, Any]:
     return {key: entry["default"] for key, entry in _schema(schema)["properties"].items() if "default" in entry}
 
 
-def _explain(error: ValidationError) -> tuple[str, Any, str]:
-    """Key path, value found, and what is allowed, of one schema error."""
+def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
+    """Key path, value found, and what is allowed, of each problem behind one schema error."""
     path = ".".join(str(part) for part in error.absolute_path)
+    schema: Any = error.schema
     if error.validator == "additionalProperties":
-        known = list(error.schema.get("properties", {}))  # type: ignore[union-attr]
-        unknown = next(key for key in error.instance if key not in known)  # type: ignore[union-attr]
-        return (
-            f"{path}.{unknown}".lstrip("."),
-            unknown,
-            f"no such key here, allowed are {', '.join(known)}{nearest(unknown, known)}",
-        )
-    if error.validator == "required":
-        missing = next(key for key in error.validator_value if key not in error.instance)  # type: ignore[union-attr, operator]
-        return (f"{path}.{missing}".lstrip("."), None, "this key is required")
-    if error.validator == "enum":
-        choices = [str(choice) for choice in error.validator_value]  # type: ignore[union-attr]
-        return (path, error.instance, f"allowed are {', '.join(choices)}{nearest(error.instance, choices)}")
-    allowed = error.schema.get("description", "") if error.validator == "pattern" else ""  # type: ignore[union-attr]
-    return (path or "the file", error.instance, f"{error.message}" + (f" ({allowed})" if allowed else ""))
+        known = list(schema.get("properties", {}))
+        for unknown in (key for key in error.instance if key not in known):  # type: ignore[union-attr]
+            allowed = f"no such key here, allowed are {', '.join(known)}{nearest(unknown, known)}"
+            yield f"{path}.{unknown}".lstrip("."), unknown, allowed
+    elif error.validator == "required":
+        for missing in (key for key in schema["required"] if key not in error.instance):  # type: ignore[operator]
+            yield f"{path}.{missing}".lstrip("."), None, "this key is required"
+    elif error.validator == "enum":
+        choices = [str(choice) for choice in schema["enum"]]
+        yield path, error.instance, f"allowed are {', '.join(choices)}{nearest(error.instance, choices)}"
+    else:
+        described = f" ({schema['description']})" if error.validator == "pattern" and "description" in schema else ""
+        yield path or "the file", error.instance, f"{error.message}{described}"
 
 
 @cache
@@ -94,7 +103,7 @@ def _schema(name: str) -> Any:
 
 
 @cache
-def _validator(name: str) -> Draft202012Validator:
+def _validator(name: str) -> Any:
     stems = [path.name.removesuffix(".schema.yaml") for path in SCHEMAS.glob("*.schema.yaml")]
     registry: Registry[Any] = Registry().with_resources((stem, Resource.from_contents(_schema(stem))) for stem in stems)
-    return Draft202012Validator(_schema(name), registry=registry)
+    return _Validator(_schema(name), registry=registry)

@@ -85,8 +85,12 @@ def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) ->
 def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     average: dict[str, Any] = {"system": rows[0]["system"], "dataset": label}
     average |= {key: sum(row[key] for row in rows) for key in SUMS}
-    average |= {key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if key in MAIN_MEASURES}
+    average |= {key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if _is_measure(key)}
     return average | {"metrics_sha256": _digest([row["metrics_sha256"] for row in rows])}
+
+
+def _is_measure(column: str) -> bool:
+    return "@" in column and not column.startswith(("published_", "difference_", "source_"))
 
 
 def _digest(digests: Sequence[str]) -> str:
@@ -104,6 +108,7 @@ def for_terminal(table: pd.DataFrame) -> str:
         Lines of text.
     """
     table = table.drop(columns=[name for name in table.columns if name.startswith("source_") or name.endswith("sha256")])
+    table = table.dropna(axis="columns", how="all")
     formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
     formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
     formats |= {"documents": "{:,.0f}", "queries": "{:,.0f}", "documents_per_second": "{:,.0f}", "seconds": "{:,.0f}"}

@@ -4,7 +4,7 @@ from beirflow.job_log import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.catalogue import System
         from beirflow.models import fetch_model
+        from beirflow.system import System
 
         fetch_model(system=System(**snakemake.params.system), output_path=snakemake.output[0])

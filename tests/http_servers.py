@@ -1,0 +1,153 @@
+"""Real HTTP servers on the loopback: they serve files, misbehave when they are told to, and remember what they were asked."""
+
+import hashlib
+import json
+import socket
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How one request is answered; by default as a good server does.
+
+    Attributes:
+        status: Anything but 200 is sent as it is, without a file.
+        ranges: Whether a Range header is honoured.
+        cut_after: Bytes of the body after which the connection is closed, although more were announced.
+        content_range: Sent with status 206 in place of the true one.
+        headers: Sent too.
+    """
+
+    status: int = 200
+    ranges: bool = True
+    cut_after: int | None = None
+    content_range: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Asked(NamedTuple):
+    """A request, and how many bytes of a body it got."""
+
+    method: str
+    path: str
+    range: str | None
+    sent: int
+
+
+class FileServer:
+    """Serve files from memory until the ``with`` block ends.
+
+    Args:
+        files: Contents by path, e.g. ``/a.zip``; any other path is 404.
+        answers: How the first requests are answered, in order; those after them as by a good server.
+        always: By path, how every GET of it is answered.
+        headers: Sent with every answer.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, bytes],
+        answers: Iterable[Answer] = (),
+        always: Mapping[str, Answer] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.files, self.answers, self.always, self.headers = dict(files), iter(answers), always or {}, headers or {}
+        self.asked: list[Asked] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                server._answer(self)
+
+            do_HEAD = do_GET  # noqa: N815
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_port}"
+
+    def __enter__(self) -> "FileServer":
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    @property
+    def ranges(self) -> list[str | None]:
+        """The Range header of every request so far."""
+        return [asked.range for asked in self.asked]
+
+    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+        path = request.path.partition("?")[0]
+        answer = self.always.get(path) if request.command == "GET" else None
+        answer = answer or next(self.answers, Answer())
+        asked_range = request.headers.get("Range")
+        file = self.files.get(path)
+        status, body, headers = self._reply(answer, file, asked_range)
+        announced = len(body)
+        if request.command == "HEAD":
+            body = b""
+        sent = body if answer.cut_after is None else body[: answer.cut_after]
+        self.asked.append(Asked(request.command, path, asked_range, len(sent)))
+        request.send_response(status)
+        for name, value in {**self.headers, **headers, **answer.headers, "Content-Length": str(announced)}.items():
+            request.send_header(name, value)
+        request.end_headers()
+        request.wfile.write(sent)
+        if len(sent) < len(body):
+            request.close_connection = True
+            request.connection.shutdown(socket.SHUT_RDWR)
+
+    @staticmethod
+    def _reply(answer: Answer, file: bytes | None, asked_range: str | None) -> tuple[int, bytes, dict[str, str]]:
+        """Status, body and headers."""
+        if answer.status != 200 or file is None:
+            return (404 if answer.status == 200 else answer.status), b"", {}
+        headers = {"ETag": f'"{hashlib.sha256(file).hexdigest()}"', "Accept-Ranges": "bytes", "Content-Type": _type_of(file)}
+        if answer.content_range is not None:
+            return 206, file, {**headers, "Content-Range": answer.content_range}
+        if asked_range is None or not answer.ranges:
+            return 200, file, headers
+        start = int(asked_range.removeprefix("bytes=").partition("-")[0])
+        if start >= len(file):
+            return 416, b"", {"Content-Range": f"bytes */{len(file)}"}
+        return 206, file[start:], {**headers, "Content-Range": f"bytes {start}-{len(file) - 1}/{len(file)}"}
+
+
+def _type_of(file: bytes) -> str:
+    return "application/json" if file[:1] in b"[{" else "application/octet-stream"
+
+
+@contextmanager
+def dead_url() -> Iterator[str]:
+    """An address that refuses connections: its port is taken, but nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+def hub_files(model: str, revision: str, folder: Path) -> dict[str, bytes]:
+    """What a hub serves for one revision of a model: the listing of its files, and the files."""
+    files = {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
+    listing = [
+        {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha256(data).hexdigest()} for name, data in files.items()
+    ]
+    about = {"id": model, "sha": revision, "siblings": [{"rfilename": name} for name in files]}
+    return {
+        f"/api/models/{model}/revision/{revision}": json.dumps(about).encode(),
+        f"/api/models/{model}/tree/{revision}": json.dumps(listing).encode(),
+        **{f"/{model}/resolve/{revision}/{name}": data for name, data in files.items()},
+    }

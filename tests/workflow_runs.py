@@ -1,0 +1,82 @@
+"""Run Snakemake for real, in temporary folders, with a tiny encoder whose weights are random."""
+
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from beir_writer import write_beir
+from tiny_bert import WORDS
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+@dataclass
+class Workflow:
+    """A working folder, the configuration of its runs, and the copy of the workflow that they use."""
+
+    folder: Path
+    config: dict[str, Any]
+    repository: Path = REPOSITORY
+
+    def command(self, *arguments: str, cores: int = 2) -> list[str]:
+        """The command line of a run."""
+        configfile = self.folder / "config-of-test.yaml"
+        configfile.write_text(yaml.safe_dump(self.config))
+        where = ["--snakefile", str(self.repository / "Snakefile"), "--directory", str(self.folder)]
+        # The configuration file stands before another option, because it takes any number of values.
+        return [sys.executable, "-m", "snakemake", "--configfile", str(configfile), *where, "--cores", str(cores), *arguments]
+
+    def run(self, *arguments: str, cores: int = 2, ok: bool = True) -> str:
+        """Run Snakemake to its end and give back what it printed."""
+        done = subprocess.run(
+            self.command(*arguments, cores=cores),
+            cwd=self.repository,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode == 0) == ok, done.stdout
+        return done.stdout
+
+    def planned(self, *arguments: str) -> dict[str, int]:
+        """The jobs that a dry run announces, by rule."""
+        output = self.run("--dry-run", *arguments)
+        if "Job stats:" not in output:
+            assert "Nothing to be done" in output
+            return {}
+        rows = output.split("Job stats:")[1].split("\n\n")[0].splitlines()[3:]
+        return {name: int(count) for name, count in (row.split() for row in rows) if name not in ("total", "all")}
+
+    def result(self, path: str) -> Path:
+        """A file under results/."""
+        return self.folder / "results" / path
+
+
+def tiny_system(model: Path, **changes: Any) -> dict[str, Any]:
+    """Configuration of the tiny encoder as a system of the user's own."""
+    return {"model": str(model), "pooling": "mean", "similarity": "dot", "max_length": 64, **changes}
+
+
+def words(seed: int, count: int) -> str:
+    """A text of random words that the tiny tokenizer knows."""
+    return " ".join(random.Random(seed).choices(WORDS, k=count))
+
+
+def small_dataset(folder: Path, documents: int = 30, queries: int = 4, *, shuffled: bool = False) -> Path:
+    """Documents of mixed length, every third text twice, and queries with two graded judgements each."""
+    texts: dict[str, str | Mapping[str, Any]] = {}
+    for i in range(documents):
+        texts[f"d{i:03}"] = words(i - 1 if i % 3 == 1 else i, 3 + (i - (i % 3 == 1)) % 17)
+    order = list(texts)
+    if shuffled:
+        random.Random(5).shuffle(order)
+    judgements = {f"q{i}": {f"d{3 * i:03}": 2, f"d{3 * i + 2:03}": 1} for i in range(queries)}
+    return write_beir(
+        folder, {key: texts[key] for key in order}, {f"q{i}": words(900 + i, 5) for i in range(queries)}, judgements
+    )
