@@ -222,8 +222,8 @@ def test_data_dir_is_used_for_the_datasets_that_it_holds_and_the_others_are_down
     assert experiment.source_files("scifact") == [str(folder / f) for f in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")]
     assert experiment.source_files("cqadupstack-tex")[0] == str(tmp_path / "cqadupstack" / "tex" / "corpus.jsonl")
     assert experiment.source_files("fiqa") == ["<results>/data/fiqa.zip"]
-    assert experiment.corpus_settings("fiqa", "results/data/fiqa.zip")["source_path"] == "results/data/fiqa.zip"
-    assert experiment.corpus_settings("scifact", "results/data/scifact.zip")["source_path"] == str(folder)
+    assert experiment.folder("fiqa") is None
+    assert experiment.folder("scifact") == str(folder)
 
 
 def test_documents_of_a_dataset_are_counted_unless_they_are_stated(mine: Path, tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_documents_of_a_dataset_are_counted_unless_they_are_stated(mine: Path, t
 def test_chunks_are_as_many_as_the_documents_need(mine: Path, documents: int, size: int) -> None:
     experiment = with_datasets({"mine": {"path": str(mine), "documents": documents}}, chunk_documents=size)
     assert experiment.chunks("mine") == math.ceil(documents / size)
-    assert experiment.corpus_settings("mine", "")["chunks"] == math.ceil(documents / size)
+    assert experiment.corpus_settings("mine")["chunks"] == math.ceil(documents / size)
 
 
 def test_an_archive_is_looked_for_at_the_mirrors_and_then_at_the_official_host() -> None:

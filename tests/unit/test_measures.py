@@ -125,6 +125,11 @@ def test_two_relevant_documents_of_one_query_both_count() -> None:
     assert found[list(expected)].to_dict() == pytest.approx(expected)
 
 
+def test_capped_recall_asks_for_no_more_than_k_documents() -> None:
+    found = measured({"q": {"d1": 1.0}}, {"q": {"d1": 1, "d2": 1, "d3": 1}}, (1, 2, 10)).loc["q"]
+    assert [found[f"R_cap@{k}"] for k in (1, 2, 10)] == [1 / min(3, 1), 1 / min(3, 2), 1 / min(3, 10)]
+
+
 def test_queries_without_judgements_are_ignored() -> None:
     assert measured(RUN | {"stranger": {"d9": 1.0}}, QRELS).equals(measured(RUN, QRELS))
 

@@ -40,6 +40,7 @@ class Corpus:
             "torch": "2",
             "transformers": "5",
             "tokens": 10 * len(vectors),
+            "rows": len(vectors),
             "truncated_texts": 1,
             "seconds": {"load": 1.0, "encode": 2.0},
             "sha256": file_digest(self.folder / f"{name}.npy"),
@@ -189,6 +190,24 @@ def test_chunks_that_were_encoded_differently_are_refused_by_name(corpus: Corpus
         merge.merge_chunks(**arguments)
     assert str(caught.value).startswith(f"{odd}: ")
     assert f"rm {odd.parent}/" in str(caught.value)
+    assert not Path(arguments["run_path"]).exists()
+
+
+@pytest.mark.parametrize("change", [{"rows": 4}, {"from_sha256": {"model": "m", "documents.parquet": "another version"}}])
+def test_vectors_of_another_version_of_the_corpus_are_refused(corpus: Corpus, change: dict[str, Any]) -> None:
+    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+    odd = Path(arguments["chunk_record_paths"][1])
+    odd.write_text(json.dumps(read_json(odd) | change))
+    with pytest.raises(DataError, match=r"documents\.parquet: chunks of .* but vectors for .* prepared again"):
+        merge.merge_chunks(**arguments)
+
+
+def test_vectors_of_fewer_chunks_than_the_corpus_has_are_refused(corpus: Corpus) -> None:
+    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+    for name in ("candidate_paths", "chunk_record_paths"):
+        arguments[name] = arguments[name][:1]
+    with pytest.raises(DataError, match="but vectors for"):
+        merge.merge_chunks(**arguments)
     assert not Path(arguments["run_path"]).exists()
 
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from beirflow.catalogue import System, load_catalogue
+from beirflow.catalogue import load_catalogue
 from beirflow.encoder import TransformersEncoder
 from beirflow.errors import ModelError
 from beirflow.files import file_digest, read_json
 from beirflow.models import fetch_model, local_folder, model_files, model_folder, model_problem
+from beirflow.system import System
 from http_servers import Answer, FileServer, hub_files
 from safetensors.torch import load_file
 

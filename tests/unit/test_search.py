@@ -113,6 +113,12 @@ def test_the_cosine_ignores_lengths_and_is_zero_for_zero_vectors() -> None:
     assert {value for (query, row), value in score.items() if query == 4 or row >= 50} == {0.0}
 
 
+def test_the_cosine_of_a_tiny_vector_is_that_of_its_direction() -> None:
+    documents = np.array([[1e-32, 0], [0.5, 0.5]], np.float32)
+    found = exact((np.array([[1, 0]], np.float32), documents), ["a", "b"], 2, similarity="cosine")
+    assert found == [(0, 0, 1.0), (0, 1, float(np.float32(0.5**0.5)))]
+
+
 @pytest.mark.parametrize("kind", ["normal", "duplicates", "equal"])
 def test_an_excluded_row_leaves_its_place_to_the_next(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(search, "DOCUMENT_BLOCK", 30)

@@ -52,22 +52,22 @@ class Experiment:
         """Names of the configured corpora: datasets, and forums in place of a dataset that has them."""
         return [name for names in self.chosen_rows.values() for name in names]
 
-    def folder(self, name: str) -> Path | None:
+    def folder(self, name: str) -> str | None:
         """Where a dataset lies already: the folder or archive of the user's own, or its folder in ``data_dir``, or None."""
         dataset = self.datasets[name]
         if dataset.path is not None:
-            return Path(dataset.path).expanduser()
+            return str(Path(dataset.path).expanduser())
         if self.config["data_dir"] is None:
             return None
         folder = Path(self.config["data_dir"]).expanduser() / dataset.row
-        return folder if folder.is_dir() else None
+        return str(folder) if folder.is_dir() else None
 
     def source_files(self, name: str) -> list[str]:
         """The files that ``prepare_corpus`` depends on: those of the folder, or the archive."""
         folder, dataset = self.folder(name), self.datasets[name]
         if folder is None:
             return [ARCHIVE.format(archive=dataset.archive)]
-        return [str(folder)] if folder.suffix == ".zip" else required_files(folder, dataset.forum, dataset.split)
+        return [folder] if folder.endswith(".zip") else required_files(Path(folder), dataset.forum, dataset.split)
 
     def documents(self, name: str) -> int:
         """Number of documents that the corpus must have; counted once if nobody states it."""
@@ -84,19 +84,17 @@ class Experiment:
         """Digest of an official archive."""
         return next(dataset.md5 for dataset in self.datasets.values() if dataset.archive == archive and dataset.md5)
 
-    def corpus_settings(self, name: str, archive: str) -> dict[str, Any]:
+    def corpus_settings(self, name: str) -> dict[str, Any]:
         """What decides over a prepared corpus, as arguments of ``prepare_corpus``.
 
         Args:
             name: Name of the corpus.
-            archive: Path of its archive, which is used unless the dataset lies in a folder.
 
         Returns:
-            Keyword arguments.
+            Keyword arguments, all but the paths.
         """
         dataset = self.datasets[name]
         return {
-            "source_path": str(self.folder(name) or archive),
             "forum": dataset.forum,
             "split": dataset.split,
             "chunks": self.chunks(name),

@@ -49,6 +49,7 @@ def merge_chunks(
     start = time.perf_counter()
     records = [read_json(path) for path in (query_record_path, *chunk_record_paths)]
     _check_alike(records, [query_record_path, *chunk_record_paths])
+    _check_complete(records[1:], documents_path)
     query_ids = pq.read_table(queries_path, columns=["query_id"])["query_id"].combine_chunks()
     doc_ids, first_rows = _read_ids(documents_path)
     query, row, score = _read_candidates(candidate_paths, first_rows)
@@ -110,6 +111,19 @@ def _check_alike(records: list[dict[str, Any]], paths: list[str]) -> None:
             if found != expected:
                 todo = f"name a precision in the configuration, or encode again after: rm {Path(path).parent}/*"
                 raise DataError(f"{path}: encoded with {key} {found}, but {paths[0]} with {expected}; {todo}")
+
+
+def _check_complete(records: list[dict[str, Any]], documents_path: str) -> None:
+    """The vectors are those of all chunks of the corpus as it is now."""
+    with pq.ParquetFile(documents_path) as file:
+        expected = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+    found = [record["rows"] for record in records]
+    digests = {record["from_sha256"]["documents.parquet"] for record in records}
+    if found != expected or len(digests) > 1:
+        what = f"chunks of {expected} documents, but vectors for {found}, from {len(digests)} versions of the corpus"
+        raise DataError(
+            f"{documents_path}: {what}; the corpus was prepared again after it was encoded; delete the vectors and run again"
+        )
 
 
 def _read_ids(documents_path: str) -> tuple[pa.Array, np.ndarray]:

@@ -52,8 +52,13 @@ def source_files(wildcards):
     return experiment.source_files(wildcards.dataset)
 
 
-def corpus_settings(wildcards, input):
-    return experiment.corpus_settings(wildcards.dataset, input[0])
+def source_folder(wildcards):
+    return experiment.folder(wildcards.dataset)
+
+
+# Without `input`: Snakemake does not notice a change of parameters that are derived from it.
+def corpus_settings(wildcards):
+    return experiment.corpus_settings(wildcards.dataset)
 
 
 def query_encoding(wildcards):

@@ -31,6 +31,7 @@ rule prepare_corpus:
         "../../envs/data.yaml"
     params:
         code=code_version("prepare_corpus"),
+        folder=source_folder,
         settings=corpus_settings,
     message:
         "prepare {wildcards.dataset}"

@@ -7,6 +7,7 @@ if __name__ == "__main__":
         from beirflow.corpus import prepare_corpus
 
         prepare_corpus(
+            source_path=snakemake.params.folder or snakemake.input[0],
             **snakemake.params.settings,
             documents_path=snakemake.output.documents,
             queries_path=snakemake.output.queries,
