@@ -63,6 +63,11 @@ def tiny_system(model: Path, **changes: Any) -> dict[str, Any]:
     return {"model": str(model), "pooling": "mean", "similarity": "dot", "max_length": 64, **changes}
 
 
+def dataset_config(workflow: Workflow, **datasets: dict[str, Any]) -> dict[str, Any]:
+    """The keys that replace the datasets of a configuration."""
+    return {"datasets": list(datasets), "custom": {**workflow.config["custom"], "datasets": datasets}}
+
+
 def words(seed: int, count: int) -> str:
     """A text of random words that the tiny tokenizer knows."""
     return " ".join(random.Random(seed).choices(WORDS, k=count))

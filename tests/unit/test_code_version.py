@@ -16,7 +16,7 @@ from beirflow.code_version import NO_INFLUENCE, code_version
 WORKFLOW = Path(module.__file__).parent.parent
 MODULES = sorted(path.stem for path in (WORKFLOW / "beirflow").glob("*.py") if path.stem != "__init__")
 SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
-NEED_TORCH = {"encode", "encoder", "pooling", "search"}
+NEED_TORCH = {"devices", "encode", "encoder", "pooling", "search"}
 
 REACHED = {
     "encode_chunk": {"encode", "encoder", "pooling", "files"},

@@ -46,7 +46,6 @@ class Workspace:
             "corpus_path": str(folder / "corpus.json"),
             "model_path": str(folder / "model.json"),
             "output_path": str(self.vectors),
-            "record_path": str(self.record),
             "system": asdict(self.system),
             "device": "cpu",
             "precision": "float32",

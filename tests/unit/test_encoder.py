@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import torch
 from beirflow import encoder as encoder_module
-from beirflow.encoder import NotFiniteError, TransformersEncoder, choose_device, choose_precision
+from beirflow.devices import choose_device, choose_precision
+from beirflow.encoder import NotFiniteError, TransformersEncoder
 from beirflow.errors import ModelError
 from beirflow.pooling import pool
 from beirflow.system import System

@@ -32,7 +32,7 @@ def prepare(folder: Path, rows: list[Row]) -> dict[str, Any]:
     write_json(
         folder / "run.json", {"sha256": file_digest(folder / "run.parquet"), "self_matches_dropped": 7, "seconds": seconds}
     )
-    write_json(folder / "corpus.json", CORPUS)
+    write_json(folder / "corpus.json", CORPUS | {"sha256": {"qrels.parquet": file_digest(folder / "qrels.parquet")}})
     return {
         "system": "toy",
         "dataset": "tiny",
@@ -125,3 +125,12 @@ def test_a_run_that_was_changed_afterwards_is_refused(tmp_path: Path) -> None:
     assert str(caught.value).startswith(f"{arguments['run_path']}: sha256 ")
     assert str(caught.value).endswith(f"rm {arguments['run_path']}")
     assert not (tmp_path / "metrics").exists()
+
+
+def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
+    arguments = prepare(tmp_path, RUN_ROWS)
+    pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": pa.array([2], pa.int32())}), arguments["qrels_path"])
+    with pytest.raises(DataError, match="judgements were changed") as caught:
+        evaluate_run(**arguments)
+    assert str(caught.value).startswith(f"{arguments['qrels_path']}: sha256 ")
+    assert not Path(arguments["means_path"]).exists()

@@ -61,8 +61,6 @@ class Corpus:
                 chunk=number,
                 query_vectors_path=str(self.folder / "queries.npy"),
                 chunk_vectors_path=str(self.folder / f"chunk-{number}.npy"),
-                query_record_path=str(self.folder / "queries.json"),
-                chunk_record_path=str(self.folder / f"chunk-{number}.json"),
                 output_path=str(self.folder / f"chunk-{number}.npz"),
                 similarity="dot",
                 top_k=k,

@@ -190,8 +190,6 @@ def chunk(tmp_path: Path) -> dict[str, Any]:
         "chunk": 1,
         "query_vectors_path": str(tmp_path / "queries.npy"),
         "chunk_vectors_path": str(tmp_path / "chunk.npy"),
-        "query_record_path": str(tmp_path / "queries.json"),
-        "chunk_record_path": str(tmp_path / "chunk.json"),
         "output_path": str(tmp_path / "candidates.npz"),
         "similarity": "dot",
         "top_k": 2,
@@ -240,3 +238,24 @@ def test_damaged_vectors_are_refused_with_the_command_that_helps(
     assert str(caught.value).startswith(f"{tmp_path / name}: ")
     assert str(caught.value).endswith(f"rm {tmp_path / name}")
     assert not Path(chunk["output_path"]).exists()
+
+
+def test_dot_products_that_overflow_are_an_error() -> None:
+    queries, documents = np.array([[2, 5]], np.float32), np.array([[3e38, 0], [3e38, 1]], np.float32)
+    with pytest.raises(DataError, match="overflow float32"):
+        search.exact_top_k(
+            queries, documents, np.arange(2), 2, similarity="dot", excluded=np.array([-1]), device=torch.device("cpu")
+        )
+
+
+def test_vectors_of_different_dimensions_are_an_error() -> None:
+    with pytest.raises(DataError, match="2 dimensions, the documents' 3"):
+        search.exact_top_k(
+            np.ones((1, 2), np.float32),
+            np.ones((4, 3), np.float32),
+            np.arange(4),
+            2,
+            similarity="dot",
+            excluded=np.array([-1]),
+            device=torch.device("cpu"),
+        )

@@ -8,10 +8,7 @@ import time
 from workflow_runs import Workflow, small_dataset
 
 
-def test_a_run_killed_in_the_middle_keeps_finished_chunks_and_ends_the_same(workflow: Workflow) -> None:
-    undisturbed = Workflow(workflow.folder / "undisturbed", workflow.config)
-    undisturbed.folder.mkdir()
-    undisturbed.run("results/runs/tiny/small.parquet")
+def test_a_run_killed_in_the_middle_keeps_finished_chunks_and_ends_the_same(workflow: Workflow, finished: Workflow) -> None:
     chunks = workflow.result("embeddings/tiny/small")
     process = subprocess.Popen(
         workflow.command("results/runs/tiny/small.parquet", cores=1),
@@ -27,23 +24,24 @@ def test_a_run_killed_in_the_middle_keeps_finished_chunks_and_ends_the_same(work
     time.sleep(1.5)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    finished = {path: path.stat().st_mtime_ns for path in chunks.glob("chunk-*.npy")}
-    assert 1 <= len(finished) < 3
+    done = {path: path.stat().st_mtime_ns for path in chunks.glob("chunk-*.npy")}
+    assert 1 <= len(done) < 3
     workflow.run("--unlock")
     workflow.run("results/runs/tiny/small.parquet")
-    kept = [path for path, modified in finished.items() if path.stat().st_mtime_ns == modified]
-    assert len(kept) >= len(finished) - 1
+    kept = [path for path, modified in done.items() if path.stat().st_mtime_ns == modified]
+    assert len(kept) >= len(done) - 1
     for name in ("runs/tiny/small.parquet", "corpora/small/documents.parquet"):
-        assert workflow.result(name).read_bytes() == undisturbed.result(name).read_bytes()
+        assert workflow.result(name).read_bytes() == finished.result(name).read_bytes()
     assert not [path for path in workflow.result("").rglob("*") if ".partial" in path.name]
 
 
 def test_a_failed_job_leaves_nothing_half_written_and_the_repaired_run_goes_on(workflow: Workflow) -> None:
-    corpus = workflow.folder / "data/small/corpus.jsonl"
-    whole = corpus.read_text()
-    corpus.write_text(whole[:-20] + "\n")
-    output = workflow.run("results/summary.csv", ok=False)
-    assert f"{corpus}:30: expected a JSON object on one line" in output
+    folder = small_dataset(workflow.folder / "own")
+    workflow.config["custom"]["datasets"]["small"] = {"path": str(folder), "documents": 30}
+    whole = (folder / "corpus.jsonl").read_text()
+    (folder / "corpus.jsonl").write_text(whole[:-20] + "\n")
+    output = workflow.run("results/corpora/small/corpus.json", ok=False)
+    assert f"{folder}/corpus.jsonl:30: expected a JSON object on one line" in output
     assert not [path for path in workflow.result("corpora").rglob("*") if path.is_file()]
-    small_dataset(workflow.folder / "data/small")
-    workflow.run("results/summary.csv")
+    (folder / "corpus.jsonl").write_text(whole)
+    workflow.run("results/corpora/small/corpus.json")

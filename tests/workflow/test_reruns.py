@@ -2,41 +2,50 @@
 
 from pathlib import Path
 
-from workflow_runs import Workflow
+from tiny_bert import save_tiny_bert
+from workflow_runs import Workflow, small_dataset
+
+SUMMARY = "results/summary.csv"
 
 
-def test_a_changed_cutoff_evaluates_again_and_encodes_nothing(workflow: Workflow) -> None:
-    workflow.run("results/summary.csv")
-    workflow.config["cutoffs"] = [1, 5, 10]
-    assert workflow.planned("results/summary.csv") == {"evaluate_run": 1, "summarize": 1}
-    workflow.config["cutoffs"] = [1, 10, 20]
-    workflow.config |= {"device": "auto", "token_budget": 64, "mirrors": ["http://127.0.0.1:9"]}
-    assert workflow.planned("results/summary.csv") == {}
-    workflow.config["precision"] = "bfloat16"
-    assert workflow.planned("results/summary.csv")["encode_chunk"] == 3
+def test_only_a_change_of_what_decides_a_result_computes_it_again(finished: Workflow) -> None:
+    finished.config["cutoffs"] = [1, 5, 10]
+    assert finished.planned(SUMMARY) == {"evaluate_run": 1, "summarize": 1}
+    finished.config |= {"cutoffs": [1, 10, 20], "device": "auto", "token_budget": 64, "mirrors": ["http://127.0.0.1:9"]}
+    assert finished.planned(SUMMARY) == {}
+    finished.config["precision"] = "bfloat16"
+    assert finished.planned(SUMMARY)["encode_chunk"] == 3
+    finished.config |= {"precision": "float32", "chunk_documents": 15}
+    assert finished.planned(SUMMARY)["prepare_corpus"] == 1
+    assert finished.planned(SUMMARY)["encode_chunk"] == 2
 
 
-def test_an_edit_to_the_encoder_encodes_again_and_one_to_the_summary_does_not(workflow: Workflow, own_copy: Path) -> None:
-    workflow.repository = own_copy
-    workflow.run("results/summary.csv")
-    assert workflow.planned("results/summary.csv") == {}
+def test_an_edit_to_the_encoder_encodes_again_and_one_to_the_summary_does_not(finished: Workflow, own_copy: Path) -> None:
+    finished.repository = own_copy
     package = own_copy / "workflow/beirflow"
-    (package / "summary.py").write_text((package / "summary.py").read_text() + "\n# edited\n")
-    assert workflow.planned("results/summary.csv") == {"summarize": 1}
-    (package / "progress.py").write_text((package / "progress.py").read_text() + "\n# edited\n")
-    assert workflow.planned("results/summary.csv") == {"summarize": 1}
+    for name in ("summary", "progress"):
+        (package / f"{name}.py").write_text((package / f"{name}.py").read_text() + "\n# edited\n")
+        assert finished.planned(SUMMARY) == {"summarize": 1}
     (package / "encoder.py").write_text((package / "encoder.py").read_text() + "\n# edited\n")
-    assert workflow.planned("results/summary.csv")["encode_chunk"] == 3
-    assert "prepare_corpus" not in workflow.planned("results/summary.csv")
+    planned = finished.planned(SUMMARY)
+    assert planned["encode_chunk"] == 3
+    assert "prepare_corpus" not in planned
 
 
-def test_other_weights_under_the_same_path_encode_again(workflow: Workflow, tmp_path: Path) -> None:
-    from tiny_bert import save_tiny_bert
-
-    model = save_tiny_bert(tmp_path / "model")
+def test_other_weights_under_the_same_path_encode_again(workflow: Workflow) -> None:
+    vectors = workflow.result("embeddings/tiny/small/queries.npy")
+    model = save_tiny_bert(workflow.folder / "model")
     workflow.config["custom"]["systems"]["tiny"]["model"] = str(model)
-    workflow.run("results/summary.csv")
-    before = workflow.result("embeddings/tiny/small/chunk-0.npy").read_bytes()
+    workflow.run("results/embeddings/tiny/small/queries.npy")
+    before = vectors.read_bytes()
     save_tiny_bert(model, seed=1)
-    workflow.run("results/summary.csv")
-    assert workflow.result("embeddings/tiny/small/chunk-0.npy").read_bytes() != before
+    workflow.run("results/embeddings/tiny/small/queries.npy")
+    assert vectors.read_bytes() != before
+
+
+def test_a_folder_that_was_only_touched_encodes_nothing_again(workflow: Workflow) -> None:
+    corpus = small_dataset(workflow.folder / "own")
+    workflow.config["custom"]["datasets"]["small"]["path"] = str(corpus)
+    workflow.run("results/corpora/small/corpus.json")
+    (corpus / "corpus.jsonl").touch()
+    assert workflow.planned("results/corpora/small/corpus.json") == {}

@@ -51,7 +51,6 @@ def encode_table(
     corpus_path: str,
     model_path: str,
     output_path: str,
-    record_path: str,
     system: Mapping[str, Any],
     device: str,
     precision: str,
@@ -65,8 +64,8 @@ def encode_table(
         source: ``queries.parquet`` or ``documents.parquet``, where the table comes from.
         corpus_path: ``corpus.json``, which has the digest of that file.
         model_path: What ``fetch_model`` wrote about the model.
-        output_path: ``.npy`` to write, float32 of shape (rows, dim), in the order of the table.
-        record_path: JSON to write: what was computed, with what, from what, and how long it took.
+        output_path: ``.npy`` to write, float32 of shape (rows, dim), in the order of the table; and beside it, as ``.json``, the
+            record of what was computed, with what, from what, and how long it took.
         system: Fields of :class:`~beirflow.system.System`.
         device: ``auto``, ``cuda`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
@@ -89,7 +88,7 @@ def encode_table(
     with atomic_path(output_path) as partial, partial.open("wb") as stream:
         np.save(stream, vectors, allow_pickle=False)
     write_json(
-        record_path,
+        Path(output_path).with_suffix(".json"),
         {
             "system": model.name,
             "rows": table.num_rows,

@@ -11,6 +11,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
+from beirflow.devices import choose_device, choose_precision
 from beirflow.errors import ModelError
 from beirflow.pooling import pool
 from beirflow.progress import Progress
@@ -51,45 +52,6 @@ class Tokens(NamedTuple):
 
     start: int
     ids: list[list[int]]
-
-
-def choose_device(device: str) -> torch.device:
-    """The device for a configured name.
-
-    Args:
-        device: ``auto``, ``cuda`` or ``cpu``.
-
-    Returns:
-        The device; ``auto`` is CUDA where there is one.
-
-    Raises:
-        ModelError: CUDA is asked for and there is none.
-    """
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ModelError(
-            "device: found 'cuda', but torch sees no CUDA device here; use 'auto' or 'cpu', or install torch for CUDA"
-        )
-    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
-
-
-def choose_precision(precision: str, device: torch.device) -> torch.dtype:
-    """The dtype of the weights and activations for a configured name.
-
-    Args:
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        device: Where it is computed.
-
-    Returns:
-        The dtype; ``auto`` is bfloat16 where the device has instructions for it, else float32.
-    """
-    if precision != "auto":
-        return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[precision]
-    if device.type == "cuda":
-        native = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        capabilities = torch.cpu.get_capabilities()
-        native = any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
-    return torch.bfloat16 if native else torch.float32
 
 
 class TransformersEncoder:

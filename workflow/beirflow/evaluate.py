@@ -38,7 +38,7 @@ def evaluate_run(
         means_path: JSON to write: the means over all judged queries, with counts, times and digests.
 
     Raises:
-        DataError: The run is not the one that was recorded.
+        DataError: The run or the judgements are not those that were recorded.
     """
     start = time.perf_counter()
     run_record, corpus = read_json(run_record_path), read_json(corpus_path)
@@ -46,6 +46,12 @@ def evaluate_run(
     if run_digest != run_record["sha256"]:
         found = f"sha256 {run_digest}, but {run_record_path} says {run_record['sha256']}"
         raise DataError(f"{run_path}: {found}; the run was changed after it was written; delete it and run again: rm {run_path}")
+    qrels_digest = file_digest(qrels_path)
+    if qrels_digest != corpus["sha256"]["qrels.parquet"]:
+        found = f"sha256 {qrels_digest}, but {corpus_path} says {corpus['sha256']['qrels.parquet']}"
+        raise DataError(
+            f"{qrels_path}: {found}; the judgements were changed after they were written; run again after: rm {qrels_path}"
+        )
     run, qrels = pq.read_table(run_path), pq.read_table(qrels_path)
     table = measure(run, qrels, cutoffs)
     with atomic_path(per_query_path) as partial:
@@ -70,7 +76,7 @@ def evaluate_run(
             "from_sha256": {
                 "run": run_digest,
                 "run record": file_digest(run_record_path),
-                "qrels.parquet": file_digest(qrels_path),
+                "qrels.parquet": qrels_digest,
             },
         },
     )

@@ -9,6 +9,7 @@ exact, ties included.
 import logging
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 
-from beirflow.encoder import choose_device
+from beirflow.devices import choose_device
 from beirflow.errors import DataError
 from beirflow.files import atomic_path, file_digest, read_json
 from beirflow.progress import Progress
@@ -40,8 +41,6 @@ def search_chunk(
     chunk: int,
     query_vectors_path: str,
     chunk_vectors_path: str,
-    query_record_path: str,
-    chunk_record_path: str,
     output_path: str,
     similarity: str,
     top_k: int,
@@ -55,10 +54,8 @@ def search_chunk(
         queries_path: ``queries.parquet``.
         documents_path: ``documents.parquet``.
         chunk: Number of the chunk.
-        query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim).
+        query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record beside it.
         chunk_vectors_path: ``.npy`` of the chunk's vectors, float32 of shape (documents of the chunk, dim).
-        query_record_path: What ``encode_queries`` recorded.
-        chunk_record_path: What ``encode_chunk`` recorded.
         output_path: ``.npz`` to write: ``query`` and ``row`` (int32: number of the query, row in the chunk) and ``score``
             (float32) of every candidate, sorted by query and rank; ``self_matches``, documents dropped; ``seconds``.
         similarity: ``dot`` or ``cosine``.
@@ -73,8 +70,8 @@ def search_chunk(
     torch.set_num_threads(threads)
     query_ids = pq.read_table(queries_path, columns=["query_id"])["query_id"].combine_chunks()
     doc_ids = pq.ParquetFile(documents_path).read_row_group(chunk, columns=["doc_id"])["doc_id"].combine_chunks()
-    queries = _load_vectors(query_vectors_path, query_record_path, len(query_ids))
-    documents = _load_vectors(chunk_vectors_path, chunk_record_path, len(doc_ids))
+    queries = _load_vectors(query_vectors_path, len(query_ids))
+    documents = _load_vectors(chunk_vectors_path, len(doc_ids))
     start = time.perf_counter()
     own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
     found = exact_top_k(
@@ -91,8 +88,9 @@ def search_chunk(
         )
 
 
-def _load_vectors(path: str, record_path: str, rows: int) -> np.ndarray:
-    """Vectors that are what their record says: one a row of the table, unchanged since they were written."""
+def _load_vectors(path: str, rows: int) -> np.ndarray:
+    """Vectors that are what the record beside them says: one a row of the table, unchanged since they were written."""
+    record_path = Path(path).with_suffix(".json")
     expected = read_json(record_path)["sha256"]
     found = file_digest(path)
     if found != expected:
@@ -132,13 +130,24 @@ def exact_top_k(
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
+
+    Raises:
+        DataError: The vectors have different dimensions, or are so long that a dot product may overflow.
     """
+    if queries.shape[1] != documents.shape[1]:
+        raise DataError(
+            f"the queries' vectors have {queries.shape[1]} dimensions, the documents' {documents.shape[1]}; encode both again"
+        )
     matrix = _prepare(documents, similarity, device)
     longest = float(matrix.norm(dim=1).max()) if len(matrix) else 0.0
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     with Progress("search", len(queries), "queries") as progress:
         for start in range(0, len(queries), QUERY_BLOCK):
             block = _prepare(queries[start : start + QUERY_BLOCK], similarity, device)
+            if not np.isfinite(longest * float(block.norm(dim=1).max())):
+                raise DataError(
+                    "the vectors are so long that their dot products overflow float32; use the cosine, or another model"
+                )
             left_out = torch.from_numpy(excluded[start : start + QUERY_BLOCK].astype(np.int64)).to(device)
             for number, candidates in _candidates(block, matrix, left_out, k, longest):
                 scores = exact_scores(block[number], matrix, candidates).cpu().numpy()
@@ -154,8 +163,8 @@ def _prepare(vectors: np.ndarray, similarity: str, device: torch.device) -> torc
     """Vectors on the device, scaled to length 1 for the cosine."""
     tensor = torch.from_numpy(np.array(vectors, dtype=np.float32)).to(device)
     if similarity == "cosine":
-        norms = tensor.double().norm(dim=1, keepdim=True)
-        tensor = (tensor / norms.clamp_min(1e-30)).float()
+        exact = tensor.double()
+        tensor = (exact / exact.norm(dim=1, keepdim=True).clamp_min(1e-60)).float()
     return tensor
 
 

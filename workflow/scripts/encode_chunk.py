@@ -12,7 +12,6 @@ if __name__ == "__main__":
             corpus_path=snakemake.input.corpus,
             model_path=snakemake.input.model,
             output_path=snakemake.output.vectors,
-            record_path=snakemake.output.record,
             system=snakemake.params.system,
             precision=snakemake.params.precision,
             device=snakemake.config["device"],

@@ -12,8 +12,6 @@ if __name__ == "__main__":
             chunk=int(snakemake.wildcards.chunk),
             query_vectors_path=snakemake.input.query_vectors,
             chunk_vectors_path=snakemake.input.chunk_vectors,
-            query_record_path=snakemake.input.query_record,
-            chunk_record_path=snakemake.input.chunk_record,
             output_path=snakemake.output[0],
             **snakemake.params.settings,
             device=snakemake.config["device"],

@@ -1,0 +1,78 @@
+"""Bad input ends in a clear message and a non-zero exit, before anything is written, wherever it comes from."""
+
+import hashlib
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beir_writer import zip_folder
+from http_servers import Answer, FileServer
+from workflow_runs import Workflow, dataset_config, small_dataset
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"datasets": ["sciafct"]}, "datasets.0: found 'sciafct'; allowed are"),
+        ({"datasets": ["sciafct"]}, "did you mean 'scifact'?"),
+        ({"cutofs": [1]}, "cutofs: found 'cutofs'; no such key here"),
+        ({"cutoffs": [21]}, "cutoffs: found 21; a cutoff can be at most top_k, which is 20"),
+        ({"precision": "float8"}, "precision: found 'float8'; allowed are auto, float32, bfloat16, float16"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_refused_before_any_job(
+    workflow: Workflow, changes: dict[str, Any], says: str
+) -> None:
+    workflow.config |= changes
+    output = workflow.run("results/summary.csv", ok=False)
+    assert says in output
+    assert "Traceback" not in output
+    assert not (workflow.folder / "results").exists()
+
+
+def test_a_model_folder_without_a_tokenizer_is_refused_before_any_job(workflow: Workflow, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/config.json").write_text("{}")
+    workflow.config["custom"]["systems"]["tiny"]["model"] = str(tmp_path / "model")
+    output = workflow.run("results/summary.csv", ok=False)
+    assert "custom.systems.tiny.model" in output
+    assert "has no tokenizer" in output
+
+
+def test_an_archive_that_leaves_its_folder_is_refused(workflow: Workflow) -> None:
+    folder = small_dataset(workflow.folder / "data/evil")
+    archive = zip_folder(folder, workflow.folder / "evil.zip")
+    with zipfile.ZipFile(archive, "a") as members:
+        members.writestr("evil/../../../outside", "x")
+    workflow.config |= dataset_config(workflow, evil={"path": str(archive)})
+    output = workflow.run("results/corpora/evil/corpus.json", ok=False)
+    assert "a member that would leave its folder, 'evil/../../../outside'" in output
+    assert not (workflow.folder.parent / "outside").exists()
+
+
+def test_an_archive_with_the_wrong_md5_gets_no_name_and_a_cut_connection_is_resumed(workflow: Workflow, own_copy: Path) -> None:
+    archive = zip_folder(small_dataset(workflow.folder / "data/scifact"), workflow.folder / "served/scifact.zip").read_bytes()
+    catalogue = own_copy / "workflow/catalogue/datasets.yaml"
+    facts = catalogue.read_text()
+    with FileServer({"/scifact.zip": archive}, always={"/official/scifact.zip": Answer(404)}) as server:
+        official = re.search(r"^host: (.*)$", facts, re.MULTILINE)
+        assert official
+        catalogue.write_text(facts.replace(official[1], f"{server.url}/official"))
+        workflow.repository = own_copy
+        workflow.config |= {"datasets": ["scifact"], "mirrors": [server.url]}
+        output = workflow.run("results/data/scifact.zip", ok=False)
+        assert f"{server.url}/scifact.zip: served a file with md5" in output
+        assert f"{server.url}/official/scifact.zip: HTTP status 404" in output
+        assert not list(workflow.result("data").iterdir())
+        server.answers = iter([Answer(cut_after=len(archive) // 2)])
+        md5 = hashlib.md5(archive, usedforsecurity=False).hexdigest()
+        catalogue.write_text(catalogue.read_text().replace("5f7d1de60b170fc8027bb7898e2efca1", md5))
+        workflow.run("results/data/scifact.zip")
+        assert server.ranges[-1] == f"bytes={len(archive) // 2}-"
+    assert workflow.result("data/scifact.zip").read_bytes() == archive
+    # The archive is good, but it is not the corpus of the catalogue.
+    output = workflow.run("results/corpora/scifact/corpus.json", ok=False)
+    assert "expected 5,183 documents, found 30" in output
+    assert not [path for path in workflow.result("corpora").rglob("*") if path.is_file()]
