@@ -71,6 +71,9 @@ def test_an_archive_with_the_wrong_md5_gets_no_name_and_a_cut_connection_is_resu
         catalogue.write_text(catalogue.read_text().replace("5f7d1de60b170fc8027bb7898e2efca1", md5))
         workflow.run("results/data/scifact.zip")
         assert server.ranges[-1] == f"bytes={len(archive) // 2}-"
+        asked = len(server.asked)
+        workflow.run("results/data/scifact.zip", "--forcerun", "download_dataset")
+        assert len(server.asked) == asked
     assert workflow.result("data/scifact.zip").read_bytes() == archive
     # The archive is good, but it is not the corpus of the catalogue.
     output = workflow.run("results/corpora/scifact/corpus.json", ok=False)

@@ -166,21 +166,24 @@ class TransformersEncoder:
 
     def _tokenize(self, texts: Sequence[str], prefix: str) -> Iterator[Tokens]:
         """Windows of tokenised texts, each made while the one before is encoded."""
-
-        def work(start: int) -> Tokens:
-            window = [prefix + text for text in texts[start : start + WINDOW_TEXTS]]
-            tokenized = self.tokenizer(window, truncation=True, max_length=self.system.max_length, return_attention_mask=False)
-            return Tokens(start, tokenized["input_ids"])
-
         with ThreadPoolExecutor(max_workers=1) as background:
             pending: Future[Tokens] | None = None
             for start in range(0, len(texts), WINDOW_TEXTS):
-                following = background.submit(work, start)
+                following = background.submit(self._tokenize_window, texts[start : start + WINDOW_TEXTS], prefix, start)
                 if pending:
                     yield pending.result()
                 pending = following
             if pending:
                 yield pending.result()
+
+    def _tokenize_window(self, texts: Sequence[str], prefix: str, start: int) -> Tokens:
+        tokenized = self.tokenizer(
+            [prefix + text for text in texts],
+            truncation=True,
+            max_length=self.system.max_length,
+            return_attention_mask=False,
+        )
+        return Tokens(start, tokenized["input_ids"])
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Rows of a window, longest first, in batches whose padded size keeps to the budget as it is when the batch is made."""

@@ -7,4 +7,4 @@ if __name__ == "__main__":
         from beirflow.summary import summarize
 
         table = summarize(means_paths=list(snakemake.input.means), rows=snakemake.params.rows, summary_path=snakemake.output[0])
-        print(f"\n{table}\n")
+        print(f"\n{table}\n\nThe same in full precision: {snakemake.output[0]}\n")
