@@ -1,10 +1,11 @@
 """Run Snakemake for real, in temporary folders, with a tiny encoder whose weights are random."""
 
+import os
 import random
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ class Workflow:
     folder: Path
     config: dict[str, Any]
     repository: Path = REPOSITORY
+    environment: dict[str, str] = field(default_factory=dict)
 
     def command(self, *arguments: str, cores: int = 2) -> list[str]:
         """The command line of a run."""
@@ -36,6 +38,7 @@ class Workflow:
         done = subprocess.run(
             self.command(*arguments, cores=cores),
             cwd=self.repository,
+            env={**os.environ, **self.environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
