@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.errors import DataError
-from beirflow.evaluate import evaluate_run
+from beirflow.evaluate import average_forums, evaluate_run
 from beirflow.files import file_digest, read_json, write_json
 from beirflow.runs import RUN
 
@@ -134,3 +134,33 @@ def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
         evaluate_run(**arguments)
     assert str(caught.value).startswith(f"{arguments['qrels_path']}: sha256 ")
     assert not Path(arguments["means_path"]).exists()
+
+
+def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) -> None:
+    paths = []
+    for forum, ndcg, queries, official in (("android", 0.2, 1, None), ("gis", 0.4, 10, True), ("tex", 0.9, 1000, True)):
+        paths.append(str(tmp_path / f"{forum}.json"))
+        means = {"system": "toy", "dataset": f"stack-{forum}", "split": "test", "official_data": official}
+        means |= {"measures": {"NDCG@10": ndcg}, "counts": {"queries": queries}, "seconds": {"search": 2.0}}
+        write_json(paths[-1], means)
+    average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"))
+    assert read_json(tmp_path / "stack.json") == {
+        "system": "toy",
+        "dataset": "stack",
+        "split": "test",
+        "official_data": None,
+        "measures": {"NDCG@10": pytest.approx((0.2 + 0.4 + 0.9) / 3, abs=1e-15)},
+        "counts": {"queries": 1011},
+        "seconds": {"search": 6.0},
+        "from_sha256": {f"stack-{Path(path).stem}": file_digest(path) for path in paths},
+    }
+
+
+@pytest.mark.parametrize(("official", "together"), [([True, True], True), ([True, None], None), ([None, False], False)])
+def test_a_dataset_of_forums_is_official_when_all_of_them_are(tmp_path: Path, official: list[bool], together: bool) -> None:
+    paths = [str(tmp_path / f"{number}.json") for number in range(2)]
+    for path, value in zip(paths, official, strict=True):
+        means = {"system": "toy", "dataset": Path(path).stem, "split": "test", "official_data": value}
+        write_json(path, means | {"measures": {}, "counts": {}, "seconds": {}})
+    average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"))
+    assert read_json(tmp_path / "stack.json")["official_data"] is together

@@ -56,6 +56,8 @@ def test_an_archive_of_several_forums_gives_the_macro_mean(workflow: Workflow) -
     assert list(summary["dataset"]) == ["stack"]
     assert summary["documents"][0] == 12 + 25
     assert android != tex
+    stack = json.loads(workflow.result("metrics/tiny/stack.json").read_text())
+    assert stack["measures"]["NDCG@10"] == summary["NDCG@10"][0]
     assert summary["NDCG@10"][0] == pytest.approx((android + tex) / 2, abs=1e-12)
 
 
@@ -83,5 +85,6 @@ def test_the_default_configuration_shows_the_whole_dag_before_anything_is_downlo
     assert jobs["download_dataset"] == 15
     assert jobs["prepare_corpus"] == jobs["evaluate_run"] == 14 + 12
     assert jobs["encode_chunk"] == 88
+    assert jobs["average_forums"] == 1
     assert not (workflow.folder / "results").exists()
     assert workflow.planned("results/metrics/contriever/scifact.json")["encode_chunk"] == 1

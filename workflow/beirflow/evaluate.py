@@ -1,7 +1,7 @@
-"""Evaluate a run: every measure of every query, and their means."""
+"""Evaluate a run: every measure of every query, and their means; and average forums to a dataset."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -80,3 +80,33 @@ def evaluate_run(
             },
         },
     )
+
+
+def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str) -> None:
+    """Average the forums of a dataset: the plain mean of their means, as the BEIR paper does for CQADupStack.
+
+    Args:
+        dataset: Name of the dataset.
+        forum_paths: The means of its forums, as ``evaluate_run`` wrote them.
+        means_path: JSON to write, in the same form; counts and times are sums.
+    """
+    forums = [read_json(path) for path in forum_paths]
+    official = [forum["official_data"] for forum in forums]
+    write_json(
+        means_path,
+        {
+            "system": forums[0]["system"],
+            "dataset": dataset,
+            "split": forums[0]["split"],
+            "official_data": False if False in official else True if all(official) else None,
+            "measures": {name: total / len(forums) for name, total in _sums(forums, "measures").items()},
+            "counts": _sums(forums, "counts"),
+            "seconds": _sums(forums, "seconds"),
+            "from_sha256": {forum["dataset"]: file_digest(path) for forum, path in zip(forums, forum_paths, strict=True)},
+        },
+    )
+
+
+def _sums(forums: Sequence[Mapping[str, Mapping[str, float]]], field: str) -> dict[str, float]:
+    """The sum over forums of each number in a field."""
+    return {name: sum(forum[field][name] for forum in forums) for name in forums[0][field]}

@@ -52,6 +52,11 @@ class Experiment:
         """Names of the configured corpora: datasets, and forums in place of a dataset that has them."""
         return [name for names in self.chosen_rows.values() for name in names]
 
+    @property
+    def rows_of_forums(self) -> dict[str, list[str]]:
+        """By dataset that has forums, configured or not, the names of its corpora."""
+        return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
+
     def folder(self, name: str) -> str | None:
         """Where a dataset lies already: the folder or archive of the user's own, or its folder in ``data_dir``, or None."""
         dataset = self.datasets[name]

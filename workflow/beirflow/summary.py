@@ -22,27 +22,23 @@ AVERAGES = (
 """The three averages of the literature, by what they leave out."""
 
 
-def summarize(*, means_paths: Sequence[str], rows: Mapping[str, Sequence[str]], summary_path: str) -> str:
+def summarize(*, means_paths: Sequence[str], summary_path: str) -> str:
     """Write the table of all results.
 
     Args:
-        means_paths: The ``metrics`` JSON of every system on every corpus.
-        rows: By dataset, the names of its corpora: one, or one a forum.
+        means_paths: The ``metrics`` JSON of every system on every dataset.
         summary_path: CSV to write: a row a system and dataset, then the averages of each system.
 
     Returns:
         The same table for reading on a terminal, numbers rounded.
     """
     catalogue = load_catalogue()
-    by_system: dict[str, dict[str, dict[str, Any]]] = {}
+    by_system: dict[str, list[dict[str, Any]]] = {}
     for path in means_paths:
-        means = read_json(path) | {"file_sha256": file_digest(path)}
-        by_system.setdefault(means["system"], {})[means["dataset"]] = means
-    lines: list[dict[str, Any]] = []
-    for system, means_of in by_system.items():
-        own = [_dataset_row(catalogue, system, row, [means_of[name] for name in names]) for row, names in rows.items()]
-        lines += own + _average_rows(list(catalogue.datasets), own)
-    table = pd.DataFrame(lines)
+        row = _dataset_row(catalogue, read_json(path)) | {"metrics_sha256": file_digest(path)}
+        by_system.setdefault(row["system"], []).append(row)
+    official = list(catalogue.datasets)
+    table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows)])
     table["documents_per_second"] = table["documents"] / table.pop("encode_seconds")
     table = table[[name for name in table.columns if name not in LAST] + list(LAST)]
     with atomic_path(summary_path) as partial:
@@ -50,23 +46,19 @@ def summarize(*, means_paths: Sequence[str], rows: Mapping[str, Sequence[str]], 
     return for_terminal(table)
 
 
-def _dataset_row(catalogue: Catalogue, system: str, dataset: str, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One dataset; the plain mean of its corpora where they are several."""
-    names = [name for name in MAIN_MEASURES if name in parts[0]["measures"]] or list(parts[0]["measures"])[:1]
-    measures = {name: sum(part["measures"][name] for part in parts) / len(parts) for name in names}
-    row: dict[str, Any] = {"system": system, "dataset": dataset, "split": parts[0]["split"]}
-    row |= {key: sum(part["counts"][key] for part in parts) for key in ("documents", "queries")}
-    row |= measures
-    comparable = all(part["official_data"] is not False for part in parts)
+def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any]) -> dict[str, Any]:
+    """The main measures of one dataset, or its first where it has none of them, beside what was published."""
+    measures = means["measures"]
+    row: dict[str, Any] = {key: means[key] for key in ("system", "dataset", "split")}
+    row |= {key: means["counts"][key] for key in ("documents", "queries")}
+    row |= {name: measures[name] for name in MAIN_MEASURES if name in measures} or dict(list(measures.items())[:1])
     for name in PUBLISHED:
-        reference = catalogue.reference(system, dataset, name) if comparable and name in measures else None
+        comparable = means["official_data"] is not False and name in measures
+        reference = catalogue.reference(means["system"], means["dataset"], name) if comparable else None
         row[f"published_{name}"] = reference.value if reference else None
         row[f"difference_{name}"] = measures[name] - reference.value if reference else None
         row[f"source_{name}"] = reference.source if reference else None
-    row["encode_seconds"] = sum(part["seconds"]["encode_documents"] for part in parts)
-    row["seconds"] = sum(sum(part["seconds"].values()) for part in parts)
-    row["metrics_sha256"] = _digest([part["file_sha256"] for part in parts])
-    return row
+    return row | {"encode_seconds": means["seconds"]["encode_documents"], "seconds": sum(means["seconds"].values())}
 
 
 def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -86,16 +78,12 @@ def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
     average: dict[str, Any] = {"system": rows[0]["system"], "dataset": label}
     average |= {key: sum(row[key] for row in rows) for key in SUMS}
     average |= {key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if _is_measure(key)}
-    return average | {"metrics_sha256": _digest([row["metrics_sha256"] for row in rows])}
+    digests = "".join(row["metrics_sha256"] for row in rows)
+    return average | {"metrics_sha256": hashlib.sha256(digests.encode()).hexdigest()}
 
 
 def _is_measure(column: str) -> bool:
     return "@" in column and not column.startswith(("published_", "difference_", "source_"))
-
-
-def _digest(digests: Sequence[str]) -> str:
-    """The digest of one file, or one digest over those of several."""
-    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def for_terminal(table: pd.DataFrame) -> str:

@@ -26,14 +26,8 @@ config.update(experiment.config)
 wildcard_constraints:
     system="|".join(map(re.escape, experiment.systems)),
     dataset="|".join(map(re.escape, experiment.datasets)),
+    row="|".join(map(re.escape, experiment.rows_of_forums)),
     chunk=r"\d+",
-
-
-localrules:
-    all,
-    download_dataset,
-    fetch_model,
-    summarize,
 
 
 def archive_md5(wildcards):
@@ -71,6 +65,12 @@ def document_encoding(wildcards):
 
 def search_settings(wildcards):
     return experiment.search_settings(wildcards.system, wildcards.dataset)
+
+
+def forum_means(wildcards):
+    pattern = "<results>/metrics/{system}/{forum}.json"
+    forums = experiment.rows_of_forums[wildcards.row]
+    return expand(pattern, forum=forums, allow_missing=True)
 
 
 def chunk_files(pattern):

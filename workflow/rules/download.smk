@@ -23,6 +23,7 @@ rule download_dataset:
         "<results>/benchmarks/download_dataset/{archive}.tsv"
     wildcard_constraints:
         archive="|".join(map(re.escape, experiment.catalogue.datasets)),
+    localrule: True
     conda:
         "../../envs/data.yaml"
     params:
@@ -42,6 +43,7 @@ rule fetch_model:
         "<results>/logs/fetch_model/{system}.log",
     benchmark:
         "<results>/benchmarks/fetch_model/{system}.tsv"
+    localrule: True
     conda:
         "../../envs/encode.yaml"
     params:

@@ -8,6 +8,7 @@ REQUIRED INPUTS
 OUTPUTS
   per_query = <results>/metrics/<system>/<dataset>.parquet     every measure of every judged query
   means     = <results>/metrics/<system>/<dataset>.json        their means, counts, times
+  means     = <results>/metrics/<system>/<dataset>.json        of a dataset of forums, the plain mean of theirs
   trec      = <results>/runs/<system>/<dataset>.trec.gz        the run in TREC form, on request
 
 STEPS
@@ -37,6 +38,25 @@ rule evaluate_run:
         "evaluate {wildcards.system} on {wildcards.dataset}"
     script:
         "../scripts/evaluate_run.py"
+
+
+rule average_forums:
+    input:
+        forum_means,
+    output:
+        means="<results>/metrics/{system}/{row}.json",
+    log:
+        "<results>/logs/average_forums/{system}/{row}.log",
+    benchmark:
+        "<results>/benchmarks/average_forums/{system}/{row}.tsv"
+    conda:
+        "../../envs/data.yaml"
+    params:
+        code=code_version("average_forums"),
+    message:
+        "average the forums of {wildcards.row} for {wildcards.system}"
+    script:
+        "../scripts/average_forums.py"
 
 
 rule trec_run:

@@ -5,10 +5,10 @@ REQUIRED INPUTS
   published = workflow/catalogue/published.yaml
 
 OUTPUTS
-  summary = <results>/summary.csv     a row a system and dataset, forums averaged, then the averages over datasets
+  summary = <results>/summary.csv     a row a system and dataset, then the averages over datasets
 
 STEPS
-  - average forums, set beside published scores, average over datasets, print the table
+  - set beside published scores, average over datasets, print the table
 """
 
 
@@ -17,7 +17,7 @@ rule summarize:
         means=expand(
             "<results>/metrics/{system}/{dataset}.json",
             system=experiment.chosen_systems,
-            dataset=experiment.chosen_datasets,
+            dataset=experiment.chosen_rows,
         ),
         published=f"{workflow.basedir}/workflow/catalogue/published.yaml",
     output:
@@ -26,11 +26,11 @@ rule summarize:
         "<results>/logs/summarize.log",
     benchmark:
         "<results>/benchmarks/summarize.tsv"
+    localrule: True
     conda:
         "../../envs/data.yaml"
     params:
         code=code_version("summarize"),
-        rows=experiment.chosen_rows,
     message:
         "summarize all results"
     script:
