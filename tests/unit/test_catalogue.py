@@ -6,40 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from beir_names import FIFTEEN, FORUMS
 from beirflow.catalogue import CATALOGUE, Catalogue, custom_dataset, load_catalogue
 from beirflow.errors import ConfigError
-
-FIFTEEN = [
-    "msmarco",
-    "trec-covid",
-    "nfcorpus",
-    "nq",
-    "hotpotqa",
-    "fiqa",
-    "arguana",
-    "webis-touche2020",
-    "cqadupstack",
-    "quora",
-    "dbpedia-entity",
-    "scidocs",
-    "fever",
-    "climate-fever",
-    "scifact",
-]
-FORUMS = [
-    "android",
-    "english",
-    "gaming",
-    "gis",
-    "mathematica",
-    "physics",
-    "programmers",
-    "stats",
-    "tex",
-    "unix",
-    "webmasters",
-    "wordpress",
-]
 
 
 @pytest.fixture(scope="module")

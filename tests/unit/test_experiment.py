@@ -6,43 +6,13 @@ from typing import Any
 
 import pytest
 import yaml
+from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
 from beirflow.errors import ConfigError
 from beirflow.experiment import Experiment, load_experiment
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {"d1": "one", "d2": "two", "d3": "three"}
-DATASETS = [
-    "msmarco",
-    "trec-covid",
-    "nfcorpus",
-    "nq",
-    "hotpotqa",
-    "fiqa",
-    "arguana",
-    "webis-touche2020",
-    "cqadupstack",
-    "quora",
-    "dbpedia-entity",
-    "scidocs",
-    "fever",
-    "climate-fever",
-    "scifact",
-]
-FORUMS = [
-    "android",
-    "english",
-    "gaming",
-    "gis",
-    "mathematica",
-    "physics",
-    "programmers",
-    "stats",
-    "tex",
-    "unix",
-    "webmasters",
-    "wordpress",
-]
 
 
 def write_dataset(folder: Path, split: str = "test") -> Path:
@@ -72,8 +42,8 @@ def problems_of(config: dict[str, Any]) -> list[str]:
 def test_the_shipped_configuration_is_contriever_on_the_fifteen_datasets() -> None:
     experiment = load_experiment(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))
     assert experiment.chosen_systems == ["contriever"]
-    assert sorted(experiment.chosen_rows) == sorted(DATASETS)
-    assert len(experiment.chosen_datasets) == len(DATASETS) - 1 + len(FORUMS)
+    assert sorted(experiment.chosen_rows) == sorted(FIFTEEN)
+    assert len(experiment.chosen_datasets) == len(FIFTEEN) - 1 + len(FORUMS)
 
 
 def test_the_shipped_configuration_is_what_is_used_without_one() -> None:
