@@ -1,6 +1,5 @@
 """Encode the queries or one chunk of a corpus, and record how."""
 
-import logging
 import os
 import platform
 import time
@@ -19,8 +18,6 @@ from beirflow.errors import ModelError
 from beirflow.files import atomic_path, file_digest, read_json, write_json
 from beirflow.models import model_folder
 from beirflow.system import System
-
-logger = logging.getLogger(__name__)
 
 
 def encode_queries(*, queries_path: str, **settings: Any) -> None:

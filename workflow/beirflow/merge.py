@@ -1,6 +1,5 @@
 """Merge the candidates of all chunks into one run."""
 
-import logging
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -14,8 +13,6 @@ from beirflow.errors import DataError
 from beirflow.files import atomic_path, file_digest, read_json, write_json
 from beirflow.ranking import byte_order, rank
 from beirflow.runs import RUN
-
-logger = logging.getLogger(__name__)
 
 QUERY_BLOCK = 1000
 

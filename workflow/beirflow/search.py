@@ -6,7 +6,6 @@ pass keeps every document whose exact score may reach the k-th, by a bound on th
 exact, ties included.
 """
 
-import logging
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +21,6 @@ from beirflow.errors import DataError
 from beirflow.files import atomic_path, file_digest, read_json
 from beirflow.progress import Progress
 from beirflow.ranking import byte_order, rank
-
-logger = logging.getLogger(__name__)
 
 QUERY_BLOCK = 512
 DOCUMENT_BLOCK = 16384
