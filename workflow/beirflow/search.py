@@ -8,7 +8,6 @@ exact, ties included.
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +17,10 @@ import torch
 
 from beirflow.devices import choose_device
 from beirflow.errors import DataError
-from beirflow.files import atomic_path, file_digest, read_json
+from beirflow.files import atomic_path
 from beirflow.progress import Progress
 from beirflow.ranking import byte_order, rank
+from beirflow.vectors import read_vectors
 
 QUERY_BLOCK = 512
 DOCUMENT_BLOCK = 16384
@@ -67,8 +67,8 @@ def search_chunk(
     torch.set_num_threads(threads)
     query_ids = pq.read_table(queries_path, columns=["query_id"])["query_id"].combine_chunks()
     doc_ids = pq.ParquetFile(documents_path).read_row_group(chunk, columns=["doc_id"])["doc_id"].combine_chunks()
-    queries = _load_vectors(query_vectors_path, len(query_ids))
-    documents = _load_vectors(chunk_vectors_path, len(doc_ids))
+    queries = read_vectors(query_vectors_path, len(query_ids))
+    documents = read_vectors(chunk_vectors_path, len(doc_ids))
     start = time.perf_counter()
     own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
     found = exact_top_k(
@@ -83,20 +83,6 @@ def search_chunk(
             self_matches=int((own >= 0).sum()),
             seconds=time.perf_counter() - start,
         )
-
-
-def _load_vectors(path: str, rows: int) -> np.ndarray:
-    """Vectors that are what the record beside them says: one a row of the table, unchanged since they were written."""
-    record_path = Path(path).with_suffix(".json")
-    expected = read_json(record_path)["sha256"]
-    found = file_digest(path)
-    if found != expected:
-        todo = f"the file was damaged after it was written; delete it and run again: rm {path}"
-        raise DataError(f"{path}: sha256 {found}, but {record_path} says {expected}; {todo}")
-    vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    if vectors.ndim != 2 or len(vectors) != rows:
-        raise DataError(f"{path}: {len(vectors)} vectors, but the table has {rows} rows; delete it and run again: rm {path}")
-    return vectors
 
 
 def _own_rows(query_ids: pa.Array, doc_ids: pa.Array) -> np.ndarray:

@@ -1,0 +1,33 @@
+"""Vectors on disk: a ``.npy`` file, float32, and beside it, as ``.json``, the record of what it holds."""
+
+from pathlib import Path
+
+import numpy as np
+
+from beirflow.errors import DataError
+from beirflow.files import file_digest, read_json
+
+
+def read_vectors(path: str | Path, rows: int) -> np.ndarray:
+    """Open vectors that are what the record beside them says.
+
+    Args:
+        path: The ``.npy`` file.
+        rows: Rows of the table that was encoded.
+
+    Returns:
+        float32 of shape (rows, dim), mapped from the file.
+
+    Raises:
+        DataError: The file was changed after it was written, or does not hold one vector a row.
+    """
+    record_path = Path(path).with_suffix(".json")
+    expected = read_json(record_path)["sha256"]
+    found = file_digest(path)
+    if found != expected:
+        todo = f"the file was damaged after it was written; delete it and run again: rm {path}"
+        raise DataError(f"{path}: sha256 {found}, but {record_path} says {expected}; {todo}")
+    vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    if vectors.ndim != 2 or len(vectors) != rows:
+        raise DataError(f"{path}: {len(vectors)} vectors, but the table has {rows} rows; delete it and run again: rm {path}")
+    return vectors
