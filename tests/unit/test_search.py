@@ -121,7 +121,7 @@ def test_the_cosine_of_a_tiny_vector_is_that_of_its_direction() -> None:
 
 @pytest.mark.parametrize("kind", ["normal", "duplicates", "equal"])
 def test_an_excluded_row_leaves_its_place_to_the_next(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(search, "DOCUMENT_BLOCK", 30)
+    monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(queries=4, documents=30, pairs=7))
     monkeypatch.setattr(search, "SPARE", 2)
     documents, ids = random_vectors(kind, 100), ids_for(100)
     query = random_vectors("normal", 1, seed=1)
@@ -142,8 +142,7 @@ def test_results_depend_on_no_block_and_no_thread(monkeypatch: pytest.MonkeyPatc
     vectors, ids = (random_vectors(kind, 20, 33, seed=1), random_vectors(kind, 500, 33)), ids_for(500)
     expected = exact(vectors, ids, 10)
     for document_block, query_block, threads in [(1, 512, 1), (7, 3, 2), (499, 1, 1), (500, 20, 2), (501, 19, 1)]:
-        monkeypatch.setattr(search, "DOCUMENT_BLOCK", document_block)
-        monkeypatch.setattr(search, "QUERY_BLOCK", query_block)
+        monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(query_block, document_block, pairs=1 + document_block % 5))
         torch.set_num_threads(threads)
         assert exact(vectors, ids, 10) == expected
 

@@ -34,10 +34,29 @@ def rank(queries: np.ndarray, scores: np.ndarray, id_order: np.ndarray, k: int |
     Returns:
         Indices of the candidates that are kept, sorted by query and then by rank; and their ranks from 1, int32.
     """
-    order = np.lexsort((-id_order, -np.asarray(scores, dtype=np.float32), queries))
+    key = _sort_key(queries, scores)
+    order = np.argsort(key)
+    _break_ties(order, key[order], id_order)
     sorted_queries = queries[order]
-    first = np.searchsorted(sorted_queries, sorted_queries, side="left")
-    ranks = (np.arange(len(order)) - first + 1).astype(np.int32)
+    places = np.arange(len(order))
+    is_first = np.append(True, sorted_queries[1:] != sorted_queries[:-1])[: len(order)]
+    ranks = (places - np.maximum.accumulate(np.where(is_first, places, 0)) + 1).astype(np.int32)
     if k is None:
         return order, ranks
     return order[ranks <= k], ranks[ranks <= k]
+
+
+def _sort_key(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """One uint64 a candidate that ascends with the query and, inside a query, descends with the score: fast to sort."""
+    # Not-a-number ranks last; adding 0 makes -0 equal to 0.
+    bits = (np.fmax(np.asarray(scores, dtype=np.float32), np.float32(-np.inf)) + np.float32(0)).view(np.uint32)
+    ascending = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
+    return (queries.astype(np.uint64) << np.uint64(32)) | ~ascending
+
+
+def _break_ties(order: np.ndarray, sorted_key: np.ndarray, id_order: np.ndarray) -> None:
+    """Put candidates with equal keys, which stand together, into descending order of their ids, in place."""
+    same_as_next = sorted_key[1:] == sorted_key[:-1]
+    tied = np.flatnonzero(np.append(same_as_next, False) | np.append(False, same_as_next)[: len(order)])
+    if len(tied):
+        order[tied] = order[tied][np.lexsort((-id_order[order[tied]], sorted_key[tied]))]

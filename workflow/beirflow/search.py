@@ -1,13 +1,16 @@
 """Exact search of one chunk.
 
-A fast pass in float32 finds candidates; their scores are then computed again in float64 and rounded to float32, one document at a
-time, so that a score depends on its two vectors alone: not on the chunk, the block, the number of threads or the device. The fast
-pass keeps every document whose exact score may reach the k-th, by a bound on the rounding error of a dot product, so the cut is
-exact, ties included.
+A fast pass in float32 finds candidates; their scores are then computed again in float64 and rounded to float32, so that a score
+depends on its two vectors alone: not on the chunk, the block, the number of threads or the device. The fast pass keeps every
+document whose exact score may reach the k-th, by a bound on the rounding error of a dot product: the cut is exact, ties included.
+
+The chunk goes by twice in blocks, once for each pass: memory holds a block, the queries, and the candidates.
 """
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +23,24 @@ from beirflow.errors import DataError
 from beirflow.files import atomic_path
 from beirflow.progress import Progress
 from beirflow.ranking import byte_order, rank
-from beirflow.vectors import read_vectors
+from beirflow.shortlist import Shortlist
+from beirflow.vectors import VectorFile, read_vectors
 
-QUERY_BLOCK = 512
-DOCUMENT_BLOCK = 16384
+Hits = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Number of the query and row of the document, int32, and score, float32, of n hits, each of shape (n,)."""
+
+
+class Blocks(NamedTuple):
+    """How much is computed at once: queries and documents of the fast pass, and pairs that are scored exactly."""
+
+    queries: int
+    documents: int
+    pairs: int
+
+
+BLOCKS = {"cpu": Blocks(512, 16_384, 512), "cuda": Blocks(4096, 65_536, 1 << 18)}
+"""On a CPU what its caches hold, on a GPU enough to keep it busy: there a block of scores takes 1 GiB."""
+
 SPARE = 128
 """Candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th."""
 
@@ -67,8 +84,8 @@ def search_chunk(
     torch.set_num_threads(threads)
     query_ids = pq.read_table(queries_path, columns=["query_id"])["query_id"].combine_chunks()
     doc_ids = pq.ParquetFile(documents_path).read_row_group(chunk, columns=["doc_id"])["doc_id"].combine_chunks()
-    queries = read_vectors(query_vectors_path, len(query_ids))
-    documents = read_vectors(chunk_vectors_path, len(doc_ids))
+    queries = np.array(read_vectors(query_vectors_path, len(query_ids)))
+    documents = VectorFile(chunk_vectors_path, len(doc_ids))
     start = time.perf_counter()
     own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
     found = exact_top_k(
@@ -92,19 +109,19 @@ def _own_rows(query_ids: pa.Array, doc_ids: pa.Array) -> np.ndarray:
 
 def exact_top_k(
     queries: np.ndarray,
-    documents: np.ndarray,
+    documents: np.ndarray | VectorFile,
     id_order: np.ndarray,
     k: int,
     *,
     similarity: str,
     excluded: np.ndarray,
     device: torch.device,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> Hits:
     """The k best documents of each query by the ranking rule.
 
     Args:
         queries: float32 of shape (queries, dim).
-        documents: float32 of shape (documents, dim).
+        documents: float32 of shape (documents, dim); read in slices.
         id_order: Place of each document's id in byte order, integers of shape (documents,).
         k: Documents to keep for each query.
         similarity: ``dot`` or ``cosine``; a vector of zeros has cosine 0 with every other.
@@ -121,85 +138,125 @@ def exact_top_k(
         raise DataError(
             f"the queries' vectors have {queries.shape[1]} dimensions, the documents' {documents.shape[1]}; encode both again"
         )
-    matrix = _prepare(documents, similarity, device)
-    longest = float(matrix.norm(dim=1).max()) if len(matrix) else 0.0
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    with Progress("search", len(queries), "queries") as progress:
-        for start in range(0, len(queries), QUERY_BLOCK):
-            block = _prepare(queries[start : start + QUERY_BLOCK], similarity, device)
-            if not np.isfinite(longest * float(block.norm(dim=1).max())):
-                raise DataError(
-                    "the vectors are so long that their dot products overflow float32; use the cosine, or another model"
-                )
-            left_out = torch.from_numpy(excluded[start : start + QUERY_BLOCK].astype(np.int64)).to(device)
-            for number, candidates in _candidates(block, matrix, left_out, k, longest):
-                scores = exact_scores(block[number], matrix, candidates).cpu().numpy()
-                rows = candidates.cpu().numpy().astype(np.int32)
-                query = np.full(len(rows), start + number, dtype=np.int32)
-                kept, _ = rank(query, scores, id_order[rows], k)
-                parts.append((query[kept], rows[kept], scores[kept]))
-            progress.advance(len(block))
-    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))  # type: ignore[return-value]
+    if not len(documents):
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
+    matrix = _prepare(queries, similarity, device)
+    chunk = _Chunk(matrix, documents, torch.from_numpy(excluded.astype(np.int64)).to(device), similarity)
+    scores, rows, longest = _fast_pass(chunk, min(len(documents), k + SPARE))
+    dim = queries.shape[1]
+    bounds = 2 * dim * UNIT_ROUNDOFF / (1 - dim * UNIT_ROUNDOFF) * longest * matrix.norm(dim=1)
+    if not bool(bounds.isfinite().all()):
+        raise DataError("the vectors are so long that their dot products overflow float32; use the cosine, or another model")
+    least = scores[:, min(k, scores.shape[1]) - 1] - 2 * bounds
+    inside = (scores >= least[:, None]) & (scores > -torch.inf)
+    crowded = inside[:, -1] & (scores.shape[1] < len(documents))
+    query, place = (inside & ~crowded[:, None]).nonzero(as_tuple=True)
+    hits = [
+        *_score_candidates(chunk, query, rows[query, place]),
+        _score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k),
+    ]
+    return _cut(hits, id_order, k)
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """What is searched for and in what: queries on the device, documents that are read in blocks."""
+
+    queries: torch.Tensor
+    documents: np.ndarray | VectorFile
+    excluded: torch.Tensor
+    similarity: str
+
+    @property
+    def sizes(self) -> Blocks:
+        return BLOCKS[self.queries.device.type]
+
+    def blocks(self) -> Iterator[tuple[int, torch.Tensor]]:
+        """Blocks of documents, each with the row of its first."""
+        for start in range(0, len(self.documents), self.sizes.documents):
+            block = self.documents[start : start + self.sizes.documents]
+            yield start, _prepare(block, self.similarity, self.queries.device)
+
+    def scores(self, queries: torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
+        """Fast scores of some queries, given by their numbers, with a block; minus infinity for a document that is left out."""
+        scores = self.queries[queries] @ block.T
+        own = self.excluded[queries] - start
+        here = ((own >= 0) & (own < len(block))).nonzero().flatten()
+        scores[here, own[here]] = -torch.inf
+        return scores
 
 
 def _prepare(vectors: np.ndarray, similarity: str, device: torch.device) -> torch.Tensor:
     """Vectors on the device, scaled to length 1 for the cosine."""
-    tensor = torch.from_numpy(np.array(vectors, dtype=np.float32)).to(device)
+    tensor = torch.from_numpy(vectors).to(device)
     if similarity == "cosine":
         exact = tensor.double()
         tensor = (exact / exact.norm(dim=1, keepdim=True).clamp_min(1e-60)).float()
     return tensor
 
 
-def exact_scores(query: torch.Tensor, documents: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """Dot products of a query with some documents, accumulated in float64 and rounded to float32.
+def _fast_pass(chunk: _Chunk, keep: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Fast scores and rows of the best ``keep`` documents of each query, best first; and the longest document's length."""
+    device = chunk.queries.device
+    shortlist = Shortlist(len(chunk.queries), keep, device)
+    longest = torch.zeros((), device=device)
+    with Progress("search", len(chunk.documents), "documents") as progress:
+        for start, block in chunk.blocks():
+            longest = torch.maximum(longest, block.norm(dim=1).max())
+            for queries in torch.split(torch.arange(len(chunk.queries), device=device), chunk.sizes.queries):
+                shortlist.offer(queries, chunk.scores(queries, start, block), start)
+            progress.advance(len(block))
+    return *shortlist.best(), longest
+
+
+def _score_candidates(chunk: _Chunk, query: torch.Tensor, row: torch.Tensor) -> Iterator[Hits]:
+    """Exact scores of pairs of query and document, block by block."""
+    block_of = row // chunk.sizes.documents
+    order = block_of.argsort(stable=True)
+    counts = torch.bincount(block_of, minlength=-(-len(chunk.documents) // chunk.sizes.documents)).tolist()
+    for (start, block), here in zip(chunk.blocks(), torch.split(order, counts), strict=True):
+        yield _hits(query[here], row[here], exact_scores(chunk.queries, block, query[here], row[here] - start))
+
+
+def _score_crowded(chunk: _Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> Hits:
+    """Exact top k of queries with more documents about the k-th score than the shortlist has room for."""
+    best = _hits(crowded[:0], crowded[:0], least[:0])
+    for start, block in chunk.blocks() if len(crowded) else ():
+        for queries in torch.split(crowded, chunk.sizes.queries):
+            scores = chunk.scores(queries, start, block)
+            place, column = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
+            exact = exact_scores(chunk.queries, block, queries[place], column)
+            best = _cut([best, _hits(queries[place], column + start, exact)], id_order, k)
+    return best
+
+
+def exact_scores(queries: torch.Tensor, documents: torch.Tensor, query: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+    """Dot products of pairs of query and document, accumulated in float64 and rounded to float32.
 
     Args:
-        query: float32 of shape (dim,).
+        queries: float32 of shape (queries, dim).
         documents: float32 of shape (documents, dim).
-        rows: Rows of ``documents``, int64 of shape (n,).
+        query: Number of each pair's query, int64 of shape (n,).
+        row: Row of each pair's document, int64 of shape (n,).
 
     Returns:
         float32 of shape (n,); equal vectors have equal scores, wherever they stand.
     """
-    return (documents[rows].double() * query.double()).sum(dim=1).float()
+    size = BLOCKS[queries.device.type].pairs
+    scores = torch.empty(len(row), device=queries.device)
+    for start in range(0, len(row), size):
+        pairs = slice(start, start + size)
+        products = documents.index_select(0, row[pairs]).double()
+        scores[pairs] = products.mul_(queries.index_select(0, query[pairs])).sum(dim=1)
+    return scores
 
 
-def _candidates(
-    queries: torch.Tensor, documents: torch.Tensor, excluded: torch.Tensor, k: int, longest: float
-) -> Iterator[tuple[int, torch.Tensor]]:
-    """For each query of a block, rows that hold its exact top k and few others."""
-    keep = min(len(documents), k + SPARE)
-    scores, rows = _fast_pass(queries, documents, excluded, keep)
-    dim = documents.shape[1]
-    bounds = 2 * dim * UNIT_ROUNDOFF / (1 - dim * UNIT_ROUNDOFF) * longest * queries.norm(dim=1)
-    threshold = (scores[:, min(k, keep) - 1] - 2 * bounds) if keep else bounds
-    for query in range(len(queries)):
-        inside = (scores[query] >= threshold[query]) & (scores[query] > -torch.inf)
-        if keep < len(documents) and bool(inside[-1]):
-            every = torch.mv(documents, queries[query])
-            if excluded[query] >= 0:
-                every[excluded[query]] = -torch.inf
-            yield query, torch.nonzero((every >= threshold[query]) & (every > -torch.inf)).flatten()
-        else:
-            yield query, rows[query][inside]
+def _hits(query: torch.Tensor, row: torch.Tensor, score: torch.Tensor) -> Hits:
+    return query.cpu().numpy().astype(np.int32), row.cpu().numpy().astype(np.int32), score.cpu().numpy()
 
 
-def _fast_pass(
-    queries: torch.Tensor, documents: torch.Tensor, excluded: torch.Tensor, keep: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Scores and rows of about the best ``keep`` documents of each query, best first, block by block."""
-    count = len(queries)
-    best_scores = torch.empty((count, 0), device=queries.device)
-    best_rows = torch.empty((count, 0), dtype=torch.long, device=queries.device)
-    with_own = torch.nonzero(excluded >= 0).flatten()
-    for start in range(0, len(documents), DOCUMENT_BLOCK):
-        scores = queries @ documents[start : start + DOCUMENT_BLOCK].T
-        here = with_own[(excluded[with_own] >= start) & (excluded[with_own] < start + scores.shape[1])]
-        scores[here, excluded[here] - start] = -torch.inf
-        block_scores, block_rows = scores.topk(min(keep, scores.shape[1]), dim=1)
-        best_scores = torch.cat([best_scores, block_scores], dim=1)
-        best_rows = torch.cat([best_rows, block_rows + start], dim=1)
-        best_scores, places = best_scores.topk(min(keep, best_scores.shape[1]), dim=1)
-        best_rows = best_rows.gather(1, places)
-    return best_scores, best_rows
+def _cut(parts: list[Hits], id_order: np.ndarray, k: int) -> Hits:
+    """The k best of each query by the ranking rule, sorted by query and rank."""
+    query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    kept, _ = rank(query, score, id_order[row], k)
+    return query[kept], row[kept], score[kept]

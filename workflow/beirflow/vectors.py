@@ -8,7 +8,39 @@ from beirflow.errors import DataError
 from beirflow.files import file_digest, read_json
 
 
-def read_vectors(path: str | Path, rows: int) -> np.ndarray:
+class VectorFile:
+    """Vectors that stay on disk; a slice reads its rows, so that memory is bounded by the slice and not by the file.
+
+    Args:
+        path: The ``.npy`` file.
+        rows: Rows of the table that was encoded.
+
+    Attributes:
+        path: The file.
+        shape: Rows and dimensions.
+
+    Raises:
+        DataError: The file was changed after it was written, or does not hold one vector a row.
+    """
+
+    def __init__(self, path: str | Path, rows: int) -> None:
+        mapped = read_vectors(path, rows)
+        self.path = Path(path)
+        self.shape: tuple[int, int] = mapped.shape
+        self._header_bytes = mapped.offset
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        """Rows of the file, float32 of shape (rows, dim); the slice has no step."""
+        start, stop, _ = rows.indices(len(self))
+        dim = self.shape[1]
+        offset = self._header_bytes + start * dim * np.dtype(np.float32).itemsize
+        return np.fromfile(self.path, np.float32, count=max(0, stop - start) * dim, offset=offset).reshape(-1, dim)
+
+
+def read_vectors(path: str | Path, rows: int) -> np.memmap:
     """Open vectors that are what the record beside them says.
 
     Args:
