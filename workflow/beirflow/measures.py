@@ -30,6 +30,7 @@ class Ranking:
         judged: Whether the document at a rank is judged for any query, bool of shape (q, n).
         relevant: Number of relevant documents of each query, retrieved or not, int64 of shape (q,).
         ideal: Judgements of each query above 0 in descending order, then zeros, int64 of shape (q, n).
+        missed: Number of the query and judgement of every relevant document that is at no rank, int64 of shape (m, 2).
     """
 
     query_ids: list[str]
@@ -38,6 +39,7 @@ class Ranking:
     judged: np.ndarray
     relevant: np.ndarray
     ideal: np.ndarray
+    missed: np.ndarray
 
 
 def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> pd.DataFrame:
@@ -53,7 +55,7 @@ def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> pd.DataFr
         it, e.g. ``NDCG@10``.
     """
     ranking = make_ranking(run, qrels, max(cutoffs))
-    columns: dict[str, np.ndarray] = _trec_measures(run, qrels, cutoffs, ranking.query_ids)
+    columns: dict[str, np.ndarray] = _trec_measures(ranking, cutoffs)
     for k in cutoffs:
         columns |= {f"{name}@{k}": values for name, values in _own_measures(ranking, k).items()}
     order = [*TREC_NAMES, "MRR", "R_cap", "Hole", "Accuracy", "F1", "NDCG_exp"]
@@ -74,32 +76,55 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
     """
     query_ids = pc.unique(qrels["query_id"])
     query_ids = query_ids.take(pc.sort_indices(query_ids))
-    run = run.filter(pc.is_in(run["query_id"], value_set=query_ids))
-    doc_ids = pc.unique(pa.chunked_array([*run["doc_id"].chunks, *qrels["doc_id"].chunks], pa.string()))
-    run_query, qrel_query = (
-        pc.index_in(table["query_id"], value_set=query_ids).to_numpy().astype(np.int64) for table in (run, qrels)
-    )
-    run_doc, qrel_doc = (pc.index_in(table["doc_id"], value_set=doc_ids).to_numpy().astype(np.int64) for table in (run, qrels))
-    kept, ranks = rank(run_query, run["score"].to_numpy(), byte_order(doc_ids)[run_doc], depth)
-    place = (run_query[kept], ranks - 1)
     shape = (len(query_ids), depth)
-    grades, retrieved, judged = np.zeros(shape, np.int64), np.zeros(shape, bool), np.zeros(shape, bool)
+    run_doc, qrel_doc, doc_order = _number_documents(run["doc_id"], qrels["doc_id"])
+    run_query, qrel_query = (_number_queries(table["query_id"], query_ids) for table in (run, qrels))
+    of_judged_query = np.flatnonzero(run_query >= 0)
+    run_query, run_doc = run_query[of_judged_query], run_doc[of_judged_query]
+    kept, ranks = rank(run_query, run["score"].to_numpy()[of_judged_query], doc_order[run_doc], depth)
+    run_query, run_doc = run_query[kept], run_doc[kept]
+
+    is_judged = np.zeros(len(doc_order), bool)
+    is_judged[qrel_doc] = True
     judgements = qrels["score"].to_numpy().astype(np.int64)
-    retrieved[place] = True
-    judged[place] = np.isin(run_doc[kept], qrel_doc)
-    grades[place] = _look_up(run_query[kept] * len(doc_ids) + run_doc[kept], qrel_query * len(doc_ids) + qrel_doc, judgements)
+    grades, retrieved, judged = np.zeros(shape, np.int64), np.zeros(shape, bool), np.zeros(shape, bool)
+    retrieved[run_query, ranks - 1] = True
+    judged[run_query, ranks - 1] = is_judged[run_doc]
+    some = np.flatnonzero(is_judged[run_doc])
+    judgement = _find(run_query[some] * len(doc_order) + run_doc[some], among=qrel_query * len(doc_order) + qrel_doc)
+    some, judgement = some[judgement >= 0], judgement[judgement >= 0]
+    grades[run_query[some], ranks[some] - 1] = judgements[judgement]
     positive = judgements > 0
-    relevant = np.bincount(qrel_query[positive], minlength=len(query_ids))
+    missed = positive.copy()
+    missed[judgement] = False
     return Ranking(
-        query_ids.to_pylist(), retrieved, grades, judged, relevant, _ideal(qrel_query[positive], judgements[positive], shape)
+        query_ids.to_pylist(),
+        retrieved,
+        grades,
+        judged,
+        relevant=np.bincount(qrel_query[positive], minlength=len(query_ids)),
+        ideal=_ideal(qrel_query[positive], judgements[positive], shape),
+        missed=np.stack([qrel_query[missed], judgements[missed]], axis=1),
     )
 
 
-def _look_up(wanted: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The value of each wanted key; 0 where there is no such key."""
-    order = np.argsort(keys)
-    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    return np.where(keys[order][place] == wanted, values[order][place], 0)
+def _number_documents(run: pa.ChunkedArray, qrels: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A number for each document: those of the run, those of the judgements, and the place of each number's id in byte order."""
+    encoded = pa.chunked_array([*run.chunks, *qrels.chunks], pa.string()).dictionary_encode().unify_dictionaries()
+    numbers = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks]).astype(np.int64)
+    return numbers[: len(run)], numbers[len(run) :], byte_order(encoded.chunk(0).dictionary)
+
+
+def _number_queries(ids: pa.ChunkedArray, query_ids: pa.Array) -> np.ndarray:
+    """Place of each id among the judged queries, -1 for a query without judgements."""
+    return pc.fill_null(pc.index_in(ids, value_set=query_ids), -1).to_numpy().astype(np.int64)
+
+
+def _find(keys: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Place of each key among others, -1 where it is not there."""
+    order = np.argsort(among)
+    place = order[np.minimum(np.searchsorted(among[order], keys), len(among) - 1)]
+    return np.where(among[place] == keys, place, -1)
 
 
 def _ideal(query: np.ndarray, grades: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
@@ -113,24 +138,35 @@ def _ideal(query: np.ndarray, grades: np.ndarray, shape: tuple[int, int]) -> np.
     return ideal
 
 
-def _trec_measures(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int], query_ids: list[str]) -> dict[str, np.ndarray]:
-    """NDCG, MAP, Recall and P by pytrec_eval, with 0 for judged queries that it leaves out."""
+def _trec_measures(ranking: Ranking, cutoffs: Sequence[int]) -> dict[str, np.ndarray]:
+    """NDCG, MAP, Recall and P by pytrec_eval; each of shape (q,).
+
+    A document is called by its rank, and its score descends with it: the order is that of the ranking rule, which is trec_eval's,
+    and most queries share one run, which saves most of the time that it takes to hand millions of ids over. Queries of which no
+    document is judged other than 0 are left out there, and score 0.
+    """
+    names = [f"{place:09d}" for place in range(ranking.retrieved.shape[1])]
+    run_of_length = {n: {name: -float(place) for place, name in enumerate(names[:n])} for n in set(_lengths(ranking))}
+    run = {query_id: run_of_length[n] for query_id, n in zip(ranking.query_ids, _lengths(ranking), strict=True)}
+    qrels: list[dict[str, int]] = [{} for _ in ranking.query_ids]
+    for query, place in np.argwhere(ranking.grades != 0).tolist():
+        qrels[query][names[place]] = int(ranking.grades[query, place])
+    for number, (query, grade) in enumerate(ranking.missed.tolist()):
+        qrels[query][f"missed {number}"] = grade
     ks = ",".join(map(str, cutoffs))
-    evaluator = pytrec_eval.RelevanceEvaluator(_nested(qrels), {f"{name}.{ks}" for name in TREC_NAMES.values()})
-    found = evaluator.evaluate(_nested(run))
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        dict(zip(ranking.query_ids, qrels, strict=True)), {f"{name}.{ks}" for name in TREC_NAMES.values()}
+    )
+    found = evaluator.evaluate(run)
     return {
-        f"{ours}@{k}": np.array([found.get(query_id, {}).get(f"{theirs}_{k}", 0.0) for query_id in query_ids])
+        f"{ours}@{k}": np.array([found.get(query_id, {}).get(f"{theirs}_{k}", 0.0) for query_id in ranking.query_ids])
         for ours, theirs in TREC_NAMES.items()
         for k in cutoffs
     }
 
 
-def _nested(table: pa.Table) -> dict[str, dict[str, float]]:
-    """``{query_id: {doc_id: score}}``, as pytrec_eval wants it."""
-    nested: dict[str, dict[str, float]] = {}
-    for query_id, doc_id, score in zip(*(table[name].to_pylist() for name in ("query_id", "doc_id", "score")), strict=True):
-        nested.setdefault(query_id, {})[doc_id] = score
-    return nested
+def _lengths(ranking: Ranking) -> list[int]:
+    return ranking.retrieved.sum(axis=1).tolist()
 
 
 def _own_measures(ranking: Ranking, k: int) -> dict[str, np.ndarray]:
