@@ -17,7 +17,9 @@ scores = st.one_of(st.floats(-2, 2, width=32), st.sampled_from([0.0, -0.0, 0.5, 
 
 def ranked(ids: list[str], values: list[float], k: int | None = None) -> list[str]:
     """Ids of one query's documents in the order of the rule."""
-    order, ranks = rank(np.zeros(len(ids), np.int64), np.array(values), byte_order(pa.array(ids, pa.string())), k)
+    order, ranks = rank(
+        np.zeros(len(ids), np.int64), np.array(values), lambda tied: byte_order(pa.array(ids, pa.string()).take(tied)), k
+    )
     assert ranks.tolist() == list(range(1, len(order) + 1))
     return [ids[i] for i in order]
 
@@ -70,7 +72,7 @@ def test_the_first_k_are_kept(k: int | None, kept: int) -> None:
 def test_each_query_is_ranked_and_cut_by_itself() -> None:
     queries = np.array([7, 3, 7, 3, 7, 9])
     values = np.array([0.1, 0.2, 0.3, 0.4, 0.2, -5.0], np.float32)
-    order, ranks = rank(queries, values, np.arange(6), 2)
+    order, ranks = rank(queries, values, lambda tied: tied, 2)
     assert order.tolist() == [3, 1, 2, 4, 5]
     assert ranks.tolist() == [1, 2, 1, 2, 1]
     assert ranks.dtype == np.int32
@@ -78,7 +80,7 @@ def test_each_query_is_ranked_and_cut_by_itself() -> None:
 
 @pytest.mark.parametrize("k", [None, 5])
 def test_no_candidates_have_no_ranks(k: int | None) -> None:
-    order, ranks = rank(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.int64), k)
+    order, ranks = rank(np.empty(0, np.int32), np.empty(0, np.float32), lambda tied: tied, k)
     assert (len(order), len(ranks)) == (0, 0)
 
 
@@ -105,7 +107,9 @@ def test_the_order_is_that_of_trec_eval_and_of_sorted_tuples(run: dict[str, floa
 def test_candidates_of_many_queries_are_cut_as_if_each_query_stood_alone(rows: list[tuple[int, float, str]], k: int) -> None:
     ids = sorted({doc_id for _, _, doc_id in rows}, key=str.encode)
     places = np.array([ids.index(doc_id) for _, _, doc_id in rows], np.int64)
-    order, ranks = rank(np.array([q for q, _, _ in rows], np.int64), np.array([s for _, s, _ in rows]), places, k)
+    order, ranks = rank(
+        np.array([q for q, _, _ in rows], np.int64), np.array([s for _, s, _ in rows]), lambda tied: places[tied], k
+    )
     expected = []
     for query in range(4):
         own = [(score, doc_id) for q, score, doc_id in rows if q == query]

@@ -77,21 +77,24 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
     query_ids = pc.unique(qrels["query_id"])
     query_ids = query_ids.take(pc.sort_indices(query_ids))
     shape = (len(query_ids), depth)
-    run_doc, qrel_doc, doc_order = _number_documents(run["doc_id"], qrels["doc_id"])
-    run_query, qrel_query = (_number_queries(table["query_id"], query_ids) for table in (run, qrels))
+    run_query, qrel_query = (_number(table["query_id"], query_ids) for table in (run, qrels))
     of_judged_query = np.flatnonzero(run_query >= 0)
-    run_query, run_doc = run_query[of_judged_query], run_doc[of_judged_query]
-    kept, ranks = rank(run_query, run["score"].to_numpy()[of_judged_query], doc_order[run_doc], depth)
-    run_query, run_doc = run_query[kept], run_doc[kept]
+    run = run.take(pa.array(of_judged_query)) if len(of_judged_query) < run.num_rows else run
+    run_query = run_query[of_judged_query]
+    kept, ranks = rank(
+        run_query, run["score"].to_numpy(), lambda tied: byte_order(run["doc_id"].take(tied).combine_chunks()), depth
+    )
+    run_query = run_query[kept]
 
-    is_judged = np.zeros(len(doc_order), bool)
-    is_judged[qrel_doc] = True
+    judged_docs = pc.unique(qrels["doc_id"])
+    run_doc, qrel_doc = (_number(table["doc_id"], judged_docs) for table in (run, qrels))
+    run_doc = run_doc[kept]
     judgements = qrels["score"].to_numpy().astype(np.int64)
     grades, retrieved, judged = np.zeros(shape, np.int64), np.zeros(shape, bool), np.zeros(shape, bool)
     retrieved[run_query, ranks - 1] = True
-    judged[run_query, ranks - 1] = is_judged[run_doc]
-    some = np.flatnonzero(is_judged[run_doc])
-    judgement = _find(run_query[some] * len(doc_order) + run_doc[some], among=qrel_query * len(doc_order) + qrel_doc)
+    judged[run_query, ranks - 1] = run_doc >= 0
+    some = np.flatnonzero(run_doc >= 0)
+    judgement = _find(run_query[some] * len(judged_docs) + run_doc[some], among=qrel_query * len(judged_docs) + qrel_doc)
     some, judgement = some[judgement >= 0], judgement[judgement >= 0]
     grades[run_query[some], ranks[some] - 1] = judgements[judgement]
     positive = judgements > 0
@@ -108,16 +111,9 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
     )
 
 
-def _number_documents(run: pa.ChunkedArray, qrels: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A number for each document: those of the run, those of the judgements, and the place of each number's id in byte order."""
-    encoded = pa.chunked_array([*run.chunks, *qrels.chunks], pa.string()).dictionary_encode().unify_dictionaries()
-    numbers = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks]).astype(np.int64)
-    return numbers[: len(run)], numbers[len(run) :], byte_order(encoded.chunk(0).dictionary)
-
-
-def _number_queries(ids: pa.ChunkedArray, query_ids: pa.Array) -> np.ndarray:
-    """Place of each id among the judged queries, -1 for a query without judgements."""
-    return pc.fill_null(pc.index_in(ids, value_set=query_ids), -1).to_numpy().astype(np.int64)
+def _number(ids: pa.ChunkedArray, among: pa.Array) -> np.ndarray:
+    """Place of each id among others, -1 where it is not there; int64."""
+    return pc.fill_null(pc.index_in(ids, value_set=among), -1).to_numpy().astype(np.int64)
 
 
 def _find(keys: np.ndarray, among: np.ndarray) -> np.ndarray:

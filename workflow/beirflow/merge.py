@@ -50,21 +50,12 @@ def merge_chunks(
     query_ids = pq.read_table(queries_path, columns=["query_id"])["query_id"].combine_chunks()
     doc_ids, first_rows = _read_ids(documents_path)
     query, row, score = _read_candidates(candidate_paths, first_rows)
-    id_order = byte_order(doc_ids)
     by_query = np.argsort(query, kind="stable")
     bounds = np.searchsorted(query[by_query], np.arange(0, len(query_ids) + QUERY_BLOCK, QUERY_BLOCK))
     with atomic_path(run_path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
         for first, last in pairwise(bounds):
             block = by_query[first:last]
-            kept, ranks = rank(query[block], score[block], id_order[row[block]], top_k)
-            hits = block[kept]
-            columns = [
-                query_ids.take(pa.array(query[hits])),
-                doc_ids.take(pa.array(row[hits])),
-                pa.array(score[hits]),
-                pa.array(ranks),
-            ]
-            writer.write_table(pa.Table.from_arrays(columns, schema=RUN))
+            writer.write_table(_rank(query[block], row[block], score[block], query_ids, doc_ids, top_k))
     candidates = [np.load(path) for path in candidate_paths]
     seconds = {
         "load": sum(record["seconds"]["load"] for record in records),
@@ -96,6 +87,13 @@ def merge_chunks(
             },
         },
     )
+
+
+def _rank(query: np.ndarray, row: np.ndarray, score: np.ndarray, query_ids: pa.Array, doc_ids: pa.Array, k: int) -> pa.Table:
+    """The part of the run that some candidates make."""
+    kept, ranks = rank(query, score, lambda tied: byte_order(doc_ids.take(pa.array(row[tied]))), k)
+    columns = [query_ids.take(pa.array(query[kept])), doc_ids.take(pa.array(row[kept])), pa.array(score[kept]), pa.array(ranks)]
+    return pa.Table.from_arrays(columns, schema=RUN)
 
 
 def _check_alike(records: list[dict[str, Any]], paths: list[str]) -> None:

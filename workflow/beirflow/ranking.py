@@ -3,6 +3,8 @@
 This is trec_eval's order. It is used for the cut at k in every chunk, in the merge, and in every measure.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +14,7 @@ def byte_order(ids: pa.Array) -> np.ndarray:
     """Position of every id in the byte order of all of them.
 
     Args:
-        ids: n different ids.
+        ids: n ids; the order of equal ones is not defined.
 
     Returns:
         int64 of shape (n,); a larger number is a later id.
@@ -22,13 +24,16 @@ def byte_order(ids: pa.Array) -> np.ndarray:
     return positions
 
 
-def rank(queries: np.ndarray, scores: np.ndarray, id_order: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def rank(
+    queries: np.ndarray, scores: np.ndarray, id_order: Callable[[np.ndarray], np.ndarray], k: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Rank the documents of each query and keep the first k.
 
     Args:
         queries: Number of the query of each candidate, integers of shape (n,).
         scores: Score of each candidate, float32 of shape (n,).
-        id_order: Place of each candidate's document id in byte order, integers of shape (n,).
+        id_order: Gives the places in byte order of the document ids of some candidates, by the candidates' indices; asked only
+            for candidates whose scores tie, since ids are slow to sort.
         k: Documents to keep for each query; all if None.
 
     Returns:
@@ -54,9 +59,9 @@ def _sort_key(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return (queries.astype(np.uint64) << np.uint64(32)) | ~ascending
 
 
-def _break_ties(order: np.ndarray, sorted_key: np.ndarray, id_order: np.ndarray) -> None:
+def _break_ties(order: np.ndarray, sorted_key: np.ndarray, id_order: Callable[[np.ndarray], np.ndarray]) -> None:
     """Put candidates with equal keys, which stand together, into descending order of their ids, in place."""
     same_as_next = sorted_key[1:] == sorted_key[:-1]
     tied = np.flatnonzero(np.append(same_as_next, False) | np.append(False, same_as_next)[: len(order)])
     if len(tied):
-        order[tied] = order[tied][np.lexsort((-id_order[order[tied]], sorted_key[tied]))]
+        order[tied] = order[tied][np.lexsort((-id_order(order[tied]), sorted_key[tied]))]

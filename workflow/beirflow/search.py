@@ -258,5 +258,5 @@ def _hits(query: torch.Tensor, row: torch.Tensor, score: torch.Tensor) -> Hits:
 def _cut(parts: list[Hits], id_order: np.ndarray, k: int) -> Hits:
     """The k best of each query by the ranking rule, sorted by query and rank."""
     query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    kept, _ = rank(query, score, id_order[row], k)
+    kept, _ = rank(query, score, lambda tied: id_order[row[tied]], k)
     return query[kept], row[kept], score[kept]
