@@ -12,12 +12,11 @@ from beirflow.beir_files import (
     Judgement,
     Source,
     count_documents,
-    join_title_and_text,
-    read_documents,
     read_judgements,
     read_queries,
     required_files,
 )
+from beirflow.document_batches import read_batches
 from beirflow.errors import ConfigError, DataError
 
 GOOD = b'{"_id": "d1", "text": "one"}\n'
@@ -31,20 +30,18 @@ def folder(tmp_path: Path) -> Path:
 
 
 def documents(path: Path, forum: str | None = None) -> list[tuple[int, str, str]]:
-    return list(read_documents(Source(path, forum)))
+    return read_documents(Source(path, forum))
+
+
+def read_documents(source: Source) -> list[tuple[int, str, str]]:
+    """Line number, id and joined text of every document."""
+    columns = [(batch.lines.tolist(), *batch.documents.to_pydict().values()) for batch in read_batches(source, threads=2)]
+    return [document for batch in columns for document in zip(*batch, strict=True)]
 
 
 def assert_says(error: pytest.ExceptionInfo[Exception], *fragments: str) -> None:
     missing = [fragment for fragment in fragments if fragment not in str(error.value)]
     assert not missing, str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("title", "text", "joined"),
-    [("T", "x", "T x"), (None, "x", "x"), ("", "x", "x"), ("T", "", "T "), (" ", "x", "  x"), ("", "", "")],
-)
-def test_title_and_text_are_joined_by_a_space_where_there_is_a_title(title: str | None, text: str, joined: str) -> None:
-    assert join_title_and_text(title, text) == joined
 
 
 def test_a_null_title_is_no_title_and_other_fields_are_ignored(folder: Path) -> None:
@@ -61,7 +58,7 @@ def test_lines_are_numbered_over_blank_lines_and_blocks(
     content = end.join([b"", '{"_id": "é", "text": "日本 🦊"}'.encode(), b"  ", b'{"_id": "d2", "text": ""}'])
     (folder / "corpus.jsonl").write_bytes(content)
     source = Source(folder)
-    assert list(read_documents(source)) == [(2, "é", "日本 🦊"), (4, "d2", "")]
+    assert read_documents(source) == [(2, "é", "日本 🦊"), (4, "d2", "")]
     assert source.digests == {"corpus.jsonl": hashlib.sha256(content).hexdigest()}
     assert count_documents(folder) == 2
 
@@ -125,7 +122,7 @@ def test_a_byte_order_mark_is_no_part_of_any_file(folder: Path) -> None:
         (folder / name).write_bytes(b"\xef\xbb\xbf" + (folder / name).read_bytes())
     source = Source(folder)
     assert list(read_judgements(source, "test")) == [(2, Judgement("q1", "d1", 1)), (3, Judgement("q1", "d2", 0))]
-    assert list(read_documents(source)) == [(1, "d1", "one"), (2, "d2", "Two zwei")]
+    assert read_documents(source) == [(1, "d1", "one"), (2, "d2", "Two zwei")]
     assert list(read_queries(source)) == [(1, "q1", "which?")]
 
 

@@ -6,7 +6,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
@@ -15,7 +15,7 @@ import orjson
 
 from beirflow.errors import ConfigError, DataError
 
-BLOCK_BYTES = 1 << 22
+BLOCK_BYTES = 1 << 23
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
 INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
@@ -40,14 +40,6 @@ class Judgement(NamedTuple):
     query_id: str
     doc_id: str
     score: int
-
-
-def join_title_and_text(title: str | None, text: str) -> str:
-    """The text of a document as systems see it: title, space, text where there is a title, else the text.
-
-    Contriever's recipe; the one place where the two are joined.
-    """
-    return f"{title} {text}" if title else text
 
 
 def required_files(folder: Path, forum: str | None, split: str) -> list[str]:
@@ -131,10 +123,31 @@ class Source:
                 raise
             raise DataError(f"{self.where(name)}: the archive is damaged ({error}); delete it and run again") from error
 
+    def blocks(self, name: str) -> Iterator[tuple[range, bytes]]:
+        """A file in blocks of whole lines, each with the numbers of its lines, from 1.
+
+        The file's sha256 is in ``digests`` once the last block has been read.
+
+        Args:
+            name: Its path inside the dataset, e.g. ``corpus.jsonl``.
+
+        Yields:
+            Numbers of the lines, and the block; only the last may end without a line feed.
+        """
+        digest = hashlib.sha256()
+        first = 1
+        with self.open(name) as stream:
+            while block := stream.read(BLOCK_BYTES) + stream.readline():
+                digest.update(block)
+                if first == 1:
+                    block = block.removeprefix(BYTE_ORDER_MARK)
+                numbers = range(first, first + block.count(b"\n") + (not block.endswith(b"\n")))
+                yield numbers, block
+                first = numbers.stop
+        self.digests[name] = digest.hexdigest()
+
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Lines of a file with their numbers from 1, without line feeds; blank lines are skipped.
-
-        The file's sha256 is in ``digests`` once the last line has been read.
 
         Args:
             name: Its path inside the dataset.
@@ -142,21 +155,23 @@ class Source:
         Yields:
             Line number and line.
         """
-        digest = hashlib.sha256()
-        first, rest = 1, b""
-        with self.open(name) as stream:
-            while block := stream.read(BLOCK_BYTES):
-                digest.update(block)
-                *lines, rest = (rest + block).split(b"\n")
-                for number, line in enumerate(lines, first):
-                    if number == 1:
-                        line = line.removeprefix(BYTE_ORDER_MARK)
-                    if line.strip():
-                        yield number, line
-                first += len(lines)
-        if rest.strip():
-            yield first, rest
-        self.digests[name] = digest.hexdigest()
+        for numbers, block in self.blocks(name):
+            yield from lines_in(numbers, block)
+
+
+def lines_in(numbers: range, block: bytes) -> Iterator[tuple[int, bytes]]:
+    """Lines of a block with their numbers, without line feeds; blank lines are skipped.
+
+    Args:
+        numbers: Numbers of the lines.
+        block: Whole lines.
+
+    Yields:
+        Line number and line.
+    """
+    for number, line in zip(numbers, block.split(b"\n"), strict=False):
+        if line.strip():
+            yield number, line
 
 
 def _open_archive(path: Path) -> zipfile.ZipFile:
@@ -172,28 +187,30 @@ def _open_archive(path: Path) -> zipfile.ZipFile:
     return archive
 
 
-def read_documents(source: Source) -> Iterator[tuple[int, str, str]]:
-    """Documents of ``corpus.jsonl``.
+def documents_in(source: Source, numbers: range, block: bytes) -> Iterator[tuple[int, str, str | None, str]]:
+    """Documents of a block of ``corpus.jsonl``.
 
     A title that is missing or null is no title. Fields other than ``_id``, ``title`` and ``text`` are ignored.
 
     Args:
         source: The dataset.
+        numbers: Numbers of its lines.
+        block: Whole lines.
 
     Yields:
-        Line number, document id, and title and text joined.
+        Line number, document id, title and text.
 
     Raises:
         DataError: A line is not a JSON object in UTF-8 with a non-empty string ``_id`` and a string ``text``.
     """
-    name = "corpus.jsonl"
-    for number, record in _records(source, name):
+    where = source.where("corpus.jsonl")
+    for number, record in _records(where, lines_in(numbers, block)):
         text, title = record.get("text"), record.get("title")
         if not isinstance(text, str):
-            raise DataError(f"{source.where(name)}:{number}: 'text' must be a string, found {_short(text)}")
+            raise DataError(f"{where}:{number}: 'text' must be a string, found {_short(text)}")
         if not isinstance(title, str | None):
-            raise DataError(f"{source.where(name)}:{number}: 'title' must be a string or null, found {_short(title)}")
-        yield number, cast(str, record["_id"]), join_title_and_text(title, text)
+            raise DataError(f"{where}:{number}: 'title' must be a string or null, found {_short(title)}")
+        yield number, cast(str, record["_id"]), title, text
 
 
 def read_queries(source: Source) -> Iterator[tuple[int, str, str | None]]:
@@ -208,23 +225,24 @@ def read_queries(source: Source) -> Iterator[tuple[int, str, str | None]]:
     Raises:
         DataError: A line is not a JSON object in UTF-8 with a non-empty string ``_id``.
     """
-    for number, record in _records(source, "queries.jsonl"):
+    name = "queries.jsonl"
+    for number, record in _records(source.where(name), source.lines(name)):
         text = record.get("text")
         yield number, cast(str, record["_id"]), text if isinstance(text, str) and text.strip() else None
 
 
-def _records(source: Source, name: str) -> Iterator[tuple[int, dict[str, object]]]:
+def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, object]]]:
     """JSON objects with a usable ``_id``, with their line numbers."""
-    for number, line in source.lines(name):
+    for number, line in lines:
         try:
             record = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise DataError(f"{source.where(name)}:{number}: {_explain(line, error)}") from None
+            raise DataError(f"{where}:{number}: {_explain(line, error)}") from None
         identifier = record.get("_id") if isinstance(record, dict) else None
         if not isinstance(identifier, str) or not identifier:
             found = f"_id {_short(identifier)}" if isinstance(record, dict) else _snippet(line)
             message = "expected a JSON object whose '_id' is a string that is not empty"
-            raise DataError(f"{source.where(name)}:{number}: {message}, found {found}")
+            raise DataError(f"{where}:{number}: {message}, found {found}")
         yield number, record
 
 

@@ -29,6 +29,7 @@ rule prepare_corpus:
         "<results>/benchmarks/prepare_corpus/{dataset}.tsv"
     conda:
         "../../envs/data.yaml"
+    threads: 4
     params:
         code=code_version("prepare_corpus"),
         folder=source_folder,

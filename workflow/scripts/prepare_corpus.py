@@ -13,4 +13,5 @@ if __name__ == "__main__":
             queries_path=snakemake.output.queries,
             qrels_path=snakemake.output.qrels,
             summary_path=snakemake.output.summary,
+            threads=snakemake.threads,
         )
