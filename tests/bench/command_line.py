@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     texts = {".json": report.as_json(found, form, outcomes), ".md": report.as_markdown(found, form, outcomes)}
     paths = report.write(options.output, machine.slug(found["device"]) + _suffix(options), texts)
     logger.info("\n%s\n%s", texts[".md"], "\n".join(map(str, paths)))
-    return _status(outcomes)
+    return exit_status(outcomes)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -86,7 +86,8 @@ def _suffix(options: argparse.Namespace) -> str:
     return ("-quick" if options.quick else "") + ("-part" if options.only else "")
 
 
-def _status(outcomes: Sequence[Outcome]) -> int:
+def exit_status(outcomes: Sequence[Outcome]) -> int:
+    """1 if a stage failed, else 0."""
     failed = [outcome.name for outcome in outcomes if outcome.failure]
     if failed:
         logger.error("FAILED: %s", ", ".join(failed))

@@ -1,6 +1,7 @@
 """Where and with what the figures were found."""
 
 import json
+import os
 import platform
 import re
 import subprocess
@@ -34,6 +35,7 @@ def describe(settings: Settings) -> dict[str, Any]:
         "device": own["gpu"] or processor(),
         "processor": processor(),
         "cores": settings.cores,
+        "load": os.getloadavg()[0],
         "instructions": own["instructions"],
         "python": own["python"],
         "versions": {"beirflow": own["versions"], "peers": peer["versions"]},

@@ -26,11 +26,13 @@ class Measurement:
 
     Attributes:
         wall: Seconds from start to end of the process.
+        cpu: Seconds of processor time, all cores and descendants together.
         peak: Largest resident set of the process, or of the largest of its descendants, in bytes.
         report: What the child itself said, e.g. ``seconds`` of the call and ``growth``, bytes above those of its imports.
     """
 
     wall: float
+    cpu: float
     peak: int
     report: Mapping[str, Any]
 
@@ -74,7 +76,8 @@ def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -
     if child.returncode != 0:
         lines = (out.read_text(errors="replace") + err.read_text(errors="replace")).splitlines()
         raise ChildFailedError(f"{' '.join(command)} ended with {child.returncode}:\n" + "\n".join(lines[-15:]))
-    return Measurement(wall, usage.ru_maxrss * MAXRSS_BYTES, _report(out.read_text(errors="replace")))
+    cpu = usage.ru_utime + usage.ru_stime
+    return Measurement(wall, cpu, usage.ru_maxrss * MAXRSS_BYTES, _report(out.read_text(errors="replace")))
 
 
 def _report(output: str) -> Mapping[str, Any]:

@@ -51,6 +51,7 @@ def _circumstances(machine: dict[str, Any], form: str) -> str:
         [
             f"- {form}, {machine['date']}, commit {machine['commit'][:12]}{state}",
             f"- {machine['processor']}, {machine['cores']} cores, instructions {sets}; Python {machine['python']}",
+            f"- load average {machine['load']:.1f} at the start: 0 where nothing else ran",
             f"- ours with {versions['beirflow']}",
             f"- the peers with {versions['peers']}",
         ]
@@ -58,7 +59,7 @@ def _circumstances(machine: dict[str, Any], form: str) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    met = row.note if row.met is None else "yes" if row.met else "**no**"
+    met = "yes" if row.met else "**no**"
     low, high = (_number(value, row.unit) for value in (min(row.values), max(row.values)))
     spread = f"{low} to {high} ({len(row.values)})" if len(row.values) > 1 else "one run"
     seconds, memory = (" / ".join(texts) for texts in (map(_seconds, row.seconds), (f"{size / 1e9:.2f}" for size in row.memory)))

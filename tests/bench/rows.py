@@ -23,10 +23,9 @@ class Row:
         unit: ``×`` for a ratio, else ``s`` or ``GB``.
         values: One value a round, in that unit.
         at_most: The target.
-        met: Whether the median keeps to it; None where that cannot be judged.
+        met: Whether the median keeps to it.
         seconds: Median times of the side and of the one it is compared with, if there is one.
         memory: Median peaks of both, in bytes.
-        note: Why it cannot be judged, or empty.
     """
 
     stage: str
@@ -34,10 +33,9 @@ class Row:
     unit: str
     values: Sequence[float]
     at_most: float
-    met: bool | None
+    met: bool
     seconds: Sequence[float]
     memory: Sequence[float]
-    note: str
 
     @property
     def median(self) -> float:
@@ -72,10 +70,9 @@ def make_row(stage: Stage, target: Target, runs: Runs) -> Row:
         unit=unit,
         values=[value / scale for value in values],
         at_most=at_most / scale,
-        met=None if target.unsuited else median(values) <= at_most,
+        met=median(values) <= at_most,
         seconds=[median(run.value("seconds", stage.clock) for run in runs[name]) for name in names],
         memory=[median(run.peak for run in runs[name]) for name in names],
-        note=target.unsuited or "",
     )
 
 

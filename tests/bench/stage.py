@@ -36,7 +36,6 @@ class Target:
         at_most: The number; a ratio, or seconds or bytes where there is no other side.
         over: Name of the side that is divided by; None for a plain quantity.
         row: Name of the row in the table, where it is not that of the stage.
-        unsuited: Why the target cannot be judged on this machine; None where it can.
     """
 
     quantity: Quantity
@@ -44,7 +43,6 @@ class Target:
     at_most: float
     over: str | None = None
     row: str | None = None
-    unsuited: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Stage:
         sides: What is run, ours first.
         check: Command that compares what the sides wrote, prints what it found, and fails where they disagree.
         targets: What should hold.
-        left_out: Rows that this form leaves out, with the reason.
+        left_out: Rows that are not run here, with the reason.
     """
 
     name: str
