@@ -33,14 +33,19 @@ def _stage(outcome: Outcome) -> dict[str, Any]:
 
 def as_markdown(machine: dict[str, Any], form: str, outcomes: Sequence[Outcome]) -> str:
     """The table, the inputs and the circumstances."""
-    rows = [_cells(row) for outcome in outcomes for row in outcome.rows]
-    rows += [(name, f"not run: {why}", *[""] * 6) for outcome in outcomes for name, why in outcome.not_run]
-    rows += [(outcome.name, "**FAILED**, see below", *[""] * 6) for outcome in outcomes if outcome.failure]
+    rows = [cells for outcome in outcomes for cells in _rows(outcome)]
     ran = [outcome for outcome in outcomes if outcome.stage]
     inputs = [(outcome.name, outcome.stage.input, outcome.agreement or "**no**") for outcome in ran if outcome.stage]
     failures = [f"**{outcome.name}**\n\n```\n{outcome.failure}\n```" for outcome in outcomes if outcome.failure]
     parts = [f"# {machine['device']}", _circumstances(machine, form), _table(HEADER, rows), *failures]
     return "\n\n".join([*parts, _table(("stage", "input", "outputs agree"), inputs)]) + "\n"
+
+
+def _rows(outcome: Outcome) -> list[tuple[str, ...]]:
+    """The lines of one stage: what was judged, what was not run, what failed."""
+    rows = [_cells(row) for row in outcome.rows]
+    rows += [(name, f"not run: {why}", *[""] * 6) for name, why in outcome.not_run]
+    return rows + ([(outcome.name, "**FAILED**, see below", *[""] * 6)] if outcome.failure else [])
 
 
 def _circumstances(machine: dict[str, Any], form: str) -> str:
