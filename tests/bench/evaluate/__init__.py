@@ -1,0 +1,1 @@
+"""Stage `evaluate`: the measures of a run."""

@@ -1,0 +1,1 @@
+"""Stage `evaluation`: NFCorpus, from a folder to metrics."""

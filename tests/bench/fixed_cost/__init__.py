@@ -1,0 +1,1 @@
+"""Stage `fixed-cost`: what an encoding job costs before it encodes much."""

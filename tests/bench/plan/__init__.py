@@ -1,0 +1,1 @@
+"""Stage `plan`: what Snakemake takes to plan everything."""

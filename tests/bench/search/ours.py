@@ -1,0 +1,28 @@
+"""Our side: ``search_chunk`` from files to a file.
+
+python -m bench.search.ours INPUT OUTPUT K THREADS
+"""
+
+import sys
+from pathlib import Path
+
+from beirflow.search import search_chunk
+
+from bench.child import timed_call
+
+if __name__ == "__main__":
+    source, output, k, threads = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    with timed_call():
+        search_chunk(
+            queries_path=str(source / "queries.parquet"),
+            documents_path=str(source / "documents.parquet"),
+            chunk=0,
+            query_vectors_path=str(source / "queries.npy"),
+            chunk_vectors_path=str(source / "chunk.npy"),
+            output_path=str(output / "candidates.npz"),
+            similarity="dot",
+            top_k=k,
+            drop_self_matches=True,
+            device="auto",
+            threads=threads,
+        )

@@ -1,0 +1,166 @@
+"""The benchmarks measure what they say: fresh processes, paired ratios, and a failure where outputs disagree."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench import command_line, report
+from bench.machine import slug
+from bench.measurement import ChildFailedError, Measurement, measure
+from bench.rows import make_row, paired_ratios
+from bench.runner import run_stage
+from bench.settings import REPOSITORY, Settings
+from bench.stage import CannotRunError, Side, Stage, Target
+
+SETTINGS = Settings(
+    quick=True, repeats=None, own_python=sys.executable, peer_python=sys.executable, nfcorpus=None, cores=1, device="cpu"
+)
+MACHINE: dict[str, Any] = {
+    "device": "Some (R) CPU",
+    "processor": "Some (R) CPU",
+    "cores": 2,
+    "load": 0.0,
+    "instructions": [],
+    "python": "3.11",
+    "versions": {"beirflow": {"torch": "2"}, "peers": {"beir": "2"}},
+    "commit": "0" * 40,
+    "clean": False,
+    "date": "2026-01-01",
+}
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def stage(folder: Path, check: str = 'print(\'{"agree": "yes"}\')', **changes: Any) -> Stage:
+    """Ours reports two seconds, the peer four; every run of ours leaves a file whose presence would fail the next one."""
+    once = f"open('{folder}/ours/seen', 'x'); print('{{\"seconds\": 2}}')"
+    sides = [
+        Side("ours", python(once), folder / "ours"),
+        Side("peer", python("print('{\"seconds\": 4}')"), folder / "peer"),
+        Side("rare", python("print('{\"seconds\": 8}')"), folder / "rare", runs=1),
+    ]
+    return Stage(
+        **{
+            "name": "s",
+            "input": "nothing",
+            "clock": "call",
+            "rounds": 2,
+            "inputs": python("pass"),
+            "sides": sides,
+            "check": python(check),
+            "targets": [Target("seconds", "ours", 0.5, over="peer"), Target("seconds", "rare", 3, over="ours", row="rare row")],
+            **changes,
+        }
+    )
+
+
+def test_ratios_are_those_of_one_round() -> None:
+    assert paired_ratios([1, 9, 4], [2, 3, 4]) == [0.5, 3.0, 1.0]
+    assert paired_ratios([8], [2, 1000]) == [4.0]
+
+
+def test_memory_is_that_of_the_child_in_bytes(tmp_path: Path) -> None:
+    """Measured by a process like that of the benchmarks, which must stay small to see children that are."""
+    code = """
+import os, pathlib, sys, bench.command_line, bench.measurement
+for size in (1, 300_000_000):
+    command = [sys.executable, "-c", f"x = b'x' * {size}"]
+    print(bench.measurement.measure(command, os.environ, pathlib.Path(sys.argv[1])).peak)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "tests")}
+    done = subprocess.run([*python(code), str(tmp_path / "log")], env=environment, capture_output=True, check=True)
+    small, large = map(int, done.stdout.split())
+    assert small < 60e6
+    assert 290e6 < large - small < 310e6
+
+
+def test_what_a_child_reports_is_its_last_line(tmp_path: Path) -> None:
+    done = measure(python("print('progress'); print('{\"seconds\": 0.5}')"), os.environ, tmp_path / "log")
+    assert done.report == {"seconds": 0.5}
+    assert done.value("seconds", "call") == 0.5
+    assert done.value("seconds", "process") == done.wall
+
+
+def test_time_is_from_start_to_end_of_the_child(tmp_path: Path) -> None:
+    done = measure(python("import time; time.sleep(0.3)"), os.environ, tmp_path / "log")
+    assert 0.3 <= done.wall < 5
+    assert done.cpu < done.wall
+
+
+def test_a_child_that_fails_is_an_error_with_its_words(tmp_path: Path) -> None:
+    with pytest.raises(ChildFailedError, match=r"ended with 1:\n(.*\n)*two documents differ"):
+        measure(python("import sys; sys.exit('two documents differ')"), os.environ, tmp_path / "log")
+
+
+@pytest.mark.parametrize(
+    ("target", "unit", "value", "met"),
+    [
+        (Target("seconds", "ours", 0.5, over="peer"), "×", 0.5, True),
+        (Target("seconds", "ours", 0.49, over="peer"), "×", 0.5, False),
+        (Target("growth", "ours", 1.3, over="peer"), "×", 4.0, False),
+        (Target("memory", "ours", 1e9), "GB", 0.9, True),
+        (Target("memory", "peer", 1e9), "GB", 1.1, False),
+        (Target("seconds", "ours", 20), "s", 2.0, True),
+    ],
+)
+def test_targets_are_judged_by_the_median(tmp_path: Path, target: Target, unit: str, value: float, met: bool) -> None:
+    runs = {
+        "ours": [Measurement(9, 9, 900_000_000, {"seconds": seconds, "growth": 400}) for seconds in (1, 2, 300)],
+        "peer": [Measurement(9, 9, 1_100_000_000, {"seconds": 4, "growth": 100})] * 3,
+    }
+    row = make_row(stage(tmp_path), target, runs)
+    assert (row.unit, row.median, row.met) == (unit, pytest.approx(value), met)
+
+
+def test_a_process_clock_takes_the_whole_process(tmp_path: Path) -> None:
+    runs = {"ours": [Measurement(9, 9, 1, {"seconds": 2})]}
+    assert make_row(stage(tmp_path, clock="process"), Target("seconds", "ours", 20), runs).median == 9
+
+
+def test_a_stage_runs_its_sides_in_turn_in_empty_folders() -> None:
+    outcome = run_stage("s", lambda _, folder: stage(folder), SETTINGS)
+    assert outcome.failure == ""
+    assert {name: len(runs) for name, runs in outcome.runs.items()} == {"ours": 2, "peer": 2, "rare": 1}
+    assert [(row.stage, row.values, row.met) for row in outcome.rows] == [("s", [0.5, 0.5], True), ("rare row", [4.0], False)]
+    text = report.as_markdown(MACHINE, "the quick form", [outcome])
+    assert "| s | time of the call: ours / peer | **0.50 ×** | 0.50 × to 0.50 × (2) | 0.5 × | yes | 2.00 / 4.00 |" in text
+    assert "| rare row | time of the call: rare / ours | **4.00 ×** | one run | 3 × | **no** | 8.00 / 2.00 |" in text
+    assert "| s | nothing | yes |" in text
+
+
+def test_outputs_that_disagree_fail_the_stage_and_the_command() -> None:
+    outcome = run_stage("s", lambda _, folder: stage(folder, check="import sys; sys.exit('they differ')"), SETTINGS)
+    assert outcome.failure.endswith("they differ")
+    assert outcome.rows == ()
+    assert "**FAILED**" in report.as_markdown(MACHINE, "the quick form", [outcome])
+    assert command_line.exit_status([outcome]) == 1
+
+
+def test_a_stage_without_its_data_says_so() -> None:
+    def make(settings: Settings, folder: Path) -> Stage:
+        raise CannotRunError("no archive")
+
+    outcome = run_stage("s", make, SETTINGS)
+    assert "| s | not run: no archive |" in report.as_markdown(MACHINE, "the quick form", [outcome])
+    assert command_line.exit_status([outcome]) == 0
+
+
+@pytest.mark.parametrize("name", command_line.STAGES)
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_target_names_sides_of_its_stage(name: str, quick: bool, tmp_path: Path) -> None:
+    (tmp_path / "nfcorpus.zip").touch()
+    settings = Settings(**{**vars(SETTINGS), "quick": quick, "nfcorpus": tmp_path / "nfcorpus.zip"})
+    made = command_line.STAGES[name](settings, tmp_path)
+    names = [side.name for side in made.sides]
+    assert made.name == name
+    assert {target.side for target in made.targets} | {target.over or names[0] for target in made.targets} <= set(names)
+    assert len({side.output for side in made.sides}) == len(names)
+
+
+def test_the_name_of_a_device_becomes_that_of_a_file() -> None:
+    assert slug("Intel(R) Xeon(R) Processor @ 2.00GHz") == "intel-xeon-processor-2-00ghz"
