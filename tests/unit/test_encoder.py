@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from beirflow import encoder as encoder_module
+from beirflow.batching import Tokens
 from beirflow.devices import choose_device, choose_precision
 from beirflow.encoder import NotFiniteError, TransformersEncoder
 from beirflow.errors import ModelError
@@ -188,14 +189,14 @@ def test_a_vector_that_is_not_finite_is_an_error_with_its_row(
 
 def limit_memory(tokens: int, monkeypatch: pytest.MonkeyPatch, error: type[Exception] = torch.OutOfMemoryError) -> None:
     """Let batches of more padded tokens fail as they do on a small device."""
-    compute = TransformersEncoder._compute
+    compute = TransformersEncoder._compute_padded
 
-    def limited(self: TransformersEncoder, sequences: list[list[int]]) -> np.ndarray:
-        if len(sequences) * max(map(len, sequences)) > tokens:
+    def limited(self: TransformersEncoder, window: Tokens, rows: np.ndarray) -> torch.Tensor:
+        if len(rows) * window.lengths[rows].max() > tokens:
             raise error("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 byte")
-        return compute(self, sequences)
+        return compute(self, window, rows)
 
-    monkeypatch.setattr(TransformersEncoder, "_compute", limited)
+    monkeypatch.setattr(TransformersEncoder, "_compute_padded", limited)
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])

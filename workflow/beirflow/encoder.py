@@ -1,19 +1,22 @@
 """Encoders: texts in, one float32 vector a text out."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
-from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
+from beirflow.background import map_ahead
+from beirflow.batching import Tokens, pad, plan
 from beirflow.devices import choose_device, choose_precision
 from beirflow.errors import ModelError
-from beirflow.pooling import pool
+from beirflow.lean_imports import load_lean
+from beirflow.packed_attention import can_pack, first_position, pack
+from beirflow.pooling import pool, pool_packed
 from beirflow.progress import Progress
 from beirflow.system import System
 
@@ -21,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 WINDOW_TEXTS = 4096
 """Texts that are tokenised together and sorted by length before they are batched."""
+
+TOKENIZER_THREADS = 2
+"""The tokenizer itself uses all cores; a second window is tokenised while the ids of the first are copied."""
 
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 
@@ -47,18 +53,12 @@ class NotFiniteError(ModelError):
         self.row = row
 
 
-class Tokens(NamedTuple):
-    """A window of texts as token ids: the index of its first text, and one list of ids a text."""
-
-    start: int
-    ids: list[list[int]]
-
-
 class TransformersEncoder:
     """An encoder from the transformers library.
 
-    A second thread tokenises the next window of texts while the device computes. Inside a window, texts are sorted by token
-    count and batched up to a budget of tokens, padding included.
+    Other threads tokenise the next windows of texts while the device computes, and vectors leave the device while it computes on.
+    Inside a window, texts are sorted by token count and batched up to a budget of tokens; they are packed end to end on CUDA in
+    half precision, and padded to the longest of the batch elsewhere.
 
     Args:
         system: The system; its pooling, normalisation, prefixes and maximum length are used.
@@ -84,16 +84,7 @@ class TransformersEncoder:
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()
         try:
-            self.tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-            self.model, report = AutoModel.from_pretrained(
-                folder,
-                dtype=self.dtype,
-                use_safetensors=system.weights.endswith(".safetensors"),
-                weights_only=True,
-                trust_remote_code=False,
-                local_files_only=True,
-                output_loading_info=True,
-            )
+            self.tokenizer, self.model, report = load_lean(partial(self._load, folder))
         except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
             found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
             todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
@@ -101,6 +92,28 @@ class TransformersEncoder:
         self._check(report["missing_keys"], folder)
         self.model.to(self.device).eval()
         self.dim: int = self.model.config.hidden_size
+        if fast := getattr(self.tokenizer, "backend_tokenizer", None):
+            fast.no_padding()
+            fast.enable_truncation(system.max_length)
+        self.packed = can_pack(self.model, self.device, self.dtype)
+        if self.packed:
+            pack(self.model)
+
+    def _load(self, folder: Path) -> tuple[Any, Any, dict[str, Any]]:
+        """Tokenizer, model, and the report on its weights."""
+        from transformers import AutoModel, AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        model, report = AutoModel.from_pretrained(
+            folder,
+            dtype=self.dtype,
+            use_safetensors=self.system.weights.endswith(".safetensors"),
+            weights_only=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+        return tokenizer, model, report
 
     def _check(self, missing: Sequence[str], folder: Path) -> None:
         """Refuse weights that leave a part of the model at random, and texts longer than the model can read."""
@@ -149,82 +162,107 @@ class TransformersEncoder:
     @torch.inference_mode()
     def _encode(self, texts: Sequence[str], prefix: str, unit: str) -> np.ndarray:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        tokenize = partial(self._tokenize, texts, prefix)
+        on_the_way: tuple[int, Arrival] | None = None
         with Progress(f"encode with {self.system.name}", len(texts), unit, "tokens") as progress:
-            for window in self._tokenize(texts, prefix):
-                lengths = [len(ids) for ids in window.ids]
-                self.truncated += sum(length >= self.system.max_length for length in lengths)
-                for rows in self._batches(lengths):
-                    batch = self._forward([window.ids[row] for row in rows])
-                    vectors[window.start + np.array(rows)] = batch
-                    count = sum(lengths[row] for row in rows)
-                    self.tokens += count
-                    progress.advance(len(rows), count)
-                finite = np.isfinite(vectors[window.start : window.start + len(lengths)]).all(axis=1)
-                if not finite.all():
-                    raise NotFiniteError(window.start + int(np.argmin(finite)))
+            for window in map_ahead(tokenize, range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
+                arrival = Arrival(self._encode_window(window, progress))
+                if on_the_way:
+                    _store(vectors, *on_the_way)
+                on_the_way = window.start, arrival
+            if on_the_way:
+                _store(vectors, *on_the_way)
         return vectors
 
-    def _tokenize(self, texts: Sequence[str], prefix: str) -> Iterator[Tokens]:
-        """Windows of tokenised texts, each made while the one before is encoded."""
-        with ThreadPoolExecutor(max_workers=1) as background:
-            pending: Future[Tokens] | None = None
-            for start in range(0, len(texts), WINDOW_TEXTS):
-                following = background.submit(self._tokenize_window, texts[start : start + WINDOW_TEXTS], prefix, start)
-                if pending:
-                    yield pending.result()
-                pending = following
-            if pending:
-                yield pending.result()
+    def _tokenize(self, texts: Sequence[str], prefix: str, start: int) -> Tokens:
+        return Tokens.of(start, self._token_ids([prefix + text for text in texts[start : start + WINDOW_TEXTS]]))
 
-    def _tokenize_window(self, texts: Sequence[str], prefix: str, start: int) -> Tokens:
-        tokenized = self.tokenizer(
-            [prefix + text for text in texts],
-            truncation=True,
-            max_length=self.system.max_length,
-            return_attention_mask=False,
-        )
-        return Tokens(start, tokenized["input_ids"])
+    def _token_ids(self, texts: list[str]) -> list[list[int]]:
+        """Token ids of each text, special tokens included."""
+        fast = getattr(self.tokenizer, "backend_tokenizer", None)
+        if fast is None:
+            return self.tokenizer(texts, truncation=True, max_length=self.system.max_length)["input_ids"]
+        # What the tokenizer would do, without the masks and offsets that it makes beside the ids: those take most of the time.
+        return [encoding.ids for encoding in fast.encode_batch_fast(texts)]
 
-    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Rows of a window, longest first, in batches whose padded size keeps to the budget as it is when the batch is made."""
-        order = np.argsort([-length for length in lengths], kind="stable").tolist()
-        position = 0
-        while position < len(order):
-            count = max(1, self.token_budget // max(1, lengths[order[position]]))
-            yield order[position : position + count]
-            position += count
+    def _encode_window(self, window: Tokens, progress: Progress) -> torch.Tensor:
+        """Vectors of a window on the device, float32 of shape (texts, dim); on CUDA they may still be computed."""
+        self.truncated += int((window.lengths >= self.system.max_length).sum())
+        vectors = torch.empty((len(window.lengths), self.dim), device=self.device)
+        for rows in plan(window.lengths, lambda: self.token_budget, packed=self.packed):
+            vectors.index_copy_(0, self._send(rows), self._forward(window, rows))
+            tokens = int(window.lengths[rows].sum())
+            self.tokens += tokens
+            progress.advance(len(rows), tokens)
+        return vectors
 
-    def _forward(self, sequences: list[list[int]]) -> np.ndarray:
+    def _send(self, array: np.ndarray) -> torch.Tensor:
+        """An array on the device; from pinned memory, so that the host does not wait for what the device computes."""
+        tensor = torch.from_numpy(array)
+        return tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
+
+    def _forward(self, window: Tokens, rows: np.ndarray) -> torch.Tensor:
         """Vectors of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
         try:
-            return self._compute(sequences)
+            vectors = (self._compute_packed if self.packed else self._compute_padded)(window, rows)
+            return torch.nn.functional.normalize(vectors, dim=1) if self.system.normalize else vectors
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not isinstance(error, torch.OutOfMemoryError) and "allocate memory" not in str(error):
                 raise
-            if len(sequences) == 1:
-                found = f"a text of {len(sequences[0])} tokens does not fit into the memory of {self.device}"
+            if len(rows) == 1:
+                found = f"a text of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
                 raise ModelError(
                     f"system {self.system.name}: {found}; free memory, lower max_length, or use another device"
                 ) from error
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
-        tokens = len(sequences) * max(map(len, sequences))
+        lengths = window.lengths[rows]
+        tokens = int(lengths.sum() if self.packed else len(rows) * lengths.max())
         self.token_budget = max(1, min(self.token_budget, tokens // 2))
         logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
-        half = (len(sequences) + 1) // 2
-        return np.concatenate([self._forward(sequences[:half]), self._forward(sequences[half:])])
+        return torch.cat([self._forward(window, half) for half in np.array_split(rows, 2)])
 
-    def _compute(self, sequences: list[list[int]]) -> np.ndarray:
-        """Vectors of one padded batch, float32 of shape (len(sequences), dim)."""
-        longest = max(len(sequence) for sequence in sequences)
-        ids = torch.full((len(sequences), longest), self.tokenizer.pad_token_id or 0, dtype=torch.long)
-        mask = torch.zeros((len(sequences), longest), dtype=torch.long)
-        for row, sequence in enumerate(sequences):
-            ids[row, : len(sequence)] = torch.tensor(sequence, dtype=torch.long)
-            mask[row, : len(sequence)] = 1
-        ids, mask = ids.to(self.device), mask.to(self.device)
-        output = self.model(input_ids=ids, attention_mask=mask)
-        vectors = pool(self.system.pooling, output, mask)
-        if self.system.normalize:
-            vectors = torch.nn.functional.normalize(vectors, dim=1)
-        return vectors.cpu().numpy()
+    def _compute_padded(self, window: Tokens, rows: np.ndarray) -> torch.Tensor:
+        ids, mask = (self._send(array) for array in pad(window, rows, self.tokenizer.pad_token_id or 0))
+        return pool(self.system.pooling, self.model(input_ids=ids, attention_mask=mask), mask)
+
+    def _compute_packed(self, window: Tokens, rows: np.ndarray) -> torch.Tensor:
+        ids, places = window.select(rows)
+        lengths = window.lengths[rows]
+        bounds = self._send(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+        output = self.model(
+            input_ids=self._send(ids)[None],
+            position_ids=self._send(places + first_position(self.model))[None],
+            bounds=bounds,
+            lengths=lengths.tolist(),
+        )
+        return pool_packed(self.system.pooling, output, bounds, getattr(self.model, "pooler", None))
+
+
+class Arrival:
+    """Vectors on their way from the device to the host, which goes on meanwhile.
+
+    Args:
+        vectors: On the device; may still be computed.
+    """
+
+    def __init__(self, vectors: torch.Tensor) -> None:
+        self._vectors, self._event = vectors, None
+        if vectors.is_cuda:
+            self._vectors = torch.empty(vectors.shape, pin_memory=True).copy_(vectors, non_blocking=True)
+            self._event = torch.cuda.current_stream().record_event()
+
+    def wait(self) -> np.ndarray:
+        """The vectors, when they are there."""
+        if self._event:
+            self._event.synchronize()
+        return self._vectors.numpy()
+
+
+def _store(vectors: np.ndarray, start: int, arrival: Arrival) -> None:
+    """Put the vectors of a window in their place."""
+    window = arrival.wait()
+    finite = np.isfinite(window).all(axis=1)
+    if not finite.all():
+        raise NotFiniteError(start + int(np.argmin(finite)))
+    vectors[start : start + len(window)] = window

@@ -1,0 +1,76 @@
+"""Batches of token ids: padded to one length, or packed end to end."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Tokens(NamedTuple):
+    """Token ids of n consecutive texts.
+
+    Attributes:
+        start: Index of the first text.
+        ids: Ids of all texts, one after another, int64 of shape (tokens,).
+        lengths: Tokens of each text, int64 of shape (n,).
+    """
+
+    start: int
+    ids: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, start: int, texts: Sequence[Sequence[int]]) -> "Tokens":
+        """The same from a list of ids a text."""
+        lengths = np.array([len(ids) for ids in texts], dtype=np.int64)
+        return cls(start, np.fromiter((token for ids in texts for token in ids), np.int64, int(lengths.sum())), lengths)
+
+    def select(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ids of some texts, one after another, and the place of each in its text, both int64 of shape (tokens,)."""
+        lengths = self.lengths[rows]
+        places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        starts = np.cumsum(self.lengths) - self.lengths
+        return self.ids[np.repeat(starts[rows], lengths) + places], places
+
+
+def plan(lengths: np.ndarray, budget: Callable[[], int], *, packed: bool) -> Iterator[np.ndarray]:
+    """Divide texts into batches, longest first.
+
+    Args:
+        lengths: Tokens of each text, int64 of shape (n,).
+        budget: Tokens of a batch; asked for before each, since it may shrink. A longer text has a batch of its own.
+        packed: Whether a batch costs its tokens, or the tokens of its longest text for every text.
+
+    Yields:
+        Rows of the texts of a batch, int64.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    costs = np.cumsum(lengths[order])
+    position = 0
+    while position < len(order):
+        if packed:
+            before = costs[position] - lengths[order[position]]
+            end = int(np.searchsorted(costs, before + budget(), side="right"))
+        else:
+            end = position + budget() // max(1, int(lengths[order[position]]))
+        end = max(end, position + 1)
+        yield order[position:end]
+        position = end
+
+
+def pad(tokens: Tokens, rows: np.ndarray, padding: int) -> tuple[np.ndarray, np.ndarray]:
+    """One row a text, filled to the longest.
+
+    Args:
+        tokens: The texts.
+        rows: Those of the batch.
+        padding: Id to fill with.
+
+    Returns:
+        Ids and a mask of 1 for a token and 0 for padding, both int64 of shape (rows, longest).
+    """
+    lengths = tokens.lengths[rows]
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(mask.shape, padding, dtype=np.int64)
+    ids[mask] = tokens.select(rows)[0]
+    return ids, mask.astype(np.int64)

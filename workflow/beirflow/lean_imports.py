@@ -1,0 +1,89 @@
+"""Import a model of transformers without the half of it that no encoder uses.
+
+A model's module brings in distributed training, torch's compiler and the losses of object detection: nearly two seconds in each
+job, while a GPU waits. Nothing of it runs when texts are encoded, and the vectors are the same to the last bit. Where another
+version of transformers wants more than what stands in for these here, everything is imported as usual.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed
+import transformers.utils
+
+Loaded = TypeVar("Loaded")
+
+COMPILER = "torch._dynamo"
+MASKS = f"{COMPILER}._trace_wrapped_higher_order_op"
+
+
+def load_lean(load: Callable[[], Loaded]) -> Loaded:
+    """Call a function that imports and loads a model.
+
+    Args:
+        load: The function; called again, with everything that it may import, if something is missing.
+
+    Returns:
+        What the function returns.
+    """
+    try:
+        with _stand_ins():
+            return load()
+    except (ImportError, AttributeError):
+        return load()
+
+
+@contextmanager
+def _stand_ins() -> Iterator[None]:
+    """Let what is imported inside believe that there is no distributed torch, no scipy, and a compiler that is loaded already."""
+    patches: list[tuple[Any, str, Callable[..., Any]]] = [
+        (torch.distributed, "is_available", _not_available),
+        (torch.compiler, "disable", _unchanged),
+        (transformers.utils, "is_scipy_available", _not_available),
+        # Of weights that are loaded next, and that alone would load a library for symbolic mathematics.
+        (torch.nn.init, "normal_", _unchanged),
+    ]
+    originals = [getattr(module, name) for module, name, _ in patches]
+    for module, name, replacement in patches:
+        setattr(module, name, replacement)
+    modules = [] if COMPILER in sys.modules else [_module(COMPILER), _module(MASKS)]
+    sys.modules.update({module.__name__: module for module in modules})
+    had_compiler = "_dynamo" in vars(torch)
+    if modules:
+        torch._dynamo = modules[0]
+    try:
+        yield
+    finally:
+        for module in modules:
+            del sys.modules[module.__name__]
+        if modules and not had_compiler:
+            del torch._dynamo
+        for (module, name, _), original in zip(patches, originals, strict=True):
+            setattr(module, name, original)
+
+
+def _module(name: str) -> ModuleType:
+    """A module of the compiler with what is used of it when a model is imported."""
+    module = ModuleType(name)
+    decorators = dict.fromkeys(("assume_constant_result", "allow_in_graph", "disable"), _unchanged)
+    vars(module).update(decorators, __path__=[], TransformGetItemToIndex=_transform_get_item_to_index)
+    return module
+
+
+def _transform_get_item_to_index() -> Any:
+    """The compiler's class of this name, which masks that are given as functions need: loaded when one is made."""
+    return import_module(MASKS).TransformGetItemToIndex()
+
+
+def _not_available() -> bool:
+    return False
+
+
+def _unchanged(thing: Any = None, *_: Any, **__: Any) -> Any:
+    """In place of a decorator, with or without arguments, that tells the compiler something, or of an initialisation."""
+    return _unchanged if thing is None else thing

@@ -1,0 +1,87 @@
+"""Attention over texts that stand end to end in one sequence, each seeing itself alone: no token is padding.
+
+The model's code stays that of transformers, which looks its attention up by name and hands on the keywords that it does not know.
+"""
+
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+NAME = "beirflow_packed"
+
+MODEL_TYPES = {"bert": 0, "roberta": 1, "xlm-roberta": 1}
+"""Models that are known to work packed. Roberta's positions begin after the id of the padding, those of the others at 0."""
+
+
+def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether texts may be packed: torch's kernel runs on CUDA in half precision."""
+    return device.type == "cuda" and dtype != torch.float32 and model.config.model_type in MODEL_TYPES
+
+
+def first_position(model: "PreTrainedModel") -> int:
+    """The position id of a text's first token."""
+    return MODEL_TYPES[model.config.model_type] * (int(model.config.pad_token_id or 0) + 1)
+
+
+def pack(model: "PreTrainedModel") -> None:
+    """Let a model attend to packed texts from now on."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, packed_attention)
+    model.set_attn_implementation(NAME)
+
+
+def packed_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: None,
+    scaling: float | None = None,
+    *,
+    bounds: torch.Tensor,
+    lengths: list[int],
+    **_: Any,
+) -> tuple[torch.Tensor, None]:
+    """Attention of each text to itself, in the form that transformers calls.
+
+    Args:
+        module: The attention layer.
+        query: Of shape (1, heads, tokens, head dim).
+        key: Of the same shape.
+        value: Of the same shape.
+        attention_mask: None; the bounds say all.
+        scaling: Factor of the products of query and key; the root of the head dim, inverted, if None.
+        bounds: Where each of n texts begins, and where the last ends, int32 of shape (n + 1,).
+        lengths: Tokens of each text.
+
+    Returns:
+        Of shape (1, tokens, heads, head dim), and no weights.
+    """
+    query, key, value = (states[0].transpose(0, 1) for states in (query, key, value))
+    natural = query.shape[-1] ** -0.5
+    if scaling not in (None, natural):
+        query = query * (scaling / natural)
+    attend = _attend_on_cuda if query.is_cuda else _attend_in_turn
+    return attend(query, key, value, bounds, lengths)[None], None
+
+
+def _attend_on_cuda(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: torch.Tensor, lengths: list[int]
+) -> torch.Tensor:
+    from torch.nn.attention.varlen import varlen_attn
+
+    longest = max(lengths)
+    return cast(torch.Tensor, varlen_attn(query, key, value, bounds, bounds, longest, longest))
+
+
+def _attend_in_turn(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: torch.Tensor, lengths: list[int]
+) -> torch.Tensor:
+    """The same, text by text, where there is no such kernel; shows that the packing is right, and is not fast."""
+    parts = zip(*(torch.split(states.transpose(0, 1), lengths, dim=1) for states in (query, key, value)), strict=True)
+    texts = [torch.nn.functional.scaled_dot_product_attention(*text) for text in parts]
+    return torch.cat(texts, dim=1).transpose(0, 1)
