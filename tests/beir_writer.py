@@ -1,13 +1,17 @@
-"""Write small datasets in BEIR form, to folders and archives."""
+"""Write small datasets in BEIR form, to folders and archives; and corpora as they are prepared."""
 
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 Documents = Mapping[str, str | Mapping[str, Any]]
 Judgements = Mapping[str, Mapping[str, int]]
+Chunks = Sequence[Sequence[str]]
 
 
 def write_beir(
@@ -33,3 +37,16 @@ def zip_folder(folder: Path, archive: Path) -> Path:
             if file.is_file():
                 target.write(file, Path(archive.stem, file.relative_to(folder)))
     return archive
+
+
+def write_documents(path: Path, chunks: Chunks, prefix: str = "d") -> Path:
+    """Chunks of texts as ``documents.parquet``, with ids that are numbered through."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    schema = pa.schema([("doc_id", pa.string()), ("text", pa.large_string())])
+    number = 0
+    with pq.ParquetWriter(path, schema) as writer:
+        for texts in chunks:
+            ids = [f"{prefix}{number + i}" for i in range(len(texts))]
+            number += len(texts)
+            writer.write_table(pa.table([ids, list(texts)], schema=schema), row_group_size=max(1, len(texts)))
+    return path

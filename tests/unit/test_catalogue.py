@@ -52,6 +52,11 @@ def test_self_matches_are_dropped_everywhere_as_beir_does(known: Catalogue) -> N
     assert all(part.drop_self_matches for parts in known.datasets.values() for part in parts)
 
 
+def test_climate_fever_shares_the_texts_of_fever_and_no_other_dataset_shares_any(known: Catalogue) -> None:
+    shared = {part.name: part.shares_texts_with for parts in known.datasets.values() for part in parts if part.shares_texts_with}
+    assert shared == {"climate-fever": "fever"}
+
+
 def test_files_are_named_by_their_place_in_the_archive(known: Catalogue) -> None:
     with_files = {name: set(parts[0].files) for name, parts in known.datasets.items() if parts[0].files}
     named = {"corpus.jsonl", "queries.jsonl", "qrels/test.tsv"}
@@ -135,11 +140,18 @@ def add_an_unknown_key(text: str) -> str:
     return text.replace("    split: dev\n", "    split: dev\n    splitt: test\n")
 
 
+def share_with_nobody(text: str) -> str:
+    return text.replace("    split: dev\n", "    split: dev\n    shares_texts_with: feber\n")
+
+
 def shorten_a_digest(text: str) -> str:
     return text.replace("444067daf65d982533ea17ebd59501e4", "444067daf65d982533ea17ebd59501e")
 
 
-@pytest.mark.parametrize(("edit", "key"), [(add_an_unknown_key, "splitt"), (shorten_a_digest, "md5")])
+@pytest.mark.parametrize(
+    ("edit", "key"),
+    [(add_an_unknown_key, "splitt"), (shorten_a_digest, "md5"), (share_with_nobody, "shares_texts_with.*'fever'")],
+)
 def test_a_catalogue_that_does_not_follow_its_schema_is_refused(tmp_path: Path, edit: Callable[[str], str], key: str) -> None:
     for path in CATALOGUE.glob("*.yaml"):
         text = path.read_text(encoding="utf-8")
@@ -155,6 +167,10 @@ def test_a_dataset_of_ones_own_takes_what_its_entry_says_and_the_defaults() -> N
     entry: dict[str, Any] = {"path": "p", "split": "dev", "drop_self_matches": False}
     [chosen] = custom_dataset("mine", entry | {"documents": 5})
     assert (chosen.split, chosen.drop_self_matches, chosen.documents) == ("dev", False, 5)
+    assert (plain.shares_texts_with, custom_dataset("mine", entry | {"shares_texts_with": "x"})[0].shares_texts_with) == (
+        None,
+        "x",
+    )
     forums = custom_dataset("mine", entry | {"forums": ["a", "b"]})
     assert [(part.name, part.row, part.forum, part.split) for part in forums] == [
         ("mine-a", "mine", "a", "dev"),

@@ -19,17 +19,19 @@ SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
 NEED_TORCH = {"devices", "encode", "encoder", "pooling", "search"}
 
 REACHED = {
-    "encode_chunk": {"encode", "encoder", "pooling", "files"},
+    "encode_chunk": {"encode", "encoder", "pooling", "take_over", "vectors", "files"},
     "encode_queries": {"encode", "encoder", "pooling", "files"},
     "evaluate_run": {"evaluate", "measures", "ranking", "files"},
+    "match_texts": {"shared_texts", "files"},
     "merge_chunks": {"merge", "ranking", "runs", "files"},
     "prepare_corpus": {"corpus", "beir_files", "queries", "files"},
     "search_chunk": {"search", "ranking", "files"},
     "summarize": {"summary", "catalogue", "files"},
 }
 NOT_REACHED = {
-    "encode_chunk": {"summary", "evaluate", "measures", "corpus", "beir_files", "search", "merge", "download"},
+    "encode_chunk": {"summary", "evaluate", "measures", "corpus", "beir_files", "search", "merge", "download", "shared_texts"},
     "evaluate_run": {"encode", "encoder", "search", "corpus", "catalogue"},
+    "match_texts": {"encode", "encoder", "take_over", "corpus", "experiment"},
     "merge_chunks": {"encode", "encoder", "search", "evaluate", "measures"},
     "prepare_corpus": {"encoder", "search", "measures", "summary", "catalogue", "experiment"},
     "search_chunk": {"measures", "evaluate", "merge", "summary", "corpus"},

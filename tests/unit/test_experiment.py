@@ -220,6 +220,10 @@ def test_an_archive_is_looked_for_at_the_mirrors_and_then_at_the_official_host()
     assert experiment.md5("nq") == "d4d3d2e48787a744b6f6e691ff534307"
 
 
+def changed(encoding: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {**encoding, "system": {**encoding["system"], **fields}}
+
+
 def test_only_what_changes_a_vector_is_a_setting_of_its_encoding(tiny_bert: Path) -> None:
     def encodings(**fields: Any) -> list[dict[str, Any]]:
         custom = {"systems": {"x": {"model": str(tiny_bert), **fields}}}
@@ -228,6 +232,72 @@ def test_only_what_changes_a_vector_is_a_setting_of_its_encoding(tiny_bert: Path
 
     queries, documents = encodings()
     assert encodings(similarity="cosine") == [queries, documents]
-    assert encodings(query_prefix="query: ") == [{**queries, "query_prefix": "query: "}, documents]
-    assert encodings(document_prefix="text: ") == [queries, {**documents, "document_prefix": "text: "}]
-    assert encodings(pooling="cls") == [{**queries, "pooling": "cls"}, {**documents, "pooling": "cls"}]
+    assert encodings(query_prefix="query: ") == [changed(queries, query_prefix="query: "), documents]
+    assert encodings(document_prefix="text: ") == [queries, changed(documents, document_prefix="text: ")]
+    assert encodings(pooling="cls") == [changed(queries, pooling="cls"), changed(documents, pooling="cls")]
+    assert queries["precision"] == documents["precision"] == "auto"
+
+
+SHARING = "custom.datasets.mine.shares_texts_with"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "other"),
+    [(["fever", "climate-fever"], "fever"), (["climate-fever", "fever"], "fever"), (["climate-fever"], None), (["fever"], None)],
+)
+def test_texts_are_shared_where_both_datasets_are_configured(chosen: list[str], other: str | None) -> None:
+    experiment = load_experiment({"datasets": chosen})
+    assert experiment.shared_with("climate-fever") == other
+    assert experiment.shared_with("fever") is None
+
+
+def test_of_all_fifteen_one_shares_its_texts() -> None:
+    experiment = load_experiment({})
+    assert {name: experiment.shared_with(name) for name in experiment.datasets if experiment.shared_with(name)} == {
+        "climate-fever": "fever"
+    }
+
+
+def test_a_dataset_of_ones_own_shares_its_texts_with_any_that_is_configured(mine: Path) -> None:
+    entry = {"path": str(mine)}
+    datasets = {
+        "mine": {**entry, "shares_texts_with": "yours"},
+        "yours": entry,
+        "theirs": {**entry, "shares_texts_with": "fever"},
+    }
+    custom = {"datasets": datasets}
+    for chosen, expected in (
+        (["mine", "yours"], {"mine": "yours"}),
+        (["mine", "theirs"], {}),
+        (["theirs", "fever", "mine"], {"theirs": "fever"}),
+    ):
+        experiment = load_experiment({"datasets": chosen, "custom": custom})
+        found = {name: experiment.shared_with(name) for name in experiment.datasets}
+        assert {name: other for name, other in found.items() if other} == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("mine", ["a dataset does not share its texts with itself", "allowed are msmarco,"]),
+        ("fevr", ["allowed are msmarco,", "yours; did you mean 'fever'?"]),
+        ("cqadupstack", ["cqadupstack has forums", "allowed are msmarco,"]),
+        ("cqadupstack-tex", ["allowed are msmarco,"]),
+        ("climate-fever", ["climate-fever shares its own texts with 'fever'; name that one"]),
+    ],
+)
+def test_a_dataset_that_texts_cannot_be_shared_with_is_refused(mine: Path, other: str, expected: list[str]) -> None:
+    datasets = {"mine": {"path": str(mine), "shares_texts_with": other}, "yours": {"path": str(mine)}}
+    (problem,) = problems_of({"custom": {"datasets": datasets}})
+    assert problem.startswith(f"{SHARING}: found {other!r}; ")
+    for part in expected:
+        assert part in problem
+    allowed = problem.partition("allowed are ")[2].partition(";")[0].split(", ")
+    assert not {"mine", "cqadupstack", "climate-fever"} & set(allowed)
+
+
+def test_a_dataset_with_forums_shares_its_texts_with_none(mine: Path) -> None:
+    datasets = {"mine": {"path": str(mine), "forums": ["a"], "shares_texts_with": "fever"}}
+    (problem,) = problems_of({"custom": {"datasets": datasets}})
+    assert problem.startswith(f"{SHARING}: found 'fever'; mine has forums, each with texts of its own")
+    assert "remove the key" in problem

@@ -179,6 +179,19 @@ def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
     assert (record["seconds"]["load"], record["seconds"]["encode_queries"], record["seconds"]["encode_documents"]) == (3, 2, 4)
 
 
+def test_the_record_counts_what_was_taken_over_and_names_what_that_was_made_with(corpus: Corpus) -> None:
+    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+    merge.merge_chunks(**arguments)
+    assert read_json(arguments["record_path"])["documents_taken_over"] == 0
+    for number, made in enumerate([{"device": [], "torch": [], "transformers": []}, {"device": ["H200"], "torch": ["1", "3"]}]):
+        path = Path(arguments["chunk_record_paths"][number])
+        path.write_text(json.dumps(read_json(path) | {"taken_over": {"documents": 5 * number + 2, **made}}))
+    merge.merge_chunks(**arguments)
+    record = read_json(arguments["record_path"])
+    assert record["documents_taken_over"] == 2 + 7
+    assert (record["devices"], record["torch"], record["transformers"]) == (["H200", "cpu"], ["1", "2", "3"], ["5"])
+
+
 @pytest.mark.parametrize("change", [{"precision": "bfloat16"}, {"from_sha256": {"model": "other", "documents.parquet": "d"}}])
 def test_chunks_that_were_encoded_differently_are_refused_by_name(corpus: Corpus, change: dict[str, Any]) -> None:
     arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)

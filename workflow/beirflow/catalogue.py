@@ -1,6 +1,6 @@
 """What the project knows: datasets, systems and published scores, read from YAML and from the configuration."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from beirflow.schema import problems_with
+from beirflow.schema import Problems, nearest, problems_with
 from beirflow.system import System
 
 CATALOGUE = Path(__file__).parent.parent / "catalogue"
@@ -30,6 +30,7 @@ class Dataset:
         path: Folder or archive of a dataset of the user's own; None for one of the catalogue.
         files: sha256 of the source files, where they are known, by their path inside the dataset.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
+        shares_texts_with: Dataset that has most of the same texts; None if no such is known.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Dataset:
     path: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     drop_self_matches: bool = True
+    shares_texts_with: str | None = None
 
 
 @dataclass(frozen=True)
@@ -102,13 +104,17 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         The catalogue.
 
     Raises:
-        ConfigError: A file does not follow its schema.
+        ConfigError: A file does not follow its schema, or names a dataset that texts cannot be shared with.
     """
     datasets, systems, published = (_load(folder / f"{name}.yaml", name) for name in ("datasets", "systems", "published"))
+    rows = {name: official_dataset(name, entry) for name, entry in datasets["datasets"].items()}
+    problems = Problems()
+    check_shared_texts(rows, rows, "datasets", problems)
+    problems.raise_if_any(f"catalogue file {folder / 'datasets.yaml'}")
     return Catalogue(
         host=datasets["host"],
         systems={name: System(name=name, **entry) for name, entry in systems.items()},
-        datasets={name: official_dataset(name, entry) for name, entry in datasets["datasets"].items()},
+        datasets=rows,
         published=published["systems"],
     )
 
@@ -126,6 +132,7 @@ def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]
         "archive": name,
         "md5": entry["archive"]["md5"],
         "drop_self_matches": entry.get("drop_self_matches", True),
+        "shares_texts_with": entry.get("shares_texts_with"),
     }
     if "forums" not in entry:
         counts = {key: entry[key] for key in ("documents", "queries")}
@@ -137,8 +144,40 @@ def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]
 
 def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
     """The corpora of a dataset of the user's own, from ``custom.datasets.<name>`` of the configuration."""
-    common = {key: entry[key] for key in ("path", "split", "drop_self_matches") if key in entry}
+    common = {key: entry[key] for key in ("path", "split", "drop_self_matches", "shares_texts_with") if key in entry}
     forums = entry.get("forums")
     if forums is None:
         return (Dataset(name=name, row=name, documents=entry.get("documents"), **common),)
     return tuple(Dataset(name=f"{name}-{forum}", row=name, forum=forum, **common) for forum in forums)
+
+
+def check_shared_texts(names: Iterable[str], rows: Mapping[str, tuple[Dataset, ...]], path: str, problems: Problems) -> None:
+    """Note where a dataset names another that it cannot share texts with.
+
+    Args:
+        names: The datasets to check.
+        rows: Every known dataset by name with its corpora.
+        path: Path of the key that holds the datasets' entries.
+        problems: Where what is wrong is added.
+    """
+    for name in names:
+        other = rows[name][0].shares_texts_with
+        if other is not None and (problem := _sharing_problem(name, other, rows)):
+            problems.add(f"{path}.{name}.shares_texts_with", other, problem)
+
+
+def _sharing_problem(name: str, other: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str | None:
+    """Why a dataset cannot take over the vectors of the other, and what it can name instead."""
+    possible = [row for row, corpora in rows.items() if row != name and not (corpora[0].forum or corpora[0].shares_texts_with)]
+    allowed = f"allowed are {', '.join(possible)}"
+    if rows[name][0].forum:
+        return f"{name} has forums, each with texts of its own, so it shares them with no dataset; remove the key"
+    if other == name:
+        return f"a dataset does not share its texts with itself; {allowed}"
+    if other not in rows:
+        return f"{allowed}{nearest(other, possible)}"
+    if rows[other][0].forum:
+        return f"{other} has forums, each with texts of its own; {allowed}"
+    if rows[other][0].shares_texts_with:
+        return f"{other} shares its own texts with {rows[other][0].shares_texts_with!r}; name that one instead"
+    return None

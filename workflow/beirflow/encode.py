@@ -18,6 +18,7 @@ from beirflow.errors import ModelError
 from beirflow.files import atomic_path, file_digest, read_json, write_json
 from beirflow.models import model_folder
 from beirflow.system import System
+from beirflow.take_over import SharedVectors, find_vectors
 
 
 def encode_queries(*, queries_path: str, **settings: Any) -> None:
@@ -30,15 +31,23 @@ def encode_queries(*, queries_path: str, **settings: Any) -> None:
     encode_table(pq.read_table(queries_path), Path(queries_path).name, **settings)
 
 
-def encode_chunk(*, documents_path: str, chunk: int, **settings: Any) -> None:
+def encode_chunk(*, documents_path: str, chunk: int, shared_paths: Sequence[str] = (), **settings: Any) -> None:
     """Encode one chunk of a corpus.
 
     Args:
         documents_path: ``documents.parquet``.
         chunk: Number of the chunk, which is the number of the row group; no other is read.
+        shared_paths: Where another dataset has the same texts, as for :func:`~beirflow.take_over.find_vectors`; else empty.
         **settings: The other arguments of :func:`encode_table`.
+
+    Raises:
+        DataError: The vectors of the other dataset cannot be taken over.
     """
-    encode_table(pq.ParquetFile(documents_path).read_row_group(chunk), Path(documents_path).name, **settings)
+    shared = None
+    if shared_paths:
+        shared = find_vectors(shared_paths, chunk, corpus_path=settings["corpus_path"], model_path=settings["model_path"])
+    table = pq.ParquetFile(documents_path).read_row_group(chunk)
+    encode_table(table, Path(documents_path).name, shared=shared, **settings)
 
 
 def encode_table(
@@ -53,6 +62,7 @@ def encode_table(
     precision: str,
     token_budget: int | str,
     threads: int,
+    shared: SharedVectors | None = None,
 ) -> None:
     """Encode a table of ids and texts, each distinct text once.
 
@@ -68,42 +78,76 @@ def encode_table(
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch, or ``auto``.
         threads: Threads to compute with on the CPU.
+        shared: Vectors of another dataset to take over; only the other texts are encoded, and only they count as distinct texts,
+            tokens and truncated texts in the record.
 
     Raises:
         ModelError: The model cannot be loaded, or computes a value that is not finite.
+        DataError: The vectors to take over were damaged, or have another precision.
     """
     torch.set_num_threads(threads)
     os.environ["RAYON_NUM_THREADS"] = str(threads)
-    start = time.perf_counter()
     model = System(**system)
-    encoder = TransformersEncoder(model, model_folder(model), device=device, precision=precision, token_budget=token_budget)
-    loaded = time.perf_counter()
-    encode = encoder.encode_queries if source == "queries.parquet" else encoder.encode_corpus
-    texts = table["text"].combine_chunks().dictionary_encode()
-    vectors = _encode_distinct(encode, texts, table, model.name)
-    done = time.perf_counter()
+    options = {"device": device, "precision": precision, "token_budget": token_budget}
+    if shared:
+        vectors, how = _encode_missing(table, source, model, options, shared)
+    else:
+        vectors, how = _encode(table, source, model, options)
     with atomic_path(output_path) as partial, partial.open("wb") as stream:
         np.save(stream, vectors, allow_pickle=False)
+    from_sha256 = {"model": file_digest(model_path), source: read_json(corpus_path)["sha256"][source]}
     write_json(
         Path(output_path).with_suffix(".json"),
         {
             "system": model.name,
             "rows": table.num_rows,
-            "distinct_texts": len(texts.dictionary),
-            "dim": encoder.dim,
-            "tokens": encoder.tokens,
-            "truncated_texts": encoder.truncated,
-            "precision": str(encoder.dtype).removeprefix("torch."),
-            "device": torch.cuda.get_device_name()
-            if encoder.device.type == "cuda"
-            else platform.processor() or platform.machine(),
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "seconds": {"load": loaded - start, "encode": done - loaded},
+            **how,
             "sha256": file_digest(output_path),
-            "from_sha256": {"model": file_digest(model_path), source: read_json(corpus_path)["sha256"][source]},
+            "from_sha256": from_sha256 | (shared.from_sha256() if shared else {}),
         },
     )
+
+
+def _encode_missing(
+    table: pa.Table, source: str, system: System, options: Mapping[str, Any], shared: SharedVectors
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Take over the vectors that are shared and encode what is missing; if nothing is, no model is loaded."""
+    if options["precision"] != "auto":
+        shared.check_precision(options["precision"])
+    start = time.perf_counter()
+    vectors, how = shared.gather(), shared.nothing_encoded()
+    gathered = time.perf_counter() - start
+    if shared.missing.any():
+        vectors[shared.missing], how = _encode(table.filter(pa.array(shared.missing)), source, system, options, shared)
+    how["seconds"]["encode"] += gathered
+    return vectors, how | {"taken_over": shared.taken_over()}
+
+
+def _encode(
+    table: pa.Table, source: str, system: System, options: Mapping[str, Any], shared: SharedVectors | None = None
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Load the model and encode a table; the vectors, float32 of shape (rows, dim), and what is recorded about it."""
+    start = time.perf_counter()
+    encoder = TransformersEncoder(system, model_folder(system), **options)
+    precision = str(encoder.dtype).removeprefix("torch.")
+    if shared:
+        shared.check_precision(precision)
+    loaded = time.perf_counter()
+    encode = encoder.encode_queries if source == "queries.parquet" else encoder.encode_corpus
+    texts = table["text"].combine_chunks().dictionary_encode()
+    vectors = _encode_distinct(encode, texts, table, system.name)
+    done = time.perf_counter()
+    return vectors, {
+        "distinct_texts": len(texts.dictionary),
+        "dim": encoder.dim,
+        "tokens": encoder.tokens,
+        "truncated_texts": encoder.truncated,
+        "precision": precision,
+        "device": torch.cuda.get_device_name() if encoder.device.type == "cuda" else platform.processor() or platform.machine(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "seconds": {"load": loaded - start, "encode": done - loaded},
+    }
 
 
 def _encode_distinct(

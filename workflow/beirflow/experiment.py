@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.beir_files import count_documents, required_files
-from beirflow.catalogue import Catalogue, Dataset, custom_dataset, load_catalogue
+from beirflow.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue
 from beirflow.errors import ConfigError
 from beirflow.models import model_problem
 from beirflow.schema import Problems, defaults, nearest, problems_with
@@ -56,6 +56,11 @@ class Experiment:
     def rows_of_forums(self) -> dict[str, list[str]]:
         """By dataset that has forums, configured or not, the names of its corpora."""
         return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
+
+    def shared_with(self, name: str) -> str | None:
+        """The dataset whose vectors a dataset takes over where texts are equal; None unless both are configured."""
+        other, chosen = self.datasets[name].shares_texts_with, self.chosen_rows
+        return other if name in chosen and other in chosen else None
 
     def folder(self, name: str) -> str | None:
         """Where a dataset lies already: the folder or archive of the user's own, or its folder in ``data_dir``, or None."""
@@ -114,10 +119,11 @@ class Experiment:
             unused: The field for the other kind of text: ``query_prefix`` or ``document_prefix``.
 
         Returns:
-            Fields of :class:`~beirflow.system.System`.
+            ``system``, fields of :class:`~beirflow.system.System`, and ``precision``, as arguments of ``encode_table``.
         """
         others = {"similarity", "weights_sha256", "family", unused}
-        return {key: value for key, value in asdict(self.systems[system]).items() if key not in others}
+        fields = {key: value for key, value in asdict(self.systems[system]).items() if key not in others}
+        return {"system": fields, "precision": self.config["precision"]}
 
     def search_settings(self, system: str, name: str) -> dict[str, Any]:
         """What decides over the candidates of a chunk, as arguments of ``search_chunk``."""
@@ -214,6 +220,8 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
         problem = model_problem(system) if name in experiment.chosen_systems else None
         if problem:
             problems.add(f"{origin}.model", system.model, problem)
+    own = [row for row in experiment.rows if row not in experiment.catalogue.datasets]
+    check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
         problems.add("data_dir", config["data_dir"], "a folder that exists is needed, or null to download")
     for name in experiment.chosen_datasets:

@@ -69,11 +69,12 @@ def merge_chunks(
         record_path,
         {
             **shared,
-            "devices": sorted({record["device"] for record in records}),
-            "torch": sorted({record["torch"] for record in records}),
-            "transformers": sorted({record["transformers"] for record in records}),
+            "devices": _all_of(records, "device"),
+            "torch": _all_of(records, "torch"),
+            "transformers": _all_of(records, "transformers"),
             "top_k": top_k,
             "self_matches_dropped": sum(int(found["self_matches"]) for found in candidates),
+            "documents_taken_over": sum(record["taken_over"]["documents"] for record in records[1:] if "taken_over" in record),
             "tokens": sum(record["tokens"] for record in records[1:]),
             "truncated_documents": sum(record["truncated_texts"] for record in records[1:]),
             "seconds": seconds,
@@ -94,6 +95,11 @@ def _rank(query: np.ndarray, row: np.ndarray, score: np.ndarray, query_ids: pa.A
     kept, ranks = rank(query, score, lambda tied: byte_order(doc_ids.take(pa.array(row[tied]))), k)
     columns = [query_ids.take(pa.array(query[kept])), doc_ids.take(pa.array(row[kept])), pa.array(score[kept]), pa.array(ranks)]
     return pa.Table.from_arrays(columns, schema=RUN)
+
+
+def _all_of(records: list[dict[str, Any]], key: str) -> list[str]:
+    """What all vectors were made with, those of another dataset included."""
+    return sorted({record[key] for record in records}.union(*(record.get("taken_over", {}).get(key, ()) for record in records)))
 
 
 def _check_alike(records: list[dict[str, Any]], paths: list[str]) -> None:

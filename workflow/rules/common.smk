@@ -73,11 +73,16 @@ def forum_means(wildcards):
     return expand(pattern, forum=forums, allow_missing=True)
 
 
-def chunk_files(pattern):
-    """An input function: the files of all chunks of a dataset, in order."""
+def chunk_files(pattern, shared=False):
+    """An input function: files of all chunks of a dataset, in order; if shared, of the one whose vectors it takes over."""
 
     def files(wildcards):
-        chunks = range(experiment.chunks(wildcards.dataset))
-        return expand(pattern, chunk=chunks, allow_missing=True)
+        name = (
+            experiment.shared_with(wildcards.dataset) if shared else wildcards.dataset
+        )
+        chunks = range(experiment.chunks(name)) if name else []
+        return expand(
+            pattern if name else [], other=name, chunk=chunks, allow_missing=True
+        )
 
     return files

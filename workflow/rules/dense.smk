@@ -1,8 +1,9 @@
 """Dense retrieval: encode queries and corpus, search exactly, chunk by chunk, and merge to a run.
 
 REQUIRED INPUTS
-  documents, queries, summary = <results>/corpora/<dataset>/…
+  documents, queries, summary = <results>/corpora/<dataset>/…; and shared, where it shares its texts with another dataset
   model                       = <results>/models/<system>.json
+  shared_vectors, _records    = <results>/embeddings/<system>/<other>/…    all chunks of that dataset
 
 OUTPUTS
   vectors    = <results>/embeddings/<system>/<dataset>/queries.npy, chunk-<i>.npy     and what was recorded beside each, .json
@@ -10,7 +11,7 @@ OUTPUTS
   run        = <results>/runs/<system>/<dataset>.parquet, .json                       the ranked documents, and where they come from
 
 STEPS
-  - encode the queries; encode each chunk
+  - encode the queries; encode each chunk, but take over the vectors of texts that the other dataset has
   - find the top k of each chunk: fast pass in float32, exact scores in float64
   - merge the chunks by the ranking rule
 """
@@ -33,8 +34,7 @@ rule encode_queries:
     threads: 8
     params:
         code=code_version("encode_queries"),
-        system=query_encoding,
-        precision=config["precision"],
+        settings=query_encoding,
     message:
         "encode the queries of {wildcards.dataset} with {wildcards.system}"
     script:
@@ -46,6 +46,13 @@ rule encode_chunk:
         documents="<results>/corpora/{dataset}/documents.parquet",
         corpus="<results>/corpora/{dataset}/corpus.json",
         model="<results>/models/{system}.json",
+        shared=chunk_files("<results>/corpora/{dataset}/shared.parquet", shared=True),
+        shared_vectors=chunk_files(
+            "<results>/embeddings/{system}/{other}/chunk-{chunk}.npy", shared=True
+        ),
+        shared_records=chunk_files(
+            "<results>/embeddings/{system}/{other}/chunk-{chunk}.json", shared=True
+        ),
     output:
         vectors="<results>/embeddings/{system}/{dataset}/chunk-{chunk}.npy",
         record="<results>/embeddings/{system}/{dataset}/chunk-{chunk}.json",
@@ -58,8 +65,7 @@ rule encode_chunk:
     threads: 8
     params:
         code=code_version("encode_chunk"),
-        system=document_encoding,
-        precision=config["precision"],
+        settings=document_encoding,
     message:
         "encode chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:
