@@ -16,11 +16,11 @@ from beirflow.code_version import NO_INFLUENCE, code_version
 WORKFLOW = Path(module.__file__).parent.parent
 MODULES = sorted(path.stem for path in (WORKFLOW / "beirflow").glob("*.py") if path.stem != "__init__")
 SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
-NEED_TORCH = {"devices", "encode", "encoder", "pooling", "search"}
+NEED_TORCH = {"devices", "encode", "encoder", "lean_imports", "packed_attention", "pooling", "search", "shortlist"}
 
 REACHED = {
-    "encode_chunk": {"encode", "encoder", "pooling", "take_over", "vectors", "files"},
-    "encode_queries": {"encode", "encoder", "pooling", "files"},
+    "encode_chunk": {"encode", "encoder", "batching", "packed_attention", "pooling", "take_over", "vectors", "files"},
+    "encode_queries": {"encode", "encoder", "batching", "packed_attention", "pooling", "files"},
     "evaluate_run": {"evaluate", "measures", "ranking", "files"},
     "match_texts": {"shared_texts", "files"},
     "merge_chunks": {"merge", "ranking", "runs", "files"},

@@ -45,8 +45,6 @@ def _stand_ins() -> Iterator[None]:
         (torch.distributed, "is_available", _not_available),
         (torch.compiler, "disable", _unchanged),
         (transformers.utils, "is_scipy_available", _not_available),
-        # Of weights that are loaded next, and that alone would load a library for symbolic mathematics.
-        (torch.nn.init, "normal_", _unchanged),
     ]
     originals = [getattr(module, name) for module, name, _ in patches]
     for module, name, replacement in patches:
@@ -84,6 +82,6 @@ def _not_available() -> bool:
     return False
 
 
-def _unchanged(thing: Any = None, *_: Any, **__: Any) -> Any:
-    """In place of a decorator, with or without arguments, that tells the compiler something, or of an initialisation."""
-    return _unchanged if thing is None else thing
+def _unchanged(function: Any = None, *_: Any, **__: Any) -> Any:
+    """In place of a decorator, with or without arguments, that tells the compiler something."""
+    return _unchanged if function is None else function
