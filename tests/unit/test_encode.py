@@ -13,11 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from beirflow.encode import encode_chunk, encode_queries, encode_table
+from beirflow.encode import encode_chunk, encode_queries, encode_table, in_rows
 from beirflow.encoder import TransformersEncoder
 from beirflow.errors import ModelError
 from beirflow.files import read_json
 from beirflow.system import System
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from tiny_bert import SPECIAL
 
@@ -88,13 +90,13 @@ def test_a_table_of_several_pieces_is_encoded_as_a_whole(workspace: Workspace) -
 
 def test_each_distinct_text_is_encoded_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    encode_corpus = TransformersEncoder.encode_corpus
+    windows = TransformersEncoder.windows
 
-    def counting(self: TransformersEncoder, texts: Sequence[str]) -> np.ndarray:
+    def counting(self: TransformersEncoder, texts: Sequence[str], kind: str) -> Iterator[tuple[int, np.ndarray]]:
         seen.extend(texts)
-        return encode_corpus(self, texts)
+        return windows(self, texts, kind)
 
-    monkeypatch.setattr(TransformersEncoder, "encode_corpus", counting)
+    monkeypatch.setattr(TransformersEncoder, "windows", counting)
     vectors = workspace.encode(TEXTS)
     assert sorted(seen) == sorted(DISTINCT)
     np.testing.assert_array_equal(vectors[[0, 0, 1]], vectors[[3, 6, 5]])
@@ -170,3 +172,19 @@ def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_file(tiny_
 def test_a_model_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"system tiny.*nothing is there"):
         Workspace(tmp_path, tmp_path / "nowhere").encode(TEXTS)
+
+
+@given(texts=st.lists(st.integers(0, 8), max_size=30), window=st.integers(1, 10))
+def test_every_row_has_the_vector_of_its_text_whatever_the_windows(texts: list[int], window: int) -> None:
+    indices = pa.array(texts, pa.int64()).dictionary_encode().indices.to_numpy()
+    distinct = np.arange(2 * len(set(texts)), dtype=np.float32).reshape(-1, 2)
+    windows = ((start, distinct[start : start + window]) for start in range(0, len(distinct), window))
+    parts = list(in_rows(windows, indices, dim=2))
+    np.testing.assert_array_equal(np.concatenate(parts), distinct[indices])
+
+
+def test_rows_are_given_as_soon_as_their_vectors_are_there() -> None:
+    windows = iter([(0, np.zeros((2, 1), np.float32)), (2, np.ones((1, 1), np.float32))])
+    parts = in_rows(windows, np.array([0, 1, 0, 2, 1]), dim=1)
+    assert next(parts).tolist() == [[0.0], [0.0], [0.0]]
+    assert next(parts).tolist() == [[1.0], [0.0]]

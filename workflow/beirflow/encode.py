@@ -3,7 +3,7 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from beirflow.files import atomic_path, file_digest, read_json, write_json
 from beirflow.models import model_folder
 from beirflow.system import System
 from beirflow.take_over import SharedVectors, find_vectors
+from beirflow.vectors import VectorWriter
+
+Write = Callable[[np.ndarray], None]
 
 
 def encode_queries(*, queries_path: str, **settings: Any) -> None:
@@ -89,12 +92,12 @@ def encode_table(
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     model = System(**system)
     options = {"device": device, "precision": precision, "token_budget": token_budget}
-    if shared:
-        vectors, how = _encode_missing(table, source, model, options, shared)
-    else:
-        vectors, how = _encode(table, source, model, options)
-    with atomic_path(output_path) as partial, partial.open("wb") as stream:
-        np.save(stream, vectors, allow_pickle=False)
+    with atomic_path(output_path) as partial, VectorWriter(partial, table.num_rows) as writer:
+        if shared:
+            how = _encode_missing(table, source, model, options, shared, writer.write)
+        else:
+            how = _encode(table, source, model, options, writer.write)
+        digest = writer.finish()
     from_sha256 = {"model": file_digest(model_path), source: read_json(corpus_path)["sha256"][source]}
     write_json(
         Path(output_path).with_suffix(".json"),
@@ -102,15 +105,15 @@ def encode_table(
             "system": model.name,
             "rows": table.num_rows,
             **how,
-            "sha256": file_digest(output_path),
+            "sha256": digest,
             "from_sha256": from_sha256 | (shared.from_sha256() if shared else {}),
         },
     )
 
 
 def _encode_missing(
-    table: pa.Table, source: str, system: System, options: Mapping[str, Any], shared: SharedVectors
-) -> tuple[np.ndarray, dict[str, Any]]:
+    table: pa.Table, source: str, system: System, options: Mapping[str, Any], shared: SharedVectors, write: Write
+) -> dict[str, Any]:
     """Take over the vectors that are shared and encode what is missing; if nothing is, no model is loaded."""
     if options["precision"] != "auto":
         shared.check_precision(options["precision"])
@@ -118,26 +121,42 @@ def _encode_missing(
     vectors, how = shared.gather(), shared.nothing_encoded()
     gathered = time.perf_counter() - start
     if shared.missing.any():
-        vectors[shared.missing], how = _encode(table.filter(pa.array(shared.missing)), source, system, options, shared)
+        parts: list[np.ndarray] = []
+        how = _encode(table.filter(pa.array(shared.missing)), source, system, options, parts.append, shared)
+        vectors[shared.missing] = np.concatenate(parts)
+    write(vectors)
     how["seconds"]["encode"] += gathered
-    return vectors, how | {"taken_over": shared.taken_over()}
+    return how | {"taken_over": shared.taken_over()}
 
 
 def _encode(
-    table: pa.Table, source: str, system: System, options: Mapping[str, Any], shared: SharedVectors | None = None
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """Load the model and encode a table; the vectors, float32 of shape (rows, dim), and what is recorded about it."""
+    table: pa.Table,
+    source: str,
+    system: System,
+    options: Mapping[str, Any],
+    write: Write,
+    shared: SharedVectors | None = None,
+) -> dict[str, Any]:
+    """Load the model, encode a table and hand its vectors on, in order; what is recorded about it."""
     start = time.perf_counter()
     encoder = TransformersEncoder(system, model_folder(system), **options)
     precision = str(encoder.dtype).removeprefix("torch.")
     if shared:
         shared.check_precision(precision)
     loaded = time.perf_counter()
-    encode = encoder.encode_queries if source == "queries.parquet" else encoder.encode_corpus
     texts = table["text"].combine_chunks().dictionary_encode()
-    vectors = _encode_distinct(encode, texts, table, system.name)
+    indices = texts.indices.to_numpy()
+    windows = encoder.windows(texts.dictionary.to_pylist(), "queries" if source == "queries.parquet" else "documents")
+    try:
+        for vectors in in_rows(windows, indices, encoder.dim):
+            write(vectors)
+    except NotFiniteError as error:
+        row = int(np.argmax(indices == error.row))
+        name = f"{table.column_names[0]} {table[0][row].as_py()!r}"
+        todo = "use precision float32, or look at its text"
+        raise ModelError(f"system {system.name}: the vector of {name} holds infinity or not-a-number; {todo}") from error
     done = time.perf_counter()
-    return vectors, {
+    return {
         "distinct_texts": len(texts.dictionary),
         "dim": encoder.dim,
         "tokens": encoder.tokens,
@@ -150,15 +169,29 @@ def _encode(
     }
 
 
-def _encode_distinct(
-    encode: Callable[[Sequence[str]], np.ndarray], texts: pa.DictionaryArray, table: pa.Table, system: str
-) -> np.ndarray:
-    """Encode each distinct text once and give every row the vector of its text."""
-    indices = texts.indices.to_numpy()
-    try:
-        return encode(texts.dictionary.to_pylist())[indices]
-    except NotFiniteError as error:
-        row = int(np.argmax(indices == error.row))
-        name = f"{table.column_names[0]} {table[0][row].as_py()!r}"
-        todo = "use precision float32, or look at its text"
-        raise ModelError(f"system {system}: the vector of {name} holds infinity or not-a-number; {todo}") from error
+def in_rows(windows: Iterable[tuple[int, np.ndarray]], indices: np.ndarray, dim: int) -> Iterator[np.ndarray]:
+    """Give every row the vector of its text, as soon as that is there.
+
+    Args:
+        windows: Vectors of the distinct texts, in order: index of the first text, and float32 of shape (texts, dim).
+        indices: Number of each row's text, integers of shape (rows,); numbers appear in ascending order for the first time.
+        dim: Dimensions, for a table without rows.
+
+    Yields:
+        Vectors of the next rows, float32 of shape (n, dim).
+    """
+    repeated = np.bincount(indices) > 1
+    seen = np.maximum.accumulate(indices)
+    kept: dict[int, np.ndarray] = {}
+    row = 0
+    for start, vectors in windows:
+        kept |= {start + i: vectors[i].copy() for i in np.flatnonzero(repeated[start : start + len(vectors)]).tolist()}
+        end = int(np.searchsorted(seen, start + len(vectors)))
+        numbers = indices[row:end]
+        block = vectors[np.maximum(numbers - start, 0)]
+        for place in np.flatnonzero(numbers < start).tolist():
+            block[place] = kept[int(numbers[place])]
+        yield block
+        row = end
+    if not len(indices):
+        yield np.empty((0, dim), dtype=np.float32)

@@ -1,7 +1,7 @@
 """Encoders: texts in, one float32 vector a text out."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -143,7 +143,7 @@ class TransformersEncoder:
         Raises:
             NotFiniteError: A vector is not finite.
         """
-        return self._encode(texts, self.system.query_prefix, "queries")
+        return self._whole(texts, "queries")
 
     def encode_corpus(self, texts: Sequence[str]) -> np.ndarray:
         """Encode documents.
@@ -157,22 +157,38 @@ class TransformersEncoder:
         Raises:
             NotFiniteError: A vector is not finite.
         """
-        return self._encode(texts, self.system.document_prefix, "documents")
+        return self._whole(texts, "documents")
 
-    @torch.inference_mode()
-    def _encode(self, texts: Sequence[str], prefix: str, unit: str) -> np.ndarray:
+    def _whole(self, texts: Sequence[str], kind: str) -> np.ndarray:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
-        tokenize = partial(self._tokenize, texts, prefix)
-        on_the_way: tuple[int, Arrival] | None = None
-        with Progress(f"encode with {self.system.name}", len(texts), unit, "tokens") as progress:
-            for window in map_ahead(tokenize, range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
-                arrival = Arrival(self._encode_window(window, progress))
-                if on_the_way:
-                    _store(vectors, *on_the_way)
-                on_the_way = window.start, arrival
-            if on_the_way:
-                _store(vectors, *on_the_way)
+        for start, window in self.windows(texts, kind):
+            vectors[start : start + len(window)] = window
         return vectors
+
+    def windows(self, texts: Sequence[str], kind: str) -> Iterator[tuple[int, np.ndarray]]:
+        """Encode texts a window at a time, so that vectors can be written while the next are computed.
+
+        Args:
+            texts: n texts.
+            kind: ``queries`` or ``documents``.
+
+        Yields:
+            Index of the first text of a window, and the window's vectors, float32 of shape (texts, dim).
+
+        Raises:
+            NotFiniteError: A vector is not finite.
+        """
+        prefix = self.system.query_prefix if kind == "queries" else self.system.document_prefix
+        tokenize = partial(self._tokenize, texts, prefix)
+        on_the_way: Arrival | None = None
+        with Progress(f"encode with {self.system.name}", len(texts), kind, "tokens") as progress:
+            for window in map_ahead(tokenize, range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
+                arrival = Arrival(window.start, self._encode_window(window, progress))
+                if on_the_way:
+                    yield on_the_way.wait()
+                on_the_way = arrival
+            if on_the_way:
+                yield on_the_way.wait()
 
     def _tokenize(self, texts: Sequence[str], prefix: str, start: int) -> Tokens:
         return Tokens.of(start, self._token_ids([prefix + text for text in texts[start : start + WINDOW_TEXTS]]))
@@ -185,6 +201,7 @@ class TransformersEncoder:
         # What the tokenizer would do, without the masks and offsets that it makes beside the ids: those take most of the time.
         return [encoding.ids for encoding in fast.encode_batch_fast(texts)]
 
+    @torch.inference_mode()
     def _encode_window(self, window: Tokens, progress: Progress) -> torch.Tensor:
         """Vectors of a window on the device, float32 of shape (texts, dim); on CUDA they may still be computed."""
         self.truncated += int((window.lengths >= self.system.max_length).sum())
@@ -240,29 +257,30 @@ class TransformersEncoder:
 
 
 class Arrival:
-    """Vectors on their way from the device to the host, which goes on meanwhile.
+    """Vectors of a window on their way from the device to the host, which goes on meanwhile.
 
     Args:
+        start: Index of the first text.
         vectors: On the device; may still be computed.
     """
 
-    def __init__(self, vectors: torch.Tensor) -> None:
+    def __init__(self, start: int, vectors: torch.Tensor) -> None:
+        self.start = start
         self._vectors, self._event = vectors, None
         if vectors.is_cuda:
             self._vectors = torch.empty(vectors.shape, pin_memory=True).copy_(vectors, non_blocking=True)
             self._event = torch.cuda.current_stream().record_event()
 
-    def wait(self) -> np.ndarray:
-        """The vectors, when they are there."""
+    def wait(self) -> tuple[int, np.ndarray]:
+        """Index of the first text and the vectors, when they are there.
+
+        Raises:
+            NotFiniteError: A vector is not finite.
+        """
         if self._event:
             self._event.synchronize()
-        return self._vectors.numpy()
-
-
-def _store(vectors: np.ndarray, start: int, arrival: Arrival) -> None:
-    """Put the vectors of a window in their place."""
-    window = arrival.wait()
-    finite = np.isfinite(window).all(axis=1)
-    if not finite.all():
-        raise NotFiniteError(start + int(np.argmin(finite)))
-    vectors[start : start + len(window)] = window
+        vectors = self._vectors.numpy()
+        finite = np.isfinite(vectors).all(axis=1)
+        if not finite.all():
+            raise NotFiniteError(self.start + int(np.argmin(finite)))
+        return self.start, vectors

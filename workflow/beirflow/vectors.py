@@ -1,11 +1,70 @@
 """Vectors on disk: a ``.npy`` file, float32, and beside it, as ``.json``, the record of what it holds."""
 
+import hashlib
+import io
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 from beirflow.errors import DataError
 from beirflow.files import file_digest, read_json
+
+
+class VectorWriter:
+    """Writes a ``.npy`` file in the background, and its digest with it, while the next vectors are computed.
+
+    Args:
+        path: The file to write.
+        rows: Number of vectors that will come.
+    """
+
+    def __init__(self, path: Path, rows: int) -> None:
+        self._rows = rows
+        self._stream = path.open("wb")
+        self._digest = hashlib.sha256()
+        self._background = ThreadPoolExecutor(max_workers=1)
+        self._writing: Future[None] | None = None
+
+    def __enter__(self) -> "VectorWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._background.shutdown(cancel_futures=True)
+        self._stream.close()
+
+    def write(self, vectors: np.ndarray) -> None:
+        """Write the next vectors; waits for those before them only.
+
+        Args:
+            vectors: float32 of shape (n, dim).
+        """
+        if self._writing:
+            self._writing.result()
+        else:
+            self._write_bytes(_header((self._rows, vectors.shape[1])))
+        self._writing = self._background.submit(self._write_bytes, np.ascontiguousarray(vectors).view(np.uint8).data)
+
+    def finish(self) -> str:
+        """Wait for the last vectors.
+
+        Returns:
+            sha256 of the file.
+        """
+        if self._writing:
+            self._writing.result()
+        return self._digest.hexdigest()
+
+    def _write_bytes(self, content: bytes | memoryview) -> None:
+        self._digest.update(content)
+        self._stream.write(content)
+
+
+def _header(shape: tuple[int, int]) -> bytes:
+    """What stands before the numbers in a ``.npy`` file."""
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    return stream.getvalue()
 
 
 class VectorFile:
@@ -60,6 +119,7 @@ def read_vectors(path: str | Path, rows: int) -> np.memmap:
         todo = f"the file was damaged after it was written; delete it and run again: rm {path}"
         raise DataError(f"{path}: sha256 {found}, but {record_path} says {expected}; {todo}")
     vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    if vectors.ndim != 2 or len(vectors) != rows:
-        raise DataError(f"{path}: {len(vectors)} vectors, but the table has {rows} rows; delete it and run again: rm {path}")
+    if vectors.ndim != 2 or len(vectors) != rows or vectors.dtype != np.float32:
+        found = f"{vectors.dtype} of shape {vectors.shape}"
+        raise DataError(f"{path}: {found}, but the table has {rows} rows of float32; delete it and run again: rm {path}")
     return vectors
