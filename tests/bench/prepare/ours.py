@@ -1,4 +1,4 @@
-"""Our side: ``prepare_corpus`` with two chunks.
+"""Our side: ``prepare_corpus`` with chunks of 500,000 documents, which is the workflow's default.
 
 python -m bench.prepare.ours INPUT OUTPUT
 """
@@ -14,7 +14,7 @@ if __name__ == "__main__":
         source_path=str(source),
         forum=None,
         split="test",
-        chunks=2,
+        chunks=-(-int(source.name) // 500_000),  # the folder is named after its number of documents
         expected={"documents": None, "queries": None, "files": {}},
         documents_path=str(output / "documents.parquet"),
         queries_path=str(output / "queries.parquet"),
