@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from beirflow import files
-from beirflow.files import atomic_path, file_digest, read_json, write_json
+from beirflow.files import DigestingWriter, atomic_path, file_digest, read_json, write_json
 
 PACKAGE_PATH = str(Path(files.__file__).parent.parent)
 
@@ -114,3 +114,31 @@ def test_json_that_no_reader_understands_is_refused_and_the_old_file_stays(tmp_p
 def test_a_digest_is_that_of_the_contents(tmp_path: Path, algorithm: str, digest: str) -> None:
     (tmp_path / "abc").write_bytes(b"abc")
     assert file_digest(tmp_path / "abc", algorithm) == digest
+
+
+@pytest.mark.parametrize("parts", [[], [b""], [b"a", b"", b"bc" * 10**6, b"d"], [bytes([n]) for n in range(100)]])
+def test_what_is_written_in_the_background_is_there_in_order_with_its_digest(tmp_path: Path, parts: list[bytes]) -> None:
+    with DigestingWriter(tmp_path / "f") as stream:
+        assert [stream.write(part) for part in parts] == [len(part) for part in parts]
+        digest = stream.digest()
+        assert (tmp_path / "f").read_bytes() == b"".join(parts)
+    assert digest == file_digest(tmp_path / "f")
+
+
+def test_a_buffer_that_is_used_again_is_written_as_it_was(tmp_path: Path) -> None:
+    with DigestingWriter(tmp_path / "f") as stream:
+        buffer = bytearray(b"first")
+        stream.write(buffer)
+        buffer[:] = b"later"
+    assert (tmp_path / "f").read_bytes() == b"first"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_in_the_background_is_an_error_at_the_end_at_the_latest() -> None:
+    def fill() -> None:
+        with DigestingWriter(Path("/dev/full")) as stream:
+            stream.write(bytes(10**7))
+            stream.digest()
+
+    with pytest.raises(OSError, match="No space left"):
+        fill()

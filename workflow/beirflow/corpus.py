@@ -19,7 +19,7 @@ from beirflow.beir_files import Source
 from beirflow.dealing import Scan, first_equal_texts, spill_path, text_bytes, write_documents
 from beirflow.document_batches import read_batches
 from beirflow.errors import DataError
-from beirflow.files import atomic_path, file_digest, write_json
+from beirflow.files import DigestingWriter, atomic_path, file_digest, write_json
 from beirflow.progress import Progress
 from beirflow.queries import read_judged_queries
 
@@ -63,8 +63,9 @@ def prepare_corpus(
     with _scratch_folder(Path(documents_path)) as scratch:
         scan = _scan(source, spill_path(scratch), expected["documents"], threads)
         _check_documents(source, scan, expected["documents"])
-        with atomic_path(documents_path) as partial:
-            write_documents(partial, scratch, scan, chunks, threads)
+        with atomic_path(documents_path) as partial, DigestingWriter(partial) as stream:
+            write_documents(stream, scratch, scan, chunks, threads)
+            digest = stream.digest()
     for table, path in ((queries, queries_path), (qrels, qrels_path)):
         with atomic_path(path) as partial:
             pq.write_table(table, partial, compression="zstd")
@@ -72,7 +73,7 @@ def prepare_corpus(
     if missing.num_rows:
         where, first = source.where(f"qrels/{split}.tsv"), missing["doc_id"][0].as_py()
         logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
-    written = {Path(path).name: file_digest(path) for path in (documents_path, queries_path, qrels_path)}
+    written = {Path(documents_path).name: digest} | {Path(path).name: file_digest(path) for path in (queries_path, qrels_path)}
     write_json(
         summary_path,
         {
@@ -112,13 +113,13 @@ def _scan(source: Source, spill: Path, expected: int | None, threads: int) -> Sc
         for batch in read_batches(source, threads):
             stream.write(text_bytes(batch.documents["text"]))
             ids = batch.documents["doc_id"].cast(pa.large_string())
-            parts.append((ids, batch.lines, batch.characters, batch.sizes, batch.fingerprints))
+            parts.append((ids, batch.characters, batch.sizes, batch.fingerprints))
             progress.advance(len(batch.lines))
     if not parts:
         raise DataError(f"{source.where('corpus.jsonl')}: the corpus is empty; at least one document was expected")
     all_ids, *numbers = zip(*parts, strict=True)
-    lines, characters, sizes, fingerprints = (np.concatenate(columns) for columns in numbers)
-    return Scan(pa.concat_arrays(all_ids), lines, characters, sizes, first_equal_texts(fingerprints, sizes, spill))
+    characters, sizes, fingerprints = (np.concatenate(columns) for columns in numbers)
+    return Scan(pa.concat_arrays(all_ids), characters, sizes, first_equal_texts(fingerprints, sizes, spill))
 
 
 def _check_documents(source: Source, scan: Scan, expected: int | None) -> None:
@@ -126,11 +127,12 @@ def _check_documents(source: Source, scan: Scan, expected: int | None) -> None:
     where = source.where("corpus.jsonl")
     if len(pc.unique(scan.ids)) < len(scan.ids):
         first_line: dict[str, int] = {}
-        for doc_id, line in zip(scan.ids.to_pylist(), scan.lines.tolist(), strict=True):
-            if doc_id in first_line:
-                found = f"the document id {doc_id!r} stands in line {first_line[doc_id]} already"
-                raise DataError(f"{where}:{line}: {found}; ids must be unique")
-            first_line[doc_id] = line
+        for batch in read_batches(source, threads=1):
+            for doc_id, line in zip(batch.documents["doc_id"].to_pylist(), batch.lines.tolist(), strict=True):
+                if doc_id in first_line:
+                    found = f"the document id {doc_id!r} stands in line {first_line[doc_id]} already"
+                    raise DataError(f"{where}:{line}: {found}; ids must be unique")
+                first_line[doc_id] = line
     if expected is not None and len(scan.ids) != expected:
         raise DataError(
             f"{where}: expected {expected:,} documents, found {len(scan.ids):,}; is this another version of the dataset,"

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from beirflow.background import map_ahead
 from beirflow.document_batches import DOCUMENTS
+from beirflow.files import DigestingWriter
 
 SPILL_ROWS = 20_000
 OPEN_FILES = 128
@@ -28,14 +29,12 @@ class Scan:
 
     Attributes:
         ids: Document ids, large_string.
-        lines: Line numbers, int64.
         characters: Lengths of the joined texts in characters, int64.
         sizes: Lengths of the joined texts in bytes, int64.
-        first_equal: Row of the first document that has the same text, int64.
+        first_equal: Row of the first document that has the same text, int32.
     """
 
     ids: pa.Array
-    lines: np.ndarray
     characters: np.ndarray
     sizes: np.ndarray
     first_equal: np.ndarray
@@ -50,12 +49,12 @@ def first_equal_texts(fingerprints: np.ndarray, sizes: np.ndarray, spill: Path) 
         spill: The texts; those that share a fingerprint are read again and compared by a digest of 128 bits.
 
     Returns:
-        int64 of shape (n,); a row's own number where no earlier document has its text.
+        int32 of shape (n,); a row's own number where no earlier document has its text.
     """
     order = np.argsort(fingerprints)
     same_as_next = fingerprints[order][1:] == fingerprints[order][:-1]
     suspects = np.sort(order[np.append(same_as_next, False) | np.append(False, same_as_next)])
-    first_equal = np.arange(len(sizes))
+    first_equal = np.arange(len(sizes), dtype=np.int32)
     first_row: dict[bytes, int] = {}
     starts = np.cumsum(sizes) - sizes
     with spill.open("rb") as stream:
@@ -76,36 +75,38 @@ def deal(scan: Scan, chunks: int) -> tuple[np.ndarray, np.ndarray]:
         chunks: Number of chunks.
 
     Returns:
-        ``order``, int64 of shape (n,): rows of the corpus, longest first, equal lengths in byte order of their ids; and
-        ``chunk_of``, int64 of shape (n,): the chunk of each row of the corpus.
+        ``order``, int32 of shape (n,): rows of the corpus, longest first, equal lengths in byte order of their ids; and
+        ``chunk_of``, int32 of shape (n,): the chunk of each row of the corpus.
     """
     keys = pa.table({"length": scan.characters, "doc_id": scan.ids})
-    order = pc.sort_indices(keys, sort_keys=[("length", "descending"), ("doc_id", "ascending")]).to_numpy().astype(np.int64)
+    order = pc.sort_indices(keys, sort_keys=[("length", "descending"), ("doc_id", "ascending")]).to_numpy().astype(np.int32)
     text = scan.first_equal[order]
-    places = np.arange(len(order))
-    first_place = np.empty(len(order), dtype=np.int64)
+    places = np.arange(len(order), dtype=np.int32)
+    first_place = np.empty_like(places)
     first_place[text[::-1]] = places[::-1]  # of several places of a text the last that is written stays: its first
-    turn = np.cumsum(first_place[text] == places) - 1
-    chunk_of = np.empty(len(order), dtype=np.int64)
+    turn = np.cumsum(first_place[text] == places, dtype=np.int32) - 1
+    chunk_of = np.empty_like(places)
     chunk_of[order] = turn[first_place[text]] % chunks
     return order, chunk_of
 
 
-def write_documents(path: Path, scratch: Path, scan: Scan, chunks: int, threads: int) -> None:
+def write_documents(stream: DigestingWriter, scratch: Path, scan: Scan, chunks: int, threads: int) -> None:
     """Write the chunks as row groups, from the texts in the spill file.
 
     Args:
-        path: Parquet to write.
+        stream: Where to write the Parquet file.
         scratch: Folder of the spill file, for more such files.
         scan: The corpus.
         chunks: Number of chunks.
         threads: Threads that sort while another writes.
     """
     order, chunk_of = deal(scan, chunks)
-    position = np.empty(len(order), dtype=np.int64)
-    position[order] = np.arange(len(order))
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order), dtype=np.int32)
+    del order
 
-    with pq.ParquetWriter(path, DOCUMENTS, compression="snappy", use_dictionary=False, write_statistics=False) as writer:
+    sink = pa.PythonFile(stream, mode="w")
+    with pq.ParquetWriter(sink, DOCUMENTS, compression="snappy", use_dictionary=False, write_statistics=False) as writer:
         for chunk, texts_path in enumerate(_part_texts(scratch, scan.sizes, chunk_of, chunks, threads)):
             rows = np.flatnonzero(chunk_of == chunk)
             # A function holds the texts, so that those of one chunk are gone before the next are read.

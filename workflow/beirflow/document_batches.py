@@ -23,7 +23,7 @@ FIELDS = pa.schema([("_id", pa.string()), ("title", pa.string()), ("text", pa.st
 LONG_LINE = 50_000
 """Bytes of a line that are read with care: the fast parser's stack would not survive a line of brackets alone."""
 
-SAMPLES = 8
+SAMPLES = 4
 """Places of a text, eight bytes each, that its fingerprint is made of."""
 
 

@@ -15,7 +15,7 @@ import transformers
 
 from beirflow.encoder import NotFiniteError, TransformersEncoder
 from beirflow.errors import ModelError
-from beirflow.files import atomic_path, file_digest, read_json, write_json
+from beirflow.files import DigestingWriter, atomic_path, file_digest, read_json, write_json
 from beirflow.models import model_folder
 from beirflow.system import System
 from beirflow.take_over import SharedVectors, find_vectors
@@ -92,12 +92,13 @@ def encode_table(
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     model = System(**system)
     options = {"device": device, "precision": precision, "token_budget": token_budget}
-    with atomic_path(output_path) as partial, VectorWriter(partial, table.num_rows) as writer:
+    with atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
+        write = VectorWriter(stream, table.num_rows).write
         if shared:
-            how = _encode_missing(table, source, model, options, shared, writer.write)
+            how = _encode_missing(table, source, model, options, shared, write)
         else:
-            how = _encode(table, source, model, options, writer.write)
-        digest = writer.finish()
+            how = _encode(table, source, model, options, write)
+        digest = stream.digest()
     from_sha256 = {"model": file_digest(model_path), source: read_json(corpus_path)["sha256"][source]}
     write_json(
         Path(output_path).with_suffix(".json"),

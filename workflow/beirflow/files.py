@@ -3,12 +3,15 @@
 import hashlib
 import json
 import os
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-BLOCK_BYTES = 1 << 22
+WAITING_WRITES = 2
+"""Of a writer in the background; what waits is in memory."""
 
 
 @contextmanager
@@ -35,6 +38,76 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
         raise
     _flush(path.parent)
+
+
+class Buffer(Protocol):
+    """Whatever shows its bytes, as Arrow's buffers do."""
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """The bytes."""
+
+
+class DigestingWriter:
+    """A file that is written, and its digest computed, in the background, while what comes next is made.
+
+    Args:
+        path: The file to write.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.closed = False
+        self._stream = path.open("wb")
+        self._digest = hashlib.sha256()
+        self._background = ThreadPoolExecutor(max_workers=1)
+        self._pending: deque[Future[None]] = deque()
+
+    def __enter__(self) -> "DigestingWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._background.shutdown(cancel_futures=True)
+        self._stream.close()
+
+    def write(self, content: Buffer) -> int:
+        """Write next; waits only when much is waiting already.
+
+        Args:
+            content: Bytes, or a memoryview that must not change afterwards; anything else is copied, since Parquet uses its
+                buffers again.
+
+        Returns:
+            Number of bytes, as files do.
+
+        Raises:
+            OSError: Something before could not be written.
+        """
+        if len(self._pending) == WAITING_WRITES:
+            self._pending.popleft().result()
+        safe = content if isinstance(content, bytes | memoryview) else bytes(content)
+        self._pending.append(self._background.submit(self._write, safe))
+        return len(safe)
+
+    def flush(self) -> None:
+        """Wait until everything so far is written.
+
+        Raises:
+            OSError: Something could not be written.
+        """
+        while self._pending:
+            self._pending.popleft().result()
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing: whoever opened it closes it, by leaving the block."""
+
+    def digest(self) -> str:
+        """sha256 of everything so far, as lowercase hexadecimal."""
+        self.flush()
+        return self._digest.hexdigest()
+
+    def _write(self, content: bytes | memoryview) -> None:
+        self._digest.update(content)
+        self._stream.write(content)
 
 
 def _flush(path: Path) -> None:

@@ -1,63 +1,36 @@
 """Vectors on disk: a ``.npy`` file, float32, and beside it, as ``.json``, the record of what it holds."""
 
-import hashlib
 import io
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 from beirflow.errors import DataError
-from beirflow.files import file_digest, read_json
+from beirflow.files import DigestingWriter, file_digest, read_json
 
 
 class VectorWriter:
-    """Writes a ``.npy`` file in the background, and its digest with it, while the next vectors are computed.
+    """Writes a ``.npy`` file in the background, while the next vectors are computed.
 
     Args:
-        path: The file to write.
+        writer: Where to write.
         rows: Number of vectors that will come.
     """
 
-    def __init__(self, path: Path, rows: int) -> None:
-        self._rows = rows
-        self._stream = path.open("wb")
-        self._digest = hashlib.sha256()
-        self._background = ThreadPoolExecutor(max_workers=1)
-        self._writing: Future[None] | None = None
-
-    def __enter__(self) -> "VectorWriter":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._background.shutdown(cancel_futures=True)
-        self._stream.close()
+    def __init__(self, writer: DigestingWriter, rows: int) -> None:
+        self._writer, self._rows = writer, rows
+        self._has_header = False
 
     def write(self, vectors: np.ndarray) -> None:
-        """Write the next vectors; waits for those before them only.
+        """Write the next vectors.
 
         Args:
-            vectors: float32 of shape (n, dim).
+            vectors: float32 of shape (n, dim); must not change afterwards.
         """
-        if self._writing:
-            self._writing.result()
-        else:
-            self._write_bytes(_header((self._rows, vectors.shape[1])))
-        self._writing = self._background.submit(self._write_bytes, np.ascontiguousarray(vectors).view(np.uint8).data)
-
-    def finish(self) -> str:
-        """Wait for the last vectors.
-
-        Returns:
-            sha256 of the file.
-        """
-        if self._writing:
-            self._writing.result()
-        return self._digest.hexdigest()
-
-    def _write_bytes(self, content: bytes | memoryview) -> None:
-        self._digest.update(content)
-        self._stream.write(content)
+        if not self._has_header:
+            self._writer.write(_header((self._rows, vectors.shape[1])))
+            self._has_header = True
+        self._writer.write(np.ascontiguousarray(vectors).view(np.uint8).data)
 
 
 def _header(shape: tuple[int, int]) -> bytes:
