@@ -35,14 +35,19 @@ class Shortlist:
             scores: float32 of shape (n, documents of the block); minus infinity is never kept.
             first_row: Row of the block's first document.
         """
+        # While little is known, much of a block may belong to the best: a part of it tells more about the rest.
+        part = max(first_row, self.scores.shape[1])
+        if scores.shape[1] > part:
+            self._offer_in_parts(queries, scores, first_row, part)
+            return
         hits = _nonzero((scores > self._least[queries, None]).reshape(-1))
         query = torch.div(hits, scores.shape[1], rounding_mode="floor")
         counts = torch.bincount(query, minlength=len(scores))
-        if int((self._filled[queries] + counts).max()) > self.scores.shape[1]:
+        if not self._has_room(queries, counts):
             self._cut(queries)
-            if int((self._filled[queries] + counts).max()) > self.scores.shape[1]:
-                self._sort_in(queries, scores, first_row)
-                return
+        if not self._has_room(queries, counts):
+            self._offer_in_parts(queries, scores, first_row, scores.shape[1] // 2)
+            return
         place = torch.arange(len(query), device=query.device) + (self._filled[queries] - counts.cumsum(0) + counts)[query]
         self.scores[queries[query], place] = scores.reshape(-1).index_select(0, hits)
         self.rows[queries[query], place] = hits - query * scores.shape[1] + first_row
@@ -53,26 +58,21 @@ class Shortlist:
         scores, place = self.scores.topk(self.keep, dim=1)
         return scores, self.rows.gather(1, place)
 
+    def _offer_in_parts(self, queries: torch.Tensor, scores: torch.Tensor, first_row: int, part: int) -> None:
+        self.offer(queries, scores[:, :part], first_row)
+        self.offer(queries, scores[:, part:], first_row + part)
+
+    def _has_room(self, queries: torch.Tensor, counts: torch.Tensor) -> bool:
+        return int((self._filled[queries] + counts).max()) <= self.scores.shape[1]
+
     def _cut(self, queries: torch.Tensor) -> None:
-        """Keep the best of what has been collected."""
-        self._replace(queries, self.scores[queries], self.rows[queries])
-
-    def _sort_in(self, queries: torch.Tensor, scores: torch.Tensor, first_row: int) -> None:
-        """Keep the best of what has been collected and a whole block, where too much of the block may belong to it."""
-        rows = torch.arange(first_row, first_row + scores.shape[1], device=scores.device).expand_as(scores)
-        all_scores, all_rows = (
-            torch.cat(parts, dim=1)
-            for parts in ((self.scores[queries, : self.keep], scores), (self.rows[queries, : self.keep], rows))
-        )
-        self._replace(queries, all_scores, all_rows)
-
-    def _replace(self, queries: torch.Tensor, scores: torch.Tensor, rows: torch.Tensor) -> None:
-        """Keep the best of some documents of each query and nothing else, in any order."""
+        """Keep the best of what has been collected, in any order."""
+        scores = self.scores[queries]
         place = _largest(scores, self.keep)
         best = scores.gather(1, place)
         self.scores[queries, : self.keep] = best
         self.scores[queries, self.keep :] = -torch.inf
-        self.rows[queries, : self.keep] = rows.gather(1, place)
+        self.rows[queries, : self.keep] = self.rows[queries].gather(1, place)
         self._filled[queries] = self.keep
         self._least[queries] = best.amin(dim=1)
 
