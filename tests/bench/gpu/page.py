@@ -1,0 +1,111 @@
+"""What was found, as a Markdown page."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from bench.report import _table
+
+Found = dict[str, Any]
+
+
+class Line(NamedTuple):
+    """A line of the table.
+
+    Attributes:
+        part: Name of the part of the benchmark.
+        words: What the figure is.
+        value: Takes it from the part's figures.
+        form: How it is written.
+        target: The target in words; empty if there is none.
+        met: Whether a value meets it.
+    """
+
+    part: str
+    words: str
+    value: Callable[[Found], float | None]
+    form: str
+    target: str = ""
+    met: Callable[[float], bool] = lambda _: True
+
+
+LINES = (
+    Line("matrices", "matrix products in bfloat16, TFLOP/s", lambda f: f["bfloat16"] / 1e12, "{:,.1f}"),
+    Line("matrices", "matrix products in float32, TFLOP/s", lambda f: f["float32"] / 1e12, "{:,.1f}"),
+    Line("throughput", "tokens a second", lambda f: f["tokens_per_second"], "{:,.0f}"),
+    Line("throughput", "documents a second", lambda f: f["documents_per_second"], "{:,.0f}"),
+    Line(
+        "throughput",
+        "share of the matrix products' rate",
+        lambda f: f["share_of_matrix_rate"],
+        "{:.3f}",
+        "0.5",
+        lambda v: v >= 0.5,
+    ),
+    Line(
+        "throughput", "hours for all 33.86 M documents", lambda f: f["hours_for_beir"], "{:.3f}", "under 0.5", lambda v: v < 0.5
+    ),
+    Line("padding", "tokens a second, padded", lambda f: f["tokens_per_second"], "{:,.0f}"),
+    Line("padding", "largest relative error to padded", lambda f: f["relative_error"]["max"], "{:.2g}"),
+    Line(
+        "peer",
+        "times as fast as sentence-transformers, batches of 128",
+        lambda f: f["ratio"],
+        "{:.2f}",
+        "2.5",
+        lambda v: v >= 2.5,
+    ),
+    Line("peer", "times as fast as its best of 32, 128, 512", lambda f: f["ratio_to_its_best"], "{:.2f}"),
+    Line("peer", "largest relative error to it", lambda f: f["relative_error"]["max"], "{:.2g}"),
+    Line("busy", "GPU busy, share of the wall time", lambda f: f["share"], "{:.3f}", "0.9", lambda v: v >= 0.9),
+    Line("busy", "documents of that pass", lambda f: f["documents"], "{:,}", "500,000", lambda v: v >= 500_000),
+    Line("busy", "seconds of that pass, without the profiler", lambda f: f["seconds"], "{:.2f}"),
+    Line("search", "seconds of the search", lambda f: f["median_seconds"], "{:.3f}"),
+)
+
+
+def as_markdown(run: Found) -> str:
+    """The page.
+
+    Args:
+        run: What stands in the JSON file.
+
+    Returns:
+        Circumstances, the table, and how to read it.
+    """
+    rows = [_cells(line, run["figures"][line.part]) for line in LINES if line.part in run["figures"]]
+    missing = [(part, why, "", "") for part, why in {**run["not_run"], **run["failed"]}.items()]
+    table = _table(("figure", "found", "target", "met"), [*rows, *missing])
+    return "\n\n".join([f"# {run['device']}: encoding and search", _circumstances(run), table, *_kernels(run)]) + "\n"
+
+
+def _cells(line: Line, figures: Found) -> tuple[str, ...]:
+    value = line.value(figures)
+    if value is None:
+        return line.words, "not measured", line.target, ""
+    met = ("yes" if line.met(value) else "**no**") if line.target else ""
+    return line.words, f"**{line.form.format(value)}**", line.target, met
+
+
+def _circumstances(run: Found) -> str:
+    model, texts, search = run["model"], run["texts"], run["figures"].get("search")
+    versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+    lines = [
+        f"{run['date']}, commit {(run['commit'] or 'not known')[:12]}{' with changes' if run['changed'] else ''}",
+        f"{run['processor']}, {run['cores']} cores; {versions}",
+        f"BERT with random weights in {run['precision']}: {model['layers']} layers, {model['dim']} dimensions",
+        f"{texts['documents']:,} texts, {texts['mean_tokens']:.1f} tokens on average, {texts['longest']} at most, longest first",
+    ]
+    if search:
+        sizes = f"{search['queries']:,} queries, {search['documents']:,} documents, k = {search['k']}"
+        lines.append(f"search: {sizes}; equal to the CPU's for {search['checked']}")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _kernels(run: Found) -> list[str]:
+    """The kernels that take most of the device's time."""
+    kernels = run["figures"].get("busy", {}).get("kernels", {})
+    return (
+        [_table(("share of the device's time", "kernel"), [(f"{share:.3f}", name) for name, share in kernels.items()])]
+        if kernels
+        else []
+    )

@@ -1,0 +1,134 @@
+"""What is encoded and with what: texts as long as BEIR's, and a BERT with random weights that is as large as contriever's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from string import ascii_lowercase
+
+import numpy as np
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+SUFFIXES = 26**2
+"""Pieces of two letters that continue a word; words have four letters, so that each text is cut up in one way only."""
+
+CONTINUES = 0.15
+"""Share of the tokens that continue a word."""
+
+MEDIAN_TOKENS, SIGMA, LONGEST = 74.7, 0.65, 512
+"""Of the log-normal distribution of token counts: its mean is the median times exp(SIGMA² / 2), about 92."""
+
+BLOCK = 8192
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of a BERT; the defaults are those of bert-base, and of contriever.
+
+    Attributes:
+        layers: Number of layers.
+        dim: Width of the hidden states; a layer's inner width is four times this.
+        heads: Heads of the attention.
+        vocabulary: Number of tokens.
+        positions: Tokens of the longest text.
+    """
+
+    layers: int = 12
+    dim: int = 768
+    heads: int = 12
+    vocabulary: int = 30_522
+    positions: int = LONGEST
+
+    @property
+    def pieces(self) -> list[str]:
+        """The vocabulary: special tokens, words of four letters, and pieces that continue words, ``##`` before them."""
+        suffixes = min(SUFFIXES, self.vocabulary // 4)
+        words = product(ascii_lowercase, repeat=4)
+        count = self.vocabulary - len(SPECIAL) - suffixes
+        pairs = ["##" + "".join(pair) for pair in product(ascii_lowercase, repeat=2)]
+        return [*SPECIAL, *("".join(next(words)) for _ in range(count)), *pairs[:suffixes]]
+
+
+def token_counts(documents: int, longest: int = LONGEST, seed: int = 0) -> np.ndarray:
+    """Tokens of each document, special tokens included, longest first, as a chunk is sorted.
+
+    Args:
+        documents: How many.
+        longest: Where texts are cut.
+        seed: Of the random numbers.
+
+    Returns:
+        int64 of shape (documents,), each at least 3.
+    """
+    drawn = np.random.default_rng(seed).lognormal(np.log(MEDIAN_TOKENS), SIGMA, documents)
+    return np.sort(np.clip(np.rint(drawn), 3, longest).astype(np.int64))[::-1]
+
+
+def make_texts(counts: np.ndarray, shape: Shape, seed: int = 1) -> list[str]:
+    """Texts of random words.
+
+    Args:
+        counts: Tokens of each text, special tokens included, each at least 3.
+        shape: Of the model, whose vocabulary is used.
+        seed: Of the random numbers.
+
+    Returns:
+        One text a count.
+    """
+    rng = np.random.default_rng(seed)
+    pieces = shape.pieces[len(SPECIAL) :]
+    words = sum(not piece.startswith("##") for piece in pieces)
+    spaced = np.array([piece[2:] if piece.startswith("##") else f" {piece}" for piece in pieces], dtype=object)
+    return [
+        text for start in range(0, len(counts), BLOCK) for text in _block(rng, counts[start : start + BLOCK] - 2, spaced, words)
+    ]
+
+
+def _block(rng: np.random.Generator, counts: np.ndarray, spaced: np.ndarray, words: int) -> list[str]:
+    """Texts of so many tokens each; a word comes first in each."""
+    ends = np.cumsum(counts)
+    tokens = rng.integers(0, words, ends[-1])
+    continued = rng.random(ends[-1]) < CONTINUES
+    continued[ends - counts] = False
+    tokens[continued] = rng.integers(words, len(spaced), int(continued.sum()))
+    chosen = spaced[tokens].tolist()
+    return ["".join(chosen[end - count : end])[1:] for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]
+
+
+def evenly(texts: Sequence[str], count: int) -> list[str]:
+    """At most so many of the texts, evenly spaced, so that their lengths are distributed as those of all."""
+    rows = np.linspace(0, len(texts) - 1, min(count, len(texts))).astype(int)
+    return [texts[row] for row in rows]
+
+
+def save_model(folder: Path, shape: Shape) -> Path:
+    """Save a BERT with random weights and a WordPiece tokenizer as transformers saves them."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.dim,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=4 * shape.dim,
+        max_position_embeddings=shape.positions,
+    )
+    BertModel(config).eval().save_pretrained(folder)
+    _save_tokenizer(folder, shape)
+    return folder
+
+
+def _save_tokenizer(folder: Path, shape: Shape) -> None:
+    """The steps of BERT's own tokenizer over the synthetic vocabulary."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {piece: number for number, piece in enumerate(shape.pieces)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", SPECIAL.index("[SEP]")), ("[CLS]", SPECIAL.index("[CLS]")))
+    names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names, model_max_length=shape.positions).save_pretrained(folder)

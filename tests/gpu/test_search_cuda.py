@@ -1,0 +1,48 @@
+"""Search on CUDA finds what it finds on the CPU: documents, order and scores."""
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("pyarrow", reason="beirflow.search needs pyarrow")
+
+from beirflow import search
+from beirflow.search import Blocks, exact_top_k
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+RNG = np.random.default_rng(0)
+
+
+def assert_the_same(queries: np.ndarray, documents: np.ndarray, excluded: np.ndarray, k: int, similarity: str) -> None:
+    order = np.random.default_rng(1).permutation(len(documents))
+    found = [
+        exact_top_k(queries, documents, order, k, similarity=similarity, excluded=excluded, device=torch.device(device))
+        for device in ("cpu", "cuda")
+    ]
+    assert len(found[0][0]) == len(queries) * min(k, len(documents)) - (excluded >= 0).sum() * (k >= len(documents))
+    for on_cpu, on_cuda in zip(*found, strict=True):
+        np.testing.assert_array_equal(on_cpu, on_cuda)
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize("block", [65_536, 7000])
+def test_search_finds_the_same_as_on_the_cpu(monkeypatch: pytest.MonkeyPatch, similarity: str, block: int) -> None:
+    monkeypatch.setitem(search.BLOCKS, "cuda", Blocks(64, block, 1 << 12))
+    documents = RNG.standard_normal((40_000, 64), dtype=np.float32)
+    documents[20_000:20_500] = documents[:500]
+    queries = np.concatenate([RNG.standard_normal((50, 64), dtype=np.float32), documents[:50]])
+    excluded = np.where(np.arange(100) % 3 == 0, np.arange(100), -1)
+    assert_the_same(queries, documents, excluded, 100, similarity)
+
+
+def test_more_ties_at_the_cut_than_there_is_room_for() -> None:
+    documents = RNG.integers(-1, 2, (20_000, 8)).astype(np.float32)
+    queries = RNG.integers(-1, 2, (30, 8)).astype(np.float32)
+    assert_the_same(queries, documents, np.full(30, -1), 50, "dot")
+
+
+@pytest.mark.parametrize("documents", [1, 30, 100])
+def test_fewer_documents_than_are_asked_for(documents: int) -> None:
+    vectors = RNG.standard_normal((documents, 16), dtype=np.float32)
+    assert_the_same(vectors[:1], vectors, np.array([0]), 100, "dot")
