@@ -73,11 +73,19 @@ def test_attention_is_scaled_as_the_model_says() -> None:
         torch.testing.assert_close(found[0, text], expected)
 
 
-def test_only_known_models_are_packed_on_cuda_in_half_precision(tmp_path: Path) -> None:
+def test_only_known_models_are_packed_on_cuda_in_half_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (8, 0))
     model = AutoModel.from_pretrained(save_tiny_bert(tmp_path))
     cuda = torch.device("cuda")
     assert can_pack(model, cuda, torch.bfloat16)
     assert not can_pack(model, cuda, torch.float32)
     assert not can_pack(model, torch.device("cpu"), torch.bfloat16)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 5))
+    assert not can_pack(model, cuda, torch.float16)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
+    model.config.num_attention_heads = 8
+    assert not can_pack(model, cuda, torch.bfloat16)
+    model.config.num_attention_heads = 2
+    assert can_pack(model, cuda, torch.bfloat16)
     model.config.model_type = "mpnet"
     assert not can_pack(model, cuda, torch.bfloat16)

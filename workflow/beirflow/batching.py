@@ -1,6 +1,7 @@
 """Batches of token ids: padded to one length, or packed end to end."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ class Tokens(NamedTuple):
     def of(cls, start: int, texts: Sequence[Sequence[int]]) -> "Tokens":
         """The same from a list of ids a text."""
         lengths = np.array([len(ids) for ids in texts], dtype=np.int64)
-        return cls(start, np.fromiter((token for ids in texts for token in ids), np.int64, int(lengths.sum())), lengths)
+        return cls(start, np.fromiter(chain.from_iterable(texts), np.int64, int(lengths.sum())), lengths)
 
     def select(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ids of some texts, one after another, and the place of each in its text, both int64 of shape (tokens,)."""

@@ -28,6 +28,9 @@ WINDOW_TEXTS = 4096
 TOKENIZER_THREADS = 2
 """The tokenizer itself uses all cores; a second window is tokenised while the ids of the first are copied."""
 
+OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED")
+"""What a CPU, and the libraries of CUDA, say in other errors than torch's own."""
+
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 
 
@@ -224,7 +227,7 @@ class TransformersEncoder:
             vectors = (self._compute_packed if self.packed else self._compute_padded)(window, rows)
             return torch.nn.functional.normalize(vectors, dim=1) if self.system.normalize else vectors
         except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not isinstance(error, torch.OutOfMemoryError) and "allocate memory" not in str(error):
+            if not isinstance(error, torch.OutOfMemoryError) and not any(words in str(error) for words in OUT_OF_MEMORY):
                 raise
             if len(rows) == 1:
                 found = f"a text of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"

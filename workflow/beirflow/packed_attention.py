@@ -17,8 +17,11 @@ MODEL_TYPES = {"bert": 0, "roberta": 1, "xlm-roberta": 1}
 
 
 def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether texts may be packed: torch's kernel runs on CUDA in half precision."""
-    return device.type == "cuda" and dtype != torch.float32 and model.config.model_type in MODEL_TYPES
+    """Whether texts may be packed: torch's kernel wants CUDA from Ampere on, half precision, and heads of certain sizes."""
+    if device.type != "cuda" or dtype == torch.float32 or model.config.model_type not in MODEL_TYPES:
+        return False
+    head_dim = model.config.hidden_size // model.config.num_attention_heads
+    return head_dim % 8 == 0 and head_dim <= 256 and torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def first_position(model: "PreTrainedModel") -> int:

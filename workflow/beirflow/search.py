@@ -1,8 +1,9 @@
 """Exact search of one chunk.
 
 A fast pass in float32 finds candidates; their scores are then computed again in float64 and rounded to float32, so that a score
-depends on its two vectors alone: not on the chunk, the block, the number of threads or the device. The fast pass keeps every
-document whose exact score may reach the k-th, by a bound on the rounding error of a dot product: the cut is exact, ties included.
+depends on its two vectors alone: not on the chunk, the block or the number of threads, and on the device only where two sums in
+float64 round to different sides, once in a hundred million times. The fast pass keeps every document whose exact score may reach
+the k-th, by a bound on the rounding error of a dot product: the cut is exact, ties included.
 
 The chunk goes by twice in blocks, once for each pass: memory holds a block, the queries, and the candidates.
 """
@@ -138,6 +139,7 @@ def exact_top_k(
         raise DataError(
             f"the queries' vectors have {queries.shape[1]} dimensions, the documents' {documents.shape[1]}; encode both again"
         )
+    torch.set_float32_matmul_precision("highest")  # the bound supposes it
     if not len(documents):
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
     matrix = _prepare(queries, similarity, device)
