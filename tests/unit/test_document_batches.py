@@ -85,7 +85,17 @@ def test_a_line_of_brackets_is_an_error_and_no_crash(tmp_path: Path, opening: st
         list(read_batches(Source(tmp_path), threads=1))
 
 
-@pytest.mark.parametrize("length", [document_batches.LONG_LINE - 50, document_batches.LONG_LINE, 10**7])
+@pytest.mark.parametrize("depth", [10, 500, 990, 1010, 5000, 10**5])
+def test_brackets_are_read_fast_only_where_they_cannot_nest_too_deep(tmp_path: Path, depth: int) -> None:
+    deep = b'{"_id": "d1", "text": "x", "metadata": ' + b"[" * depth + b"]" * depth + b"}"
+    flat = b'{"_id": "d1", "text": "x", "metadata": [' + b"[]," * depth + b"0]}"
+    for line in (deep, flat):
+        fast, careful = both(tmp_path, line)
+        assert (fast is None) == (depth > document_batches.BRACKETS - 2)
+        assert fast in (None, careful)
+
+
+@pytest.mark.parametrize("length", [document_batches.BRACKETS, 10**5, 10**7])
 def test_long_lines_are_read_like_others(tmp_path: Path, length: int) -> None:
     rows = [{"_id": "a", "text": "x"}, {"_id": "b", "text": "y" * length}, {"_id": "c", "text": "z"}]
     (tmp_path / "corpus.jsonl").write_bytes(b"\n".join(map(orjson.dumps, rows)))

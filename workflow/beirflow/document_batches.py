@@ -20,8 +20,8 @@ from beirflow.beir_files import Source, documents_in
 DOCUMENTS = pa.schema([("doc_id", pa.string()), ("text", pa.large_string())])
 FIELDS = pa.schema([("_id", pa.string()), ("title", pa.string()), ("text", pa.string())])
 
-LONG_LINE = 50_000
-"""Bytes of a line that are read with care: the fast parser's stack would not survive a line of brackets alone."""
+BRACKETS = 1000
+"""In a line with more it is not known how deep they nest, and the fast parser's stack does not survive every depth."""
 
 SAMPLES = 4
 """Places of a text, eight bytes each, that its fingerprint is made of."""
@@ -105,14 +105,18 @@ def _is_one_object_a_line(block: bytes) -> bool:
     feeds = np.flatnonzero(data == ord("\n"))
     edges = np.concatenate([[-1], feeds, [len(data)]])
     lengths = np.diff(edges) - 1
-    if lengths.min() < len("{}") or lengths.max() > LONG_LINE:
+    if lengths.min() < len("{}"):
         return False
     if (data[edges[:-1] + 1] != ord("{")).any() or (data[edges[1:] - 1] != ord("}")).any():
         return False
+    long = np.flatnonzero(lengths > BRACKETS)
+    for start, end in zip(edges[long].tolist(), edges[long + 1].tolist(), strict=True):
+        if block.count(b"[", start + 1, end) + block.count(b"{", start + 1, end) > BRACKETS:
+            return False
     closing = np.flatnonzero(data[:-1] == ord("}"))
     followed_by = data[closing + 1]
     suspects = closing[np.isin(followed_by, np.frombuffer(b" \t\rn", np.uint8))]
-    return not any(block[place + 1 : place + 100].lstrip(b" \t\r")[:1] in (b"n", b"") for place in suspects.tolist())
+    return not any(block[place + 1 : place + 100].lstrip(b" \t\r")[:4] in (b"null", b"") for place in suspects.tolist())
 
 
 def _is_utf8(block: bytes) -> bool:

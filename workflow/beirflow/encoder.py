@@ -275,7 +275,10 @@ class Arrival:
             self._event = torch.cuda.current_stream().record_event()
 
     def wait(self) -> tuple[int, np.ndarray]:
-        """Index of the first text and the vectors, when they are there.
+        """Wait for the vectors.
+
+        Returns:
+            Index of the first text, and the vectors, float32 of shape (texts, dim).
 
         Raises:
             NotFiniteError: A vector is not finite.
