@@ -63,6 +63,7 @@ def prepare_corpus(
     with _scratch_folder(Path(documents_path)) as scratch:
         scan = _scan(source, spill_path(scratch), expected["documents"], threads)
         _check_documents(source, scan, expected["documents"])
+        pa.default_memory_pool().release_unused()
         with atomic_path(documents_path) as partial, DigestingWriter(partial) as stream:
             write_documents(stream, scratch, scan, chunks, threads)
             digest = stream.digest()

@@ -138,12 +138,13 @@ def _trec_measures(ranking: Ranking, cutoffs: Sequence[int]) -> dict[str, np.nda
     """NDCG, MAP, Recall and P by pytrec_eval; each of shape (q,).
 
     A document is called by its rank, and its score descends with it: the order is that of the ranking rule, which is trec_eval's,
-    and most queries share one run, which saves most of the time that it takes to hand millions of ids over. Queries of which no
-    document is judged other than 0 are left out there, and score 0.
+    and queries share their runs, which saves most of the time that it takes to hand millions of ids over. A run ends with its last
+    document that is judged other than 0, since nothing after it counts in these measures.
     """
     names = [f"{place:09d}" for place in range(ranking.retrieved.shape[1])]
-    run_of_length = {n: {name: -float(place) for place, name in enumerate(names[:n])} for n in set(_lengths(ranking))}
-    run = {query_id: run_of_length[n] for query_id, n in zip(ranking.query_ids, _lengths(ranking), strict=True)}
+    lengths = ((ranking.grades != 0) * np.arange(1, len(names) + 1)).max(axis=1).tolist()
+    run_of_length = {n: {name: -float(place) for place, name in enumerate(names[:n])} for n in set(lengths)}
+    run = {query_id: run_of_length[n] for query_id, n in zip(ranking.query_ids, lengths, strict=True)}
     qrels: list[dict[str, int]] = [{} for _ in ranking.query_ids]
     for query, place in np.argwhere(ranking.grades != 0).tolist():
         qrels[query][names[place]] = int(ranking.grades[query, place])
@@ -159,10 +160,6 @@ def _trec_measures(ranking: Ranking, cutoffs: Sequence[int]) -> dict[str, np.nda
         for ours, theirs in TREC_NAMES.items()
         for k in cutoffs
     }
-
-
-def _lengths(ranking: Ranking) -> list[int]:
-    return ranking.retrieved.sum(axis=1).tolist()
 
 
 def _own_measures(ranking: Ranking, k: int) -> dict[str, np.ndarray]:
