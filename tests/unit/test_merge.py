@@ -123,7 +123,7 @@ def test_the_run_of_many_chunks_is_the_run_of_one(corpus: Corpus, chunks: int, k
 
 
 def test_rows_are_sorted_by_query_in_byte_order_and_rank_from_1(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge, "QUERY_BLOCK", 3)
+    monkeypatch.setattr(merge, "RUN_ROWS", 3)
     run = corpus.run(dealt(list(corpus.documents), 4), 5)
     assert run.schema == RUN
     expected = [(name, rank) for name in ["Q", "d1", "d2", "q", "q10", "q2", "é0", "Ж"] for rank in range(1, 6)]
@@ -132,7 +132,8 @@ def test_rows_are_sorted_by_query_in_byte_order_and_rank_from_1(corpus: Corpus, 
 
 @pytest.mark.parametrize("block", [1, 7, 8, 9])
 def test_the_run_does_not_depend_on_blocks(corpus: Corpus, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    monkeypatch.setattr(merge, "QUERY_BLOCK", block)
+    monkeypatch.setattr(merge, "RUN_ROWS", block)
+    monkeypatch.setattr(merge, "CANDIDATES", block)
     assert rows_of(corpus.run(dealt(list(corpus.documents), 3), 9)) == corpus.brute_force(9)
 
 

@@ -138,8 +138,8 @@ def _trec_measures(ranking: Ranking, cutoffs: Sequence[int]) -> dict[str, np.nda
     """NDCG, MAP, Recall and P by pytrec_eval; each of shape (q,).
 
     A document is called by its rank, and its score descends with it: the order is that of the ranking rule, which is trec_eval's,
-    and queries share their runs, which saves most of the time that it takes to hand millions of ids over. A run ends with the last
-    document that is judged other than 0, since nothing after it counts in these measures.
+    and queries share their runs, which saves most of the time that it takes to hand millions of ids over. A run ends with the
+    last document that is judged other than 0, since nothing after it counts in these measures.
     """
     names = [f"{place:09d}" for place in range(ranking.retrieved.shape[1])]
     lengths = ((ranking.grades != 0) * np.arange(1, len(names) + 1)).max(axis=1).tolist()

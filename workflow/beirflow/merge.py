@@ -1,7 +1,6 @@
 """Merge the candidates of all chunks into one run."""
 
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,11 @@ from beirflow.files import atomic_path, file_digest, read_json, write_json
 from beirflow.ranking import byte_order, rank
 from beirflow.runs import RUN
 
-QUERY_BLOCK = 1000
+CANDIDATES = 1 << 24
+"""Candidates that are sorted at once, or twice those of one chunk where these are more; some 40 bytes each."""
+
+RUN_ROWS = 1 << 20
+"""Rows of a run that are looked up and written at once."""
 
 
 def merge_chunks(
@@ -49,13 +52,12 @@ def merge_chunks(
     _check_complete(records[1:], documents_path)
     query_ids = pq.read_table(queries_path, columns=["query_id"])["query_id"].combine_chunks()
     doc_ids, first_rows = _read_ids(documents_path)
-    query, row, score = _read_candidates(candidate_paths, first_rows)
-    by_query = np.argsort(query, kind="stable")
-    bounds = np.searchsorted(query[by_query], np.arange(0, len(query_ids) + QUERY_BLOCK, QUERY_BLOCK))
+    query, row, score, ranks = _merge(candidate_paths, first_rows, doc_ids, top_k)
     with atomic_path(run_path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
-        for first, last in pairwise(bounds):
-            block = by_query[first:last]
-            writer.write_table(_rank(query[block], row[block], score[block], query_ids, doc_ids, top_k))
+        for start_row in range(0, len(query), RUN_ROWS):
+            part = slice(start_row, start_row + RUN_ROWS)
+            columns = [query_ids.take(pa.array(query[part])), doc_ids.take(pa.array(row[part])), score[part], ranks[part]]
+            writer.write_table(pa.Table.from_arrays([pa.array(column) for column in columns], schema=RUN))
     candidates = [np.load(path) for path in candidate_paths]
     seconds = {
         "load": sum(record["seconds"]["load"] for record in records),
@@ -88,13 +90,6 @@ def merge_chunks(
             },
         },
     )
-
-
-def _rank(query: np.ndarray, row: np.ndarray, score: np.ndarray, query_ids: pa.Array, doc_ids: pa.Array, k: int) -> pa.Table:
-    """The part of the run that some candidates make."""
-    kept, ranks = rank(query, score, lambda tied: byte_order(doc_ids.take(pa.array(row[tied]))), k)
-    columns = [query_ids.take(pa.array(query[kept])), doc_ids.take(pa.array(row[kept])), pa.array(score[kept]), pa.array(ranks)]
-    return pa.Table.from_arrays(columns, schema=RUN)
 
 
 def _all_of(records: list[dict[str, Any]], key: str) -> list[str]:
@@ -135,11 +130,21 @@ def _read_ids(documents_path: str) -> tuple[pa.Array, np.ndarray]:
     return ids, np.concatenate([[0], np.cumsum(sizes)])
 
 
-def _read_candidates(paths: list[str], first_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Query number (int32), row in the corpus (int64) and score (float32) of all candidates."""
-    parts = []
+def _merge(paths: list[str], first_rows: np.ndarray, doc_ids: pa.Array, k: int) -> tuple[np.ndarray, ...]:
+    """Number of the query, row in the corpus, score and rank of the k best of each query, sorted by query and rank.
+
+    Candidates are cut to the k best whenever many have been read, so that memory does not grow with the number of chunks.
+    """
+    parts: list[tuple[np.ndarray, ...]] = []
     for chunk, path in enumerate(paths):
         with np.load(path, allow_pickle=False) as found:
-            parts.append((found["query"], found["row"] + first_rows[chunk], found["score"]))
+            parts.append((found["query"], (found["row"] + first_rows[chunk]).astype(np.int32), found["score"]))
+        if sum(len(part[0]) for part in parts) > CANDIDATES:
+            parts = [_cut(parts, doc_ids, k)[:3]]
+    return _cut(parts, doc_ids, k)
+
+
+def _cut(parts: list[tuple[np.ndarray, ...]], doc_ids: pa.Array, k: int) -> tuple[np.ndarray, ...]:
     query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return query, row, score
+    kept, ranks = rank(query, score, lambda tied: byte_order(doc_ids.take(pa.array(row[tied]))), k)
+    return query[kept], row[kept], score[kept], ranks
