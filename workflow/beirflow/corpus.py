@@ -56,8 +56,6 @@ def prepare_corpus(
     Raises:
         DataError: The dataset is not what it should be; nothing has been written then.
     """
-    # Arrow's own pool gives memory back to the system and takes it again all the time, which here is a fifth of the work.
-    pa.set_memory_pool(pa.system_memory_pool())
     source = Source(source_path, forum)
     queries, qrels = read_judged_queries(source, split)
     with _scratch_folder(Path(documents_path)) as scratch:
