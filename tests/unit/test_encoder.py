@@ -22,6 +22,7 @@ from beirflow.system import System
 from safetensors.torch import load_file, save_file
 from tiny_bert import SPECIAL, WORDS, save_tiny_bert
 from torch.nn import functional
+from transformers import AutoTokenizer
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 HEADS = 2
@@ -140,6 +141,16 @@ def test_more_texts_than_a_window_keep_their_order(tiny_bert: Path, monkeypatch:
     monkeypatch.setattr(encoder_module, "WINDOW_TEXTS", 8)
     vectors = tiny_encoder(tiny_bert).encode_corpus(TEXTS[:count])
     assert np.abs(vectors - reference(tiny_bert, TEXTS[:count])).max() < 1e-5
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_ids_are_those_that_the_tokenizer_gives(tiny_bert: Path, tmp_path: Path, side: str) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"truncation_side": side}))
+    encoder = tiny_encoder(folder, max_length=7)
+    plain = AutoTokenizer.from_pretrained(folder)
+    assert encoder._token_ids(TEXTS) == plain(TEXTS, truncation=True, max_length=7)["input_ids"]
 
 
 def test_no_texts_are_no_rows(tiny_bert: Path) -> None:

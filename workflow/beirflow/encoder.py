@@ -97,7 +97,7 @@ class TransformersEncoder:
         self.dim: int = self.model.config.hidden_size
         if fast := getattr(self.tokenizer, "backend_tokenizer", None):
             fast.no_padding()
-            fast.enable_truncation(system.max_length)
+            fast.enable_truncation(system.max_length, direction=self.tokenizer.truncation_side)
         self.packed = can_pack(self.model, self.device, self.dtype)
         if self.packed:
             pack(self.model)
