@@ -27,13 +27,7 @@ TEXTS = ["w1 w2 w3", "w4", "", "w1 w2 w3", "w5 w6", "w4", "w1 w2 w3"]
 DISTINCT = ["w1 w2 w3", "w4", "", "w5 w6"]
 
 
-@pytest.fixture(autouse=True)
-def threads_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Encoding a table sets the number of threads of this process."""
-    monkeypatch.setenv("RAYON_NUM_THREADS", "1")
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 
 class Workspace:

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,7 @@ OTHER_PRECISION = {torch.float32: "bfloat16", torch.bfloat16: "float32"}[choose_
 """Not the one that ``auto`` chooses here."""
 
 
-@pytest.fixture(autouse=True)
-def threads_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Encoding sets the number of threads of this process."""
-    monkeypatch.setenv("RAYON_NUM_THREADS", "1")
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 
 class Pair:

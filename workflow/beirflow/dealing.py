@@ -131,6 +131,7 @@ def _part_texts(scratch: Path, sizes: np.ndarray, chunk_of: np.ndarray, chunks: 
         return
 
     def by_chunk(rows_and_texts: tuple[slice, bytes]) -> tuple[np.ndarray, pa.Array]:
+        """The chunk of each text, in ascending order, and the texts in that order."""
         rows, texts = rows_and_texts
         order = np.argsort(chunk_of[rows], kind="stable")
         return chunk_of[rows][order], _strings(texts, sizes[rows]).take(pa.array(order))

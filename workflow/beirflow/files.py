@@ -68,9 +68,13 @@ class DigestingWriter:
     def __enter__(self) -> "DigestingWriter":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._background.shutdown(cancel_futures=True)
-        self._stream.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self.flush()
+        finally:
+            self._background.shutdown(cancel_futures=True)
+            self._stream.close()
 
     def write(self, content: Buffer) -> int:
         """Write next; waits only when much is waiting already.
@@ -89,7 +93,7 @@ class DigestingWriter:
             self._pending.popleft().result()
         safe = content if isinstance(content, bytes | memoryview) else bytes(content)
         self._pending.append(self._background.submit(self._write, safe))
-        return len(safe)
+        return memoryview(safe).nbytes
 
     def flush(self) -> None:
         """Wait until everything so far is written.

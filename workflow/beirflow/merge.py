@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from beirflow.errors import DataError
 from beirflow.files import atomic_path, file_digest, read_json, write_json
-from beirflow.ranking import byte_order, rank
+from beirflow.ranking import Hits, byte_order, merge_hits
 from beirflow.runs import RUN
 
 CANDIDATES = 1 << 24
@@ -52,7 +52,7 @@ def merge_chunks(
     _check_complete(records[1:], documents_path)
     query_ids = pq.read_table(queries_path, columns=["query_id"])["query_id"].combine_chunks()
     doc_ids, first_rows = _read_ids(documents_path)
-    query, row, score, ranks = _merge(candidate_paths, first_rows, doc_ids, top_k)
+    query, row, score, ranks = _merge_candidates(candidate_paths, first_rows, doc_ids, top_k)
     with atomic_path(run_path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
         for start_row in range(0, len(query), RUN_ROWS):
             part = slice(start_row, start_row + RUN_ROWS)
@@ -130,21 +130,20 @@ def _read_ids(documents_path: str) -> tuple[pa.Array, np.ndarray]:
     return ids, np.concatenate([[0], np.cumsum(sizes)])
 
 
-def _merge(paths: list[str], first_rows: np.ndarray, doc_ids: pa.Array, k: int) -> tuple[np.ndarray, ...]:
+def _merge_candidates(paths: list[str], first_rows: np.ndarray, doc_ids: pa.Array, k: int) -> tuple[np.ndarray, ...]:
     """Number of the query, row in the corpus, score and rank of the k best of each query, sorted by query and rank.
 
     Candidates are cut to the k best whenever many have been read, so that memory does not grow with the number of chunks.
     """
-    parts: list[tuple[np.ndarray, ...]] = []
+
+    def id_order(rows: np.ndarray) -> np.ndarray:
+        """Looked up where scores tie alone: millions of ids are slow to sort."""
+        return byte_order(doc_ids.take(pa.array(rows)))
+
+    parts: list[Hits] = []
     for chunk, path in enumerate(paths):
         with np.load(path, allow_pickle=False) as found:
             parts.append((found["query"], (found["row"] + first_rows[chunk]).astype(np.int32), found["score"]))
         if sum(len(part[0]) for part in parts) > CANDIDATES:
-            parts = [_cut(parts, doc_ids, k)[:3]]
-    return _cut(parts, doc_ids, k)
-
-
-def _cut(parts: list[tuple[np.ndarray, ...]], doc_ids: pa.Array, k: int) -> tuple[np.ndarray, ...]:
-    query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    kept, ranks = rank(query, score, lambda tied: byte_order(doc_ids.take(pa.array(row[tied]))), k)
-    return query[kept], row[kept], score[kept], ranks
+            parts = [merge_hits(parts, id_order, k)[:3]]
+    return merge_hits(parts, id_order, k)

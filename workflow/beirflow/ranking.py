@@ -3,11 +3,14 @@
 This is trec_eval's order. It is used for the cut at k in every chunk, in the merge, and in every measure.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+Hits = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Number of the query and row of the document, integers, and score, float32, of n hits, each of shape (n,)."""
 
 
 def byte_order(ids: pa.Array) -> np.ndarray:
@@ -49,6 +52,24 @@ def rank(
     if k is None:
         return order, ranks
     return order[ranks <= k], ranks[ranks <= k]
+
+
+def merge_hits(
+    parts: Sequence[Hits], id_order: Callable[[np.ndarray], np.ndarray], k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Merge lists of hits and keep the first k of each query.
+
+    Args:
+        parts: The lists, in any order.
+        id_order: Gives the places in byte order of the ids of some documents, by their rows.
+        k: Documents to keep for each query.
+
+    Returns:
+        Number of the query, row and score of each hit, sorted by query and then by rank; and its rank from 1, int32.
+    """
+    query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    kept, ranks = rank(query, score, lambda tied: id_order(row[tied]), k)
+    return query[kept], row[kept], score[kept], ranks
 
 
 def _sort_key(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -23,12 +23,9 @@ from beirflow.devices import choose_device
 from beirflow.errors import DataError
 from beirflow.files import atomic_path
 from beirflow.progress import Progress
-from beirflow.ranking import byte_order, rank
+from beirflow.ranking import Hits, byte_order, merge_hits
 from beirflow.shortlist import Shortlist
 from beirflow.vectors import VectorFile, read_vectors
-
-Hits = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Number of the query and row of the document, int32, and score, float32, of n hits, each of shape (n,)."""
 
 
 class Blocks(NamedTuple):
@@ -157,7 +154,7 @@ def exact_top_k(
         *_score_candidates(chunk, query, rows[query, place]),
         _score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k),
     ]
-    return _cut(hits, id_order, k)
+    return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
 
 
 @dataclass(frozen=True)
@@ -171,6 +168,7 @@ class _Chunk:
 
     @property
     def sizes(self) -> Blocks:
+        """How much is computed at once on this device."""
         return BLOCKS[self.queries.device.type]
 
     def blocks(self) -> Iterator[tuple[int, torch.Tensor]]:
@@ -228,7 +226,7 @@ def _score_crowded(chunk: _Chunk, crowded: torch.Tensor, least: torch.Tensor, id
             scores = chunk.scores(queries, start, block)
             place, column = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
             exact = exact_scores(chunk.queries, block, queries[place], column)
-            best = _cut([best, _hits(queries[place], column + start, exact)], id_order, k)
+            best = merge_hits([best, _hits(queries[place], column + start, exact)], lambda rows: id_order[rows], k)[:3]
     return best
 
 
@@ -255,10 +253,3 @@ def exact_scores(queries: torch.Tensor, documents: torch.Tensor, query: torch.Te
 
 def _hits(query: torch.Tensor, row: torch.Tensor, score: torch.Tensor) -> Hits:
     return query.cpu().numpy().astype(np.int32), row.cpu().numpy().astype(np.int32), score.cpu().numpy()
-
-
-def _cut(parts: list[Hits], id_order: np.ndarray, k: int) -> Hits:
-    """The k best of each query by the ranking rule, sorted by query and rank."""
-    query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    kept, _ = rank(query, score, lambda tied: id_order[row[tied]], k)
-    return query[kept], row[kept], score[kept]
