@@ -1,4 +1,4 @@
-"""Fixtures that several test folders share; one finished run is shared, since every job that encodes takes seconds to start."""
+"""Fixtures that several test folders share; finished runs are shared, since every job that encodes takes seconds to start."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from tiny_bert import save_tiny_bert
-from workflow_runs import Workflow, small_dataset, tiny_system
+from workflow_runs import Workflow, demo, small_dataset, tiny_system
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +42,13 @@ def finished_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sma
     """The same after a whole run, and what Snakemake printed; not to be changed."""
     workflow = _workflow(tmp_path_factory.mktemp("finished"), tiny_bert, small)
     return workflow, workflow.run("results/summary.csv")
+
+
+@pytest.fixture(scope="session")
+def finished_demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, str]:
+    """The demo after a whole run, and what Snakemake printed; not to be changed."""
+    workflow = demo(tmp_path_factory.mktemp("demo"))
+    return workflow, workflow.run("results/demo/summary.csv")
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol"]
 
 # The node says that it has more than the machine: what the profile asks for is granted, and jobs run a few at a time.
@@ -20,7 +22,8 @@ SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+# A job that is put back into the queue waits for cred_expire, else 120 seconds.
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 SlurmctldPort={controller_port}
 SlurmdPort={node_port}
 StateSaveLocation={folder}/state
@@ -37,15 +40,17 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
 SlurmdParameters=config_overrides
+# Nothing waits longer than it must: for the scheduler, for a killed process, for a node that does not answer.
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=100000
+KillWait=2
+SlurmdTimeout=6
+# Jobs that ended are remembered until the tests are over.
+MinJobAge=3600
 # A job that takes more memory than it asked for is killed, without control groups: looked at every second.
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill
 AccountingStorageType=accounting_storage/none
-# One line a job that ended.
-JobCompType=jobcomp/filetxt
-JobCompLoc={folder}/ended.txt
-MinJobAge=300
 ReturnToService=2
 NodeName={host} NodeAddr=127.0.0.1 CPUs=32 RealMemory=256000 Gres=gpu:3 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
@@ -102,8 +107,46 @@ class Cluster:
         self._start("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={socket_path}", *files)
         wait_for(socket_path.exists, "munged", 30)
         self._start("slurmctld", "-D")
+        try:
+            self.start_node()
+        except AssertionError as error:
+            raise AssertionError("\n".join(log.read_text() for log in self.folder.glob("slurm*.out"))) from error
+
+    def drain_node(self) -> None:
+        """Let what runs on the node end, and start nothing more."""
+        self.call("scontrol", "update", f"nodename={self.host}", "state=drain", "reason=test")
+
+    def resume_node(self) -> None:
+        """Take jobs again."""
+        self.call("scontrol", "update", f"nodename={self.host}", "state=resume")
+
+    def restore(self) -> None:
+        """Cancel every job, whatever a test did, and wait until the node is idle."""
+        if len(self.daemons) == 2:
+            self.start_node()
+        if "drain" in self.node_state():
+            self.resume_node()
+        self.cancel_all()
+        wait_for(lambda: self.node_state() == "idle", "an idle node", 60)
+
+    def lose_node(self) -> None:
+        """Kill slurmd and whatever runs on the node, as when a machine loses its power, and wait until that is noticed."""
+        steps = [process for process in psutil.process_iter(["name"]) if process.info["name"] == "slurmstepd"]
+        steps = [step for step in steps if step.environ().get("SLURM_CONF") == self.environment["SLURM_CONF"]]
+        running = [process for step in steps for process in step.children(recursive=True)]
+        for lost in [self.daemons[-1], *steps, *running]:
+            lost.kill()
+        self.daemons.pop().wait()
+        wait_for(lambda: self.node_state() == "down*", "a node that does not answer", 60)
+
+    def start_node(self) -> None:
+        """Start slurmd and wait until the node takes jobs."""
         self._start("slurmd", "-D")
-        wait_for(lambda: self.call("sinfo", "--noheader", "--format=%T", ok=False).strip() == "idle", "an idle node", 60)
+        wait_for(lambda: self.node_state() in ("idle", "mixed"), "an idle node", 60)
+
+    def node_state(self) -> str:
+        """What SLURM says of the node: idle, mixed, drained, down* …; empty while slurmctld is not there."""
+        return self.call("sinfo", "--noheader", "--format=%T", ok=False).strip()
 
     def _start(self, program: str, *arguments: str) -> None:
         path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -113,7 +156,7 @@ class Cluster:
 
     def stop(self) -> None:
         """Cancel what runs and stop the daemons."""
-        if len(self.daemons) == 3:
+        if len(self.daemons) == 3:  # otherwise a daemon did not start
             self.cancel_all()
         for daemon in reversed(self.daemons):
             daemon.terminate()
@@ -142,10 +185,10 @@ class Cluster:
         wait_for(lambda: not self.call("squeue", "--noheader", ok=False).strip(), "the jobs to end", 60)
 
     def ended(self) -> list[dict[str, str]]:
-        """What SLURM itself recorded of every job and array task that ended, in order."""
-        path = self.folder / "ended.txt"
-        lines = path.read_text().splitlines() if path.exists() else []
-        return [dict(re.findall(r"(\w+)=(\S*)", line)) for line in lines]
+        """What SLURM knows of every job and array task that ended, in the order of submission."""
+        lines = self.call("scontrol", "--oneliner", "show", "job").splitlines()
+        jobs = [dict(re.findall(r"(\w+)=(\S*)", line)) for line in lines if line.startswith("JobId=")]
+        return sorted((job for job in jobs if job["JobState"] not in ("PENDING", "RUNNING")), key=lambda job: int(job["JobId"]))
 
 
 def _free_port() -> int:

@@ -2,9 +2,10 @@
 
 import os
 import random
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ REPOSITORY = Path(__file__).parents[1]
 
 @dataclass
 class Workflow:
-    """A working folder, the configuration of its runs, and the copy of the workflow that they use."""
+    """A working folder, the configuration of its runs, the copy of the workflow that they use, and what starts them."""
 
     folder: Path
     config: dict[str, Any]
     repository: Path = REPOSITORY
     environment: dict[str, str] = field(default_factory=dict)
+    program: Sequence[str] = (sys.executable, "-m", "snakemake")
 
     def command(self, *arguments: str, cores: int | None = 2) -> list[str]:
         """The command line of a run; without `cores` where a profile says what runs at a time."""
@@ -32,7 +34,7 @@ class Workflow:
         where = ["--snakefile", str(self.repository / "Snakefile"), "--directory", str(self.folder)]
         # The configuration file stands before another option, because it takes any number of values.
         limit = [] if cores is None else ["--cores", str(cores)]
-        return [sys.executable, "-m", "snakemake", "--configfile", str(configfile), *where, *limit, *arguments]
+        return [*self.program, "--configfile", str(configfile), *where, *limit, *arguments]
 
     def run(self, *arguments: str, cores: int | None = 2, ok: bool = True) -> str:
         """Run Snakemake to its end and give back what it printed."""
@@ -48,6 +50,11 @@ class Workflow:
         assert (done.returncode == 0) == ok, done.stdout
         return done.stdout
 
+    def submit_to(self, cluster: Mapping[str, str]) -> None:
+        """Run on SLURM from now on: its environment, and a Snakemake that asks often for the state of jobs."""
+        self.environment = dict(cluster)
+        self.program = (sys.executable, str(REPOSITORY / "tests/ask_often.py"))
+
     def planned(self, *arguments: str) -> dict[str, int]:
         """The jobs that a dry run announces, by rule."""
         output = self.run("--dry-run", *arguments)
@@ -60,6 +67,12 @@ class Workflow:
     def result(self, path: str) -> Path:
         """A file under results/."""
         return self.folder / "results" / path
+
+
+def demo(folder: Path) -> Workflow:
+    """The demo in a folder of its own; nothing has run yet."""
+    shutil.copytree(REPOSITORY / "tests/data", folder / "tests/data")
+    return Workflow(folder, yaml.safe_load((REPOSITORY / "tests/data/demo.yaml").read_text()))
 
 
 def tiny_system(model: Path, **changes: Any) -> dict[str, Any]:

@@ -32,9 +32,8 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def on_cluster(cluster: Cluster, workflow: Workflow) -> Iterator[Workflow]:
-    """One system and one dataset in three chunks, whose commands find the cluster; nothing runs afterwards."""
-    workflow.environment = cluster.environment
-    yield workflow
-    cluster.call("scontrol", "update", f"nodename={cluster.host}", "state=resume", ok=False)
-    cluster.cancel_all()
+def on_cluster(cluster: Cluster, finished: Workflow) -> Iterator[Workflow]:
+    """A copy of a finished local run, whose commands find the cluster; nothing runs there afterwards."""
+    finished.submit_to(cluster.environment)
+    yield finished
+    cluster.restore()

@@ -1,21 +1,15 @@
 """The demo's collection through the whole workflow, with real weights: the table that the README shows."""
 
-import shutil
-from pathlib import Path
-
 import pandas as pd
 import pytest
-import yaml
 from workflow_runs import REPOSITORY, Workflow
 
 README_TABLE = {"kitchen": 0.8020, "debate": 0.8875, "forums": 0.9343, "mean of 3 (kitchen, debate, forums)": 0.8746}
 
 
-def test_the_demo_gives_the_table_of_the_readme(tmp_path: Path) -> None:
-    shutil.copytree(REPOSITORY / "tests/data", tmp_path / "tests/data")
-    workflow = Workflow(tmp_path, yaml.safe_load((REPOSITORY / "tests/data/demo.yaml").read_text()))
-    output = workflow.run("results/demo/summary.csv")
-    summary = pd.read_csv(tmp_path / "results/demo/summary.csv").set_index("dataset")
+def test_the_demo_gives_the_table_of_the_readme(finished_demo: tuple[Workflow, str]) -> None:
+    workflow, output = finished_demo
+    summary = pd.read_csv(workflow.result("demo/summary.csv")).set_index("dataset")
     assert summary["NDCG@10"].to_dict() == pytest.approx(README_TABLE, abs=0.00006)
     assert summary["documents"].to_dict() == {
         "kitchen": 60,
