@@ -20,6 +20,12 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/report.smk"
 
 
+# Stands before every command: a job ends when this process does.
+from beirflow.lifetime import end_with_this_process
+
+shell.prefix(end_with_this_process())
+
+
 rule all:
     default_target: True
     input:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -70,9 +71,17 @@ def test_an_error_that_nobody_foresaw_comes_with_its_traceback(tmp_path: Path, c
         assert text.endswith("IndexError: pop from empty list\n")
 
 
-def test_an_interrupt_is_passed_on(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), job_log(str(tmp_path / "job.log")):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_block_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(SystemExit) as exit_, job_log(str(tmp_path / "job.log")):
+        signal.raise_signal(number)
+    assert exit_.value.code == 130
+    assert capsys.readouterr().err == ""
+    assert (tmp_path / "job.log").read_text().endswith(" INFO stopped by a signal before it was done\n")
+    assert signal.getsignal(number) == before
 
 
 @pytest.mark.parametrize("error", [None, DataError, ValueError, KeyboardInterrupt])

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from beirflow.beir_files import Source
 from beirflow.dealing import Scan, first_equal_texts, spill_path, text_bytes, write_documents
+from beirflow.disks import written_here
 from beirflow.document_batches import read_batches
 from beirflow.errors import DataError
 from beirflow.files import DigestingWriter, atomic_path, file_digest, write_json
@@ -99,7 +100,8 @@ def _scratch_folder(beside: Path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
-        yield folder
+        with written_here(folder):
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import requests
 import urllib3
 
+from beirflow.disks import written_here
 from beirflow.errors import DownloadError
 from beirflow.files import file_digest
 from beirflow.progress import Progress
@@ -111,7 +112,11 @@ def _fetch(url: str, part: Path) -> None:
         have = have if resumed else 0
         length = response.headers.get("Content-Length")
         total = have + int(length) if length else None
-        with part.open("ab" if resumed else "wb") as stream, Progress(f"download {part.stem}", total, "B") as progress:
+        with (
+            written_here(part),
+            part.open("ab" if resumed else "wb") as stream,
+            Progress(f"download {part.stem}", total, "B") as progress,
+        ):
             progress.advance(have)
             # read1 hands over what has arrived, so that nothing is lost when the connection breaks.
             while block := response.raw.read1(BLOCK_BYTES):

@@ -10,7 +10,8 @@ from typing import Any
 from beirflow.beir_files import count_documents, required_files
 from beirflow.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue
 from beirflow.errors import ConfigError
-from beirflow.models import model_problem
+from beirflow.files import file_state
+from beirflow.models import model_files, model_problem
 from beirflow.schema import Problems, defaults, nearest, problems_with
 from beirflow.system import System
 
@@ -79,6 +80,10 @@ class Experiment:
             return [ARCHIVE.format(archive=dataset.archive)]
         return [folder] if folder.endswith(".zip") else required_files(Path(folder), dataset.forum, dataset.split)
 
+    def source_states(self, name: str) -> list[str]:
+        """The states of these files as they are now; none of an archive that is downloaded, which is checked by its md5."""
+        return [file_state(path) for path in self.source_files(name)] if self.folder(name) else []
+
     def documents(self, name: str) -> int:
         """Number of documents that the corpus must have; counted once if nobody states it."""
         dataset = self.datasets[name]
@@ -124,6 +129,10 @@ class Experiment:
         others = {"similarity", "weights_sha256", "family", unused}
         fields = {key: value for key, value in asdict(self.systems[system]).items() if key not in others}
         return {"system": fields, "precision": self.config["precision"]}
+
+    def model_states(self, system: str) -> list[str]:
+        """The states of the files of a model that needs no hub."""
+        return [file_state(path) for path in model_files(self.systems[system])]
 
     def search_settings(self, system: str, name: str) -> dict[str, Any]:
         """What decides over the candidates of a chunk, as arguments of ``search_chunk``."""

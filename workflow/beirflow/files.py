@@ -10,8 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from beirflow.disks import written_here
+
 FLUSH_BYTES = 1 << 26
 """Bytes after which a writer in the background flushes to the disk: at the end all at once takes seconds that nothing hides."""
+
+SMALL_BYTES = 1_000_000
+"""Snakemake compares smaller inputs by their contents and larger ones by their times, and so do we."""
 
 WAITING_WRITES = 2
 """Of a writer in the background; what waits is in memory."""
@@ -34,8 +39,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".partial-{path.name}")
     try:
-        yield partial
-        _flush(partial)
+        with written_here(path):
+            yield partial
+            _flush(partial)
         os.replace(partial, path)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -153,3 +159,19 @@ def file_digest(path: str | Path, algorithm: str = "sha256") -> str:
     """Digest of a file's contents as lowercase hexadecimal, read in blocks."""
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def file_state(path: str | Path) -> str:
+    """What tells a file from another that takes its name, even one that is older, as Snakemake would not.
+
+    Args:
+        path: A file.
+
+    Returns:
+        The digest of a small file, so that touching it changes nothing; of a large one, which is not read, its size and the time
+        of its last change.
+    """
+    status = Path(path).stat()
+    if status.st_size < SMALL_BYTES:
+        return file_digest(path)
+    return f"{status.st_size} bytes, changed at {status.st_mtime_ns} ns"

@@ -37,6 +37,7 @@ rule prepare_corpus:
         code=code_version("prepare_corpus"),
         folder=source_folder,
         settings=corpus_settings,
+        sources=lambda wildcards: experiment.source_states(wildcards.dataset),
     message:
         "prepare {wildcards.dataset}"
     script:

@@ -49,6 +49,7 @@ rule fetch_model:
     params:
         code=code_version("fetch_model"),
         system=system_settings,
+        files=lambda wildcards: experiment.model_states(wildcards.system),
     message:
         "find the model of {wildcards.system}"
     script:

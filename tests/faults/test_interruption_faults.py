@@ -1,0 +1,125 @@
+"""A run that is killed or stopped goes on where it was, ends the same, and leaves nothing behind."""
+
+import logging
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from faults_at_work import jobs, printed, results, start, unfinished, unlock, wait_until
+from workflow_runs import Workflow, small_dataset
+
+logger = logging.getLogger(__name__)
+
+KILLS = 20
+SEED = int(os.environ.get("BEIRFLOW_FAULT_SEED", random.randrange(10**6)))
+"""Of the moments; printed, and taken from the environment to see a failure again."""
+
+STOP_SECONDS = 20
+"""In which everything has stopped after a signal; one or two where nothing else runs."""
+
+SUMMARY = "results/summary.csv"
+
+
+def wait_for_a_random_moment(rng: random.Random, workflow: Workflow, process: subprocess.Popen[bytes]) -> str:
+    """Some jobs later, at any time or in the middle of writing; says when that was."""
+    done = rng.choice([0, 1, 1, 2])
+    wait_until(lambda: printed(workflow).count("Finished jobid") >= done, process)
+    writing = rng.random() < 0.4
+    if writing:
+        known = set(unfinished(workflow.result("")))
+        wait_until(lambda: set(unfinished(workflow.result(""))) - known, process, seconds=5)
+    time.sleep(rng.uniform(0, 0.3 if writing else 2.5))
+    running = printed(workflow).rpartition("Job ")[2].partition("\n")[0]
+    return f"after {done} jobs, last began {running!r}, half written {len(unfinished(workflow.result('')))}"
+
+
+def kill(process: subprocess.Popen[bytes], *, alone: bool) -> bool:
+    """Kill Snakemake alone, or all of its group; False if it had ended by itself, which must have gone well."""
+    if process.poll() is not None:
+        assert process.returncode == 0
+        return False
+    (os.kill if alone else os.killpg)(process.pid, signal.SIGKILL)
+    return process.wait() == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")
+def test_twenty_kills_at_random_moments_change_no_result_and_leave_nothing(workflow: Workflow, finished: Workflow) -> None:
+    rng = random.Random(SEED)
+    logger.warning("BEIRFLOW_FAULT_SEED=%d", SEED)
+    expected, kills, whole_runs = results(finished.result("")), 0, 0
+    while kills < KILLS or not whole_runs:
+        process = start(workflow, SUMMARY)
+        alone = kills % 3 == 2
+        if kills < KILLS:
+            when = wait_for_a_random_moment(rng, workflow, process)
+            killed = kill(process, alone=alone)
+        else:
+            killed = process.wait() != 0
+            assert not killed, printed(workflow)
+        if killed:
+            kills += 1
+            logger.warning("kill %d of %s: %s", kills, "Snakemake alone" if alone else "all", when)
+            assert wait_until(lambda: not jobs(workflow), seconds=5), "a job outlives its Snakemake"
+            unlock(workflow)
+        else:
+            whole_runs += 1
+            assert unfinished(workflow.result("")) == []
+            assert results(workflow.result("")) == expected
+            if kills < KILLS:
+                shutil.rmtree(workflow.result(""))
+                shutil.rmtree(workflow.folder / ".snakemake")
+
+
+def test_a_signal_stops_a_run_within_seconds_and_the_same_command_goes_on(workflow: Workflow, finished: Workflow) -> None:
+    chunks = workflow.result("embeddings/tiny/small")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = start(workflow, SUMMARY)
+        assert wait_until(lambda: list(chunks.glob(".partial-chunk-*")), process), printed(workflow)
+        begun = time.monotonic()
+        os.killpg(process.pid, number)
+        assert process.wait(STOP_SECONDS) != 0
+        logger.warning("%s: stopped in %.1f s", number.name, time.monotonic() - begun)
+        assert jobs(workflow) == []
+        assert unfinished(workflow.result("")) == []
+        assert "Traceback" not in printed(workflow)
+        assert "beirflow did not foresee" not in printed(workflow)
+        assert not list((workflow.folder / ".snakemake/locks").glob("*"))
+    # To Snakemake alone SIGTERM says: begin nothing new.
+    process = start(workflow, SUMMARY, cores=1)
+    assert wait_until(lambda: list(chunks.glob(".partial-chunk-*")), process), printed(workflow)
+    before = set(chunks.glob("chunk-*.json"))
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(300) != 0
+    assert len(set(chunks.glob("chunk-*.json")) - before) == 1
+    kept = {path: path.stat().st_mtime_ns for path in chunks.glob("*.npy")}
+    workflow.run(SUMMARY)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert results(workflow.result("")) == results(finished.result(""))
+
+
+def test_a_failed_job_leaves_nothing_half_written_and_the_repaired_run_goes_on(workflow: Workflow) -> None:
+    folder = small_dataset(workflow.folder / "own")
+    workflow.config["custom"]["datasets"]["small"] = {"path": str(folder), "documents": 30}
+    whole = (folder / "corpus.jsonl").read_text()
+    (folder / "corpus.jsonl").write_text(whole[:-20] + "\n")
+    output = workflow.run("results/corpora/small/corpus.json", ok=False)
+    assert f"{folder}/corpus.jsonl:30: expected a JSON object on one line" in output
+    assert not [path for path in workflow.result("corpora").rglob("*") if path.is_file()]
+    (folder / "corpus.jsonl").write_text(whole)
+    workflow.run("results/corpora/small/corpus.json")
+
+
+def test_a_second_run_in_the_same_folder_is_refused_and_does_the_first_no_harm(workflow: Workflow, finished: Workflow) -> None:
+    target = "results/embeddings/tiny/small/queries.npy"
+    process = start(workflow, target)
+    assert wait_until(lambda: list((workflow.folder / ".snakemake/locks").glob("*.output.lock")), process), printed(workflow)
+    assert "no other Snakemake process is trying to create the same files" in workflow.run(target, ok=False)
+    assert process.wait() == 0, printed(workflow)
+    assert unfinished(workflow.result("")) == []
+    for name, content in results(workflow.result("")).items():
+        assert content == results(finished.result(""))[name], name

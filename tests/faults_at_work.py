@@ -1,0 +1,133 @@
+"""Do to a running workflow what machines and people do to it, and look at what is left."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from workflow_runs import Workflow
+
+OUTPUT = "output-of-test.txt"
+MEASURED = {"seconds", "encode_seconds", "documents_per_second", "run record", "metrics_sha256"}
+"""What differs between two runs that find the same: times, and digests of files that hold times."""
+
+
+def start(workflow: Workflow, *arguments: str, cores: int = 2) -> subprocess.Popen[bytes]:
+    """Start Snakemake with a process group of its own, as a terminal does; what it prints goes to a file."""
+    with (workflow.folder / OUTPUT).open("wb") as output:
+        return subprocess.Popen(
+            workflow.command(*arguments, cores=cores),
+            cwd=workflow.repository,
+            env={**os.environ, **workflow.environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def printed(workflow: Workflow) -> str:
+    """What a run that was started has printed so far."""
+    return (workflow.folder / OUTPUT).read_text(encoding="utf-8")
+
+
+def wait_until(happened: Callable[[], object], process: subprocess.Popen[bytes] | None = None, seconds: float = 300) -> bool:
+    """Wait, looking every millisecond; False if the process ended, or the time, before it happened."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > deadline or (process and process.poll() is not None):
+            return False
+        time.sleep(0.001)
+    return True
+
+
+def jobs(workflow: Workflow) -> list[int]:
+    """Processes that run a script of this workflow, whoever is their parent."""
+    scripts = f"{workflow.folder}/.snakemake/scripts/".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if scripts in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:  # ended meanwhile
+            continue
+    return found
+
+
+def unlock(workflow: Workflow) -> None:
+    """The one thing that Snakemake asks for after it was killed."""
+    if list((workflow.folder / ".snakemake/locks").glob("*")):
+        workflow.run("--unlock")
+
+
+def unfinished(folder: Path) -> list[str]:
+    """What stands in a folder of results under a name that no result has."""
+    return sorted(str(path) for path in folder.rglob("*") if ".partial" in path.name or path.suffix == ".part")
+
+
+def results(folder: Path) -> dict[str, Any]:
+    """Every file of a folder of results without what was measured; logs and benchmarks are no results."""
+    files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    return {name: _content(path) for name, path in files.items() if not name.startswith(("logs/", "benchmarks/"))}
+
+
+def _content(path: Path) -> Any:
+    if path.suffix == ".json":
+        return _without_measured(json.loads(path.read_text(encoding="utf-8")))
+    if path.suffix == ".csv":
+        return [_without_measured(row) for row in csv.DictReader(path.open(encoding="utf-8"))]
+    return path.read_bytes()
+
+
+def _without_measured(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_measured(item) for key, item in value.items() if key not in MEASURED}
+    return value
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[Path]:
+    """Mount a disk of its own, in memory; skips the test where that is not allowed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"mounting is not allowed here: {mounted.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Make a folder one that cannot be written, root or not; skips the test where mounting is not allowed."""
+    with small_disk(folder.with_name("read-only-of-test"), "1k"):  # may be skipped, before anything is bound
+        pass
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@contextmanager
+def filled(disk: Path, left: int) -> Iterator[None]:
+    """Fill a disk so that a number of bytes is left, in blocks of 4096."""
+    filler = disk / "filler-of-test"
+    with filler.open("wb") as stream:
+        missing = shutil.disk_usage(disk).free - left
+        while missing > 0:
+            missing -= stream.write(bytes(min(missing, 1 << 20)))
+    try:
+        yield
+    finally:
+        filler.unlink()

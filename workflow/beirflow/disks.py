@@ -1,0 +1,64 @@
+"""What a disk refuses, in words for the person who can help."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+AGAIN = "and run the same command again, which goes on where it was"
+NO_ROOM = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the quota on this disk is used up",
+    errno.EFBIG: "this disk allows no file of this size",
+}
+REFUSED = {
+    errno.EROFS: "the disk is mounted read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+}
+BROKEN = {errno.EIO: "the disk failed", errno.ESTALE: "the network's disk has lost this file"}
+
+
+@contextmanager
+def written_here(path: str | Path) -> Iterator[None]:
+    """Put the name of a file into errors that come without one, as those of writing to an open file do.
+
+    Args:
+        path: What is written while the block runs.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in NO_ROOM:
+            error.filename = str(path)
+        raise
+
+
+def disk_problem(error: OSError) -> str | None:
+    """What a person can do about an error of the operating system.
+
+    Args:
+        error: Python's own, or one of Arrow's, which are of the same kind.
+
+    Returns:
+        Which file, what was refused, how much is free there and what to do; None for an error that no disk causes.
+    """
+    known = NO_ROOM | REFUSED | BROKEN
+    if error.errno not in known:
+        return None
+    found = f"{error.filename or 'a file'}: {known[error.errno]} ({error.strerror})"
+    if error.errno in REFUSED:
+        return f"{found}; let the user who runs this read and write there, or move the results with 'pathvars', {AGAIN}"
+    if error.errno in BROKEN:
+        return f"{found}; check the disk, {AGAIN}"
+    return f"{found}; {_free(Path(error.filename or '.'))}; make room, or move the results with 'pathvars', {AGAIN}"
+
+
+def _free(path: Path) -> str:
+    """How much room is there now that the job has removed what it had begun."""
+    folder = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    files = os.statvfs(folder).f_favail
+    free = f"{shutil.disk_usage(folder).free / 1e6:,.1f} MB"
+    return f"free there, without what this job had begun: {free}" + (", but no more files are allowed" if files == 0 else "")

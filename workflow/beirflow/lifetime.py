@@ -1,0 +1,38 @@
+"""How long a job lives: never longer than the Snakemake that started it.
+
+If Snakemake alone is killed, a job would go on and write while the next run, perhaps with another configuration, makes the same
+files. The kernel ends the job in the same moment instead, so that no file has two writers. This needs Linux.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+SNAKEMAKE_PID = "BEIRFLOW_SNAKEMAKE_PID"
+"""The environment variable that tells a job who started it."""
+
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_this_process() -> str:
+    """What stands before a shell command so that the job which it starts ends with this process.
+
+    Returns:
+        A prefix that tells the job who we are, and lets the shell give way to it, so that it is our own child.
+    """
+    return f"{SNAKEMAKE_PID}={os.getpid()} exec "
+
+
+def end_with_snakemake() -> None:
+    """Have this process killed when the Snakemake that started it ends, or at once if it has ended already.
+
+    Does nothing in a process that no Snakemake started. SIGKILL, since cleaning up would take time in which the next run begins;
+    what is left behind has the names that the next run writes to.
+    """
+    parent = os.environ.get(SNAKEMAKE_PID)
+    if parent is None or sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != int(parent):
+        os.kill(os.getpid(), signal.SIGKILL)
