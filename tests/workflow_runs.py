@@ -25,15 +25,16 @@ class Workflow:
     repository: Path = REPOSITORY
     environment: dict[str, str] = field(default_factory=dict)
 
-    def command(self, *arguments: str, cores: int = 2) -> list[str]:
-        """The command line of a run."""
+    def command(self, *arguments: str, cores: int | None = 2) -> list[str]:
+        """The command line of a run; without `cores` where a profile says what runs at a time."""
         configfile = self.folder / "config-of-test.yaml"
         configfile.write_text(yaml.safe_dump(self.config))
         where = ["--snakefile", str(self.repository / "Snakefile"), "--directory", str(self.folder)]
         # The configuration file stands before another option, because it takes any number of values.
-        return [sys.executable, "-m", "snakemake", "--configfile", str(configfile), *where, "--cores", str(cores), *arguments]
+        limit = [] if cores is None else ["--cores", str(cores)]
+        return [sys.executable, "-m", "snakemake", "--configfile", str(configfile), *where, *limit, *arguments]
 
-    def run(self, *arguments: str, cores: int = 2, ok: bool = True) -> str:
+    def run(self, *arguments: str, cores: int | None = 2, ok: bool = True) -> str:
         """Run Snakemake to its end and give back what it printed."""
         done = subprocess.run(
             self.command(*arguments, cores=cores),

@@ -1,51 +1,10 @@
-"""Fixtures for running Snakemake; one finished run is shared, since every job that encodes takes seconds to start."""
+"""Fixtures for running Snakemake on a workflow that a test may change."""
 
 import shutil
 from pathlib import Path
 
 import pytest
-from workflow_runs import REPOSITORY, Workflow, small_dataset, tiny_system
-
-
-@pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a dataset of 30 documents and 4 queries."""
-    return small_dataset(tmp_path_factory.mktemp("data") / "small")
-
-
-@pytest.fixture
-def workflow(tmp_path: Path, tiny_bert: Path, small: Path) -> Workflow:
-    """One system, one dataset in three chunks; nothing has run yet."""
-    return _workflow(tmp_path, tiny_bert, small)
-
-
-@pytest.fixture(scope="session")
-def finished_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, small: Path) -> tuple[Workflow, str]:
-    """The same after a whole run, and what Snakemake printed; not to be changed."""
-    workflow = _workflow(tmp_path_factory.mktemp("finished"), tiny_bert, small)
-    return workflow, workflow.run("results/summary.csv")
-
-
-@pytest.fixture
-def finished(finished_once: tuple[Workflow, str], tmp_path: Path) -> Workflow:
-    """A copy of the finished run that a test may change."""
-    original, _ = finished_once
-    shutil.copytree(original.folder, tmp_path / "finished")
-    return Workflow(tmp_path / "finished", dict(original.config))
-
-
-def _workflow(folder: Path, model: Path, dataset: Path) -> Workflow:
-    config = {
-        "systems": ["tiny"],
-        "datasets": ["small"],
-        "precision": "float32",
-        "device": "cpu",
-        "chunk_documents": 10,
-        "top_k": 20,
-        "cutoffs": [1, 10, 20],
-        "custom": {"systems": {"tiny": tiny_system(model)}, "datasets": {"small": {"path": str(dataset)}}},
-    }
-    return Workflow(folder, config)
+from workflow_runs import REPOSITORY
 
 
 @pytest.fixture

@@ -4,14 +4,19 @@ import hashlib
 import json
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from beirflow.errors import damaged
+
 FLUSH_BYTES = 1 << 26
 """Bytes after which a writer in the background flushes to the disk: at the end all at once takes seconds that nothing hides."""
+
+RECORD_DIGEST = "record_sha256"
+"""Last key of every JSON file: the digest of what stands above it, so that a record says itself whether it is whole."""
 
 WAITING_WRITES = 2
 """Of a writer in the background; what waits is in memory."""
@@ -132,21 +137,46 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_json(path: str | Path, value: Any) -> None:
-    """Write ``value`` as indented UTF-8 JSON, atomically.
+def write_json(path: str | Path, record: Mapping[str, Any]) -> None:
+    """Write a record as indented UTF-8 JSON, atomically, with its own digest as the last key.
 
     Args:
         path: The file to create or replace.
-        value: Anything that the ``json`` module can write; not-a-number is refused.
+        record: Whatever the ``json`` module can write; not-a-number is refused.
     """
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    text = _json({**record, RECORD_DIGEST: _record_digest(record)})
     with atomic_path(path) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
 
 
-def read_json(path: str | Path) -> Any:
-    """Read a JSON file that this package wrote."""
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+def read_json(path: str | Path) -> dict[str, Any]:
+    """Read a record that :func:`write_json` wrote.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The record, without its digest.
+
+    Raises:
+        DataError: This is not what was written.
+    """
+    try:
+        record = json.loads(Path(path).read_bytes())
+        expected = record.pop(RECORD_DIGEST)
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        raise damaged(path, f"not a record that beirflow wrote ({type(error).__name__}: {error})") from None
+    if _record_digest(record) != expected:
+        raise damaged(path, f"the record has the sha256 {_record_digest(record)}, but says {expected}")
+    return record
+
+
+def _record_digest(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_json(record).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def file_digest(path: str | Path, algorithm: str = "sha256") -> str:

@@ -12,6 +12,7 @@ from beirflow.errors import DataError
 from beirflow.files import file_digest, read_json
 from beirflow.progress import Progress
 from beirflow.vectors import read_vectors
+from beirflow.verified import parquet_errors
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def find_vectors(shared_paths: Sequence[str], chunk: int, *, corpus_path: str, m
     """
     shared_path, *vector_paths = shared_paths
     rematch = f"match the texts again after: rm {shared_path}"
-    with pq.ParquetFile(shared_path) as file:
+    with parquet_errors(shared_path), pq.ParquetFile(shared_path, page_checksum_verification=True) as file:
         matched = {key.decode(): value.decode() for key, value in file.schema_arrow.metadata.items()}
         documents = read_json(corpus_path)["sha256"]["documents.parquet"]
         _check(shared_path, "made from the corpus", matched["documents"], documents, f"{corpus_path} says", rematch)
