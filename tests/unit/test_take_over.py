@@ -223,7 +223,8 @@ def test_vectors_of_another_model_are_not_taken_over(pair: Pair) -> None:
     pair.prepare(FEVER, [["w7"]])
     write_json(pair.model_path, read_json(pair.model_path) | {"model": "another"})
     said = refused(pair)
-    for part in (str(pair.path("a", "chunk-1.npy")), pair.record("a")["from_sha256"]["model"], f"rm {pair.folder / 'a'}/*"):
+    record = pair.path("a", "chunk-1.json")
+    for part in (f"{record}: ", pair.record("a")["from_sha256"]["model"], f"rm {record}"):
         assert part in said
     for chunk in range(3):
         pair.encode("a", chunk)
@@ -324,11 +325,18 @@ def test_every_document_gets_the_vector_of_its_text(
         vectors = np.array([[int(text[1:]), number] for text in texts], dtype=np.float32).reshape(-1, 2)
         path = pair.path("a", f"chunk-{number}.npy")
         np.save(path, vectors)
-        record = {"rows": len(texts), "dim": 2, "precision": "float32", "sha256": file_digest(path), "from_sha256": from_sha256}
+        record = {
+            "system": "tiny",
+            "rows": len(texts),
+            "dim": 2,
+            "precision": "float32",
+            "sha256": file_digest(path),
+            "from_sha256": from_sha256,
+        }
         write_json(path.with_suffix(".json"), record)
     for number, texts in enumerate(mine):
         corpus_path = str(pair.path("b", "corpus.json"))
-        shared = find_vectors(pair.shared_paths, number, corpus_path=corpus_path, model_path=str(pair.model_path))
+        shared = find_vectors(pair.shared_paths, number, system="tiny", corpus_path=corpus_path, model_path=str(pair.model_path))
         known = [any(text in chunk for chunk in other) for text in texts]
         np.testing.assert_array_equal(~shared.missing, known)
         expected = [int(text[1:]) for text, is_known in zip(texts, known, strict=True) if is_known]

@@ -52,7 +52,8 @@ def encode_chunk(*, documents_path: str, chunk: int, shared_paths: Sequence[str]
     """
     shared = None
     if shared_paths:
-        shared = find_vectors(shared_paths, chunk, corpus_path=settings["corpus_path"], model_path=settings["model_path"])
+        paths = {name: settings[name] for name in ("corpus_path", "model_path")}
+        shared = find_vectors(shared_paths, chunk, system=settings["system"]["name"], **paths)
     with Documents(documents_path) as documents:
         table = documents.read([chunk])
     encode_table(table, Path(documents_path).name, shared=shared, **settings)

@@ -144,9 +144,9 @@ def write_json(path: str | Path, record: Mapping[str, Any]) -> None:
         path: The file to create or replace.
         record: Whatever the ``json`` module can write; not-a-number is refused.
     """
-    text = _json({**record, RECORD_DIGEST: _record_digest(record)})
+    content = _with_digest(record)
     with atomic_path(path) as partial:
-        partial.write_text(text + "\n", encoding="utf-8")
+        partial.write_bytes(content)
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
@@ -161,22 +161,25 @@ def read_json(path: str | Path) -> dict[str, Any]:
     Raises:
         DataError: This is not what was written.
     """
+    content = Path(path).read_bytes()
     try:
-        record = json.loads(Path(path).read_bytes())
-        expected = record.pop(RECORD_DIGEST)
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-        raise damaged(path, f"not a record that beirflow wrote ({type(error).__name__}: {error})") from None
-    if _record_digest(record) != expected:
-        raise damaged(path, f"the record has the sha256 {_record_digest(record)}, but says {expected}")
+        record = json.loads(content)
+        del record[RECORD_DIGEST]
+        whole = content == _with_digest(record)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        raise damaged(path, "this is not the record that beirflow wrote")
     return record
 
 
-def _record_digest(record: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_json(record).encode("utf-8", "surrogatepass")).hexdigest()
+def _with_digest(record: Mapping[str, Any]) -> bytes:
+    digest = hashlib.sha256(_json(record)).hexdigest()
+    return _json({**record, RECORD_DIGEST: digest}) + b"\n"
 
 
-def _json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+def _json(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False).encode("utf-8")
 
 
 def file_digest(path: str | Path, algorithm: str = "sha256") -> str:

@@ -177,7 +177,7 @@ def parquet_errors(path: str | Path) -> Iterator[None]:
     """Say of a Parquet file that cannot be read that it is damaged; but not where the disk or the network is to blame."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         if getattr(error, "errno", None):
             raise
         raise damaged(path, f"it cannot be read ({error})") from error
