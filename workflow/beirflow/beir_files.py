@@ -19,7 +19,7 @@ from beirflow.errors import ConfigError, DataError
 
 BLOCK_BYTES = 1 << 23
 LINE_BYTES = 1 << 28
-"""A line this long is refused: a file without line feeds, or an archive that unpacks to more than it should, must not fill memory."""
+"""A line this long is refused: a file without line feeds, or an archive that unpacks to one, must not fill memory."""
 
 BOMB_BYTES, BOMB_RATIO = 1 << 30, 200
 """Text is packed about four times as small; a large file in an archive that is packed this many times as small is none."""
@@ -158,9 +158,9 @@ class Source:
 
     def _check_length(self, name: str, first: int, block: bytes) -> None:
         """Refuse a line that is cut at the limit, before memory fills with the rest of it."""
-        length = len(block) - block.rfind(b"\n") - 1
-        if length >= LINE_BYTES:
-            where = f"{self.where(name)}:{first + block.count(b'\n')}"
+        *before, last = block.split(b"\n")
+        if len(last) >= LINE_BYTES:
+            where = f"{self.where(name)}:{first + len(before)}"
             raise DataError(f"{where}: expected lines of less than {LINE_BYTES:,} bytes, found one that is longer")
 
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
