@@ -292,7 +292,8 @@ def _explain(line: bytes, error: orjson.JSONDecodeError) -> str:
         return f"expected UTF-8, found the byte 0x{byte:02x} at position {encoding.start + 1}; convert the file to UTF-8"
     if "surrogate" in error.msg:
         return f"expected characters, found half of a surrogate pair in {_snippet(line)} ({error.msg})"
-    return f"expected a JSON object on one line, found {_snippet(line)} ({error.msg}); is the file truncated?"
+    hint = "" if line.rstrip().endswith(b"}") else "; is the file truncated?"
+    return f"expected a JSON object on one line, found {_snippet(line)} ({error.msg}){hint}"
 
 
 def _snippet(line: bytes) -> str:

@@ -37,14 +37,18 @@ def read_run(path: str, expected: str, record_path: str) -> pa.Table:
     check_digest(path, expected, record_path)
     run = pq.read_table(path)
     if problem := _problem_with(run):
-        raise DataError(f"{path}: {problem}; a run has {', '.join(map(str, RUN))}, each document once for a query")
+        raise DataError(f"{path}: {problem}; a run has {_columns(RUN)}, each document once for a query")
     return run
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)
 
 
 def _problem_with(run: pa.Table) -> str | None:
     """What keeps a table from being a run."""
     if not run.schema.equals(RUN):
-        return f"found the columns {', '.join(map(str, run.schema))}"
+        return f"found the columns {_columns(run.schema)}"
     if any(column.null_count for column in run.columns):
         return "found a row with nothing in a column"
     for value in pc.unique(run["query_id"].filter(pc.invert(pc.is_finite(run["score"])))).slice(0, 1):
