@@ -8,6 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from beirflow.files import file_digest, write_json
+from beirflow.shared_texts import match_texts
+from beirflow.verified import FOOTER, footer_digest
 
 Documents = Mapping[str, str | Mapping[str, Any]]
 Judgements = Mapping[str, Mapping[str, int]]
@@ -50,3 +53,19 @@ def write_documents(path: Path, chunks: Chunks, prefix: str = "d") -> Path:
             number += len(texts)
             writer.write_table(pa.table([ids, list(texts)], schema=schema), row_group_size=max(1, len(texts)))
     return path
+
+
+def write_corpus_record(folder: Path, **more: Any) -> Path:
+    """``corpus.json`` of the Parquet files that are in a folder."""
+    files = [folder / f"{name}.parquet" for name in ("documents", "queries", "qrels")]
+    digests = {file.name: file_digest(file) for file in files if file.exists()}
+    footer = {FOOTER: footer_digest(files[0])} if files[0].exists() else {}
+    write_json(folder / "corpus.json", {"sha256": digests, **footer, **more})
+    return folder / "corpus.json"
+
+
+def match_corpora(folder: Path, other: Path) -> Path:
+    """Find the texts of a prepared corpus that another has, and write ``shared.parquet`` beside its documents."""
+    documents, others, output = folder / "documents.parquet", other / "documents.parquet", folder / "shared.parquet"
+    match_texts(documents_path=str(documents), other_path=str(others), output_path=str(output))
+    return output

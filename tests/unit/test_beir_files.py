@@ -219,7 +219,9 @@ def test_an_absent_or_truncated_archive_is_refused(folder: Path) -> None:
     whole = zip_folder(folder, archive).read_bytes()
     for size in (0, 10, len(whole) // 2, len(whole) - 1):
         archive.write_bytes(whole[:size])
-        with pytest.raises(DataError, match=re.escape(f"{archive}: not a zip archive that can be read") + ".*; delete it"):
+        with pytest.raises(
+            DataError, match=re.escape(f"{archive}: not a zip archive that can be read") + f".*; replace it.* rm {archive}$"
+        ):
             Source(archive)
 
 

@@ -18,6 +18,7 @@ from beirflow import beir_files, dealing
 from beirflow.corpus import prepare_corpus
 from beirflow.errors import DataError
 from beirflow.files import read_json
+from beirflow.verified import footer_digest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -153,6 +154,7 @@ def test_the_summary_counts_what_was_read_and_names_its_digests(tmp_path: Path, 
         "characters": pytest.approx({"min": 1, "mean": 3.4, "median": 2, "p90": 3 + 0.6 * 7, "p99": 3 + 0.96 * 7, "max": 10}),
         "source_sha256": {name: digest(folder / name) for name in names},
         "sha256": {name: digest(tmp_path / "out" / name) for name in OUTPUTS[1:]},
+        "documents_footer_sha256": footer_digest(tmp_path / "out/documents.parquet"),
     }
     assert [record.levelname for record in caplog.records if record.levelno >= logging.WARNING] == ["WARNING"]
     assert f"{folder}/qrels/test.tsv: judged but not in the corpus: 2, the first is the document 'gone'" in caplog.text

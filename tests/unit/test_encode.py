@@ -1,7 +1,6 @@
 """Encoding tables of ids and texts, with the record of how it was done."""
 
 import hashlib
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -13,10 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from beir_writer import write_corpus_record
 from beirflow.encode import encode_chunk, encode_queries, encode_table, in_rows
 from beirflow.encoder import TransformersEncoder
 from beirflow.errors import ModelError
-from beirflow.files import read_json
+from beirflow.files import file_digest, read_json, write_json
+from beirflow.models import fetch_model
 from beirflow.system import System
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,8 +37,11 @@ class Workspace:
     def __init__(self, folder: Path, model: Path, **fields: Any) -> None:
         self.vectors, self.record, self.folder = folder / "vectors.npy", folder / "vectors.json", folder
         self.system = System(name="tiny", model=str(model), **{"max_length": 64, **fields})
-        (folder / "corpus.json").write_text(json.dumps({"sha256": {"documents.parquet": "dd", "queries.parquet": "cc"}}))
-        (folder / "model.json").write_text("{}")
+        write_json(folder / "corpus.json", {"sha256": {"documents.parquet": "dd", "queries.parquet": "cc"}})
+        if model.is_dir():
+            fetch_model(system=self.system, output_path=str(folder / "model.json"))
+        else:
+            write_json(folder / "model.json", {})
         self.settings: dict[str, Any] = {
             "corpus_path": str(folder / "corpus.json"),
             "model_path": str(folder / "model.json"),
@@ -114,7 +118,7 @@ def test_the_record_says_what_was_computed_with_what_from_what(workspace: Worksp
         "truncated_texts": 1,
         "precision": "float32",
         "sha256": hashlib.sha256(workspace.vectors.read_bytes()).hexdigest(),
-        "from_sha256": {"model": hashlib.sha256(b"{}").hexdigest(), "documents.parquet": "dd"},
+        "from_sha256": {"model": file_digest(workspace.folder / "model.json"), "documents.parquet": "dd"},
     }
 
 
@@ -134,16 +138,18 @@ def test_an_empty_table_gives_no_rows(workspace: Workspace) -> None:
 def test_queries_are_encoded_as_queries(tiny_bert: Path, tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, tiny_bert, query_prefix="w8 ", document_prefix="w9 ")
     pq.write_table(table_of("query_id", TEXTS), tmp_path / "queries.parquet")
+    write_corpus_record(tmp_path)
     encode_queries(queries_path=str(tmp_path / "queries.parquet"), **workspace.settings)
     plain = Workspace(tmp_path, tiny_bert)
     expected = plain.expected([f"w8 {text}" for text in TEXTS])
     np.testing.assert_allclose(np.load(workspace.vectors), expected, rtol=0, atol=1e-5)
-    assert read_json(workspace.record)["from_sha256"]["queries.parquet"] == "cc"
+    assert read_json(workspace.record)["from_sha256"]["queries.parquet"] == file_digest(tmp_path / "queries.parquet")
 
 
 def test_a_chunk_is_one_row_group(tiny_bert: Path, tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, tiny_bert, query_prefix="w8 ", document_prefix="w9 ")
     pq.write_table(table_of("doc_id", TEXTS), tmp_path / "documents.parquet", row_group_size=3)
+    write_corpus_record(tmp_path)
     for chunk, texts in enumerate([TEXTS[:3], TEXTS[3:6], TEXTS[6:]]):
         encode_chunk(documents_path=str(tmp_path / "documents.parquet"), chunk=chunk, **workspace.settings)
         np.testing.assert_allclose(np.load(workspace.vectors), workspace.expected(texts), rtol=0, atol=1e-5)

@@ -29,10 +29,10 @@ def prepare(folder: Path, rows: list[Row]) -> dict[str, Any]:
         pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())}), folder / "qrels.parquet"
     )
     seconds = {"load": 1.0, "encode_queries": 2.0, "encode_documents": 3.0, "search": 4.0, "merge": 5.0}
-    write_json(
-        folder / "run.json", {"sha256": file_digest(folder / "run.parquet"), "self_matches_dropped": 7, "seconds": seconds}
-    )
-    write_json(folder / "corpus.json", CORPUS | {"sha256": {"qrels.parquet": file_digest(folder / "qrels.parquet")}})
+    sources = {"queries.parquet": "of the queries", "documents.parquet": "of the documents"}
+    record = {"system": "toy", "sha256": file_digest(folder / "run.parquet"), "from_sha256": sources}
+    write_json(folder / "run.json", record | {"self_matches_dropped": 7, "seconds": seconds})
+    write_json(folder / "corpus.json", CORPUS | {"sha256": sources | {"qrels.parquet": file_digest(folder / "qrels.parquet")}})
     return {
         "system": "toy",
         "dataset": "tiny",
@@ -130,7 +130,7 @@ def test_a_run_that_was_changed_afterwards_is_refused(tmp_path: Path) -> None:
 def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
     arguments = prepare(tmp_path, RUN_ROWS)
     pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": pa.array([2], pa.int32())}), arguments["qrels_path"])
-    with pytest.raises(DataError, match="judgements were changed") as caught:
+    with pytest.raises(DataError, match="damaged or exchanged") as caught:
         evaluate_run(**arguments)
     assert str(caught.value).startswith(f"{arguments['qrels_path']}: sha256 ")
     assert not Path(arguments["means_path"]).exists()
@@ -139,7 +139,7 @@ def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
 def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) -> None:
     paths = []
     for forum, ndcg, queries, official in (("android", 0.2, 1, None), ("gis", 0.4, 10, True), ("tex", 0.9, 1000, True)):
-        paths.append(str(tmp_path / f"{forum}.json"))
+        paths.append(str(tmp_path / f"toy/stack-{forum}.json"))
         means = {"system": "toy", "dataset": f"stack-{forum}", "split": "test", "official_data": official}
         means |= {"measures": {"NDCG@10": ndcg}, "counts": {"queries": queries}, "seconds": {"search": 2.0}}
         write_json(paths[-1], means)
@@ -152,13 +152,13 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
         "measures": {"NDCG@10": pytest.approx((0.2 + 0.4 + 0.9) / 3, abs=1e-15)},
         "counts": {"queries": 1011},
         "seconds": {"search": 6.0},
-        "from_sha256": {f"stack-{Path(path).stem}": file_digest(path) for path in paths},
+        "from_sha256": {Path(path).stem: file_digest(path) for path in paths},
     }
 
 
 @pytest.mark.parametrize(("official", "together"), [([True, True], True), ([True, None], None), ([None, False], False)])
 def test_a_dataset_of_forums_is_official_when_all_of_them_are(tmp_path: Path, official: list[bool], together: bool) -> None:
-    paths = [str(tmp_path / f"{number}.json") for number in range(2)]
+    paths = [str(tmp_path / f"toy/{number}.json") for number in range(2)]
     for path, value in zip(paths, official, strict=True):
         means = {"system": "toy", "dataset": Path(path).stem, "split": "test", "official_data": value}
         write_json(path, means | {"measures": {}, "counts": {}, "seconds": {}})

@@ -97,10 +97,10 @@ def test_json_is_readable_by_people_and_keeps_every_digit(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("value", "error"), [(float("nan"), ValueError), (float("inf"), ValueError), (object(), TypeError)])
 def test_json_that_no_reader_understands_is_refused_and_the_old_file_stays(tmp_path: Path, value: object, error: type) -> None:
     path = tmp_path / "out.json"
-    write_json(path, "old")
+    write_json(path, {"old": 1})
     with pytest.raises(error):
         write_json(path, {"mean": value})
-    assert read_json(path) == "old"
+    assert read_json(path) == {"old": 1}
     assert names(tmp_path) == ["out.json"]
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.errors import DataError
+from beirflow.files import file_digest, write_json
 from beirflow.runs import RUN, WHITESPACE, write_trec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ def write_run(path: Path, rows: list[Row]) -> Path:
     pq.write_table(
         pa.Table.from_arrays([pa.array(column, kind.type) for column, kind in zip(columns, RUN, strict=True)], schema=RUN), path
     )
+    write_json(path.with_suffix(".json"), {"system": "contriever", "sha256": file_digest(path), "from_sha256": {}})
     return path
 
 
@@ -32,7 +34,8 @@ def read_trec(path: Path) -> list[tuple[str, ...]]:
 
 
 def convert(folder: Path, rows: list[Row], name: str = "run.trec.gz") -> Path:
-    write_trec(run_path=str(write_run(folder / "run.parquet", rows)), output_path=str(folder / name), tag="contriever")
+    run = write_run(folder / "run.parquet", rows)
+    write_trec(run_path=str(run), record_path=str(run.with_suffix(".json")), output_path=str(folder / name), tag="contriever")
     return folder / name
 
 
@@ -60,7 +63,7 @@ def test_an_id_with_whitespace_is_refused_and_nothing_is_written(tmp_path: Path,
     row: Row = (bad, "d", 1.0, 1) if column == 0 else ("q", bad, 1.0, 1)
     with pytest.raises(DataError, match=r"run\.parquet.*the id 'two.*words'.*use the Parquet file"):
         convert(tmp_path, [*ROWS, row])
-    assert [path.name for path in tmp_path.iterdir()] == ["run.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.json", "run.parquet"]
 
 
 def test_an_existing_file_survives_a_run_that_is_refused(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from beir_writer import write_corpus_record
 from beirflow import search
 from beirflow.errors import DataError
-from beirflow.files import file_digest, write_json
+from beirflow.files import file_digest, read_json, write_json
 from beirflow.ranking import byte_order
 
 CPU = torch.device("cpu")
@@ -181,9 +182,13 @@ def chunk(tmp_path: Path) -> dict[str, Any]:
     ids, query_ids = [f"d{i}" for i in range(8)], ["d1", "d4", "q"]
     pq.write_table(pa.table({"query_id": query_ids}), tmp_path / "queries.parquet")
     pq.write_table(pa.table({"doc_id": ids}), tmp_path / "documents.parquet", row_group_size=3)
+    write_corpus_record(tmp_path)
+    write_json(tmp_path / "model.json", {})
     for name, vectors in (("queries", np.ones((3, 4))), ("chunk", np.ones((3, 4)) * [[1], [3], [2]])):
         store(tmp_path / f"{name}.npy", vectors)
     return {
+        "system": "toy",
+        "model_path": str(tmp_path / "model.json"),
         "queries_path": str(tmp_path / "queries.parquet"),
         "documents_path": str(tmp_path / "documents.parquet"),
         "chunk": 1,
@@ -200,7 +205,9 @@ def chunk(tmp_path: Path) -> dict[str, Any]:
 
 def store(path: Path, vectors: np.ndarray) -> None:
     np.save(path, vectors.astype(np.float32))
-    write_json(path.with_suffix(".json"), {"sha256": file_digest(path)})
+    corpus = read_json(path.with_name("corpus.json"))["sha256"]
+    origin = {"model": file_digest(path.with_name("model.json")), **corpus}
+    write_json(path.with_suffix(".json"), {"system": "toy", "sha256": file_digest(path), "from_sha256": origin})
 
 
 @pytest.mark.parametrize(("drop", "dropped", "of_d4"), [(True, 1, [(2, 8.0), (0, 4.0)]), (False, 0, [(1, 12.0), (2, 8.0)])])

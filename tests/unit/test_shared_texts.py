@@ -9,18 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beir_writer import Chunks, write_documents
+from beir_writer import Chunks, match_corpora, write_corpus_record, write_documents
 from beirflow import shared_texts
 from beirflow.files import file_digest
-from beirflow.shared_texts import match_texts
+from beirflow.verified import Documents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
 def match(folder: Path, mine: Chunks, other: Chunks) -> list[list[tuple[int, int]]]:
     """Chunk and row of every text, by chunk."""
-    paths = [write_documents(folder / name / "documents.parquet", chunks, name) for name, chunks in (("b", mine), ("a", other))]
-    match_texts(documents_path=str(paths[0]), other_path=str(paths[1]), output_path=str(folder / "b/shared.parquet"))
+    for name, chunks in (("b", mine), ("a", other)):
+        write_corpus_record(write_documents(folder / name / "documents.parquet", chunks, name).parent)
+    match_corpora(folder / "b", folder / "a")
     with pq.ParquetFile(folder / "b/shared.parquet") as file:
         tables = [file.read_row_group(chunk) for chunk in range(file.metadata.num_row_groups)]
     return [list(zip(table["chunk"].to_pylist(), table["row"].to_pylist(), strict=True)) for table in tables]
@@ -58,7 +59,8 @@ def test_digests_of_any_bytes_are_compared_whole_and_batches_change_nothing(
 
 def test_a_text_is_stood_for_by_128_bits(tmp_path: Path) -> None:
     path = write_documents(tmp_path / "documents.parquet", [["skipped"], ["", "é"]])
-    with pq.ParquetFile(path) as file, shared_texts.Progress("", None, "texts") as progress:
+    write_corpus_record(tmp_path)
+    with Documents(path) as file, shared_texts.Progress("", None, "texts") as progress:
         keys = shared_texts._text_keys(file, 1, progress)
     expected = [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in ("", "é")]
     assert [keys[i : i + 1].tobytes() for i in range(2)] == expected
@@ -91,9 +93,10 @@ def test_memory_is_some_tens_of_bytes_a_document(tmp_path: Path, monkeypatch: py
     count = 50_000
     rng = np.random.default_rng(0)
     texts = [bytes(row).hex() for row in rng.integers(0, 256, (count, 60), dtype=np.uint8)]
-    paths = [write_documents(tmp_path / name / "documents.parquet", [texts[::2], texts[1::2]]) for name in ("a", "b")]
+    for name in ("a", "b"):
+        write_corpus_record(write_documents(tmp_path / name / "documents.parquet", [texts[::2], texts[1::2]]).parent)
     tracemalloc.start()
-    match_texts(documents_path=str(paths[0]), other_path=str(paths[1]), output_path=str(tmp_path / "shared.parquet"))
+    match_corpora(tmp_path / "a", tmp_path / "b")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # A Python string of such a text alone takes 169 bytes.

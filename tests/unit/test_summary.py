@@ -45,7 +45,7 @@ class Results:
             "counts": {"documents": 1000, "queries": queries, "retrieved": 1},
             "seconds": SECONDS,
         }
-        self.paths[system, dataset] = str(self.folder / f"{system}-{dataset}.json")
+        self.paths[system, dataset] = str(self.folder / f"metrics/{system}/{dataset}.json")
         write_json(self.paths[system, dataset], means | changes)
 
     def write(self) -> str:

@@ -1,6 +1,5 @@
 """Vectors are taken over from another dataset where its texts are the same, and never where they are not."""
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,13 +10,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from beir_writer import Chunks, write_documents
+from beir_writer import Chunks, match_corpora, write_corpus_record, write_documents
 from beirflow.devices import choose_precision
 from beirflow.encode import encode_chunk
 from beirflow.encoder import TransformersEncoder
 from beirflow.errors import DataError, ModelError
 from beirflow.files import file_digest, read_json, write_json
-from beirflow.shared_texts import match_texts
+from beirflow.models import fetch_model
 from beirflow.system import System
 from beirflow.take_over import find_vectors
 from hypothesis import given, settings
@@ -39,19 +38,20 @@ class Pair:
     def __init__(self, folder: Path, model: Path) -> None:
         self.folder, self.system = folder, System(name="tiny", model=str(model), max_length=64)
         self.model_path = folder / "model.json"
-        self.model_path.write_text("{}")
+        if model.is_dir():
+            fetch_model(system=self.system, output_path=str(self.model_path))
+        else:
+            write_json(self.model_path, {})
         self.precision = "float32"
 
     def path(self, dataset: str, name: str) -> Path:
         return self.folder / dataset / name
 
     def write(self, dataset: str, chunks: Chunks) -> None:
-        documents = write_documents(self.path(dataset, "documents.parquet"), chunks, dataset)
-        write_json(self.path(dataset, "corpus.json"), {"sha256": {"documents.parquet": file_digest(documents)}})
+        write_corpus_record(write_documents(self.path(dataset, "documents.parquet"), chunks, dataset).parent)
 
     def match(self) -> None:
-        paths = [str(self.path(dataset, "documents.parquet")) for dataset in "ba"]
-        match_texts(documents_path=paths[0], other_path=paths[1], output_path=str(self.path("b", "shared.parquet")))
+        match_corpora(self.path("b", ""), self.path("a", ""))
 
     @property
     def shared_paths(self) -> list[str]:
@@ -221,9 +221,10 @@ def test_a_damaged_file_is_named_with_its_repair(pair: Pair, texts: list[str]) -
 
 def test_vectors_of_another_model_are_not_taken_over(pair: Pair) -> None:
     pair.prepare(FEVER, [["w7"]])
-    pair.model_path.write_text("[]")
+    write_json(pair.model_path, read_json(pair.model_path) | {"model": "another"})
     said = refused(pair)
-    for part in (str(pair.path("a", "chunk-1.npy")), pair.record("a")["from_sha256"]["model"], f"rm {pair.folder / 'a'}/*"):
+    record = pair.path("a", "chunk-1.json")
+    for part in (f"{record}: ", pair.record("a")["from_sha256"]["model"], f"rm {record}"):
         assert part in said
     for chunk in range(3):
         pair.encode("a", chunk)
@@ -299,7 +300,7 @@ def test_chunks_of_several_precisions_are_not_mixed(pair: Pair) -> None:
 def test_what_devices_made_the_vectors_is_kept_where_they_are_several(pair: Pair) -> None:
     pair.prepare(FEVER, [["w7", "w4", "w99"]])
     path = pair.path("a", "chunk-1.json")
-    path.write_text(json.dumps(pair.record("a", 1) | {"device": "another", "torch": "0.1"}))
+    write_json(path, pair.record("a", 1) | {"device": "another", "torch": "0.1"})
     pair.take_over()
     taken, own = pair.record()["taken_over"], pair.record("a")
     assert taken["device"] == sorted(["another", own["device"]])
@@ -324,11 +325,18 @@ def test_every_document_gets_the_vector_of_its_text(
         vectors = np.array([[int(text[1:]), number] for text in texts], dtype=np.float32).reshape(-1, 2)
         path = pair.path("a", f"chunk-{number}.npy")
         np.save(path, vectors)
-        record = {"rows": len(texts), "dim": 2, "precision": "float32", "sha256": file_digest(path), "from_sha256": from_sha256}
+        record = {
+            "system": "tiny",
+            "rows": len(texts),
+            "dim": 2,
+            "precision": "float32",
+            "sha256": file_digest(path),
+            "from_sha256": from_sha256,
+        }
         write_json(path.with_suffix(".json"), record)
     for number, texts in enumerate(mine):
         corpus_path = str(pair.path("b", "corpus.json"))
-        shared = find_vectors(pair.shared_paths, number, corpus_path=corpus_path, model_path=str(pair.model_path))
+        shared = find_vectors(pair.shared_paths, number, system="tiny", corpus_path=corpus_path, model_path=str(pair.model_path))
         known = [any(text in chunk for chunk in other) for text in texts]
         np.testing.assert_array_equal(~shared.missing, known)
         expected = [int(text[1:]) for text, is_known in zip(texts, known, strict=True) if is_known]

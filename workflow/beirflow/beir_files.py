@@ -3,10 +3,12 @@
 import hashlib
 import lzma
 import re
+import shlex
+import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
@@ -16,6 +18,12 @@ import orjson
 from beirflow.errors import ConfigError, DataError
 
 BLOCK_BYTES = 1 << 23
+LINE_BYTES = 1 << 28
+"""A line this long is refused: a file without line feeds, or an archive that unpacks to one, must not fill memory."""
+
+BOMB_BYTES, BOMB_RATIO = 1 << 30, 200
+"""Text is packed about four times as small; a large file in an archive that is packed this many times as small is none."""
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
 INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
@@ -121,7 +129,7 @@ class Source:
         except ZIP_ERRORS as error:
             if not self._archive:
                 raise
-            raise DataError(f"{self.where(name)}: the archive is damaged ({error}); delete it and run again") from error
+            raise DataError(f"{self.where(name)}: the archive is damaged ({error}); {_get_again(self.path)}") from error
 
     def blocks(self, name: str) -> Iterator[tuple[range, bytes]]:
         """A file in blocks of whole lines, each with the numbers of its lines, from 1.
@@ -137,14 +145,23 @@ class Source:
         digest = hashlib.sha256()
         first = 1
         with self.open(name) as stream:
-            while block := stream.read(BLOCK_BYTES) + stream.readline():
+            while block := stream.read(BLOCK_BYTES) + stream.readline(LINE_BYTES):
                 digest.update(block)
+                if len(block) >= LINE_BYTES and not block.endswith(b"\n"):
+                    self._check_length(name, first, block)
                 if first == 1:
                     block = block.removeprefix(BYTE_ORDER_MARK)
                 numbers = range(first, first + block.count(b"\n") + (not block.endswith(b"\n")))
                 yield numbers, block
                 first = numbers.stop
         self.digests[name] = digest.hexdigest()
+
+    def _check_length(self, name: str, first: int, block: bytes) -> None:
+        """Refuse a line that is cut at the limit, before memory fills with the rest of it."""
+        *before, last = block.split(b"\n")
+        if len(last) >= LINE_BYTES:
+            where = f"{self.where(name)}:{first + len(before)}"
+            raise DataError(f"{where}: expected lines of less than {LINE_BYTES:,} bytes, found one that is longer")
 
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Lines of a file with their numbers from 1, without line feeds; blank lines are skipped.
@@ -174,17 +191,38 @@ def lines_in(numbers: range, block: bytes) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
+def _get_again(path: Path) -> str:
+    """What to do about an archive that is damaged."""
+    return f"replace it, or, if it was downloaded by beirflow, delete it and run again: rm {shlex.quote(str(path))}"
+
+
 def _open_archive(path: Path) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(path)
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such archive") from None
     except ZIP_ERRORS as error:
-        raise DataError(f"{path}: not a zip archive that can be read ({error}); delete it and run again") from error
-    for name in archive.namelist():
-        if name.startswith(("/", "\\")) or ".." in PurePosixPath(name.replace("\\", "/")).parts or ":" in name.split("/")[0]:
-            raise DataError(f"{path}: the archive has a member that would leave its folder, {name!r}; do not trust this archive")
+        raise DataError(f"{path}: not a zip archive that can be read ({error}); {_get_again(path)}") from error
+    names: set[str] = set()
+    for member in archive.infolist():
+        if problem := _problem_with(member, names):
+            raise DataError(f"{path}: the archive has a member that {problem}, {member.filename!r}; do not trust this archive")
+        names.add(member.filename)
     return archive
+
+
+def _problem_with(member: zipfile.ZipInfo, names: Container[str]) -> str | None:
+    """What no member of an honest archive does."""
+    name = member.filename
+    if name.startswith(("/", "\\")) or ".." in PurePosixPath(name.replace("\\", "/")).parts or ":" in name.split("/")[0]:
+        return "would leave its folder"
+    if stat.S_ISLNK(member.external_attr >> 16):
+        return "is a symbolic link"
+    if name in names:
+        return "is there twice"
+    if member.file_size > max(BOMB_BYTES, BOMB_RATIO * member.compress_size):
+        return f"unpacks to {member.file_size:,} bytes from {member.compress_size:,}"
+    return None
 
 
 def documents_in(source: Source, numbers: range, block: bytes) -> Iterator[tuple[int, str, str | None, str]]:
@@ -254,7 +292,8 @@ def _explain(line: bytes, error: orjson.JSONDecodeError) -> str:
         return f"expected UTF-8, found the byte 0x{byte:02x} at position {encoding.start + 1}; convert the file to UTF-8"
     if "surrogate" in error.msg:
         return f"expected characters, found half of a surrogate pair in {_snippet(line)} ({error.msg})"
-    return f"expected a JSON object on one line, found {_snippet(line)} ({error.msg}); is the file truncated?"
+    hint = "" if line.rstrip().endswith(b"}") else "; is the file truncated?"
+    return f"expected a JSON object on one line, found {_snippet(line)} ({error.msg}){hint}"
 
 
 def _snippet(line: bytes) -> str:

@@ -23,6 +23,7 @@ from beirflow.errors import DataError
 from beirflow.files import DigestingWriter, atomic_path, file_digest, write_json
 from beirflow.progress import Progress
 from beirflow.queries import read_judged_queries
+from beirflow.verified import FOOTER, footer_digest
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +90,7 @@ def prepare_corpus(
             "characters": _length_statistics(scan.characters),
             "source_sha256": source.digests,
             "sha256": written,
+            FOOTER: footer_digest(documents_path),
         },
     )
 

@@ -106,7 +106,9 @@ def write_documents(stream: DigestingWriter, scratch: Path, scan: Scan, chunks: 
     del order
 
     sink = pa.PythonFile(stream, mode="w")
-    with pq.ParquetWriter(sink, DOCUMENTS, compression="snappy", use_dictionary=False, write_statistics=False) as writer:
+    # With a checksum on each page, whoever reads a chunk can tell that it is whole without reading the others.
+    how = {"compression": "snappy", "use_dictionary": False, "write_statistics": False, "write_page_checksum": True}
+    with pq.ParquetWriter(sink, DOCUMENTS, **how) as writer:
         for chunk, texts_path in enumerate(_part_texts(scratch, scan.sizes, chunk_of, chunks, threads)):
             rows = np.flatnonzero(chunk_of == chunk)
             # A function holds the texts, so that those of one chunk are gone before the next are read.

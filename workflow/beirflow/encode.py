@@ -4,22 +4,23 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 import transformers
 
 from beirflow.encoder import NotFiniteError, TransformersEncoder
 from beirflow.errors import ModelError
-from beirflow.files import DigestingWriter, atomic_path, file_digest, read_json, write_json
-from beirflow.models import model_folder
+from beirflow.files import DigestingWriter, atomic_path, write_json
+from beirflow.models import check_model, model_folder
 from beirflow.system import System
 from beirflow.take_over import SharedVectors, find_vectors
-from beirflow.vectors import VectorWriter
+from beirflow.vectors import VectorWriter, origin_of
+from beirflow.verified import Documents, read_table
 
 Write = Callable[[np.ndarray], None]
 
@@ -30,8 +31,11 @@ def encode_queries(*, queries_path: str, **settings: Any) -> None:
     Args:
         queries_path: ``queries.parquet``.
         **settings: The other arguments of :func:`encode_table`.
+
+    Raises:
+        DataError: The queries were changed after they were written.
     """
-    encode_table(pq.read_table(queries_path), Path(queries_path).name, **settings)
+    encode_table(read_table(queries_path), Path(queries_path).name, **settings)
 
 
 def encode_chunk(*, documents_path: str, chunk: int, shared_paths: Sequence[str] = (), **settings: Any) -> None:
@@ -44,12 +48,14 @@ def encode_chunk(*, documents_path: str, chunk: int, shared_paths: Sequence[str]
         **settings: The other arguments of :func:`encode_table`.
 
     Raises:
-        DataError: The vectors of the other dataset cannot be taken over.
+        DataError: The chunk was changed after it was written, or the vectors of the other dataset cannot be taken over.
     """
     shared = None
     if shared_paths:
-        shared = find_vectors(shared_paths, chunk, corpus_path=settings["corpus_path"], model_path=settings["model_path"])
-    table = pq.ParquetFile(documents_path).read_row_group(chunk)
+        paths = {name: settings[name] for name in ("corpus_path", "model_path")}
+        shared = find_vectors(shared_paths, chunk, system=settings["system"]["name"], **paths)
+    with Documents(documents_path) as documents:
+        table = documents.read([chunk])
     encode_table(table, Path(documents_path).name, shared=shared, **settings)
 
 
@@ -86,34 +92,41 @@ def encode_table(
 
     Raises:
         ModelError: The model cannot be loaded, or computes a value that is not finite.
-        DataError: The vectors to take over were damaged, or have another precision.
+        DataError: A record was damaged, the model is not the one that was recorded, or the vectors to take over were damaged
+            or have another precision.
     """
     torch.set_num_threads(threads)
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     model = System(**system)
+    origin = origin_of(model.name, Path(corpus_path).with_name(source), model_path)
     options = {"device": device, "precision": precision, "token_budget": token_budget}
     with atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
         write = VectorWriter(stream, table.num_rows).write
         if shared:
-            how = _encode_missing(table, source, model, options, shared, write)
+            how = _encode_missing(table, source, model, model_path, options, shared, write)
         else:
-            how = _encode(table, source, model, options, write)
+            how = _encode(table, source, model, model_path, options, write)
         digest = stream.digest()
-    from_sha256 = {"model": file_digest(model_path), source: read_json(corpus_path)["sha256"][source]}
     write_json(
         Path(output_path).with_suffix(".json"),
         {
-            "system": model.name,
+            "system": origin.pop("system"),
             "rows": table.num_rows,
             **how,
             "sha256": digest,
-            "from_sha256": from_sha256 | (shared.from_sha256() if shared else {}),
+            "from_sha256": origin | (shared.from_sha256() if shared else {}),
         },
     )
 
 
 def _encode_missing(
-    table: pa.Table, source: str, system: System, options: Mapping[str, Any], shared: SharedVectors, write: Write
+    table: pa.Table,
+    source: str,
+    system: System,
+    model_path: str,
+    options: Mapping[str, Any],
+    shared: SharedVectors,
+    write: Write,
 ) -> dict[str, Any]:
     """Take over the vectors that are shared and encode what is missing; if nothing is, no model is loaded."""
     if options["precision"] != "auto":
@@ -123,7 +136,7 @@ def _encode_missing(
     gathered = time.perf_counter() - start
     if shared.missing.any():
         parts: list[np.ndarray] = []
-        how = _encode(table.filter(pa.array(shared.missing)), source, system, options, parts.append, shared)
+        how = _encode(table.filter(pa.array(shared.missing)), source, system, model_path, options, parts.append, shared)
         vectors[shared.missing] = np.concatenate(parts)
     write(vectors)
     how["seconds"]["encode"] += gathered
@@ -134,13 +147,18 @@ def _encode(
     table: pa.Table,
     source: str,
     system: System,
+    model_path: str,
     options: Mapping[str, Any],
     write: Write,
     shared: SharedVectors | None = None,
 ) -> dict[str, Any]:
     """Load the model, encode a table and hand its vectors on, in order; what is recorded about it."""
     start = time.perf_counter()
-    encoder = TransformersEncoder(system, model_folder(system), **options)
+    folder = model_folder(system)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        checked = beside.submit(check_model, system, folder, model_path)
+        encoder = TransformersEncoder(system, folder, **options)
+        checked.result()
     precision = str(encoder.dtype).removeprefix("torch.")
     if shared:
         shared.check_precision(precision)

@@ -95,6 +95,7 @@ class TransformersEncoder:
         self._check(report["missing_keys"], folder)
         self.model.to(self.device).eval()
         self.dim: int = self.model.config.hidden_size
+        self._vocabulary = len(self.model.get_input_embeddings().weight)
         if fast := getattr(self.tokenizer, "backend_tokenizer", None):
             fast.no_padding()
             fast.enable_truncation(system.max_length, direction=self.tokenizer.truncation_side)
@@ -194,7 +195,12 @@ class TransformersEncoder:
                 yield on_the_way.wait()
 
     def _tokenize(self, texts: Sequence[str], prefix: str, start: int) -> Tokens:
-        return Tokens.of(start, self._token_ids([prefix + text for text in texts[start : start + WINDOW_TEXTS]]))
+        tokens = Tokens.of(start, self._token_ids([prefix + text for text in texts[start : start + WINDOW_TEXTS]]))
+        highest = int(tokens.ids.max(initial=0))
+        if highest >= self._vocabulary:
+            found = f"the tokenizer gives the token {highest}, but the model knows only {self._vocabulary}"
+            raise ModelError(f"system {self.system.name}: {found}; they do not belong together, save both again")
+        return tokens
 
     def _token_ids(self, texts: list[str]) -> list[list[int]]:
         """Token ids of each text, special tokens included."""

@@ -1,5 +1,8 @@
 """The exceptions that speak to a person: what was found, what was expected, where, and what to do."""
 
+import shlex
+from pathlib import Path
+
 
 class BeirflowError(Exception):
     """Base of every error whose message is meant for the person who runs the workflow."""
@@ -19,3 +22,17 @@ class DataError(BeirflowError):
 
 class ModelError(BeirflowError):
     """A model cannot be loaded, or does not compute what it should."""
+
+
+def damaged(path: str | Path, found: str) -> DataError:
+    """The error for a file of the results that is not what was written, with the command that makes it again.
+
+    Args:
+        path: The file.
+        found: What is wrong with it.
+
+    Returns:
+        The error, to be raised.
+    """
+    todo = f"delete it and run again: rm {shlex.quote(str(path))}"
+    return DataError(f"{path}: {found}; the file was damaged or exchanged after it was written; {todo}")

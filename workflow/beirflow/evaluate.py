@@ -7,9 +7,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.errors import DataError
 from beirflow.files import atomic_path, file_digest, read_json, write_json
 from beirflow.measures import measure
+from beirflow.runs import read_run
+from beirflow.verified import check_origin, read_means, read_table
+
+SOURCES = ("queries.parquet", "documents.parquet")
+"""What a run is made from, beside a system."""
 
 
 def evaluate_run(
@@ -38,21 +42,12 @@ def evaluate_run(
         means_path: JSON to write: the means over all judged queries, with counts, times and digests.
 
     Raises:
-        DataError: The run or the judgements are not those that were recorded.
+        DataError: The run or the judgements are not those that were recorded, or the run is of another system or corpus.
     """
     start = time.perf_counter()
     run_record, corpus = read_json(run_record_path), read_json(corpus_path)
-    run_digest = file_digest(run_path)
-    if run_digest != run_record["sha256"]:
-        found = f"sha256 {run_digest}, but {run_record_path} says {run_record['sha256']}"
-        raise DataError(f"{run_path}: {found}; the run was changed after it was written; delete it and run again: rm {run_path}")
-    qrels_digest = file_digest(qrels_path)
-    if qrels_digest != corpus["sha256"]["qrels.parquet"]:
-        found = f"sha256 {qrels_digest}, but {corpus_path} says {corpus['sha256']['qrels.parquet']}"
-        raise DataError(
-            f"{qrels_path}: {found}; the judgements were changed after they were written; run again after: rm {qrels_path}"
-        )
-    run, qrels = pq.read_table(run_path), pq.read_table(qrels_path)
+    check_origin(run_record_path, run_record, {"system": system} | {name: corpus["sha256"][name] for name in SOURCES})
+    run, qrels = read_run(run_path, run_record["sha256"], run_record_path), read_table(qrels_path)
     table = measure(run, qrels, cutoffs)
     with atomic_path(per_query_path) as partial:
         pq.write_table(pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(), partial, compression="zstd")
@@ -74,9 +69,9 @@ def evaluate_run(
             "seconds": {**run_record["seconds"], "evaluate": time.perf_counter() - start},
             "sha256": file_digest(per_query_path),
             "from_sha256": {
-                "run": run_digest,
+                "run": run_record["sha256"],
                 "run record": file_digest(run_record_path),
-                "qrels.parquet": qrels_digest,
+                "qrels.parquet": corpus["sha256"]["qrels.parquet"],
             },
         },
     )
@@ -89,8 +84,11 @@ def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str)
         dataset: Name of the dataset.
         forum_paths: The means of its forums, as ``evaluate_run`` wrote them.
         means_path: JSON to write, in the same form; counts and times are sums.
+
+    Raises:
+        DataError: A file was changed after it was written, or belongs elsewhere.
     """
-    forums = [read_json(path) for path in forum_paths]
+    forums = [read_means(path) for path in forum_paths]
     official = [forum["official_data"] for forum in forums]
     write_json(
         means_path,

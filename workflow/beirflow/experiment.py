@@ -137,6 +137,7 @@ class Experiment:
     def search_settings(self, system: str, name: str) -> dict[str, Any]:
         """What decides over the candidates of a chunk, as arguments of ``search_chunk``."""
         return {
+            "system": system,
             "similarity": self.systems[system].similarity,
             "drop_self_matches": self.datasets[name].drop_self_matches,
             "top_k": self.config["top_k"],

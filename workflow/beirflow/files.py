@@ -4,19 +4,23 @@ import hashlib
 import json
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from beirflow.disks import written_here
+from beirflow.errors import damaged
 
 FLUSH_BYTES = 1 << 26
 """Bytes after which a writer in the background flushes to the disk: at the end all at once takes seconds that nothing hides."""
 
 SMALL_BYTES = 1_000_000
 """Snakemake compares smaller inputs by their contents and larger ones by their times, and so do we."""
+
+RECORD_DIGEST = "record_sha256"
+"""Last key of every JSON file: the digest of what stands above it, so that a record says itself whether it is whole."""
 
 WAITING_WRITES = 2
 """Of a writer in the background; what waits is in memory."""
@@ -138,21 +142,49 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_json(path: str | Path, value: Any) -> None:
-    """Write ``value`` as indented UTF-8 JSON, atomically.
+def write_json(path: str | Path, record: Mapping[str, Any]) -> None:
+    """Write a record as indented UTF-8 JSON, atomically, with its own digest as the last key.
 
     Args:
         path: The file to create or replace.
-        value: Anything that the ``json`` module can write; not-a-number is refused.
+        record: Whatever the ``json`` module can write; not-a-number is refused.
     """
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    content = _with_digest(record)
     with atomic_path(path) as partial:
-        partial.write_text(text + "\n", encoding="utf-8")
+        partial.write_bytes(content)
 
 
-def read_json(path: str | Path) -> Any:
-    """Read a JSON file that this package wrote."""
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+def read_json(path: str | Path) -> dict[str, Any]:
+    """Read a record that :func:`write_json` wrote.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The record, without its digest.
+
+    Raises:
+        DataError: This is not what was written.
+    """
+    content = Path(path).read_bytes()
+    try:
+        record = json.loads(content)
+        del record[RECORD_DIGEST]
+        whole = content == _with_digest(record)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        raise damaged(path, "this is not the record that beirflow wrote")
+    return record
+
+
+def _with_digest(record: Mapping[str, Any]) -> bytes:
+    digest = hashlib.sha256(_json(record)).hexdigest()
+    return _json({**record, RECORD_DIGEST: digest}) + b"\n"
+
+
+def _json(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False).encode("utf-8")
 
 
 def file_digest(path: str | Path, algorithm: str = "sha256") -> str:

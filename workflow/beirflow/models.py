@@ -5,8 +5,8 @@ import logging
 import re
 from pathlib import Path
 
-from beirflow.errors import ModelError
-from beirflow.files import file_digest, write_json
+from beirflow.errors import ModelError, damaged
+from beirflow.files import file_digest, read_json, write_json
 from beirflow.system import System
 
 logger = logging.getLogger(__name__)
@@ -140,6 +140,27 @@ def _hub_folder(system: System, download: bool) -> Path:
     return folder
 
 
+def check_model(system: System, folder: Path, record_path: str) -> None:
+    """Make sure that a model is still the one that was fetched.
+
+    Args:
+        system: The system.
+        folder: Where the model is.
+        record_path: What ``fetch_model`` wrote about it.
+
+    Raises:
+        DataError: A file of the model is another now.
+    """
+    found, recorded = _digests(folder, system), read_json(record_path)["sha256"]
+    changed = sorted({name for name, _ in found.items() ^ recorded.items()})
+    if changed:
+        raise damaged(record_path, f"the model in {folder} has another {', '.join(changed)} than is recorded here")
+
+
+def _digests(folder: Path, system: System) -> dict[str, str]:
+    return {path.name: file_digest(path) for path in _files(folder, system)}
+
+
 def fetch_model(*, system: System, output_path: str) -> None:
     """Make sure that a model is on this machine, and write down the digests of its files.
 
@@ -152,7 +173,7 @@ def fetch_model(*, system: System, output_path: str) -> None:
         ModelError: The model cannot be fetched, is not complete, or its weights are not those of the catalogue.
     """
     folder = model_folder(system, download=True)
-    digests = {path.name: file_digest(path) for path in _files(folder, system)}
+    digests = _digests(folder, system)
     found = digests.get(system.weights)
     if system.weights_sha256 not in (None, found):
         raise ModelError(

@@ -5,6 +5,9 @@ import pyarrow as pa
 from beirflow.beir_files import Judgement, Source, read_judgements, read_queries
 from beirflow.errors import DataError
 
+HIGHEST_SCORE = 1000
+"""Of a judgement: 2 to the power of more is no number that NDCG_exp can divide by."""
+
 
 def read_judged_queries(source: Source, split: str) -> tuple[pa.Table, pa.Table]:
     """Read the queries that have judgements, and the judgements.
@@ -46,8 +49,8 @@ def _judgements(source: Source, split: str) -> list[Judgement]:
     where = source.where(f"qrels/{split}.tsv")
     seen: dict[tuple[str, str], tuple[int, int]] = {}
     for line, (query_id, doc_id, score) in read_judgements(source, split):
-        if not -(2**31) <= score < 2**31:
-            raise DataError(f"{where}:{line}: a score of 32 bits was expected, found {score}")
+        if abs(score) > HIGHEST_SCORE:
+            raise DataError(f"{where}:{line}: a score of at most {HIGHEST_SCORE} was expected, found {score}")
         first_line, first_score = seen.setdefault((query_id, doc_id), (line, score))
         if score != first_score:
             found = f"{score} for query {query_id!r} and document {doc_id!r}"

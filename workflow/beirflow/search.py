@@ -11,21 +11,23 @@ The chunk goes by twice in blocks, once for each pass: memory holds a block, the
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import torch
 
+from beirflow.candidates import Candidates, write_candidates
 from beirflow.devices import choose_device
 from beirflow.errors import DataError
-from beirflow.files import atomic_path
+from beirflow.files import read_json
 from beirflow.progress import Progress
 from beirflow.ranking import Hits, byte_order, merge_hits
 from beirflow.shortlist import Shortlist
-from beirflow.vectors import VectorFile, read_vectors
+from beirflow.vectors import VectorFile, origin_of, read_vectors
+from beirflow.verified import Documents, check_origin, read_table
 
 
 class Blocks(NamedTuple):
@@ -48,8 +50,10 @@ UNIT_ROUNDOFF = 2.0**-24
 
 def search_chunk(
     *,
+    system: str,
     queries_path: str,
     documents_path: str,
+    model_path: str,
     chunk: int,
     query_vectors_path: str,
     chunk_vectors_path: str,
@@ -63,13 +67,14 @@ def search_chunk(
     """Find the top k of one chunk for every query.
 
     Args:
-        queries_path: ``queries.parquet``.
+        system: Name of the system.
+        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
         documents_path: ``documents.parquet``.
+        model_path: What ``fetch_model`` wrote about the model.
         chunk: Number of the chunk.
         query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record beside it.
         chunk_vectors_path: ``.npy`` of the chunk's vectors, float32 of shape (documents of the chunk, dim).
-        output_path: ``.npz`` to write: ``query`` and ``row`` (int32: number of the query, row in the chunk) and ``score``
-            (float32) of every candidate, sorted by query and rank; ``self_matches``, documents dropped; ``seconds``.
+        output_path: ``.npz`` to write, as :func:`~beirflow.candidates.write_candidates` does.
         similarity: ``dot`` or ``cosine``.
         top_k: Documents to keep for each query.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
@@ -77,11 +82,17 @@ def search_chunk(
         threads: Threads to compute with on the CPU.
 
     Raises:
-        DataError: A file of vectors is not the one that was recorded.
+        DataError: A file is not the one that was recorded, or vectors are not those of this system, model and dataset.
     """
     torch.set_num_threads(threads)
-    query_ids = pq.read_table(queries_path, columns=["query_id"])["query_id"].combine_chunks()
-    doc_ids = pq.ParquetFile(documents_path).read_row_group(chunk, columns=["doc_id"])["doc_id"].combine_chunks()
+    origins = [origin_of(system, path, model_path) for path in (queries_path, documents_path)]
+    record_paths = [Path(path).with_suffix(".json") for path in (query_vectors_path, chunk_vectors_path)]
+    records = [read_json(path) for path in record_paths]
+    for path, record, origin in zip(record_paths, records, origins, strict=True):
+        check_origin(path, record, origin)
+    query_ids = read_table(queries_path)["query_id"].combine_chunks()
+    with Documents(documents_path) as file:
+        doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
     queries = np.array(read_vectors(query_vectors_path, len(query_ids)))
     documents = VectorFile(chunk_vectors_path, len(doc_ids))
     start = time.perf_counter()
@@ -89,15 +100,8 @@ def search_chunk(
     found = exact_top_k(
         queries, documents, byte_order(doc_ids), top_k, similarity=similarity, excluded=own, device=choose_device(device)
     )
-    with atomic_path(output_path) as partial, partial.open("wb") as stream:
-        np.savez(
-            stream,
-            query=found[0],
-            row=found[1],
-            score=found[2],
-            self_matches=int((own >= 0).sum()),
-            seconds=time.perf_counter() - start,
-        )
+    candidates = Candidates(*found, int((own >= 0).sum()), time.perf_counter() - start)
+    write_candidates(output_path, candidates, [record["sha256"] for record in records], top_k)
 
 
 def _own_rows(query_ids: pa.Array, doc_ids: pa.Array) -> np.ndarray:

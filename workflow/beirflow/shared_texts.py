@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.files import atomic_path, file_digest
+from beirflow.files import atomic_path
 from beirflow.progress import Progress
+from beirflow.verified import Documents, recorded_digest
 
 logger = logging.getLogger(__name__)
 
@@ -27,23 +28,26 @@ def match_texts(*, documents_path: str, other_path: str, output_path: str) -> No
     """For every document of a corpus, find a document of another corpus that has the same text.
 
     Args:
-        documents_path: ``documents.parquet`` of the corpus.
-        other_path: ``documents.parquet`` of the other corpus.
+        documents_path: ``documents.parquet`` of the corpus, with ``corpus.json`` beside it.
+        other_path: The same of the other corpus.
         output_path: Parquet to write, with the row groups and rows of the corpus: ``chunk``, int32, the chunk of the other corpus
             that has the text, or -1 if none has; and ``row``, int32, the first row there that has it, or -1. The metadata of its
             schema hold the sha256 of both corpora, as ``documents`` and ``other``.
+
+    Raises:
+        DataError: A corpus was changed after it was written.
     """
-    digests = {"documents": file_digest(documents_path), "other": file_digest(other_path)}
+    digests = {"documents": recorded_digest(documents_path), "other": recorded_digest(other_path)}
     found = rows = 0
-    with pq.ParquetFile(documents_path) as documents, pq.ParquetFile(other_path) as other:
-        total = documents.metadata.num_rows + other.metadata.num_rows
+    with Documents(documents_path) as documents, Documents(other_path) as other:
+        total = sum(documents.sizes) + sum(other.sizes)
         with (
             Progress("compare texts", total, "texts") as progress,
             atomic_path(output_path) as partial,
-            pq.ParquetWriter(partial, SHARED.with_metadata(digests), compression="zstd") as writer,
+            pq.ParquetWriter(partial, SHARED.with_metadata(digests), compression="zstd", write_page_checksum=True) as writer,
         ):
             index = TextIndex(other, progress)
-            for chunk in range(documents.metadata.num_row_groups):
+            for chunk in range(len(documents.sizes)):
                 table = index.places(_text_keys(documents, chunk, progress))
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
                 found += int((table["chunk"].to_numpy() >= 0).sum())
@@ -60,10 +64,9 @@ class TextIndex:
         progress: Counts the texts that are read.
     """
 
-    def __init__(self, file: pq.ParquetFile, progress: Progress) -> None:
-        sizes = [file.metadata.row_group(chunk).num_rows for chunk in range(file.metadata.num_row_groups)]
-        self._first_rows = np.concatenate([[0], np.cumsum(sizes[:-1], dtype=np.int64)])
-        keys = np.concatenate([_text_keys(file, chunk, progress) for chunk in range(len(sizes))])
+    def __init__(self, file: Documents, progress: Progress) -> None:
+        self._first_rows = np.concatenate([[0], np.cumsum(file.sizes[:-1], dtype=np.int64)])
+        keys = np.concatenate([_text_keys(file, chunk, progress) for chunk in range(len(file.sizes))])
         # Stable, so that the first of equal texts is found, always the same.
         self._order = np.argsort(keys, kind="stable")
         self._keys = keys[self._order]
@@ -87,11 +90,11 @@ class TextIndex:
         return pa.Table.from_arrays([pa.array(column) for column in columns], schema=SHARED)
 
 
-def _text_keys(file: pq.ParquetFile, chunk: int, progress: Progress) -> np.ndarray:
+def _text_keys(file: Documents, chunk: int, progress: Progress) -> np.ndarray:
     """Digests of the texts of one row group, as bytes of fixed length, of shape (rows,)."""
-    keys = np.empty(file.metadata.row_group(chunk).num_rows, dtype=f"S{KEY_BYTES}")
+    keys = np.empty(file.sizes[chunk], dtype=f"S{KEY_BYTES}")
     start = 0
-    for batch in file.iter_batches(BATCH_DOCUMENTS, row_groups=[chunk], columns=["text"]):
+    for batch in file.batches(chunk, ["text"], BATCH_DOCUMENTS):
         texts = batch["text"].cast(pa.large_binary()).to_numpy(zero_copy_only=False)
         digests = b"".join(hashlib.blake2b(text, digest_size=KEY_BYTES).digest() for text in texts)
         keys[start : start + len(texts)] = np.frombuffer(digests, dtype=keys.dtype)

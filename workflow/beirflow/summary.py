@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from beirflow.catalogue import Catalogue, load_catalogue
-from beirflow.files import atomic_path, file_digest, read_json
+from beirflow.files import atomic_path, file_digest
+from beirflow.verified import read_means
 
 MAIN_MEASURES = ("NDCG@10", "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
 PUBLISHED = ("NDCG@10", "Recall@100")
@@ -31,11 +32,14 @@ def summarize(*, means_paths: Sequence[str], summary_path: str) -> str:
 
     Returns:
         The same table for reading on a terminal, numbers rounded.
+
+    Raises:
+        DataError: A file was changed after it was written, or belongs elsewhere.
     """
     catalogue = load_catalogue()
     by_system: dict[str, list[dict[str, Any]]] = {}
     for path in means_paths:
-        row = _dataset_row(catalogue, read_json(path)) | {"metrics_sha256": file_digest(path)}
+        row = _dataset_row(catalogue, read_means(path)) | {"metrics_sha256": file_digest(path)}
         by_system.setdefault(row["system"], []).append(row)
     official = list(catalogue.datasets)
     table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows)])

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from beirflow.errors import DataError
 from beirflow.files import file_digest, read_json
 from beirflow.progress import Progress
-from beirflow.vectors import read_vectors
+from beirflow.vectors import origin_of, read_vectors
+from beirflow.verified import check_origin, parquet_errors
 
 
 @dataclass(frozen=True)
@@ -91,13 +92,14 @@ class SharedVectors:
         return next(iter(self.records.values()))
 
 
-def find_vectors(shared_paths: Sequence[str], chunk: int, *, corpus_path: str, model_path: str) -> SharedVectors:
+def find_vectors(shared_paths: Sequence[str], chunk: int, *, system: str, corpus_path: str, model_path: str) -> SharedVectors:
     """Find out which vectors of another dataset a chunk can take over.
 
     Args:
         shared_paths: What ``match_texts`` wrote, and then the vectors of chunk 0, 1, … of the other dataset, each with its record
             beside it.
         chunk: Number of the chunk.
+        system: Name of the system.
         corpus_path: ``corpus.json`` of the chunk's dataset.
         model_path: What ``fetch_model`` wrote about the model.
 
@@ -105,13 +107,13 @@ def find_vectors(shared_paths: Sequence[str], chunk: int, *, corpus_path: str, m
         What to take over; no vector has been read.
 
     Raises:
-        DataError: The texts were matched in other corpora than these, or the vectors come from another model, or from several
-            precisions.
+        DataError: A record was damaged, the texts were matched in other corpora than these, or the vectors come from another
+            system or model, or from several precisions.
     """
     shared_path, *vector_paths = shared_paths
     rematch = f"match the texts again after: rm {shared_path}"
-    with pq.ParquetFile(shared_path) as file:
-        matched = {key.decode(): value.decode() for key, value in file.schema_arrow.metadata.items()}
+    with parquet_errors(shared_path), pq.ParquetFile(shared_path, page_checksum_verification=True) as file:
+        matched = {name: file.schema_arrow.metadata[name.encode()].decode() for name in ("documents", "other")}
         documents = read_json(corpus_path)["sha256"]["documents.parquet"]
         _check(shared_path, "made from the corpus", matched["documents"], documents, f"{corpus_path} says", rematch)
         places = file.read_row_group(chunk)
@@ -119,15 +121,16 @@ def find_vectors(shared_paths: Sequence[str], chunk: int, *, corpus_path: str, m
     needed = np.unique(chunks[chunks >= 0]).tolist()
     if needed and needed[-1] >= len(vector_paths):
         raise DataError(f"{shared_path}: names chunk {needed[-1]} of the other dataset, which has {len(vector_paths)}; {rematch}")
-    model = file_digest(model_path)
+    origin = origin_of(system, Path(corpus_path).with_name("documents.parquet"), model_path)
     records: dict[int, dict[str, Any]] = {}
     for number in needed or [0]:
         path = vector_paths[number]
-        records[number] = record = read_json(Path(path).with_suffix(".json"))
-        found, again = record["from_sha256"], _encode_again(path)
-        stale = f"{rematch}; or, if that changes nothing, {again}"
-        _check(path, "made from the corpus", found["documents.parquet"], matched["other"], f"{shared_path} is about", stale)
-        _check(path, "encoded with the model", found["model"], model, f"{model_path} is", again)
+        record_path = Path(path).with_suffix(".json")
+        records[number] = record = read_json(record_path)
+        found = record["from_sha256"]["documents.parquet"]
+        stale = f"{rematch}; or, if that changes nothing, {_encode_again(path)}"
+        _check(path, "made from the corpus", found, matched["other"], f"{shared_path} is about", stale)
+        check_origin(record_path, record, {name: origin[name] for name in ("system", "model")})
     shared = SharedVectors(chunks, rows, {number: vector_paths[number] for number in needed}, records, file_digest(shared_path))
     first = next(iter(records))
     shared.check_precision(records[first]["precision"], f"{vector_paths[first]} in")

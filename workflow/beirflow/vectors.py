@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from beirflow.errors import DataError
+from beirflow.errors import damaged
 from beirflow.files import DigestingWriter, file_digest, read_json
+from beirflow.verified import check_digest, recorded_digest
 
 
 class VectorWriter:
@@ -86,13 +87,26 @@ def read_vectors(path: str | Path, rows: int) -> np.memmap:
         DataError: The file was changed after it was written, or does not hold one vector a row.
     """
     record_path = Path(path).with_suffix(".json")
-    expected = read_json(record_path)["sha256"]
-    found = file_digest(path)
-    if found != expected:
-        todo = f"the file was damaged after it was written; delete it and run again: rm {path}"
-        raise DataError(f"{path}: sha256 {found}, but {record_path} says {expected}; {todo}")
+    check_digest(path, read_json(record_path)["sha256"], record_path)
     vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     if vectors.ndim != 2 or len(vectors) != rows or vectors.dtype != np.float32:
-        found = f"{vectors.dtype} of shape {vectors.shape}"
-        raise DataError(f"{path}: {found}, but the table has {rows} rows of float32; delete it and run again: rm {path}")
+        raise damaged(path, f"{vectors.dtype} of shape {vectors.shape}, but the table has {rows} rows of float32")
     return vectors
+
+
+def origin_of(system: str, source_path: str | Path, model_path: str) -> dict[str, str]:
+    """What vectors of a system are made from.
+
+    Args:
+        system: Name of the system.
+        source_path: ``queries.parquet`` or ``documents.parquet``, with ``corpus.json`` beside it.
+        model_path: What ``fetch_model`` wrote about the model.
+
+    Returns:
+        The name, and the digests of model and source.
+
+    Raises:
+        DataError: One of the two records was damaged.
+    """
+    read_json(model_path)
+    return {"system": system, "model": file_digest(model_path), Path(source_path).name: recorded_digest(source_path)}

@@ -47,7 +47,9 @@ rule prepare_corpus:
 rule match_texts:
     input:
         documents="<results>/corpora/{dataset}/documents.parquet",
+        corpus="<results>/corpora/{dataset}/corpus.json",
         other=chunk_files("<results>/corpora/{other}/documents.parquet", shared=True),
+        other_corpus=chunk_files("<results>/corpora/{other}/corpus.json", shared=True),
     output:
         "<results>/corpora/{dataset}/shared.parquet",
     log:

@@ -12,8 +12,7 @@ OUTPUTS
 
 STEPS
   - encode the queries; encode each chunk, but take over the vectors of texts that the other dataset has
-  - find the top k of each chunk: fast pass in float32, exact scores in float64
-  - merge the chunks by the ranking rule
+  - find the top k of each chunk: fast pass in float32, exact scores in float64; merge them by the ranking rule
 """
 
 
@@ -76,6 +75,8 @@ rule search_chunk:
     input:
         queries="<results>/corpora/{dataset}/queries.parquet",
         documents="<results>/corpora/{dataset}/documents.parquet",
+        corpus="<results>/corpora/{dataset}/corpus.json",
+        model="<results>/models/{system}.json",
         query_vectors="<results>/embeddings/{system}/{dataset}/queries.npy",
         query_record="<results>/embeddings/{system}/{dataset}/queries.json",
         chunk_vectors="<results>/embeddings/{system}/{dataset}/chunk-{chunk}.npy",
@@ -102,6 +103,8 @@ rule merge_chunks:
     input:
         queries="<results>/corpora/{dataset}/queries.parquet",
         documents="<results>/corpora/{dataset}/documents.parquet",
+        corpus="<results>/corpora/{dataset}/corpus.json",
+        model="<results>/models/{system}.json",
         query_record="<results>/embeddings/{system}/{dataset}/queries.json",
         chunk_records=chunk_files(
             "<results>/embeddings/{system}/{dataset}/chunk-{chunk}.json"

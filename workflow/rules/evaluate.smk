@@ -62,7 +62,8 @@ rule average_forums:
 
 rule trec_run:
     input:
-        "<results>/runs/{system}/{dataset}.parquet",
+        run="<results>/runs/{system}/{dataset}.parquet",
+        record="<results>/runs/{system}/{dataset}.json",
     output:
         "<results>/runs/{system}/{dataset}.trec.gz",
     log:

@@ -7,11 +7,13 @@ if __name__ == "__main__":
         from beirflow.merge import merge_chunks
 
         merge_chunks(
+            system=snakemake.wildcards.system,
             candidate_paths=list(snakemake.input.candidates),
             query_record_path=snakemake.input.query_record,
             chunk_record_paths=list(snakemake.input.chunk_records),
             queries_path=snakemake.input.queries,
             documents_path=snakemake.input.documents,
+            model_path=snakemake.input.model,
             top_k=snakemake.params.top_k,
             run_path=snakemake.output.run,
             record_path=snakemake.output.record,

@@ -9,6 +9,7 @@ if __name__ == "__main__":
         search_chunk(
             queries_path=snakemake.input.queries,
             documents_path=snakemake.input.documents,
+            model_path=snakemake.input.model,
             chunk=int(snakemake.wildcards.chunk),
             query_vectors_path=snakemake.input.query_vectors,
             chunk_vectors_path=snakemake.input.chunk_vectors,

@@ -6,4 +6,9 @@ if __name__ == "__main__":
     with job_log(snakemake.log[0]):
         from beirflow.runs import write_trec
 
-        write_trec(run_path=snakemake.input[0], output_path=snakemake.output[0], tag=snakemake.wildcards.system)
+        write_trec(
+            run_path=snakemake.input.run,
+            record_path=snakemake.input.record,
+            output_path=snakemake.output[0],
+            tag=snakemake.wildcards.system,
+        )

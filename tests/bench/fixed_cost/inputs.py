@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from beir_writer import write_corpus_record
 from beirflow.catalogue import load_catalogue
-from beirflow.files import file_digest, write_json
+from beirflow.files import write_json
+from beirflow.models import fetch_model
 
 SYSTEM = "all-minilm-l6-v2"
 TEXT = "Retrieval is the first step of answering a question from a collection of documents."
@@ -21,9 +23,10 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True)
     documents = folder / "documents.parquet"
     pq.write_table(pa.table({"doc_id": ["d"], "text": pa.array([TEXT], pa.large_string())}), documents)
-    write_json(folder / "corpus.json", {"sha256": {documents.name: file_digest(documents)}})
-    write_json(folder / "model.json", {})
-    write_json(folder / "system.json", asdict(load_catalogue().systems[SYSTEM]))
+    write_corpus_record(folder)
+    system = load_catalogue().systems[SYSTEM]
+    fetch_model(system=system, output_path=str(folder / "model.json"))
+    write_json(folder / "system.json", asdict(system))
 
 
 if __name__ == "__main__":

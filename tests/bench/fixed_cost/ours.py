@@ -3,10 +3,10 @@
 python -m bench.fixed_cost.ours INPUT OUTPUT THREADS
 """
 
-import json
 import sys
 from pathlib import Path
 
+from beirflow.files import read_json
 from beirflow.job_log import job_log
 
 if __name__ == "__main__":
@@ -20,7 +20,7 @@ if __name__ == "__main__":
             corpus_path=str(source / "corpus.json"),
             model_path=str(source / "model.json"),
             output_path=str(output / "chunk-0.npy"),
-            system=json.loads((source / "system.json").read_text()),
+            system=read_json(source / "system.json"),
             precision="float32",
             device="auto",
             token_budget="auto",

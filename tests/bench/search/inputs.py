@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from beir_writer import write_corpus_record
 from beirflow.files import file_digest, write_json
 
+SYSTEM = "random"
 DIM = 384
 COPIES_OF_EACH = 10
 
@@ -36,7 +38,9 @@ def document_vectors(rng: np.random.Generator, count: int) -> np.ndarray:
 def store(path: Path, vectors: np.ndarray) -> None:
     """Write vectors with the record that goes with them."""
     np.save(path, vectors)
-    write_json(path.with_suffix(".json"), {"sha256": file_digest(path)})
+    origin = {name: file_digest(path.with_name(name)) for name in ("queries.parquet", "documents.parquet")}
+    origin["model"] = file_digest(path.with_name("model.json"))
+    write_json(path.with_suffix(".json"), {"system": SYSTEM, "sha256": file_digest(path), "from_sha256": origin})
 
 
 def write(folder: Path, queries: int, documents: int) -> None:
@@ -46,6 +50,8 @@ def write(folder: Path, queries: int, documents: int) -> None:
     doc_ids = [f"d{number}" for number in rng.permutation(documents)]
     pq.write_table(pa.table({"query_id": [f"q{number}" for number in range(queries)]}), folder / "queries.parquet")
     pq.write_table(pa.table({"doc_id": doc_ids}), folder / "documents.parquet", row_group_size=documents)
+    write_corpus_record(folder)
+    write_json(folder / "model.json", {})
     store(folder / "queries.npy", unit_vectors(rng, queries))
     store(folder / "chunk.npy", document_vectors(rng, documents))
 

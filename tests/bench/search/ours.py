@@ -9,11 +9,14 @@ from pathlib import Path
 from beirflow.search import search_chunk
 
 from bench.child import timed_call
+from bench.search.inputs import SYSTEM
 
 if __name__ == "__main__":
     source, output, k, threads = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     with timed_call():
         search_chunk(
+            system=SYSTEM,
+            model_path=str(source / "model.json"),
             queries_path=str(source / "queries.parquet"),
             documents_path=str(source / "documents.parquet"),
             chunk=0,

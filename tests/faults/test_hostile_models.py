@@ -1,0 +1,123 @@
+"""Model folders that lie or carry code: refused in words, without running anything."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from beirflow.encoder import TransformersEncoder
+from beirflow.errors import DataError, ModelError
+from beirflow.files import read_json
+from beirflow.models import check_model, fetch_model
+from beirflow.system import System
+from safetensors.torch import load_file, save_file
+
+TEXTS = ["w1 w2 w3", "w4"]
+
+
+def system(folder: Path) -> System:
+    return System(name="mine", model=str(folder), max_length=64)
+
+
+def encode(folder: Path) -> np.ndarray:
+    return TransformersEncoder(system(folder), folder, device="cpu", precision="float32", token_budget=512).encode_corpus(TEXTS)
+
+
+def change_json(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps({key: value for key, value in (json.loads(path.read_text()) | changes).items() if value != "-"}))
+
+
+@pytest.fixture
+def folder(tiny_bert: Path, tmp_path: Path) -> Path:
+    """A copy of the tiny model, to be changed."""
+    return shutil.copytree(tiny_bert, tmp_path / "model")
+
+
+class Trap:
+    """Unpickling it creates a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_safetensors_are_read_and_a_pickle_beside_them_is_not_even_opened(folder: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    torch.save({"trap": Trap(tmp_path / "sprung")}, folder / "pytorch_model.bin")
+    np.testing.assert_array_equal(encode(folder), encode(tiny_bert))
+    fetch_model(system=system(folder), output_path=str(tmp_path / "model.json"))
+    assert "pytorch_model.bin" not in read_json(tmp_path / "model.json")["sha256"]
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"vocab_size": 10**6},
+        {"hidden_size": 64},
+        {"num_hidden_layers": 3},
+        {"max_position_embeddings": 10**5},
+        {"hidden_size": -32},
+        {"hidden_size": "thirty-two"},
+        {"model_type": "no such thing"},
+        {"model_type": "-", "architectures": "-"},
+    ],
+    ids=str,
+)
+def test_a_configuration_that_lies_is_refused(folder: Path, changes: dict[str, Any]) -> None:
+    change_json(folder / "config.json", **changes)
+    with pytest.raises(ModelError, match="system mine: "):
+        encode(folder)
+
+
+@pytest.mark.parametrize("change", ["shape", "header", "length"])
+def test_weights_that_do_not_fit_are_refused(folder: Path, change: str) -> None:
+    path = folder / "model.safetensors"
+    if change == "shape":
+        name = "embeddings.word_embeddings.weight"
+        save_file({**load_file(path), name: torch.zeros(7, 32)}, path, {"format": "pt"})
+    elif change == "header":
+        path.write_bytes((2**40).to_bytes(8, "little") + path.read_bytes()[8:])
+    else:
+        path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(ModelError, match=f"system mine: the model in {folder} cannot be loaded"):
+        encode(folder)
+
+
+def test_tokens_that_the_model_does_not_know_are_an_error(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    tokenizer = json.loads(path.read_text())
+    tokenizer["model"]["vocab"]["w3"] = 5000
+    path.write_text(json.dumps(tokenizer))
+    with pytest.raises(ModelError, match="system mine: the tokenizer gives the token 5000, but the model knows only 204"):
+        encode(folder)
+
+
+def test_links_to_files_elsewhere_are_followed_as_a_hub_cache_needs(tiny_bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "snapshot").mkdir()
+    for file in tiny_bert.iterdir():
+        (tmp_path / "snapshot" / file.name).symlink_to(file)
+    np.testing.assert_array_equal(encode(tmp_path / "snapshot"), encode(tiny_bert))
+    for folder in (tiny_bert, tmp_path / "snapshot"):
+        fetch_model(system=system(folder), output_path=str(tmp_path / f"{folder.name}.json"))
+    assert read_json(tmp_path / "snapshot.json")["sha256"] == read_json(tmp_path / f"{tiny_bert.name}.json")["sha256"]
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_a_model_that_was_changed_after_it_was_fetched_is_refused(folder: Path, tmp_path: Path, name: str) -> None:
+    record = tmp_path / "model.json"
+    fetch_model(system=system(folder), output_path=str(record))
+    check_model(system(folder), folder, str(record))
+    content = bytearray((folder / name).read_bytes())
+    content[-5] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(DataError, match=f"{record}: the model in {folder} has another {name} .*rm {record}$"):
+        check_model(system(folder), folder, str(record))
+    fetch_model(system=system(folder), output_path=str(record))
+    check_model(system(folder), folder, str(record))

@@ -1,0 +1,115 @@
+"""The workflow as it runs: ids as strange as can be keep every byte, and what a failing run says repairs it."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from beir_writer import write_beir
+from workflow_runs import Workflow, dataset_config, words
+
+IDS = [
+    "plain",
+    " ",
+    "  ",
+    "a b",
+    "a/b",
+    "../../etc/passwd",
+    "/",
+    ".",
+    "..",
+    "\\",
+    "-rf",
+    "*",
+    "{dataset}",
+    "<results>",
+    "$HOME",
+    "`id`",
+    "'",
+    '"',
+]
+IDS += [
+    "é",
+    "e\u0301",
+    "\U0001f98a",
+    "\ufeffbom",
+    "\u200b",
+    "\u202eabc",
+    "\u2028",
+    "NaN",
+    "null",
+    "0",
+    "-1",
+    "1e9",
+    "x" * 10_000,
+    "q1",
+    "\x1f",
+    "\x7f",
+]
+UNJUDGED = ["tab\there", "line\nfeed", "return\r", "nul\0"]
+"""Ids that a qrels file cannot hold."""
+
+
+def test_strange_ids_keep_every_byte_and_name_no_file(workflow: Workflow) -> None:
+    documents = {doc_id: words(7, 5) for doc_id in [*IDS, *UNJUDGED]}
+    queries = {query_id: words(i, 4) for i, query_id in enumerate(IDS)}
+    judgements = {query_id: {query_id: 1, IDS[0]: 2, IDS[-1]: 1} for query_id in IDS}
+    path = write_beir(workflow.folder / "data", documents, queries, judgements)
+    workflow.config |= dataset_config(workflow, small={"path": str(path)}) | {
+        "top_k": 100,
+        "cutoffs": [100],
+        "chunk_documents": 20,
+    }
+    workflow.run("results/metrics/tiny/small.json")
+    run = pd.read_parquet(workflow.result("runs/tiny/small.parquet"))
+    assert list(dict.fromkeys(run["query_id"])) == sorted(IDS, key=str.encode)
+    # All texts are equal, so that every query ranks all documents but itself by their ids alone.
+    ranking = sorted(documents, key=str.encode, reverse=True)
+    for query_id, hits in run.groupby("query_id"):
+        assert hits["doc_id"].tolist() == [doc_id for doc_id in ranking if doc_id != query_id]
+    per_query = pd.read_parquet(workflow.result("metrics/tiny/small.parquet"))
+    assert per_query["query_id"].tolist() == sorted(IDS, key=str.encode)
+    relevant = {query_id: set(judged) for query_id, judged in judgements.items()}
+    expected = [len(relevant[query_id] - {query_id}) / len(relevant[query_id]) for query_id in per_query["query_id"]]
+    assert per_query["Recall@100"].tolist() == pytest.approx(expected)
+    names = {part for file in workflow.result("").rglob("*") for part in file.relative_to(workflow.folder).parts}
+    assert not [name for name in names if name in IDS or not re.fullmatch(r"[\w.-]+", name)]
+    output = workflow.run("results/runs/tiny/small.trec.gz", ok=False)
+    assert re.search(r"runs/tiny/small\.parquet: a TREC run cannot hold the id '.*', because of the whitespace in it", output)
+    assert not workflow.result("runs/tiny/small.trec.gz").exists()
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+
+
+def test_what_a_failing_run_says_repairs_it_until_the_results_are_as_before(
+    finished: Workflow, finished_once: tuple[Workflow, str]
+) -> None:
+    before = finished_once[0]
+    for name in ("corpora/small/documents.parquet", "corpora/small/qrels.parquet", "embeddings/tiny/small/queries.npy"):
+        flip(finished.result(name))
+    flip(finished.result("models/tiny.json"))
+    finished.result("embeddings/tiny/small/chunk-0.json").write_text("{}")
+    finished.result("embeddings/tiny/small/chunk-1.npy").write_bytes(b"")
+    finished.result("runs/tiny/small.json").unlink()
+    repairs: list[str] = []
+    for _ in range(6):
+        command = finished.command("results/summary.csv", "--keep-going")
+        run = subprocess.run(command, cwd=finished.repository, capture_output=True, text=True, check=False)
+        if run.returncode == 0:
+            break
+        said = sorted(set(re.findall(r"ERROR: .*delete it and run again: (rm \S+)", run.stderr)))
+        repairs += said
+        subprocess.run(["sh", "-ec", "; ".join(said)], cwd=finished.folder, check=True)
+    assert len(repairs) >= 4
+    names = [f"embeddings/tiny/small/{name}.npy" for name in ("queries", "chunk-0", "chunk-1", "chunk-2")]
+    for name in ("runs/tiny/small.parquet", "metrics/tiny/small.parquet", *names):
+        assert finished.result(name).read_bytes() == before.result(name).read_bytes()
+    means = [json.loads(workflow.result("metrics/tiny/small.json").read_text())["measures"] for workflow in (finished, before)]
+    assert means[0] == means[1]
+    assert finished.planned("results/summary.csv") == {}

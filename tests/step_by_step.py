@@ -1,0 +1,150 @@
+"""All steps of the workflow as function calls on the workflow's own files, without Snakemake, which takes seconds to start."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from beir_writer import match_corpora
+from beirflow.corpus import prepare_corpus
+from beirflow.encode import encode_chunk, encode_queries
+from beirflow.evaluate import average_forums, evaluate_run
+from beirflow.merge import merge_chunks
+from beirflow.models import fetch_model
+from beirflow.runs import write_trec
+from beirflow.search import search_chunk
+from beirflow.summary import summarize
+from beirflow.system import System
+
+CHUNKS = 3
+CPU = {"device": "cpu", "threads": 1}
+
+
+class Results:
+    """The folder ``results/`` of one system on one dataset, and a second dataset that has some of its texts."""
+
+    def __init__(self, folder: Path, model: Path, system: str = "tiny", dataset: str = "small") -> None:
+        self.folder, self.system, self.dataset = folder, System(name=system, model=str(model), max_length=64), dataset
+
+    def path(self, name: str) -> Path:
+        """A file; ``{s}`` and ``{d}`` stand for the names of system and dataset."""
+        return self.folder / name.format(s=self.system.name, d=self.dataset)
+
+    def paths(self, **names: str) -> dict[str, str]:
+        """Arguments that are paths."""
+        return {f"{argument}_path": str(self.path(name)) for argument, name in names.items()}
+
+    def steps(self, sources: Sequence[Path]) -> dict[str, Callable[[], Any]]:
+        """Every job, in an order in which they can run; the sources are those of the dataset and of the other."""
+        prepare = {
+            f"prepare {name}": partial(self._prepare, name, path) for name, path in zip(("{d}", "more"), sources, strict=False)
+        }
+        shared = (
+            {"match": partial(match_corpora, self.path("corpora/more"), self.path("corpora/{d}"))} if len(sources) > 1 else {}
+        )
+        return {
+            **prepare,
+            "fetch": partial(fetch_model, system=self.system, output_path=str(self.path("models/{s}.json"))),
+            "encode queries": self._encode_queries,
+            **{f"encode {chunk}": partial(self._encode_chunk, chunk) for chunk in range(CHUNKS)},
+            **shared,
+            **({"take over": self._take_over} if shared else {}),
+            **{f"search {chunk}": partial(self._search, chunk) for chunk in range(CHUNKS)},
+            "merge": self._merge,
+            "evaluate": self._evaluate,
+            "trec": self._trec,
+            "average": self._average,
+            "summarize": self._summarize,
+        }
+
+    def _prepare(self, name: str, source: Path) -> None:
+        outputs = {
+            "documents": "documents.parquet",
+            "queries": "queries.parquet",
+            "qrels": "qrels.parquet",
+            "summary": "corpus.json",
+        }
+        expected: dict[str, Any] = {"documents": None, "queries": None, "files": {}}
+        where = self.paths(**{key: f"corpora/{name}/{file}" for key, file in outputs.items()})
+        prepare_corpus(source_path=str(source), forum=None, split="test", chunks=CHUNKS, expected=expected, **where)
+
+    def _encoding(self, dataset: str, output: str) -> dict[str, Any]:
+        where = self.paths(
+            corpus=f"corpora/{dataset}/corpus.json", model="models/{s}.json", output=f"embeddings/{{s}}/{dataset}/{output}"
+        )
+        return {**where, "system": asdict(self.system), "precision": "float32", "token_budget": 512, **CPU}
+
+    def _encode_queries(self) -> None:
+        encode_queries(**self.paths(queries="corpora/{d}/queries.parquet"), **self._encoding("{d}", "queries.npy"))
+
+    def _encode_chunk(self, chunk: int) -> None:
+        documents = self.paths(documents="corpora/{d}/documents.parquet")
+        encode_chunk(**documents, chunk=chunk, **self._encoding("{d}", f"chunk-{chunk}.npy"))
+
+    def _take_over(self) -> None:
+        vectors = [str(self.path(f"embeddings/{{s}}/{{d}}/chunk-{chunk}.npy")) for chunk in range(CHUNKS)]
+        documents = self.paths(documents="corpora/more/documents.parquet")
+        shared = [str(self.path("corpora/more/shared.parquet")), *vectors]
+        encode_chunk(**documents, chunk=1, shared_paths=shared, **self._encoding("more", "chunk-1.npy"))
+
+    def _search(self, chunk: int) -> None:
+        search_chunk(
+            system=self.system.name,
+            chunk=chunk,
+            similarity="dot",
+            top_k=20,
+            drop_self_matches=True,
+            **CPU,
+            **self.paths(
+                queries="corpora/{d}/queries.parquet",
+                documents="corpora/{d}/documents.parquet",
+                model="models/{s}.json",
+                query_vectors="embeddings/{s}/{d}/queries.npy",
+                chunk_vectors=f"embeddings/{{s}}/{{d}}/chunk-{chunk}.npy",
+                output=f"candidates/{{s}}/{{d}}/chunk-{chunk}.npz",
+            ),
+        )
+
+    def _merge(self) -> None:
+        merge_chunks(
+            system=self.system.name,
+            candidate_paths=[str(self.path(f"candidates/{{s}}/{{d}}/chunk-{chunk}.npz")) for chunk in range(CHUNKS)],
+            chunk_record_paths=[str(self.path(f"embeddings/{{s}}/{{d}}/chunk-{chunk}.json")) for chunk in range(CHUNKS)],
+            top_k=20,
+            **self.paths(
+                query_record="embeddings/{s}/{d}/queries.json",
+                queries="corpora/{d}/queries.parquet",
+                documents="corpora/{d}/documents.parquet",
+                model="models/{s}.json",
+                run="runs/{s}/{d}.parquet",
+                record="runs/{s}/{d}.json",
+            ),
+        )
+
+    def _evaluate(self) -> None:
+        evaluate_run(
+            system=self.system.name,
+            dataset=self.dataset,
+            cutoffs=[1, 10, 20],
+            **self.paths(
+                run="runs/{s}/{d}.parquet",
+                run_record="runs/{s}/{d}.json",
+                qrels="corpora/{d}/qrels.parquet",
+                corpus="corpora/{d}/corpus.json",
+                per_query="metrics/{s}/{d}.parquet",
+                means="metrics/{s}/{d}.json",
+            ),
+        )
+
+    def _trec(self) -> None:
+        paths = self.paths(run="runs/{s}/{d}.parquet", record="runs/{s}/{d}.json", output="runs/{s}/{d}.trec.gz")
+        write_trec(**paths, tag=self.system.name)
+
+    def _average(self) -> None:
+        average_forums(
+            dataset="row", forum_paths=[str(self.path("metrics/{s}/{d}.json"))], **self.paths(means="metrics/{s}/row.json")
+        )
+
+    def _summarize(self) -> None:
+        summarize(means_paths=[str(self.path("metrics/{s}/{d}.json"))], **self.paths(summary="summary.csv"))

@@ -1,0 +1,183 @@
+"""Files of the results are read only as what was recorded when they were written; anything else is an error with its repair."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.errors import damaged
+from beirflow.files import file_digest, read_json
+
+FOOTER = "documents_footer_sha256"
+"""Key of ``corpus.json``."""
+
+PARQUET_END_BYTES = 8
+"""At the end of a Parquet file stand the length of its footer, four bytes, and a magic number."""
+
+
+def check_digest(path: str | Path, expected: str, source: str | Path) -> None:
+    """Make sure that a file is the one that was recorded.
+
+    Args:
+        path: The file; it is read as a whole.
+        expected: Its sha256.
+        source: Where that stands, for the message.
+
+    Raises:
+        DataError: The file was changed after it was written.
+    """
+    found = file_digest(path)
+    if found != expected:
+        raise damaged(path, f"sha256 {found}, but {source} says {expected}")
+
+
+def recorded_digest(path: str | Path) -> str:
+    """The sha256 that ``corpus.json`` says of a file beside it."""
+    return read_json(_record_of(path))["sha256"][Path(path).name]
+
+
+def _record_of(path: str | Path) -> Path:
+    return Path(path).with_name("corpus.json")
+
+
+def read_table(path: str | Path) -> pa.Table:
+    """Read ``queries.parquet`` or ``qrels.parquet`` if it is the one that was prepared.
+
+    Args:
+        path: The file, with ``corpus.json`` beside it.
+
+    Returns:
+        The table.
+
+    Raises:
+        DataError: The file was changed after it was written.
+    """
+    check_digest(path, recorded_digest(path), _record_of(path))
+    return pq.read_table(path)
+
+
+def check_origin(record_path: str | Path, record: Mapping[str, Any], origin: Mapping[str, str]) -> None:
+    """Make sure that vectors or a run are those of the system, the model and the dataset that they are taken for.
+
+    Args:
+        record_path: The record beside them.
+        record: What it holds.
+        origin: What they should be made from: the ``system``, and digests by name.
+
+    Raises:
+        DataError: They are made from something else.
+    """
+    found = {"system": record["system"], **record["from_sha256"]}
+    for what, expected in origin.items():
+        if found.get(what) != expected:
+            raise damaged(record_path, f"it belongs to the {what} {found.get(what)}, but {expected} is used here")
+
+
+def read_means(path: str) -> dict[str, Any]:
+    """Read the means of a dataset.
+
+    Args:
+        path: ``metrics/<system>/<dataset>.json``.
+
+    Returns:
+        What ``evaluate_run`` or ``average_forums`` wrote.
+
+    Raises:
+        DataError: The file was changed after it was written, or belongs to another system or dataset.
+    """
+    means, (system, dataset) = read_json(path), Path(path).with_suffix("").parts[-2:]
+    found = means["system"], means["dataset"]
+    if found != (system, dataset):
+        raise damaged(path, f"it belongs to {found[0]} on {found[1]}")
+    return means
+
+
+class Documents:
+    """``documents.parquet``, of which a job reads and checks no more than it needs.
+
+    The digest of the whole would make every job read the whole corpus. So the footer, which says where each page stands and how
+    large it is, is compared with ``corpus.json``, and every page that is read with its own checksum.
+
+    Args:
+        path: ``documents.parquet``, with ``corpus.json`` beside it.
+
+    Attributes:
+        sizes: Documents of each chunk.
+
+    Raises:
+        DataError: The footer is not the one that was written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        found, expected = footer_digest(path), read_json(_record_of(path))[FOOTER]
+        if found != expected:
+            raise damaged(path, f"the sha256 of its footer is {found}, but {_record_of(path)} says {expected}")
+        self._file = pq.ParquetFile(path, page_checksum_verification=True)
+        groups = self._file.metadata
+        self.sizes: list[int] = [groups.row_group(chunk).num_rows for chunk in range(groups.num_row_groups)]
+
+    def __enter__(self) -> "Documents":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, chunks: Sequence[int], columns: list[str] | None = None) -> pa.Table:
+        """Read some chunks; no byte of another is touched.
+
+        Args:
+            chunks: Their numbers.
+            columns: Columns to read; all if None.
+
+        Returns:
+            The rows, chunk after chunk.
+
+        Raises:
+            DataError: What is read was changed after it was written.
+        """
+        with parquet_errors(self.path):
+            return self._file.read_row_groups(list(chunks), columns)
+
+    def batches(self, chunk: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Read a chunk a few rows at a time.
+
+        Args:
+            chunk: Its number.
+            columns: Columns to read.
+            rows: Most rows of a batch.
+
+        Yields:
+            Batches of rows.
+
+        Raises:
+            DataError: What is read was changed after it was written.
+        """
+        with parquet_errors(self.path):
+            yield from self._file.iter_batches(rows, row_groups=[chunk], columns=columns)
+
+
+def footer_digest(path: str | Path) -> str:
+    """sha256 of the footer of a Parquet file, as lowercase hexadecimal."""
+    with Path(path).open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        stream.seek(max(0, size - PARQUET_END_BYTES))
+        length = int.from_bytes(stream.read(4), "little")
+        stream.seek(max(0, size - PARQUET_END_BYTES - length))
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def parquet_errors(path: str | Path) -> Iterator[None]:
+    """Say of a Parquet file that cannot be read that it is damaged; but not where the disk or the network is to blame."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        if getattr(error, "errno", None):
+            raise
+        raise damaged(path, f"it cannot be read ({error})") from error
