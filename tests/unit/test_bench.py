@@ -18,6 +18,7 @@ from bench.stage import CannotRunError, Side, Stage, Target
 SETTINGS = Settings(
     quick=True, repeats=None, own_python=sys.executable, peer_python=sys.executable, nfcorpus=None, cores=1, device="cpu"
 )
+STAGES = command_line.STAGES | command_line.SCALE
 MACHINE: dict[str, Any] = {
     "device": "Some (R) CPU",
     "processor": "Some (R) CPU",
@@ -150,12 +151,12 @@ def test_a_stage_without_its_data_says_so() -> None:
     assert command_line.exit_status([outcome]) == 0
 
 
-@pytest.mark.parametrize("name", command_line.STAGES)
+@pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("quick", [True, False])
 def test_every_target_names_sides_of_its_stage(name: str, quick: bool, tmp_path: Path) -> None:
     (tmp_path / "nfcorpus.zip").touch()
     settings = Settings(**{**vars(SETTINGS), "quick": quick, "nfcorpus": tmp_path / "nfcorpus.zip"})
-    made = command_line.STAGES[name](settings, tmp_path)
+    made = STAGES[name](settings, tmp_path)
     names = [side.name for side in made.sides]
     assert made.name == name
     assert {target.side for target in made.targets} | {target.over or names[0] for target in made.targets} <= set(names)
