@@ -14,7 +14,7 @@ from beirflow.ranking import Hits, byte_order, merge_hits
 from beirflow.runs import RUN
 
 CANDIDATES = 1 << 24
-"""Candidates that are sorted at once, or twice those of one chunk where these are more; some 40 bytes each."""
+"""Candidates beyond which they are cut to the k best; these and one more chunk's are sorted at once, some 70 bytes each."""
 
 RUN_ROWS = 1 << 20
 """Rows of a run that are looked up and written at once."""
@@ -52,18 +52,18 @@ def merge_chunks(
     _check_complete(records[1:], documents_path)
     query_ids = pq.read_table(queries_path, columns=["query_id"])["query_id"].combine_chunks()
     doc_ids, first_rows = _read_ids(documents_path)
-    query, row, score, ranks = _merge_candidates(candidate_paths, first_rows, doc_ids, top_k)
+    query, row, score, ranks = _merge_candidates(candidate_paths, len(query_ids), first_rows, doc_ids, top_k)
     with atomic_path(run_path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
         for start_row in range(0, len(query), RUN_ROWS):
             part = slice(start_row, start_row + RUN_ROWS)
             columns = [query_ids.take(pa.array(query[part])), doc_ids.take(pa.array(row[part])), score[part], ranks[part]]
             writer.write_table(pa.Table.from_arrays([pa.array(column) for column in columns], schema=RUN))
-    candidates = [np.load(path) for path in candidate_paths]
+    self_matches, search_seconds = (sum(counts) for counts in zip(*map(_counts, candidate_paths), strict=True))
     seconds = {
         "load": sum(record["seconds"]["load"] for record in records),
         "encode_queries": records[0]["seconds"]["encode"],
         "encode_documents": sum(record["seconds"]["encode"] for record in records[1:]),
-        "search": sum(float(found["seconds"]) for found in candidates),
+        "search": search_seconds,
         "merge": time.perf_counter() - start,
     }
     shared = {key: records[0][key] for key in ("system", "precision", "dim")}
@@ -75,7 +75,7 @@ def merge_chunks(
             "torch": _all_of(records, "torch"),
             "transformers": _all_of(records, "transformers"),
             "top_k": top_k,
-            "self_matches_dropped": sum(int(found["self_matches"]) for found in candidates),
+            "self_matches_dropped": self_matches,
             "documents_taken_over": sum(record["taken_over"]["documents"] for record in records[1:] if "taken_over" in record),
             "tokens": sum(record["tokens"] for record in records[1:]),
             "truncated_documents": sum(record["truncated_texts"] for record in records[1:]),
@@ -130,10 +130,19 @@ def _read_ids(documents_path: str) -> tuple[pa.Array, np.ndarray]:
     return ids, np.concatenate([[0], np.cumsum(sizes)])
 
 
-def _merge_candidates(paths: list[str], first_rows: np.ndarray, doc_ids: pa.Array, k: int) -> tuple[np.ndarray, ...]:
+def _counts(candidates_path: str) -> tuple[int, float]:
+    """Documents dropped and seconds taken in the search of a chunk; of hundreds of chunks not all files may be open at once."""
+    with np.load(candidates_path, allow_pickle=False) as found:
+        return int(found["self_matches"]), float(found["seconds"])
+
+
+def _merge_candidates(
+    paths: list[str], queries: int, first_rows: np.ndarray, doc_ids: pa.Array, k: int
+) -> tuple[np.ndarray, ...]:
     """Number of the query, row in the corpus, score and rank of the k best of each query, sorted by query and rank.
 
-    Candidates are cut to the k best whenever many have been read, so that memory does not grow with the number of chunks.
+    Candidates are cut to the k best whenever many have been read, so that memory does not grow with the number of chunks; from
+    then on only those are kept that score at least as high as the k-th, which leaves fewer from each chunk.
     """
 
     def id_order(rows: np.ndarray) -> np.ndarray:
@@ -141,9 +150,14 @@ def _merge_candidates(paths: list[str], first_rows: np.ndarray, doc_ids: pa.Arra
         return byte_order(doc_ids.take(pa.array(rows)))
 
     parts: list[Hits] = []
+    least = np.full(queries, -np.inf, np.float32)
     for chunk, path in enumerate(paths):
         with np.load(path, allow_pickle=False) as found:
-            parts.append((found["query"], (found["row"] + first_rows[chunk]).astype(np.int32), found["score"]))
+            query, row, score = found["query"], (found["row"] + first_rows[chunk]).astype(np.int32), found["score"]
+        may_stay = score >= least[query]
+        parts.append((query[may_stay], row[may_stay], score[may_stay]))
         if sum(len(part[0]) for part in parts) > CANDIDATES:
-            parts = [merge_hits(parts, id_order, k)[:3]]
+            query, row, score, ranks = merge_hits(parts, id_order, k)
+            parts = [(query, row, score)]
+            least[query[ranks == k]] = score[ranks == k]
     return merge_hits(parts, id_order, k)

@@ -48,7 +48,9 @@ def main(source: Path, k: int, few: Path, many: Path) -> None:
         ranked = list(zip(part["doc_id"], part["score"], strict=True))
         if (set(part["query_id"]), part["rank"], ranked) != ({names[number]}, list(range(1, k + 1)), expected):
             sys.exit(f"query {names[number]} has another ranking than by brute force")
-    report(agree=f"{run.num_rows:,} rows, the same bytes from few chunks and many; {len(sample)} queries are those of brute force")
+    report(
+        agree=f"{run.num_rows:,} rows, the same bytes from few chunks and many; {len(sample)} queries are those of brute force"
+    )
 
 
 if __name__ == "__main__":

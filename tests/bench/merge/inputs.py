@@ -2,9 +2,9 @@
 
     python -m bench.merge.inputs FOLDER QUERIES DOCUMENTS CHUNKS K
 
-FOLDER/<CHUNKS> holds many chunks, FOLDER/<CHUNKS / 10> the same documents in a tenth: what a large chunk finds is the best of what
-its ten parts find, so that both must merge to the same run. Scores are the best of as many draws from the exponential distribution
-as a chunk has documents; as float32 a few thousand of those that end in the run tie.
+FOLDER/<CHUNKS> holds many chunks, FOLDER/<CHUNKS / 10> the same documents in a tenth as many: what a large chunk finds is the
+best of what its ten parts find, so that both must merge to the same run. Scores are the best of as many draws from the
+exponential distribution as a chunk has documents; as float32 a few thousand of those that end in the run tie.
 """
 
 import sys
@@ -48,9 +48,7 @@ def join(parts: list[tuple[np.ndarray, np.ndarray]], size: int, k: int) -> tuple
 def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None:
     """Write the candidates of a chunk."""
     query = np.repeat(np.arange(len(rows), dtype=np.int32), rows.shape[1])
-    np.savez(
-        folder / f"chunk-{chunk}.npz", query=query, row=rows.ravel(), score=scores.ravel(), self_matches=1, seconds=0.5
-    )
+    np.savez(folder / f"chunk-{chunk}.npz", query=query, row=rows.ravel(), score=scores.ravel(), self_matches=1, seconds=0.5)
 
 
 def record(rows: int, source: str) -> dict[str, object]:

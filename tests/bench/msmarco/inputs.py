@@ -4,9 +4,9 @@
 
 The figures are those of MTEB's descriptive statistics of MSMARCO, dev (mteb/descriptive_stats/Retrieval/MSMARCO.json, whose words
 for documents and queries are exchanged), and of workflow/catalogue/datasets.yaml: 8,841,823 passages without titles, ids 0, 1, …,
-2,969,059,106 characters, at most 1,669 a passage, all texts distinct; 6,980 queries of dev with 7,437 judgements, 502,939 of train
-beside them in the same file. How lengths spread is not stated there: log-normal with sigma 0.45, 45 % of the mean, is an
-assumption. Passages are pieces of one text of Zipf's words, so a few of them (one in some thousand) are equal.
+2,969,059,106 characters, at most 1,669 a passage, all texts distinct; 6,980 queries of dev with 7,437 judgements, and 502,939 of
+train beside them in the same file. How lengths spread is not stated there: log-normal with sigma 0.45 is an assumption. Passages
+are pieces of one text of Zipf's words, so one in some thousand has the text of another.
 """
 
 import json

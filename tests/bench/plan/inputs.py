@@ -16,7 +16,12 @@ def write(folder: Path, chunk_documents: int) -> None:
     """Write config.yaml."""
     folder.mkdir(parents=True)
     systems = [*load_catalogue().systems, "custom"]
-    config = {"systems": systems, "datasets": "all", "chunk_documents": chunk_documents, "custom": {"systems": {"custom": CUSTOM}}}
+    config = {
+        "systems": systems,
+        "datasets": "all",
+        "chunk_documents": chunk_documents,
+        "custom": {"systems": {"custom": CUSTOM}},
+    }
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
 
 
