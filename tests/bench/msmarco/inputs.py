@@ -18,7 +18,8 @@ import numpy as np
 
 from bench.prepare.inputs import stream
 
-MEAN, SIGMA, SHORTEST, LONGEST = 2_969_059_106 / 8_841_823, 0.45, 3, 1669
+DOCUMENTS, CHARACTERS = 8_841_823, 2_969_059_106
+MEAN, SIGMA, SHORTEST, LONGEST = CHARACTERS / DOCUMENTS, 0.45, 3, 1669
 QUERIES, JUDGEMENTS, OTHER_QUERIES = 6980, 7437, 502_939
 BLOCK = 100_000
 
@@ -40,7 +41,8 @@ def write(folder: Path, count: int) -> None:
     (folder / "qrels").mkdir(parents=True)
     with (folder / "corpus.jsonl").open("w") as stream_out:
         stream_out.writelines(documents(rng, count))
-    ids = rng.permutation(1_200_000)[: QUERIES + OTHER_QUERIES].tolist()
+    others = OTHER_QUERIES * count // DOCUMENTS
+    ids = rng.permutation(1_200_000)[: QUERIES + others].tolist()
     with (folder / "queries.jsonl").open("w") as stream_out:
         stream_out.writelines(json.dumps({"_id": str(name), "text": f"query {name}", "metadata": {}}) + "\n" for name in ids)
     judged = rng.choice(count, JUDGEMENTS, replace=count < JUDGEMENTS).tolist()
