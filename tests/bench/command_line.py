@@ -5,12 +5,15 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import bench.evaluate.stage
 import bench.evaluation.stage
 import bench.fixed_cost.stage
+import bench.merge.stage
+import bench.msmarco.stage
 import bench.plan.stage
 import bench.prepare.stage
 import bench.search.stage
@@ -26,6 +29,14 @@ STAGES: dict[str, Maker] = {
     "fixed-cost": bench.fixed_cost.stage.make,
     "plan": bench.plan.stage.make,
 }
+"""Beside the peers, or against a target of seconds."""
+
+SCALE: dict[str, Maker] = {
+    "prepare-msmarco": bench.msmarco.stage.make,
+    "plan-50k": partial(bench.plan.stage.make, name="plan-50k", chunk_documents=50_000, seconds=60),
+    "merge": bench.merge.stage.make,
+}
+"""Of the size of the largest datasets, without a peer."""
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +53,9 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(message)s", level=logging.INFO, stream=sys.stderr)
     settings = _settings(options)
-    start, found = time.perf_counter(), machine.describe(settings)
-    outcomes = [run_stage(name, STAGES[name], settings) for name in STAGES if name in (options.only or STAGES)]
+    stages = _chosen(options)
+    start, found = time.perf_counter(), machine.describe(settings, with_peers=not options.scale)
+    outcomes = [run_stage(name, maker, settings) for name, maker in stages.items()]
     form = f"the {'quick' if settings.quick else 'full'} form, {(time.perf_counter() - start) / 60:.0f} minutes"
     texts = {".json": report.as_json(found, form, outcomes), ".md": report.as_markdown(found, form, outcomes)}
     paths = report.write(options.output, machine.slug(found["device"]) + _suffix(options), texts)
@@ -54,7 +66,9 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python tests/bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small inputs and few rounds, to see that everything works")
-    parser.add_argument("--only", nargs="+", choices=STAGES, metavar="STAGE", help=f"some of {', '.join(STAGES)}")
+    parser.add_argument("--scale", action="store_true", help="stages of the size of the largest datasets, without peers")
+    known = f"some of {', '.join(STAGES)}; with --scale of {', '.join(SCALE)}"
+    parser.add_argument("--only", nargs="+", choices=[*STAGES, *SCALE], metavar="STAGE", help=known)
     parser.add_argument("--repeats", type=int, metavar="N", help="rounds of every stage")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "tests/bench/results", help="folder for the results")
     parser.add_argument("--nfcorpus", type=Path, help="nfcorpus.zip; else that of the folder BEIRFLOW_ARCHIVES")
@@ -81,9 +95,18 @@ def _settings(options: argparse.Namespace) -> Settings:
     )
 
 
+def _chosen(options: argparse.Namespace) -> Mapping[str, Maker]:
+    """The stages to run, by name."""
+    stages = SCALE if options.scale else STAGES
+    wrong = [name for name in options.only or () if name not in stages]
+    if wrong:
+        _parser().error(f"--only: no stage {', '.join(wrong)} {'with' if options.scale else 'without'} --scale")
+    return {name: maker for name, maker in stages.items() if name in (options.only or stages)}
+
+
 def _suffix(options: argparse.Namespace) -> str:
     """Only the full form of all stages has the plain name; the others never replace it."""
-    return ("-quick" if options.quick else "") + ("-part" if options.only else "")
+    return "".join(f"-{word}" for word in ("scale", "quick") if getattr(options, word)) + ("-part" if options.only else "")
 
 
 def exit_status(outcomes: Sequence[Outcome]) -> int:

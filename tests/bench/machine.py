@@ -28,9 +28,10 @@ PEERS = ("torch", "transformers", "beir", "faiss-cpu", "sentence-transformers", 
 BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}
 
 
-def describe(settings: Settings) -> dict[str, Any]:
+def describe(settings: Settings, with_peers: bool) -> dict[str, Any]:
     """Device, versions and commit, as they stand in the JSON file."""
-    own, peer = _probe(settings, settings.own_python, OWN), _probe(settings, settings.peer_python, PEERS)
+    own = _probe(settings, settings.own_python, OWN)
+    peers = {"peers": _probe(settings, settings.peer_python, PEERS)["versions"]} if with_peers else {}
     return {
         "device": own["gpu"] or processor(),
         "processor": processor(),
@@ -38,7 +39,7 @@ def describe(settings: Settings) -> dict[str, Any]:
         "load": os.getloadavg()[0],
         "instructions": own["instructions"],
         "python": own["python"],
-        "versions": {"beirflow": own["versions"], "peers": peer["versions"]},
+        "versions": {"beirflow": own["versions"], **peers},
         "commit": _git("rev-parse", "HEAD"),
         "clean": _git("status", "--porcelain") == "",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -58,7 +58,7 @@ def _circumstances(machine: dict[str, Any], form: str) -> str:
             f"- {machine['processor']}, {machine['cores']} cores, instructions {sets}; Python {machine['python']}",
             f"- load average {machine['load']:.1f} at the start: 0 where nothing else ran",
             f"- ours with {versions['beirflow']}",
-            f"- the peers with {versions['peers']}",
+            *([f"- the peers with {versions['peers']}"] if "peers" in versions else []),
         ]
     )
 

@@ -1,15 +1,21 @@
 """The benchmarks measure what they say: fresh processes, paired ratios, and a failure where outputs disagree."""
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import bench.merge.stage
+import bench.msmarco.stage
 import pytest
 from bench import command_line, report
 from bench.machine import slug
 from bench.measurement import ChildFailedError, Measurement, measure
+from bench.merge.stage import Size
 from bench.rows import make_row, paired_ratios
 from bench.runner import run_stage
 from bench.settings import REPOSITORY, Settings
@@ -18,6 +24,7 @@ from bench.stage import CannotRunError, Side, Stage, Target
 SETTINGS = Settings(
     quick=True, repeats=None, own_python=sys.executable, peer_python=sys.executable, nfcorpus=None, cores=1, device="cpu"
 )
+STAGES = command_line.STAGES | command_line.SCALE
 MACHINE: dict[str, Any] = {
     "device": "Some (R) CPU",
     "processor": "Some (R) CPU",
@@ -150,16 +157,36 @@ def test_a_stage_without_its_data_says_so() -> None:
     assert command_line.exit_status([outcome]) == 0
 
 
-@pytest.mark.parametrize("name", command_line.STAGES)
+@pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("quick", [True, False])
 def test_every_target_names_sides_of_its_stage(name: str, quick: bool, tmp_path: Path) -> None:
     (tmp_path / "nfcorpus.zip").touch()
     settings = Settings(**{**vars(SETTINGS), "quick": quick, "nfcorpus": tmp_path / "nfcorpus.zip"})
-    made = command_line.STAGES[name](settings, tmp_path)
+    made = STAGES[name](settings, tmp_path)
     names = [side.name for side in made.sides]
     assert made.name == name
     assert {target.side for target in made.targets} | {target.over or names[0] for target in made.targets} <= set(names)
     assert len({side.output for side in made.sides}) == len(names)
+
+
+@pytest.mark.parametrize(
+    "maker",
+    [
+        partial(bench.msmarco.stage.make, documents=3000, chunk_documents=700),
+        partial(bench.merge.stage.make, size=Size(queries=6, documents=400, chunks=20, k=15)),
+    ],
+    ids=["prepare-msmarco", "merge"],
+)
+def test_simulated_data_go_through_ours_and_agree(maker: Callable[[Settings, Path], Stage]) -> None:
+    outcome = run_stage("s", maker, SETTINGS)
+    assert outcome.failure == ""
+    assert re.search(r"^[\d,]+ (documents|rows), ", outcome.agreement)
+
+
+def test_a_stage_of_the_wrong_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["--only", "merge"])
+    assert "no stage merge without --scale" in capsys.readouterr().err
 
 
 def test_the_name_of_a_device_becomes_that_of_a_file() -> None:

@@ -1,5 +1,6 @@
 """The merged run of many chunks is the run of one chunk, row by row."""
 
+import resource
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,20 @@ def test_the_run_does_not_depend_on_blocks(corpus: Corpus, monkeypatch: pytest.M
     assert rows_of(corpus.run(dealt(list(corpus.documents), 3), 9)) == corpus.brute_force(9)
 
 
-def test_ties_across_chunks_are_ranked_by_id(tmp_path: Path) -> None:
+def test_more_chunks_than_files_may_be_open_are_merged(corpus: Corpus) -> None:
+    arguments = corpus.retrieve(dealt(list(corpus.documents), 50), 5)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/dev/fd").iterdir())) + 20, hard))
+    try:
+        merge.merge_chunks(**arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert rows_of(pq.read_table(arguments["run_path"])) == corpus.brute_force(5)
+
+
+@pytest.mark.parametrize("candidates", [1, 1000])
+def test_ties_across_chunks_are_ranked_by_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, candidates: int) -> None:
+    monkeypatch.setattr(merge, "CANDIDATES", candidates)
     corpus = Corpus(tmp_path, {name: [1.0] for name in "abcd"}, {"q": [0.5]})
     run = corpus.run([["a", "d"], ["c"], ["b"]], 3)
     assert rows_of(run) == [("q", "d", 0.5, 1), ("q", "c", 0.5, 2), ("q", "b", 0.5, 3)]

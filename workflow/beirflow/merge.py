@@ -17,7 +17,7 @@ from beirflow.vectors import origin_of
 from beirflow.verified import Documents, check_origin, read_table
 
 CANDIDATES = 1 << 24
-"""Candidates that are sorted at once, or twice those of one chunk where these are more; some 40 bytes each."""
+"""Candidates beyond which they are cut to the k best; these and one more chunk's are sorted at once, some 70 bytes each."""
 
 RUN_ROWS = 1 << 20
 """Rows of a run that are looked up and written at once."""
@@ -65,7 +65,7 @@ def merge_chunks(
     doc_ids, first_rows = _read_ids(documents_path, records[1:])
     vectors = [[records[0]["sha256"], record["sha256"]] for record in records[1:]]
     (query, row, score, self_matches, search_seconds), ranks = _merge_candidates(
-        list(zip(candidate_paths, vectors, strict=True)), first_rows, doc_ids, top_k
+        list(zip(candidate_paths, vectors, strict=True)), len(query_ids), first_rows, doc_ids, top_k
     )
     with atomic_path(run_path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
         for start_row in range(0, len(query), RUN_ROWS):
@@ -133,13 +133,14 @@ def _read_ids(documents_path: str, records: list[dict[str, Any]]) -> tuple[pa.Ar
 
 
 def _merge_candidates(
-    files: list[tuple[str, list[str]]], first_rows: np.ndarray, doc_ids: pa.Array, k: int
+    files: list[tuple[str, list[str]]], queries: int, first_rows: np.ndarray, doc_ids: pa.Array, k: int
 ) -> tuple[Candidates, np.ndarray]:
     """The k best of each query, by their rows in the corpus, sorted by query and rank; and their ranks.
 
     Each file comes with the digests of the vectors that it must have been found in.
 
-    Candidates are cut to the k best whenever many have been read, so that memory does not grow with the number of chunks.
+    Candidates are cut to the k best whenever many have been read, so that memory does not grow with the number of chunks; from
+    then on only those are kept that score at least as high as the k-th, which leaves fewer from each chunk.
     """
 
     def id_order(rows: np.ndarray) -> np.ndarray:
@@ -147,12 +148,17 @@ def _merge_candidates(
         return byte_order(doc_ids.take(pa.array(rows)))
 
     parts: list[Hits] = []
+    least = np.full(queries, -np.inf, np.float32)
     self_matches, seconds = 0, 0.0
     for first_row, (path, vectors) in zip(first_rows, files, strict=False):
         found = read_candidates(path, vectors, k)
-        parts.append((found.query, (found.row + first_row).astype(np.int32), found.score))
+        may_stay = found.score >= least[found.query]
+        rows = (found.row[may_stay] + first_row).astype(np.int32)
+        parts.append((found.query[may_stay], rows, found.score[may_stay]))
         self_matches, seconds = self_matches + found.self_matches, seconds + found.seconds
         if sum(len(part[0]) for part in parts) > CANDIDATES:
-            parts = [merge_hits(parts, id_order, k)[:3]]
+            query, row, score, ranks = merge_hits(parts, id_order, k)
+            parts = [(query, row, score)]
+            least[query[ranks == k]] = score[ranks == k]
     query, row, score, ranks = merge_hits(parts, id_order, k)
     return Candidates(query, row, score, self_matches, seconds), ranks

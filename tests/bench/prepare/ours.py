@@ -1,6 +1,6 @@
-"""Our side: ``prepare_corpus`` with chunks of 500,000 documents, which is the workflow's default.
+"""Our side: ``prepare_corpus``.
 
-python -m bench.prepare.ours INPUT OUTPUT
+python -m bench.prepare.ours INPUT OUTPUT CHUNK_DOCUMENTS
 """
 
 import sys
@@ -9,12 +9,13 @@ from pathlib import Path
 from beirflow.corpus import prepare_corpus
 
 if __name__ == "__main__":
-    source, output = Path(sys.argv[1]), Path(sys.argv[2])
+    source, output, chunk_documents = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+    (qrels,) = (source / "qrels").iterdir()
     prepare_corpus(
         source_path=str(source),
         forum=None,
-        split="test",
-        chunks=-(-int(source.name) // 500_000),  # the folder is named after its number of documents
+        split=qrels.stem,
+        chunks=-(-int(source.name) // chunk_documents),  # the folder is named after its number of documents
         expected={"documents": None, "queries": None, "files": {}},
         documents_path=str(output / "documents.parquet"),
         queries_path=str(output / "queries.parquet"),

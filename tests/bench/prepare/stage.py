@@ -6,6 +6,7 @@ from bench.settings import Settings
 from bench.stage import Side, Stage, Target
 
 OURS, BEIR, LARGE = "ours", "beir", "ours, four times the documents"
+CHUNK_DOCUMENTS = 500_000  # the workflow's default
 
 
 def make(settings: Settings, folder: Path) -> Stage:
@@ -14,9 +15,9 @@ def make(settings: Settings, folder: Path) -> Stage:
     source, large = folder / "input" / str(documents), folder / "input" / str(4 * documents)
     ours, beir, ours_large = (folder / name for name in ("ours", "beir", "large"))
     sides = [
-        Side(OURS, settings.own("prepare.ours", source, ours), ours),
+        Side(OURS, settings.own("prepare.ours", source, ours, CHUNK_DOCUMENTS), ours),
         Side(BEIR, settings.peer("prepare.peer_beir", source), beir),
-        Side(LARGE, settings.own("prepare.ours", large, ours_large), ours_large, runs=1),
+        Side(LARGE, settings.own("prepare.ours", large, ours_large, CHUNK_DOCUMENTS), ours_large, runs=1),
     ]
     counts = [documents] if settings.quick else [documents, 4 * documents]
     targets = [Target("seconds", OURS, 0.5, over=BEIR), Target("memory", OURS, 1e9)]
