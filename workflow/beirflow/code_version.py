@@ -12,8 +12,8 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 SCRIPTS = PACKAGE.parent / "scripts"
 
-NO_INFLUENCE = {"errors", "job_log", "progress"}
-"""Modules that words on a terminal depend on, and no result: an edit to them reruns nothing."""
+NO_INFLUENCE = {"device_lease", "errors", "gpu_job", "gpus", "job_log", "progress"}
+"""Modules that words on a terminal depend on, or which of several GPUs computes, and no result: an edit reruns nothing."""
 
 
 @cache

@@ -22,6 +22,7 @@ import torch
 from beirflow.devices import choose_device
 from beirflow.errors import DataError
 from beirflow.files import atomic_path
+from beirflow.gpu_job import gpu_job
 from beirflow.progress import Progress
 from beirflow.ranking import Hits, byte_order, merge_hits
 from beirflow.shortlist import Shortlist
@@ -59,6 +60,7 @@ def search_chunk(
     drop_self_matches: bool,
     device: str,
     threads: int,
+    jobs_per_gpu: int = 1,
 ) -> None:
     """Find the top k of one chunk for every query.
 
@@ -75,9 +77,11 @@ def search_chunk(
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
         device: ``auto``, ``cuda`` or ``cpu``.
         threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time.
 
     Raises:
         DataError: A file of vectors is not the one that was recorded.
+        DeviceError: The GPU fails or has too little memory.
     """
     torch.set_num_threads(threads)
     query_ids = pq.read_table(queries_path, columns=["query_id"])["query_id"].combine_chunks()
@@ -86,9 +90,10 @@ def search_chunk(
     documents = VectorFile(chunk_vectors_path, len(doc_ids))
     start = time.perf_counter()
     own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
-    found = exact_top_k(
-        queries, documents, byte_order(doc_ids), top_k, similarity=similarity, excluded=own, device=choose_device(device)
-    )
+    order = byte_order(doc_ids)
+    with gpu_job(device, jobs_per_gpu):
+        where = choose_device(device)
+        found = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=own, device=where)
     with atomic_path(output_path) as partial, partial.open("wb") as stream:
         np.savez(
             stream,

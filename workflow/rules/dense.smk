@@ -1,19 +1,16 @@
 """Dense retrieval: encode queries and corpus, search exactly, chunk by chunk, and merge to a run.
 
 REQUIRED INPUTS
-  documents, queries, summary = <results>/corpora/<dataset>/…; and shared, where it shares its texts with another dataset
-  model                       = <results>/models/<system>.json
-  shared_vectors, _records    = <results>/embeddings/<system>/<other>/…    all chunks of that dataset
+  documents, queries, summary        = <results>/corpora/<dataset>/…; and shared, where it shares its texts with another dataset
+  model; shared_vectors and _records = <results>/models/<system>.json; <results>/embeddings/<system>/<other>/…, of all its chunks
 
 OUTPUTS
-  vectors    = <results>/embeddings/<system>/<dataset>/queries.npy, chunk-<i>.npy     and what was recorded beside each, .json
-  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz                  top k of a chunk, temporary
-  run        = <results>/runs/<system>/<dataset>.parquet, .json                       the ranked documents, and where they come from
+  vectors         = <results>/embeddings/<system>/<dataset>/queries.npy, chunk-<i>.npy; what was recorded beside each, .json
+  candidates, run = <results>/candidates/<system>/<dataset>/chunk-<i>.npz, temporary; <results>/runs/<system>/<dataset>.parquet, .json
 
 STEPS
-  - encode the queries; encode each chunk, but take over the vectors of texts that the other dataset has
-  - find the top k of each chunk: fast pass in float32, exact scores in float64
-  - merge the chunks by the ranking rule
+  - encode the queries and each chunk, but take over the vectors of texts that the other dataset has
+  - find the top k of each chunk, fast in float32 and exactly in float64, and merge them by the ranking rule
 """
 
 
@@ -31,7 +28,9 @@ rule encode_queries:
         "<results>/benchmarks/encode_queries/{system}/{dataset}.tsv"
     conda:
         "../../envs/encode.yaml"
-    threads: 8
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
     params:
         code=code_version("encode_queries"),
         settings=query_encoding,
@@ -62,7 +61,9 @@ rule encode_chunk:
         "<results>/benchmarks/encode_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
     conda:
         "../../envs/encode.yaml"
-    threads: 8
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
     params:
         code=code_version("encode_chunk"),
         settings=document_encoding,
@@ -88,7 +89,9 @@ rule search_chunk:
         "<results>/benchmarks/search_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
     conda:
         "../../envs/encode.yaml"
-    threads: 8
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
     params:
         code=code_version("search_chunk"),
         settings=search_settings,
