@@ -165,6 +165,6 @@ def memory_in_use(gpu: Gpu) -> str:
     if not memory:
         return ""
     processes = ask_nvidia_smi("--query-compute-apps=pid,process_name,used_memory", *of_card)
-    users = re.findall(r"^(\d+), (.+), ([^,]+)$", processes, re.MULTILINE)
+    users = re.findall(r"^(\d+), (.+), ([^,\n]+)$", processes, re.MULTILINE)
     by = "".join(f"; process {pid} ({name}) has {used}" for pid, name, used in users)
     return f"{memory[1]} of its {memory[2]} are in use{by}"
