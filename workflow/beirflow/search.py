@@ -88,11 +88,10 @@ def search_chunk(
     doc_ids = pq.ParquetFile(documents_path).read_row_group(chunk, columns=["doc_id"])["doc_id"].combine_chunks()
     queries = np.array(read_vectors(query_vectors_path, len(query_ids)))
     documents = VectorFile(chunk_vectors_path, len(doc_ids))
-    start = time.perf_counter()
-    own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
-    order = byte_order(doc_ids)
     with gpu_job(device, jobs_per_gpu):
-        where = choose_device(device)
+        start = time.perf_counter()
+        own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
+        order, where = byte_order(doc_ids), choose_device(device)
         found = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=own, device=where)
     with atomic_path(output_path) as partial, partial.open("wb") as stream:
         np.savez(
