@@ -16,6 +16,7 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/download.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/dense.smk"
+include: "workflow/rules/search.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/report.smk"
 

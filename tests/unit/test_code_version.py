@@ -16,7 +16,7 @@ from beirflow.code_version import NO_INFLUENCE, code_version
 WORKFLOW = Path(module.__file__).parent.parent
 MODULES = sorted(path.stem for path in (WORKFLOW / "beirflow").glob("*.py") if path.stem != "__init__")
 SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
-NEED_TORCH = {"devices", "encode", "encoder", "lean_imports", "packed_attention", "pooling", "search", "shortlist"}
+NEED_TORCH = {"devices", "encode", "encoder", "gpu_job", "lean_imports", "packed_attention", "pooling", "search", "shortlist"}
 
 REACHED = {
     "encode_chunk": {"encode", "encoder", "batching", "packed_attention", "pooling", "take_over", "vectors", "files"},

@@ -10,6 +10,7 @@ from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
 from beirflow.errors import ConfigError
 from beirflow.experiment import Experiment, load_experiment
+from snakemake.resources import Resources
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {"d1": "one", "d2": "two", "d3": "three"}
@@ -301,3 +302,23 @@ def test_a_dataset_with_forums_shares_its_texts_with_none(mine: Path) -> None:
     (problem,) = problems_of({"custom": {"datasets": datasets}})
     assert problem.startswith(f"{SHARING}: found 'fever'; mine has forums, each with texts of its own")
     assert "remove the key" in problem
+
+
+@pytest.mark.parametrize(
+    ("device", "limits", "threads", "places"),
+    [
+        ("auto", {"_cores": 16}, 8, None),
+        ("auto", {"_cores": None, "_nodes": 200}, 8, None),
+        ("auto", {"_cores": 16, "gpu": 1}, 8, 1),
+        ("cuda", {"_cores": 16, "gpu": 4}, 4, 1),
+        ("auto", {"_cores": 2, "gpu": 4}, 1, 1),
+        ("auto", {"_cores": None, "gpu": 4}, 2, 1),
+        ("auto", {"_cores": 4, "gpu": 0}, 4, 1),
+        ("cpu", {"_cores": 16, "gpu": 4}, 8, None),
+    ],
+)
+def test_jobs_share_the_cores_where_gpus_are_limited(
+    device: str, limits: dict[str, int], threads: int, places: int | None
+) -> None:
+    resources = Resources.from_mapping(limits)
+    assert load_experiment({"device": device}).gpu_share(resources) == (threads, places)

@@ -11,7 +11,13 @@ SUMMARY = "results/summary.csv"
 def test_only_a_change_of_what_decides_a_result_computes_it_again(finished: Workflow) -> None:
     finished.config["cutoffs"] = [1, 5, 10]
     assert finished.planned(SUMMARY) == {"evaluate_run": 1, "summarize": 1}
-    finished.config |= {"cutoffs": [1, 10, 20], "device": "auto", "token_budget": 64, "mirrors": ["http://127.0.0.1:9"]}
+    finished.config |= {
+        "cutoffs": [1, 10, 20],
+        "device": "auto",
+        "jobs_per_gpu": 2,
+        "token_budget": 64,
+        "mirrors": ["http://127.0.0.1:9"],
+    }
     assert finished.planned(SUMMARY) == {}
     finished.config["precision"] = "bfloat16"
     assert finished.planned(SUMMARY)["encode_chunk"] == 3

@@ -12,8 +12,9 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 SCRIPTS = PACKAGE.parent / "scripts"
 
-NO_INFLUENCE = {"disks", "errors", "job_log", "lifetime", "progress"}
-"""Modules that words on a terminal depend on, and when a job ends, and no result: an edit to them reruns nothing."""
+NO_INFLUENCE = {"device_lease", "disks", "errors", "gpu_job", "gpus", "job_log", "lifetime", "progress"}
+"""Modules that decide over words, over which of several GPUs computes and when a job ends, and over no result: an edit to them
+reruns nothing."""
 
 
 @cache

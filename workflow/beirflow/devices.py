@@ -4,6 +4,9 @@ import torch
 
 from beirflow.errors import ModelError
 
+OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "CUDA error: out of memory")
+"""What a CPU, and the libraries of CUDA, say in other errors than torch's own."""
+
 
 def choose_device(device: str) -> torch.device:
     """The device for a configured name.
@@ -42,3 +45,15 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
         capabilities = torch.cpu.get_capabilities()
         native = any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
     return torch.bfloat16 if native else torch.float32
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether an error means that memory ran out, on whatever device.
+
+    Args:
+        error: What torch or one of its libraries raised.
+
+    Returns:
+        Whether less at once may succeed.
+    """
+    return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)

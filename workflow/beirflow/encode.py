@@ -16,6 +16,7 @@ import transformers
 from beirflow.encoder import NotFiniteError, TransformersEncoder
 from beirflow.errors import ModelError
 from beirflow.files import DigestingWriter, atomic_path, write_json
+from beirflow.gpu_job import gpu_job
 from beirflow.models import check_model, model_folder
 from beirflow.system import System
 from beirflow.take_over import SharedVectors, find_vectors
@@ -71,6 +72,7 @@ def encode_table(
     precision: str,
     token_budget: int | str,
     threads: int,
+    jobs_per_gpu: int = 1,
     shared: SharedVectors | None = None,
 ) -> None:
     """Encode a table of ids and texts, each distinct text once.
@@ -87,11 +89,13 @@ def encode_table(
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch, or ``auto``.
         threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time; where all GPUs are taken, the model waits for one before it is loaded.
         shared: Vectors of another dataset to take over; only the other texts are encoded, and only they count as distinct texts,
             tokens and truncated texts in the record.
 
     Raises:
         ModelError: The model cannot be loaded, or computes a value that is not finite.
+        DeviceError: The GPU fails or has too little memory.
         DataError: A record was damaged, the model is not the one that was recorded, or the vectors to take over were damaged
             or have another precision.
     """
@@ -99,7 +103,7 @@ def encode_table(
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     model = System(**system)
     origin = origin_of(model.name, Path(corpus_path).with_name(source), model_path)
-    options = {"device": device, "precision": precision, "token_budget": token_budget}
+    options = {"device": device, "precision": precision, "token_budget": token_budget, "jobs_per_gpu": jobs_per_gpu}
     with atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
         write = VectorWriter(stream, table.num_rows).write
         if shared:
@@ -152,12 +156,21 @@ def _encode(
     write: Write,
     shared: SharedVectors | None = None,
 ) -> dict[str, Any]:
+    """Encode a table, where there is a GPU on one of its own; what is recorded about it."""
+    with gpu_job(options["device"], options["jobs_per_gpu"]):
+        return _load_and_encode(table, source, system, options, write, shared)
+
+
+def _load_and_encode(
+    table: pa.Table, source: str, system: System, options: Mapping[str, Any], write: Write, shared: SharedVectors | None
+) -> dict[str, Any]:
     """Load the model, encode a table and hand its vectors on, in order; what is recorded about it."""
     start = time.perf_counter()
     folder = model_folder(system)
+    chosen = {key: options[key] for key in ("device", "precision", "token_budget")}
     with ThreadPoolExecutor(max_workers=1) as beside:
         checked = beside.submit(check_model, system, folder, model_path)
-        encoder = TransformersEncoder(system, folder, **options)
+        encoder = TransformersEncoder(system, folder, **chosen)
         checked.result()
     precision = str(encoder.dtype).removeprefix("torch.")
     if shared:

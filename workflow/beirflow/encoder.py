@@ -12,7 +12,7 @@ from transformers.utils import logging as transformers_logging
 
 from beirflow.background import map_ahead
 from beirflow.batching import Tokens, pad, plan
-from beirflow.devices import choose_device, choose_precision
+from beirflow.devices import choose_device, choose_precision, is_out_of_memory
 from beirflow.errors import ModelError
 from beirflow.lean_imports import load_lean
 from beirflow.packed_attention import can_pack, first_position, pack
@@ -27,9 +27,6 @@ WINDOW_TEXTS = 4096
 
 TOKENIZER_THREADS = 2
 """The tokenizer itself uses all cores; a second window is tokenised while the ids of the first are copied."""
-
-OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED")
-"""What a CPU, and the libraries of CUDA, say in other errors than torch's own."""
 
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 
@@ -232,8 +229,8 @@ class TransformersEncoder:
         try:
             vectors = (self._compute_packed if self.packed else self._compute_padded)(window, rows)
             return torch.nn.functional.normalize(vectors, dim=1) if self.system.normalize else vectors
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not isinstance(error, torch.OutOfMemoryError) and not any(words in str(error) for words in OUT_OF_MEMORY):
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
                 raise
             if len(rows) == 1:
                 found = f"a text of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"

@@ -20,6 +20,10 @@ class DataError(BeirflowError):
     """A dataset, an archive or a file of the results does not hold what it should."""
 
 
+class DeviceError(BeirflowError):
+    """A GPU is not there, fails, or has too little memory."""
+
+
 class ModelError(BeirflowError):
     """A model cannot be loaded, or does not compute what it should."""
 

@@ -18,6 +18,9 @@ from beirflow.system import System
 # Snakemake fills in the pathvar <results>.
 ARCHIVE = "<results>/data/{archive}.zip"
 
+MOST_THREADS = 8
+"""Of a job that encodes or searches."""
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -142,6 +145,21 @@ class Experiment:
             "drop_self_matches": self.datasets[name].drop_self_matches,
             "top_k": self.config["top_k"],
         }
+
+    def gpu_share(self, limits: Mapping[str, Any]) -> tuple[int, int | None]:
+        """What a job that may compute on a GPU asks Snakemake for.
+
+        Args:
+            limits: Snakemake's own: ``_cores`` and, where it is limited, ``gpu``, which is how many such jobs run at once.
+
+        Returns:
+            Threads, so few that all these jobs find cores; and how many of ``gpu`` it takes, None where that is not limited:
+            an executor of a cluster would ask for a GPU, which a profile decides.
+        """
+        gpus, cores = (limits[name].value if name in limits else None for name in ("gpu", "_cores"))
+        if self.config["device"] == "cpu" or gpus is None:
+            return MOST_THREADS, None
+        return max(1, min(MOST_THREADS, (cores or MOST_THREADS) // max(1, gpus))), 1
 
     def urls(self, archive: str) -> list[str]:
         """Where the archive is looked for, in order: the mirrors, then the official host."""

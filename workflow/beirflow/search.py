@@ -23,6 +23,7 @@ from beirflow.candidates import Candidates, write_candidates
 from beirflow.devices import choose_device
 from beirflow.errors import DataError
 from beirflow.files import read_json
+from beirflow.gpu_job import gpu_job
 from beirflow.progress import Progress
 from beirflow.ranking import Hits, byte_order, merge_hits
 from beirflow.shortlist import Shortlist
@@ -63,6 +64,7 @@ def search_chunk(
     drop_self_matches: bool,
     device: str,
     threads: int,
+    jobs_per_gpu: int = 1,
 ) -> None:
     """Find the top k of one chunk for every query.
 
@@ -80,9 +82,11 @@ def search_chunk(
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
         device: ``auto``, ``cuda`` or ``cpu``.
         threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time.
 
     Raises:
         DataError: A file is not the one that was recorded, or vectors are not those of this system, model and dataset.
+        DeviceError: The GPU fails or has too little memory.
     """
     torch.set_num_threads(threads)
     origins = [origin_of(system, path, model_path) for path in (queries_path, documents_path)]
@@ -95,11 +99,11 @@ def search_chunk(
         doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
     queries = np.array(read_vectors(query_vectors_path, len(query_ids)))
     documents = VectorFile(chunk_vectors_path, len(doc_ids))
-    start = time.perf_counter()
-    own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
-    found = exact_top_k(
-        queries, documents, byte_order(doc_ids), top_k, similarity=similarity, excluded=own, device=choose_device(device)
-    )
+    with gpu_job(device, jobs_per_gpu):
+        start = time.perf_counter()
+        own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
+        order, where = byte_order(doc_ids), choose_device(device)
+        found = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=own, device=where)
     candidates = Candidates(*found, int((own >= 0).sum()), time.perf_counter() - start)
     write_candidates(output_path, candidates, [record["sha256"] for record in records], top_k)
 

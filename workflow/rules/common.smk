@@ -23,6 +23,7 @@ except BeirflowError as error:
     raise WorkflowError(str(error)) from None
 
 config.update(experiment.config)
+gpu_threads, gpu_places = experiment.gpu_share(workflow.global_resources)
 
 
 wildcard_constraints:
@@ -79,12 +80,10 @@ def chunk_files(pattern, shared=False):
     """An input function: files of all chunks of a dataset, in order; if shared, of the one whose vectors it takes over."""
 
     def files(wildcards):
-        name = (
-            experiment.shared_with(wildcards.dataset) if shared else wildcards.dataset
-        )
+        dataset = wildcards.dataset
+        name = experiment.shared_with(dataset) if shared else dataset
         chunks = range(experiment.chunks(name)) if name else []
-        return expand(
-            pattern if name else [], other=name, chunk=chunks, allow_missing=True
-        )
+        patterns = pattern if name else []
+        return expand(patterns, other=name, chunk=chunks, allow_missing=True)
 
     return files

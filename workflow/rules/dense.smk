@@ -1,18 +1,17 @@
-"""Dense retrieval: encode queries and corpus, search exactly, chunk by chunk, and merge to a run.
+"""Dense retrieval: encode queries and corpus, chunk by chunk.
 
 REQUIRED INPUTS
-  documents, queries, summary = <results>/corpora/<dataset>/…; and shared, where it shares its texts with another dataset
-  model                       = <results>/models/<system>.json
-  shared_vectors, _records    = <results>/embeddings/<system>/<other>/…    all chunks of that dataset
+  documents, queries, corpus = <results>/corpora/<dataset>/…; and shared, where it shares its texts with another dataset
+  model                      = <results>/models/<system>.json
+  shared_vectors, _records   = <results>/embeddings/<system>/<other>/…    all chunks of that dataset
 
 OUTPUTS
-  vectors    = <results>/embeddings/<system>/<dataset>/queries.npy, chunk-<i>.npy     and what was recorded beside each, .json
-  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz                  top k of a chunk, temporary
-  run        = <results>/runs/<system>/<dataset>.parquet, .json                       the ranked documents, and where they come from
+  vectors = <results>/embeddings/<system>/<dataset>/queries.npy, chunk-<i>.npy
+  record  = the same with .json    what was computed, with what, from what
 
 STEPS
-  - encode the queries; encode each chunk, but take over the vectors of texts that the other dataset has
-  - find the top k of each chunk: fast pass in float32, exact scores in float64; merge them by the ranking rule
+  - encode the queries
+  - encode each chunk, but take over the vectors of texts that the other dataset has
 """
 
 
@@ -30,7 +29,9 @@ rule encode_queries:
         "<results>/benchmarks/encode_queries/{system}/{dataset}.tsv"
     conda:
         "../../envs/encode.yaml"
-    threads: 8
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
     params:
         code=code_version("encode_queries"),
         settings=query_encoding,
@@ -61,7 +62,9 @@ rule encode_chunk:
         "<results>/benchmarks/encode_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
     conda:
         "../../envs/encode.yaml"
-    threads: 8
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
     params:
         code=code_version("encode_chunk"),
         settings=document_encoding,
@@ -69,62 +72,3 @@ rule encode_chunk:
         "encode chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:
         "../scripts/encode_chunk.py"
-
-
-rule search_chunk:
-    input:
-        queries="<results>/corpora/{dataset}/queries.parquet",
-        documents="<results>/corpora/{dataset}/documents.parquet",
-        corpus="<results>/corpora/{dataset}/corpus.json",
-        model="<results>/models/{system}.json",
-        query_vectors="<results>/embeddings/{system}/{dataset}/queries.npy",
-        query_record="<results>/embeddings/{system}/{dataset}/queries.json",
-        chunk_vectors="<results>/embeddings/{system}/{dataset}/chunk-{chunk}.npy",
-        chunk_record="<results>/embeddings/{system}/{dataset}/chunk-{chunk}.json",
-    output:
-        temp("<results>/candidates/{system}/{dataset}/chunk-{chunk}.npz"),
-    log:
-        "<results>/logs/search_chunk/{system}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/search_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
-    conda:
-        "../../envs/encode.yaml"
-    threads: 8
-    params:
-        code=code_version("search_chunk"),
-        settings=search_settings,
-    message:
-        "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/search_chunk.py"
-
-
-rule merge_chunks:
-    input:
-        queries="<results>/corpora/{dataset}/queries.parquet",
-        documents="<results>/corpora/{dataset}/documents.parquet",
-        corpus="<results>/corpora/{dataset}/corpus.json",
-        model="<results>/models/{system}.json",
-        query_record="<results>/embeddings/{system}/{dataset}/queries.json",
-        chunk_records=chunk_files(
-            "<results>/embeddings/{system}/{dataset}/chunk-{chunk}.json"
-        ),
-        candidates=chunk_files(
-            "<results>/candidates/{system}/{dataset}/chunk-{chunk}.npz"
-        ),
-    output:
-        run="<results>/runs/{system}/{dataset}.parquet",
-        record="<results>/runs/{system}/{dataset}.json",
-    log:
-        "<results>/logs/merge_chunks/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/merge_chunks/{system}/{dataset}.tsv"
-    conda:
-        "../../envs/data.yaml"
-    params:
-        code=code_version("merge_chunks"),
-        top_k=config["top_k"],
-    message:
-        "merge the chunks of {wildcards.dataset} for {wildcards.system}"
-    script:
-        "../scripts/merge_chunks.py"

@@ -14,7 +14,6 @@ if __name__ == "__main__":
             shared_paths=[*snakemake.input.shared, *snakemake.input.shared_vectors],
             output_path=snakemake.output.vectors,
             **snakemake.params.settings,
-            device=snakemake.config["device"],
-            token_budget=snakemake.config["token_budget"],
+            **{key: snakemake.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
             threads=snakemake.threads,
         )

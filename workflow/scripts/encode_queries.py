@@ -15,4 +15,5 @@ if __name__ == "__main__":
             device=snakemake.config["device"],
             token_budget=snakemake.config["token_budget"],
             threads=snakemake.threads,
+            jobs_per_gpu=snakemake.config["jobs_per_gpu"],
         )

@@ -17,4 +17,5 @@ if __name__ == "__main__":
             **snakemake.params.settings,
             device=snakemake.config["device"],
             threads=snakemake.threads,
+            jobs_per_gpu=snakemake.config["jobs_per_gpu"],
         )
