@@ -1,7 +1,7 @@
 """The profile for SLURM on a real cluster of one node: same results as a local run, whatever happens to jobs.
 
 Most tests start from a finished local run, without the files of the step that something happens to, and run that step alone:
-a job of SLURM starts Snakemake three times, some seconds each.
+a job of SLURM starts Snakemake two or three times, two seconds each of a core.
 """
 
 import os
@@ -98,12 +98,13 @@ def test_the_demo_on_slurm_gives_the_results_of_a_local_run(
     # What runs on the submitting host is not there; everything else is, once. Queries, chunks and searches get a GPU each.
     assert len(ended) == 4 + 4 + 6 + 6 + 4 + 4, "prepare, queries, chunks, searches, merges, evaluations"
     assert sum(job.get("TresPerJob") == "gres:gpu:1" for job in ended) == 4 + 6 + 6
-    # A chunk that is ready when no other is goes alone; the others go as arrays, by SLURM's record, the plugin's and the logs.
+    # Chunks that are ready together, as those of one dataset are, go as an array: by SLURM's record, the plugin's and the logs.
     tasks = [job["ArrayTaskId"] for job in ended if "ArrayJobId" in job]
     arrays = re.findall(r"array job with Snakemake IDs ([\d,]+) and SLURM job ID \d+", output)
     logs = workflow.folder / ".snakemake/slurm_logs"
     of_tasks = [path.parent.name for path in logs.rglob("*.log") if re.fullmatch(r"\d+_\d+", path.stem)]
-    assert len(tasks) == sum(len(ids.split(",")) for ids in arrays) == len(of_tasks) >= 6
+    assert len(tasks) == sum(len(ids.split(",")) for ids in arrays) == len(of_tasks)
+    assert of_tasks.count("rule_encode_chunk") >= 2 + 2
     assert set(of_tasks) <= {"rule_encode_chunk", "rule_search_chunk"}
     assert len(list(logs.rglob("*.log"))) == len(ended)
 
