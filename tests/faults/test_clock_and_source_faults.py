@@ -46,7 +46,7 @@ def test_results_dated_1970_are_made_again_once_and_are_the_same(workflow: Workf
     workflow.run(CORPUS)
     before = results(workflow.result(""))
     for path in workflow.result("corpora").rglob("*.*"):
-        date(path, 0)
+        date(path, DAY)
     assert workflow.planned(CORPUS) == {"prepare_corpus": 1}
     workflow.run(CORPUS)
     assert workflow.planned(CORPUS) == {}

@@ -5,6 +5,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +104,9 @@ def encode_table(
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     model = System(**system)
     origin = origin_of(model.name, Path(corpus_path).with_name(source), model_path)
-    options = {"device": device, "precision": precision, "token_budget": token_budget, "jobs_per_gpu": jobs_per_gpu}
-    with atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
+    options = {"device": device, "precision": precision, "token_budget": token_budget}
+    gpu = gpu_job(device, jobs_per_gpu) if shared is None or shared.missing.any() else nullcontext()
+    with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
         write = VectorWriter(stream, table.num_rows).write
         if shared:
             how = _encode_missing(table, source, model, model_path, options, shared, write)
@@ -156,21 +158,12 @@ def _encode(
     write: Write,
     shared: SharedVectors | None = None,
 ) -> dict[str, Any]:
-    """Encode a table, where there is a GPU on one of its own; what is recorded about it."""
-    with gpu_job(options["device"], options["jobs_per_gpu"]):
-        return _load_and_encode(table, source, system, options, write, shared)
-
-
-def _load_and_encode(
-    table: pa.Table, source: str, system: System, options: Mapping[str, Any], write: Write, shared: SharedVectors | None
-) -> dict[str, Any]:
     """Load the model, encode a table and hand its vectors on, in order; what is recorded about it."""
     start = time.perf_counter()
     folder = model_folder(system)
-    chosen = {key: options[key] for key in ("device", "precision", "token_budget")}
     with ThreadPoolExecutor(max_workers=1) as beside:
         checked = beside.submit(check_model, system, folder, model_path)
-        encoder = TransformersEncoder(system, folder, **chosen)
+        encoder = TransformersEncoder(system, folder, **options)
         checked.result()
     precision = str(encoder.dtype).removeprefix("torch.")
     if shared:
