@@ -15,7 +15,6 @@ if __name__ == "__main__":
             chunk_vectors_path=snakemake.input.chunk_vectors,
             output_path=snakemake.output[0],
             **snakemake.params.settings,
-            device=snakemake.config["device"],
+            **{key: snakemake.config[key] for key in ("device", "jobs_per_gpu")},
             threads=snakemake.threads,
-            jobs_per_gpu=snakemake.config["jobs_per_gpu"],
         )
