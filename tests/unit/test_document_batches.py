@@ -1,5 +1,7 @@
 """The fast parser and the careful one read the same, or the fast one leaves it to the careful one."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,35 @@ def both(tmp_path: Path, content: bytes) -> list[Any]:
 def test_whatever_is_read_fast_is_read_the_same_with_care(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     fast, careful = both(tmp_path_factory.getbasetemp(), content)
     assert fast is None or fast == careful
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+RECORDS = st.fixed_dictionaries(
+    {"_id": TEXT.filter(bool), "text": TEXT}, optional={"title": st.none() | TEXT, "more": st.lists(TEXT)}
+)
+WRITERS = st.sampled_from([orjson.dumps, lambda record: json.dumps(record).encode()])
+EDITS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 2), st.integers(0, 255)), max_size=3)
+
+
+@settings(max_examples=200, deadline=None)
+@given(records=st.lists(RECORDS, min_size=1, max_size=5), write=WRITERS, edits=EDITS)
+def test_any_line_however_it_is_damaged_means_one_thing_or_is_an_error(
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[dict[str, Any]],
+    write: Callable[[Any], bytes],
+    edits: list[tuple[int, int, int]],
+) -> None:
+    """Bytes are changed, put in or taken out."""
+    content = bytearray(b"\n".join(map(write, records)))
+    for place, kind, byte in edits:
+        start = place % (len(content) + 1)
+        content[start : start + (kind != 1)] = bytes([byte]) * (kind != 2)
+    fast, careful = both(tmp_path_factory.getbasetemp(), bytes(content))
+    assert fast is None or fast == careful
+    if not edits:
+        texts = [f"{record['title']} {record['text']}" if record.get("title") else record["text"] for record in records]
+        expected = [{"doc_id": record["_id"], "text": text} for record, text in zip(records, texts, strict=True)]
+        assert careful == (list(range(1, len(records) + 1)), expected)
 
 
 def test_an_ordinary_block_is_read_fast(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from beir_writer import write_beir
 from beirflow.beir_files import Source
 from beirflow.errors import DataError
 from beirflow.queries import read_judged_queries
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 
 def dataset(folder: Path, qrels: str = "q1\td1\t1\n", queries: str = '{"_id": "q1", "text": "one"}\n') -> Source:
@@ -16,6 +18,33 @@ def dataset(folder: Path, qrels: str = "q1\td1\t1\n", queries: str = '{"_id": "q
     (folder / "qrels/test.tsv").write_text(qrels, encoding="utf-8")
     (folder / "queries.jsonl").write_text(queries, encoding="utf-8")
     return Source(folder)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)
+IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r"), min_size=1, max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(
+        IDS,
+        st.tuples(TEXT.filter(str.strip), st.dictionaries(IDS, st.integers(-9, 9), min_size=1, max_size=4)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_any_queries_and_judgements_come_back_as_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, judged: dict[str, tuple[str, dict[str, int]]]
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    texts, judgements = ({query_id: both[i] for query_id, both in judged.items()} for i in range(2))
+    write_beir(folder, {"d": "x"}, texts, judgements)
+    queries, qrels = read_judged_queries(Source(folder), "test")
+    assert dict(zip(*queries.to_pydict().values(), strict=True)) == texts
+    found: dict[str, dict[str, int]] = {query_id: {} for query_id in texts}
+    for row in qrels.to_pylist():
+        found[row["query_id"]][row["doc_id"]] = row["score"]
+    assert found == judgements
 
 
 def test_only_judged_queries_are_kept_in_byte_order_of_their_ids(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """The ranking rule is trec_eval's: score descending as float32, then id descending in byte order."""
 
+from random import Random
+
 import numpy as np
 import pyarrow as pa
 import pytest
 import pytrec_eval
-from beirflow.ranking import byte_order, rank
+from beirflow.ranking import byte_order, merge_hits, rank
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,3 +118,27 @@ def test_candidates_of_many_queries_are_cut_as_if_each_query_stood_alone(rows: l
         first = by_tuples([doc_id for _, doc_id in own], [score for score, _ in own])[:k]
         expected += [(query, doc_id, place) for place, doc_id in enumerate(first, start=1)]
     assert [(rows[i][0], rows[i][2], place) for i, place in zip(order, ranks.tolist(), strict=True)] == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), scores, words), max_size=30, unique_by=lambda row: (row[0], row[2])),
+    st.integers(1, 5),
+    st.randoms(use_true_random=False),
+)
+def test_however_candidates_are_split_and_cut_before_the_merge_is_the_same(
+    rows: list[tuple[int, float, str]], k: int, random: Random
+) -> None:
+    """Some parts are empty, and some hold fewer than k."""
+    ids = sorted({doc_id for _, _, doc_id in rows}, key=str.encode)
+    hits = [(query, ids.index(doc_id), np.float32(score)) for query, score, doc_id in rows]
+    parts: list[list[tuple[int, int, np.float32]]] = [[] for _ in range(4)]
+    for hit in hits:
+        random.choice(parts).append(hit)
+
+    def merged(lists: list[list[tuple[int, int, np.float32]]]) -> list[tuple[int, ...]]:
+        columns = [tuple(np.array([hit[i] for hit in part], kind) for i, kind in enumerate("iif")) for part in lists]
+        return list(zip(*(column.tolist() for column in merge_hits(columns, lambda row: row, k)), strict=True))
+
+    cut = [[(query, row, np.float32(score)) for query, row, score, _ in merged([part])] for part in parts]
+    assert merged(cut) == merged([hits])

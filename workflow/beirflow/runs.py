@@ -53,11 +53,12 @@ def _problem_with(run: pa.Table) -> str | None:
         return "found a row with nothing in a column"
     for value in pc.unique(run["query_id"].filter(pc.invert(pc.is_finite(run["score"])))).slice(0, 1):
         return f"found a score for the query {value.as_py()!r} that is not a finite number"
-    query, document = (pc.index_in(run[name], value_set=pc.unique(run[name])).to_numpy() for name in ("query_id", "doc_id"))
-    pairs = np.sort(query.astype(np.int64) << 32 | document)
-    twice = pairs[1:][pairs[1:] == pairs[:-1]]
+    query, document = (run[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in ("query_id", "doc_id"))
+    pairs = query.astype(np.int64) << 32 | document
+    ordered = np.sort(pairs)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if len(twice):
-        row = int(np.argmax((query.astype(np.int64) << 32 | document) == twice[0]))
+        row = int(np.argmax(pairs == twice[0]))
         return f"found the document {run['doc_id'][row].as_py()!r} twice for the query {run['query_id'][row].as_py()!r}"
     return None
 
