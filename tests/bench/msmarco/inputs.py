@@ -6,7 +6,7 @@ The figures are those of MTEB's descriptive statistics of MSMARCO, dev (mteb/des
 for documents and queries are exchanged), and of workflow/catalogue/datasets.yaml: 8,841,823 passages without titles, ids 0, 1, …,
 2,969,059,106 characters, at most 1,669 a passage, all texts distinct; 6,980 queries of dev with 7,437 judgements, and 502,939 of
 train beside them in the same file. How lengths spread is not stated there: log-normal with sigma 0.45 is an assumption. Passages
-are pieces of one text of Zipf's words, so one in some thousand has the text of another.
+are pieces of one text of Zipf's words, so one in 1,400 has the text of another.
 """
 
 import json
