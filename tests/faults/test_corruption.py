@@ -74,7 +74,10 @@ def dataset(folder: Path, seed: int) -> Path:
     """Thirty documents of different lengths."""
     texts = {f"d{i:03}": words(seed + i, 3 + i % 17) for i in range(30)}
     return write_beir(
-        folder, texts, {f"q{i}": words(seed + 900 + i, 5) for i in range(4)}, {f"q{i}": {f"d{i:03}": 1 + seed} for i in range(4)}
+        folder,
+        texts,
+        {f"q{i}": words(seed + 900 + i, 5) for i in range(4)},
+        {f"q{i}": {f"d{i:03}": 1 + bool(seed)} for i in range(4)},
     )
 
 

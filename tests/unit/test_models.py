@@ -137,7 +137,7 @@ def test_the_record_is_the_same_wherever_the_model_lies(folder: Path, package: s
     assert text == (tmp_path / "b.json").read_text()
     assert str(tmp_path) not in text
     digests = {name: file_digest(folder / name) for name in FILES}
-    assert json.loads(text) == {"model": MODEL, "revision": REVISION, "sha256": digests}
+    assert read_json(tmp_path / "a.json") == {"model": MODEL, "revision": REVISION, "sha256": digests}
 
 
 def test_weights_in_parts_are_found_and_recorded(folder: Path, tmp_path: Path) -> None:
