@@ -13,8 +13,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from beir_writer import write_corpus_record
+from beirflow.candidates import Candidates, write_candidates
 from beirflow.document_batches import DOCUMENTS
 from beirflow.files import write_json
+from beirflow.vectors import origin_of
 
 PARTS = 10
 STEP = 1_000_003
@@ -22,6 +25,9 @@ STEP = 1_000_003
 
 BLOCK = 500
 """Queries whose parts are joined at once."""
+
+DIGEST = "0" * 64
+"""Of vectors, which nobody reads here."""
 
 
 def hits(rng: np.random.Generator, queries: int, size: int, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -47,15 +53,18 @@ def join(parts: list[tuple[np.ndarray, np.ndarray]], size: int, k: int) -> tuple
 
 def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None:
     """Write the candidates of a chunk."""
-    query = np.repeat(np.arange(len(rows), dtype=np.int32), rows.shape[1])
-    np.savez(folder / f"chunk-{chunk}.npz", query=query, row=rows.ravel(), score=scores.ravel(), self_matches=1, seconds=0.5)
+    k = rows.shape[1]
+    query = np.repeat(np.arange(len(rows), dtype=np.int32), k)
+    candidates = Candidates(query, rows.ravel(), scores.ravel(), self_matches=1, seconds=0.5)
+    write_candidates(folder / f"chunk-{chunk}.npz", candidates, [DIGEST, DIGEST], k)
 
 
-def record(rows: int, source: str) -> dict[str, object]:
-    """What is recorded beside vectors."""
-    made = {"system": "none", "precision": "float32", "dim": 1, "device": "cpu", "torch": "0", "transformers": "0"}
+def write_record(path: Path, rows: int, source: Path) -> None:
+    """Write what is recorded beside vectors."""
+    made = {"precision": "float32", "dim": 1, "device": "cpu", "torch": "0", "transformers": "0", "sha256": DIGEST}
     counts = {"tokens": rows, "rows": rows, "truncated_texts": 0, "seconds": {"load": 0.0, "encode": 0.0}}
-    return {**made, **counts, "sha256": "0" * 64, "from_sha256": {"model": "m", source: "d"}}
+    origin = origin_of("none", source, str(source.with_name("model.json")))
+    write_json(path, {"system": origin.pop("system"), **made, **counts, "from_sha256": origin})
 
 
 def write(folder: Path, queries: int, documents: int, chunks: int, k: int) -> None:
@@ -68,11 +77,15 @@ def write(folder: Path, queries: int, documents: int, chunks: int, k: int) -> No
     for count in (chunks, chunks // PARTS):
         here = folder / str(count)
         here.mkdir(parents=True)
-        pq.write_table(table, here / "documents.parquet", row_group_size=documents // count, use_dictionary=False)
+        pq.write_table(
+            table, here / "documents.parquet", row_group_size=documents // count, use_dictionary=False, write_page_checksum=True
+        )
         pq.write_table(pa.table({"query_id": names}), here / "queries.parquet")
-        write_json(here / "queries.json", record(queries, "queries.parquet"))
+        write_json(here / "model.json", {})
+        write_corpus_record(here)
+        write_record(here / "queries.json", queries, here / "queries.parquet")
         for chunk in range(count):
-            write_json(here / f"chunk-{chunk}.json", record(documents // count, "documents.parquet"))
+            write_record(here / f"chunk-{chunk}.json", documents // count, here / "documents.parquet")
     for large in range(chunks // PARTS):
         parts = [hits(rng, queries, size, k) for _ in range(PARTS)]
         for number, part in enumerate(parts):

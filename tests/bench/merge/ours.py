@@ -12,6 +12,8 @@ if __name__ == "__main__":
     source, output, k = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     chunks = range(int(source.name))  # the folder is named after its number of chunks
     merge_chunks(
+        system="none",
+        model_path=str(source / "model.json"),
         candidate_paths=[str(source / f"chunk-{chunk}.npz") for chunk in chunks],
         query_record_path=str(source / "queries.json"),
         chunk_record_paths=[str(source / f"chunk-{chunk}.json") for chunk in chunks],
