@@ -67,7 +67,7 @@ def forget(workflow: Workflow, results: list[str]) -> None:
 
 
 def assert_same(workflow: Workflow, local: Workflow, results: list[str]) -> None:
-    """The results are those of the local run, with the files that are made from them, and nothing is left over."""
+    """The results are those of the local run, byte by byte, and nothing is left over."""
     for name in results:
         assert workflow.result(name).read_bytes() == local.result(name).read_bytes(), name
     assert not [path for path in workflow.result("").rglob("*") if ".partial" in path.name]
