@@ -17,6 +17,7 @@ include: "workflow/rules/download.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/dense.smk"
 include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/analyse.smk"
 include: "workflow/rules/report.smk"
 
 

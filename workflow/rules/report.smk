@@ -1,14 +1,17 @@
-"""Summarise all results.
+"""Summarise all results, and show them.
 
 REQUIRED INPUTS
-  means     = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
-  published = workflow/catalogue/published.yaml
+  means      = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
+  published  = workflow/catalogue/published.yaml
+  per_query, comparison, costs, inspection = what the rules of analyse.smk are made of and write
 
 OUTPUTS
-  summary = <results>/summary.csv     a row a system and dataset, then the averages over datasets
+  summary = <results>/summary.csv           a row a system and dataset, then the averages over datasets
+  figures = <results>/figures/<name>.pdf, .svg
 
 STEPS
   - set beside published scores, average over datasets, print the table
+  - draw every figure twice: for papers, and for pages
 """
 
 
@@ -35,3 +38,39 @@ rule summarize:
         "summarize all results"
     script:
         "../scripts/summarize.py"
+
+
+FIGURES = ["cost"]
+
+
+rule draw_figures:
+    input:
+        means=expand(
+            "<results>/metrics/{system}/{dataset}.json",
+            system=experiment.chosen_systems,
+            dataset=experiment.chosen_rows,
+        ),
+        corpus_means=every_corpus("<results>/metrics/{system}/{dataset}.json"),
+        per_query=every_corpus("<results>/metrics/{system}/{dataset}.parquet"),
+        inspections=expand(
+            "<results>/inspection/{dataset}.json", dataset=experiment.chosen_datasets
+        ),
+        comparison="<results>/significance.csv",
+        costs="<results>/cost.csv",
+    output:
+        pdf=expand("<results>/figures/{name}.pdf", name=FIGURES),
+        svg=expand("<results>/figures/{name}.svg", name=FIGURES),
+    log:
+        "<results>/logs/draw_figures.log",
+    benchmark:
+        "<results>/benchmarks/draw_figures.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("draw_figures"),
+        rows=experiment.chosen_rows,
+        baseline=experiment.baseline,
+    message:
+        "draw the figures"
+    script:
+        "../scripts/draw_figures.py"
