@@ -21,7 +21,7 @@ OPTIONS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-extensions", "--mute-audio"),
     *("--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe"),
 )
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 30
 
 
 class Chromium:

@@ -1,5 +1,6 @@
 """Files of results as large as one likes, in the forms that the report reads, with numbers that are made up."""
 
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from beirflow.summary import summarize
 
 CUTOFFS = (1, 3, 5, 10, 100, 1000)
 MEASURES = ("NDCG", "MAP", "Recall", "P", "MRR", "R_cap", "Hole", "Accuracy", "F1", "NDCG_exp")
-WORDS = "retrieval of passages about heat in water and the growth of cells under light when it is measured over years".split()
+WORDS = ("retrieval", "of", "passages", "about", "heat", "in", "water", "and", "the", "growth", "of", "cells", "under", "light")
 FIGURES = ("ndcg_difference", "recall_over_k", "ndcg_per_query", "document_lengths", "holes", "cost")
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 320" width="640" height="320"><rect width="640" height="320" '
@@ -46,7 +47,7 @@ class ReportFiles:
         self.paths = {
             "summary_path": summary,
             "means_paths": list(dict.fromkeys([*rows, *corpora])),
-            "inspection_paths": [self._inspection(pick, name) for names in self.rows.values() for name in names],
+            "inspection_paths": self._inspections(pick),
             "comparison_path": comparison,
             "costs_path": costs,
             "figure_paths": self._figures(),
@@ -72,7 +73,7 @@ class ReportFiles:
                         "measures": {f"{measure}@{k}": pick.random() for measure in MEASURES for k in CUTOFFS},
                         "counts": {"documents": pick.randrange(10**6), "queries": self.of, "judgements": 5 * self.of},
                         "seconds": {"encode_documents": 100 * pick.random(), "search": pick.random()},
-                        "from_sha256": {forum: "0" * 64 for forum in names} if forums else {"run": "0" * 64},
+                        "from_sha256": dict.fromkeys(names, "0" * 64) if forums else {"run": "0" * 64},
                     }
                     write_json(path, means)
                     if name == row:
@@ -86,7 +87,17 @@ class ReportFiles:
         columns = ["dataset", "measure", "system_a", "system_b", "queries", *numbers]
         return pd.DataFrame(
             [
-                [row, "NDCG@10", a, b, self.of, *(pick.uniform(-0.1, 0.1) for _ in numbers[:5]), pick.random(), 1.0, pick.gauss(0, 1)]
+                [
+                    row,
+                    "NDCG@10",
+                    a,
+                    b,
+                    self.of,
+                    *(pick.uniform(-0.1, 0.1) for _ in numbers[:5]),
+                    pick.random(),
+                    1.0,
+                    pick.gauss(0, 1),
+                ]
                 for row in self.rows
                 for a, b in combinations(self.systems, 2)
             ],
@@ -112,13 +123,12 @@ class ReportFiles:
             for row in self.rows
         )
 
-    def _inspection(self, pick: random.Random, dataset: str) -> str:
-        path = str(self.folder / f"inspection/{dataset}.json")
+    def _inspections(self, pick: random.Random) -> list[str]:
+        """One file a corpus, all with the same queries, since making them takes longest."""
         names = [*self.hostile, *(f"doc-{i}" for i in range(50 * self.queries))]
         texts = {name: self._words(pick, 40)[:240] for name in names} | {name: name for name in self.hostile}
         histogram = {"mean": 40.5, "n": 1000, "quantiles": {"5": 3, "25": 20, "50": 38, "75": 60, "95": 101}}
         content = {
-            "dataset": dataset,
             "split": "test",
             "documents": 10**6,
             "measure": "NDCG@10",
@@ -135,12 +145,20 @@ class ReportFiles:
                 "retrieved": dict.fromkeys(self.systems, histogram),
             },
         }
-        write_json(path, content)
-        return path
+        shared = json.dumps(content, ensure_ascii=False).removeprefix("{")
+        paths = [self.folder / f"inspection/{name}.json" for names in self.rows.values() for name in names]
+        for path in paths:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f'{{"dataset": {json.dumps(path.stem)}, {shared}', encoding="utf-8")
+        return [str(path) for path in paths]
 
     def _query(self, pick: random.Random, i: int, names: Sequence[str]) -> dict[str, Any]:
         judged = [
-            {"doc_id": name, "grade": pick.choice((2, 1, 0)), "ranks": {system: pick.choice((1, 7, None)) for system in self.systems}}
+            {
+                "doc_id": name,
+                "grade": pick.choice((2, 1, 0)),
+                "ranks": {system: pick.choice((1, 7, None)) for system in self.systems},
+            }
             for name in [*self.hostile, *pick.sample(names, self.judged)]
         ]
         hits = {

@@ -58,8 +58,8 @@ FIGURES = {
 
 SIGNIFICANCE = (
     "Every two systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; corrected by "
-    "Holm's method for all rows of this table. The interval is that of the paired t-test; the effect size is Cohen's d for paired "
-    "values, the mean difference over its standard deviation."
+    "Holm's method for all rows of this table. The interval is that of the paired t-test; the effect size is Cohen's d of paired "
+    "values: the mean difference over its standard deviation."
 )
 
 
@@ -92,7 +92,9 @@ def write_report(
     systems, sources = list(dict.fromkeys(summary["system"])), Sources()
     results = [results_table(summary, measure, sources) for measure in main_measures(summary)]
     datasets = _datasets(means)
-    heading = f"{_counted(len(systems), 'system')} on {_counted(summary[summary['split'].notna()]['dataset'].nunique(), 'dataset')}"
+    heading = (
+        f"{_counted(len(systems), 'system')} on {_counted(summary[summary['split'].notna()]['dataset'].nunique(), 'dataset')}"
+    )
     write_page(
         report_path,
         "report.html.j2",
@@ -163,7 +165,10 @@ def _facts(manifest: Mapping[str, Any] | None, summary_path: str, means_paths: S
     packages = ", ".join(f"{name} {version}" for name, version in environment["packages"].items() if version)
     return [
         ("Written", manifest["written"]),
-        ("Code", f"commit {repository['commit']}, {clean[repository['clean']]}" if repository["commit"] else "not from a repository"),
+        (
+            "Code",
+            f"commit {repository['commit']}, {clean[repository['clean']]}" if repository["commit"] else "not from a repository",
+        ),
         ("Python", f"{environment['python']} on {environment['platform']}"),
         ("Packages", packages),
         *facts,

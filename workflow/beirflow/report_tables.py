@@ -15,53 +15,62 @@ FIRST, QUIET = "number group", "number aside"
 MEBIBYTE = 1 << 20
 
 SIGNIFICANCE = {
-    "difference": ("difference", "+.4f"),
+    "difference": ("Difference", "+.4f"),
     "low": ("95 % from", "+.4f"),
     "high": ("to", "+.4f"),
-    "effect_size": ("effect size", "+.2f"),
+    "effect_size": ("Effect size", "+.2f"),
     "p": ("p", ".5f"),
     "p_holm": ("p corrected", ".5f"),
-    "queries": ("queries", ",.0f"),
+    "queries": ("Queries", ",.0f"),
 }
 """Columns of ``significance.csv`` that hold numbers: their headers, and how they are written."""
 
 COST = {
-    "documents": ("documents", ",.0f", 1),
-    "documents_per_second": ("documents per second", ",.0f", 1),
-    "encode_documents_seconds": ("s, encode documents", ",.1f", 1),
-    "encode_queries_seconds": ("s, encode queries", ",.1f", 1),
-    "search_seconds": ("s, search", ",.1f", 1),
-    "evaluate_seconds": ("s, evaluate", ",.1f", 1),
-    "seconds": ("s, all", ",.1f", 1),
-    "peak_memory_bytes": ("peak memory, MiB", ",.0f", MEBIBYTE),
-    "vector_bytes": ("vectors, MiB", ",.1f", MEBIBYTE),
-    "documents_taken_over": ("documents taken over", ",.0f", 1),
+    "Documents": {
+        "documents": ("Number", ",.0f", 1),
+        "documents_taken_over": ("Taken over", ",.0f", 1),
+        "documents_per_second": ("Per second", ",.0f", 1),
+    },
+    "Seconds of all jobs": {
+        "encode_documents_seconds": ("Encode", ",.1f", 1),
+        "encode_queries_seconds": ("Queries", ",.1f", 1),
+        "search_seconds": ("Search", ",.1f", 1),
+        "evaluate_seconds": ("Evaluate", ",.1f", 1),
+        "seconds": ("All", ",.1f", 1),
+    },
+    "MiB": {
+        "peak_memory_bytes": ("Peak memory", ",.0f", MEBIBYTE),
+        "vector_bytes": ("Vectors", ",.1f", MEBIBYTE),
+    },
 }
-"""Columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
+"""By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
+
+COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}
+"""Columns of ``cost.csv`` that hold words, which come first, and their headers."""
 
 
 class Sources:
-    """The published scores' sources, each named by a letter in the order in which they are met."""
+    """The sources of published scores, each named by a letter in the order in which they are met."""
 
     def __init__(self) -> None:
-        self._letters: dict[tuple[str, str], str] = {}
+        self._letters: dict[str, str] = {}
+        published = load_catalogue().published
+        self._citations = {(system, entry["source"]): entry["citation"] for system, found in published.items() for entry in found}
 
     def letter(self, system: str, source: Any) -> str:
         """The letter of a source of a system; none for a source that is not there."""
-        if not isinstance(source, str):
-            return ""
-        return self._letters.setdefault((system, source), ascii_lowercase[len(self._letters) % 26])
+        citation = self._citations.get((system, source))
+        return self._letters.setdefault(citation, ascii_lowercase[len(self._letters) % 26]) if citation else ""
 
     def notes(self) -> list[str]:
         """What each letter means."""
-        published = load_catalogue().published
-        citations = {(system, entry["source"]): entry["citation"] for system, entries in published.items() for entry in entries}
-        return [f"{letter}: {key[0]}: {citations.get(key, key[1])}" for key, letter in self._letters.items()]
+        return [f"{letter}: {citation}" for citation, letter in self._letters.items()]
 
 
 def main_measures(summary: pd.DataFrame) -> list[str]:
     """The measures that have a table of their own: those that are published, or else the first that there is."""
-    return [name for name in PUBLISHED if name in summary] or [next(name for name in summary if "@" in name)]
+    names = [str(name) for name in summary.columns]
+    return [name for name in PUBLISHED if name in names] or [next(name for name in names if "@" in name)]
 
 
 def results_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Table:
@@ -80,9 +89,9 @@ def results_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Tabl
     compared = {name for name in systems if published in summary and summary[summary["system"] == name][published].notna().any()}
     columns, groups = [NAME], []
     for system in systems:
-        more = ["published", "diff."] if system in compared else []
+        more = ["Published", "Diff."] if system in compared else []
         groups.append((system, 1 + len(more)))
-        columns += [Column("measured" if compared else system, classes=FIRST), *(Column(label, classes=QUIET) for label in more)]
+        columns += [Column("Measured" if compared else system, classes=FIRST), *(Column(label, classes=QUIET) for label in more)]
     bodies: list[list[list[Cell]]] = [[], []]
     for dataset, rows in summary.groupby("dataset", sort=False):
         by_system = {row["system"]: row for row in rows.to_dict("records")}
@@ -109,7 +118,9 @@ def holes_table(summary: pd.DataFrame) -> Table | None:
     if not set(pair) <= set(summary):
         return None
     systems = list(dict.fromkeys(summary["system"]))
-    columns = [NAME] + [Column(name, classes=classes) for _ in systems for name, classes in zip(pair, (FIRST, "number"), strict=True)]
+    columns = [NAME] + [
+        Column(name, classes=classes) for _ in systems for name, classes in zip(pair, (FIRST, "number"), strict=True)
+    ]
     datasets = summary[summary["split"].notna()]
     rows = [
         [Cell(str(dataset))] + [number(row[name]) for _, row in rows.iterrows() for name in pair]
@@ -122,7 +133,7 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
     """Every two systems on every dataset; None for a single system."""
     if comparison.empty:
         return None
-    names = [NAME, Column("systems", number=False, classes=""), Column("higher", number=False, classes="")]
+    names = [NAME, Column("Systems", number=False, classes=""), Column("Higher", number=False, classes="")]
     columns = names + [Column(label) for label, _ in SIGNIFICANCE.values()]
     rows = []
     for row in comparison.to_dict("records"):
@@ -136,14 +147,20 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
 
 def cost_table(costs: pd.DataFrame) -> Table:
     """Time, memory and room on disk of every system on every dataset."""
-    columns = [NAME, Column("system", number=False, classes=""), *(Column(label) for label, *_ in COST.values())]
-    columns += [Column("precision", number=False, classes=""), Column("devices", number=False, classes="")]
+    columns = [
+        NAME,
+        *(Column(label, number=False, classes="group" if key == "system" else "") for key, label in COST_WORDS.items()),
+    ]
+    for group in COST.values():
+        columns += [Column(label, classes="number" if i else FIRST) for i, (label, *_) in enumerate(group.values())]
+    numbers = [(key, form, unit) for group in COST.values() for key, (_, form, unit) in group.items()]
     rows = []
     for row in costs.to_dict("records"):
-        numbers = [number(row[name] / unit, form) for name, (_, form, unit) in COST.items()]
-        words = [Cell("" if pd.isna(row[name]) else str(row[name])) for name in ("precision", "devices")]
-        rows.append([Cell(str(row["dataset"])), Cell(str(row["system"])), *numbers, *words])
-    return Table("cost-table", "Cost", "Of every system on every dataset; s: seconds of all jobs together", columns, [rows], tall=True)
+        words = [Cell("" if pd.isna(row[key]) else str(row[key])) for key in COST_WORDS]
+        rows.append([Cell(str(row["dataset"])), *words, *(number(row[key] / unit, form) for key, form, unit in numbers)])
+    groups = [("System", len(COST_WORDS)), *((label, len(group)) for label, group in COST.items())]
+    caption = "What every system needed on every dataset"
+    return Table("cost-table", "Cost", caption, columns, [rows], groups, tall=True)
 
 
 def notes(results: Sequence[Table], sources: Sources, systems: Sequence[str]) -> list[str]:
@@ -164,7 +181,7 @@ def notes(results: Sequence[Table], sources: Sources, systems: Sequence[str]) ->
         found.append("Below the line, averages; each says over which datasets it is.")
     letters = sources.notes()
     if letters:
-        found.append("diff.: measured minus published. Empty where nothing was published that may be compared.")
+        found.append("Diff.: measured minus published. Empty where nothing was published that may be compared.")
     return found + letters
 
 

@@ -77,11 +77,11 @@ let dataset; // the entry of `index` that is shown
 let inspection; // its queries, or null for a dataset of forums
 const unpacked = new Map();
 
-/** The queries of a dataset, unpacked when they are first asked for; null if there are none. */
-async function inspectionOf(name) {
+/** A promise of the queries of a dataset, unpacked when they are first asked for; of null if there are none. */
+function inspectionOf(name) {
   if (!unpacked.has(name)) {
     const block = document.querySelector(`script[data-dataset="${CSS.escape(name)}"]`);
-    unpacked.set(name, block && await unpack(block.textContent));
+    unpacked.set(name, block && unpack(block.textContent));
   }
   return unpacked.get(name);
 }
@@ -177,9 +177,9 @@ function showHits(query, system) {
 
 function showJudged(query) {
   const items = query.judged.map(({ doc_id, grade, ranks }) => {
-    const places = inspection.systems.map((system) => `${system} ${ranks[system] ?? "–"}`).join(" · ");
+    const places = inspection.systems.map((system) => make("span", { class: "place" }, `${system} ${ranks[system] ?? "–"}`));
     return make("li", null, make("span", null, make("span", { class: "id" }, doc_id), " ", showGrade(grade)),
-      make("span", { class: "about" }, `ranks: ${places}`), make("span", { class: "snippet" }, inspection.texts[doc_id] ?? "not in the corpus"));
+      make("span", { class: "about" }, "ranks: ", ...places), make("span", { class: "snippet" }, inspection.texts[doc_id] ?? "not in the corpus"));
   });
   const title = `${count(items.length)} of ${count(query.judged_total)} judged documents`;
   const explained = make("p", { class: "about" }, "The highest grade first, with the rank in the run of each system; – is: not retrieved.");
@@ -239,7 +239,8 @@ function showInspector() {
 async function showDataset() {
   const chosen = index.datasets[Number(find("choice").value)];
   const found = await inspectionOf(chosen.name);
-  if (chosen !== index.datasets[Number(find("choice").value)]) return; // another was chosen meanwhile
+  const outdated = chosen !== index.datasets[Number(find("choice").value)];
+  if (outdated || chosen === dataset) return; // another was chosen meanwhile, or this one twice
   [dataset, inspection] = [chosen, found];
   const counts = Object.entries(dataset.counts).map(([name, value]) => `${count(value)} ${name}`).join(" · ");
   const forums = dataset.forums ? ` The mean of ${dataset.forums.length} forums; choose one of them for its queries.` : "";
@@ -249,8 +250,20 @@ async function showDataset() {
   showInspector();
 }
 
+/** Let the dataset in the header of a row be chosen there. */
+function linkRows(table) {
+  for (const header of table.querySelectorAll('tbody th[scope="row"]')) {
+    const number = index.datasets.findIndex(({ name }) => name === header.textContent);
+    if (number < 0) continue;
+    const link = make("a", { href: "#dataset" }, header.textContent);
+    link.addEventListener("click", () => { find("choice").value = number; showDataset(); });
+    header.replaceChildren(link);
+  }
+}
+
 function start() {
   document.querySelectorAll("table.sortable").forEach(makeSortable);
+  document.querySelectorAll("#results table").forEach(linkRows);
   fillSelect(find("choice"), index.datasets.map(({ name }, i) => [i, name]));
   const kinds = new Set(Object.keys(index.datasets[0].measures[index.systems[0]]).map((name) => name.split("@")[0]));
   fillSelect(find("measure"), [["", "all"], ...[...kinds].map((kind) => [kind, kind])]);

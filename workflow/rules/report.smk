@@ -4,14 +4,17 @@ REQUIRED INPUTS
   means      = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
   published  = workflow/catalogue/published.yaml
   per_query, comparison, costs, inspection = what the rules of analyse.smk are made of and write
+  templates  = workflow/report/…
 
 OUTPUTS
   summary = <results>/summary.csv           a row a system and dataset, then the averages over datasets
   figures = <results>/figures/<name>.pdf, .svg
+  report  = <results>/report.html           all of it on one page, which needs no network
 
 STEPS
   - set beside published scores, average over datasets, print the table
   - draw every figure twice: for papers, and for pages
+  - fill the template of the page
 """
 
 
@@ -74,3 +77,42 @@ rule draw_figures:
         "draw the figures"
     script:
         "../scripts/draw_figures.py"
+
+
+rule write_report:
+    input:
+        summary="<results>/summary.csv",
+        means=expand(
+            "<results>/metrics/{system}/{dataset}.json",
+            system=experiment.chosen_systems,
+            dataset=dict.fromkeys(
+                [*experiment.chosen_rows, *experiment.chosen_datasets]
+            ),
+        ),
+        inspections=rules.draw_figures.input.inspections,
+        comparison="<results>/significance.csv",
+        costs="<results>/cost.csv",
+        figures=rules.draw_figures.output.svg,
+        published=rules.summarize.input.published,
+        templates=expand(
+            f"{workflow.basedir}/workflow/report/{{name}}",
+            name=["page.html.j2", "table.html.j2", "report.html.j2", "report.css"]
+            + ["report.js"],
+        ),
+    output:
+        report(
+            "<results>/report.html", caption="../report/report.rst", category="Report"
+        ),
+    log:
+        "<results>/logs/write_report.log",
+    benchmark:
+        "<results>/benchmarks/write_report.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("write_report"),
+    message:
+        "write the report"
+    script:
+        "../scripts/write_report.py"
