@@ -40,7 +40,15 @@ rule summarize:
         "../scripts/summarize.py"
 
 
-FIGURES = ["cost"]
+# Those of beirflow/figures.py, which is not imported here, because it takes long.
+FIGURES = [
+    "ndcg_difference",
+    "recall_over_k",
+    "ndcg_per_query",
+    "document_lengths",
+    "holes",
+    "cost",
+]
 
 
 rule draw_figures:
