@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from beirflow.figure_data import Results
-from beirflow.figure_style import GREY, plain, small_multiples, style_of
+from beirflow.figure_style import GREY, below, plain, small_multiples, style_of
 
 WHAT = "words of all documents, of the relevant ones, and of the first 10 hits of each system; white: median and middle half"
 
@@ -28,7 +28,7 @@ def document_lengths(results: Results) -> Figure:
         panel.set_ylim(len(names) - 0.4, -0.6)
         panel.grid(visible=False, axis="y")
         panel.axhline(1.5, color="#bbbbbb", linewidth=0.6)
-    figure.supxlabel(WHAT, fontsize=7.5)
+    below(figure, WHAT)
     return figure
 
 

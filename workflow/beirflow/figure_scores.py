@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from beirflow.figure_data import Results
-from beirflow.figure_style import COLOURS, dot_rows, small_multiples, style_of, system_legend, words_only
+from beirflow.figure_style import COLOURS, SETTINGS, below, dot_rows, small_multiples, style_of, system_legend, words_only
 
 SIGNIFICANT = 0.05
 
@@ -22,8 +22,11 @@ def ndcg_difference(results: Results) -> Figure:
     figure, panels = small_multiples(others, height, columns=2, sharex=True)
     for system, panel in zip(others, panels, strict=True):
         _differences(panel, results, system)
-    what = f"NDCG@{results.cutoff} minus that of {results.baseline}, with 95 % confidence interval; hatched where it is lower"
-    figure.supxlabel(f"{what}\n* different at the level of {SIGNIFICANT}, corrected for all tests", fontsize=7.5)
+    below(
+        figure,
+        f"NDCG@{results.cutoff} minus that of {results.baseline}, with 95 % confidence interval; hatched where it is lower;"
+        f" * different at the level of {SIGNIFICANT}, corrected for all tests",
+    )
     return figure
 
 
@@ -58,8 +61,8 @@ def recall_over_k(results: Results) -> Figure:
         panel.set_xscale("log")
         panel.set_xticks(cutoffs, [f"{k:,}" for k in cutoffs])
         panel.set_ylim(-0.03, 1.03)
-    figure.supxlabel("k", fontsize=7.5)
-    figure.supylabel("Recall@k", fontsize=7.5)
+    below(figure, "k")
+    figure.supylabel("Recall@k", fontsize=SETTINGS["font.size"])
     system_legend(figure, styles, lines=True)
     return figure
 
@@ -77,8 +80,8 @@ def ndcg_per_query(results: Results) -> Figure:
             panel.plot(THRESHOLDS, reached, **styles[system], markevery=(first, 20))
         panel.set_xlim(-0.02, 1.02)
         panel.set_ylim(-0.03, 1.03)
-    figure.supxlabel(f"with at least this NDCG@{results.cutoff}", fontsize=7.5)
-    figure.supylabel("share of queries", fontsize=7.5)
+    below(figure, f"with at least this NDCG@{results.cutoff}")
+    figure.supylabel("share of queries", fontsize=SETTINGS["font.size"])
     system_legend(figure, styles, lines=True)
     return figure
 

@@ -8,6 +8,7 @@ page.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
@@ -20,6 +21,9 @@ from beirflow.files import atomic_path
 
 WIDTH = 7.2
 """Of a figure in inches: the text width of a page with two columns."""
+
+LINE = 76
+"""Characters that fit below a single panel."""
 
 COLUMNS = 4
 """Panels side by side where there are many."""
@@ -128,6 +132,11 @@ def system_legend(figure: Figure, styles: Mapping[str, Mapping[str, Any]], *, li
     """Say above the panels which system is drawn how; lines only where there are lines."""
     handles = [Line2D([], [], label=name, **{**style, **({} if lines else {"linestyle": ""})}) for name, style in styles.items()]
     figure.legend(handles=handles, loc="outside upper left", ncols=min(4, len(handles)), handlelength=3 if lines else 1)
+
+
+def below(figure: Figure, text: str) -> None:
+    """Say below the panels what they show, in lines that fit a figure with one column."""
+    figure.supxlabel(fill(text, LINE), fontsize=SETTINGS["font.size"])
 
 
 def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[float]], styles: Mapping[str, Any]) -> None:
