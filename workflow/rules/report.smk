@@ -27,7 +27,12 @@ rule summarize:
         ),
         published=f"{workflow.basedir}/workflow/catalogue/published.yaml",
     output:
-        "<results>/summary.csv",
+        report(
+            "<results>/summary.csv",
+            caption="../report/summary.rst",
+            category="Scores",
+            labels={"what": "summary"},
+        ),
     log:
         "<results>/logs/summarize.log",
     benchmark:
@@ -43,7 +48,15 @@ rule summarize:
         "../scripts/summarize.py"
 
 
-FIGURES = ["cost"]
+# Those of beirflow/figures.py, which is not imported here because it takes long, and what they are called in Snakemake's report.
+FIGURES = {
+    "ndcg_difference": "difference to the baseline",
+    "recall_over_k": "recall over k",
+    "ndcg_per_query": "distribution over queries",
+    "document_lengths": "lengths of documents",
+    "holes": "unjudged documents",
+    "cost": "cost",
+}
 
 
 rule draw_figures:
@@ -62,7 +75,15 @@ rule draw_figures:
         costs="<results>/cost.csv",
     output:
         pdf=expand("<results>/figures/{name}.pdf", name=FIGURES),
-        svg=expand("<results>/figures/{name}.svg", name=FIGURES),
+        svg=[
+            report(
+                f"<results>/figures/{name}.svg",
+                caption=f"../report/{name}.rst",
+                category="Figures",
+                labels={"what": label},
+            )
+            for name, label in FIGURES.items()
+        ],
     log:
         "<results>/logs/draw_figures.log",
     benchmark:

@@ -1,7 +1,5 @@
 """Adapter of the rule draw_figures."""
 
-from pathlib import Path
-
 from beirflow.job_log import job_log
 
 if __name__ == "__main__":
@@ -10,11 +8,12 @@ if __name__ == "__main__":
 
         draw_figures(
             means_paths=list(snakemake.input.means),
+            corpus_means_paths=list(snakemake.input.corpus_means),
             per_query_paths=list(snakemake.input.per_query),
-            inspection_paths=list(snakemake.input.inspection),
+            inspection_paths=list(snakemake.input.inspections),
             comparison_path=snakemake.input.comparison,
             costs_path=snakemake.input.costs,
             rows=snakemake.params.rows,
             baseline=snakemake.params.baseline,
-            folder=str(Path(snakemake.output[0]).parent),
+            folder=snakemake.output[0].rpartition("/")[0],
         )
