@@ -1,7 +1,7 @@
 """A headless Chromium, driven through the pipe that it offers for that: no port, no driver, no package.
 
-The messages are those of the DevTools protocol, https://chromedevtools.github.io/devtools-protocol/. No network can be reached from
-it: every name resolves to nothing, and what a page asks for is recorded.
+The messages are those of the DevTools protocol, https://chromedevtools.github.io/devtools-protocol/. It reaches no network: every
+name resolves to nothing, and what a page asks for is recorded.
 """
 
 import base64
@@ -103,12 +103,18 @@ class Chromium:
 
     def click(self, selector: str, nth: int = 0) -> None:
         """Press the mouse in the middle of an element."""
-        element = f"document.querySelectorAll({json.dumps(selector)})[{nth}]"
-        # Twice, since what is scrolled into view may be laid out only then, and move.
-        self.evaluate(f"{element}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+        # What scrolls into view may be laid out only then, and move.
         place = self.evaluate(
-            f"new Promise((done) => requestAnimationFrame(() => {{ {element}.scrollIntoView({{block: 'center'}});"
-            f" const box = {element}.getBoundingClientRect(); done([box.x + box.width / 2, box.y + box.height / 2]) }}))"
+            f"""(async () => {{
+              const element = document.querySelectorAll({json.dumps(selector)})[{nth}];
+              for (;;) {{
+                element.scrollIntoView({{ block: "center", behavior: "instant" }});
+                await new Promise(requestAnimationFrame);
+                const box = element.getBoundingClientRect();
+                const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+                if (element.contains(document.elementFromPoint(x, y))) return [x, y];
+              }}
+            }})()"""
         )
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)

@@ -75,7 +75,8 @@ def test_a_table_sorts_by_click_and_back_and_averages_stay_below(browser: Chromi
     column = f"{NDCG} tbody:nth-of-type(1) td:nth-child(2)"
     first, averages = texts(browser, column), texts(browser, f"{NDCG} tbody.averages th")
     numbers = sorted(first, key=lambda text: float(text.rstrip("★")))
-    assert first not in (numbers, numbers[::-1]) and averages == ["mean of 3 (scifact, debate, forums)"]
+    assert first not in (numbers, numbers[::-1])
+    assert averages == ["mean of 3 (scifact, debate, forums)"]
     for expected, direction in ((numbers[::-1], "descending"), (numbers, "ascending")):
         browser.click(BUTTONS, 1)
         assert texts(browser, column) == expected
@@ -185,7 +186,7 @@ def test_a_query_opens_and_shows_what_was_judged_and_found(browser: Chromium, re
     assert len(shown) == len(hits) == 20
     for hit, line in zip(hits, shown, strict=True):
         grade = "unjudged" if hit["grade"] is None else f"grade {hit['grade']}"
-        assert hit["doc_id"] in line and grade in line and f"{hit['score']:.4f}" in line
+        assert all(part in line for part in (hit["doc_id"], grade, f"{hit['score']:.4f}"))
 
 
 def test_hostile_texts_and_ids_stay_text(browser: Chromium, report: Path, results: ReportFiles) -> None:
@@ -210,6 +211,8 @@ def test_hostile_texts_and_ids_stay_text(browser: Chromium, report: Path, result
 
 def everything_open(browser: Chromium, page: Path, dataset: str = "scifact") -> None:
     opened(browser, page, dataset)
+    browser.click("#search")
+    browser.write("query-2")
     browser.evaluate("[...document.querySelectorAll('.query')].slice(0, 3).forEach((query) => (query.open = true))")
     browser.wait_for("document.querySelectorAll('.detail').length === 3")
 
@@ -241,7 +244,6 @@ def test_print_shows_whole_tables_and_no_controls(browser: Chromium, report: Pat
 def violations(browser: Chromium, where: str = "document") -> list[Any]:
     """What axe-core finds, by rule."""
     package = find_spec("axe_playwright_python")
-    assert package is not None and package.submodule_search_locations
     browser.evaluate((Path(package.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8"))
     return browser.evaluate(
         f"axe.run({where}, {{resultTypes: ['violations']}}).then((found) =>"
@@ -282,7 +284,8 @@ def test_all_of_beir_opens_fast_in_one_file(browser: Chromium, large: Path) -> N
         "[performance.getEntriesByName('first-contentful-paint')[0].startTime,"
         " performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd]"
     )
-    assert paint < 3000 and ready < 6000  # milliseconds; on two idle cores 0.3 and 0.6 seconds
+    assert paint < 3000  # milliseconds; on two busy cores 300
+    assert ready < 6000  # on two busy cores 600
     assert len(shown_queries(browser)) == 50
     means = texts(browser, f"{NDCG} tbody.averages th")
     assert means == [

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from beirflow.files import file_digest, read_json
-from beirflow.pages import write_page
+from beirflow.pages import TEMPLATES, write_page
 from beirflow.report_tables import (
     Sources,
     cost_table,
@@ -25,36 +25,28 @@ from beirflow.report_tables import (
 FIGURES = {
     "ndcg_difference": (
         "Difference to the baseline",
-        "Bars: for every dataset, NDCG@10 of each system minus that of the baseline, from the largest to the smallest.",
-        "NDCG@10 of each system minus that of the baseline. The numbers are in the first table.",
+        "Points: for every dataset, NDCG@10 of each system minus that of the baseline. The numbers are in the first table.",
     ),
     "recall_over_k": (
-        "Recall over the cutoff",
-        "Lines: for every dataset, recall of each system against the number of documents that are looked at.",
-        "Recall@k over k. The numbers are under “Every measure at every cutoff”.",
+        "Recall over k",
+        "Lines: for every dataset, recall of each system over the cutoff. The numbers are under “Every measure at every cutoff”.",
     ),
     "ndcg_per_query": (
-        "NDCG@10 of single queries",
-        "Distributions: for every dataset, how NDCG@10 of single queries is spread for each system.",
-        "How NDCG@10 is spread over queries. The values are in scores.parquet.",
+        "Distribution over queries",
+        "Lines: for every dataset, the share of queries with at least a given NDCG@10. The values are in scores.parquet.",
     ),
     "document_lengths": (
         "Lengths of documents",
-        "Violins: for every dataset, lengths of all documents, of the relevant ones and of those that each system retrieves.",
-        "Lengths of all, relevant and retrieved documents. The quantiles are under “Lengths of documents”.",
+        "Violins: for every dataset, lengths of all documents, of the relevant and of the retrieved. The quantiles are in the "
+        "table “Lengths of documents”.",
     ),
-    "holes": (
-        "Unjudged documents",
-        "Points: Hole@10 beside NDCG@10 of each system on every dataset.",
-        "Hole@10 beside NDCG@10. The numbers are in the table of the same name.",
-    ),
+    "holes": ("Unjudged documents", "Points: NDCG@10 beside Hole@10. The numbers are in the table “Unjudged documents”."),
     "cost": (
         "Cost",
-        "Bars: documents per second, seconds, memory and bytes on disk of each system on every dataset.",
-        "What each system costs. The numbers are in the last table.",
+        "Points: speed, seconds, memory and size of each system on every dataset. The numbers are in the last table.",
     ),
 }
-"""By name of a figure: its title, what is said in its place to those who do not see it, and its caption."""
+"""By name of a figure: its title, and what stands in its place for who does not see it. Captions are in ``workflow/report``."""
 
 SIGNIFICANCE = (
     "Every two systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; corrected by "
@@ -78,15 +70,16 @@ def write_report(
 
     Args:
         summary_path: ``summary.csv``.
-        means_paths: The ``metrics`` JSON of every system on every dataset and every forum.
+        means_paths: The ``metrics`` JSON of every system on every dataset and every forum; some may be named twice.
         inspection_paths: Sampled queries of every corpus.
         comparison_path: ``significance.csv``.
         costs_path: ``cost.csv``.
-        figure_paths: SVG of every figure; the PDF of the same name is linked where it lies beside.
+        figure_paths: SVG of every figure; the PDF of the same name lies beside it.
         manifest_path: ``manifest.json``; None if there is none.
         report_path: HTML to write.
     """
     summary = _read(summary_path)
+    means_paths = list(dict.fromkeys(means_paths))
     means = [read_json(path) for path in means_paths]
     manifest = read_json(manifest_path) if manifest_path else None
     systems, sources = list(dict.fromkeys(summary["system"])), Sources()
@@ -144,9 +137,10 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
 
 def _figure(path: Path, folder: Path) -> dict[str, str | None]:
     """A figure as the template needs it: inside the page as an image, so that nothing in it touches the page."""
-    title, alt, caption = FIGURES.get(path.stem, (path.stem.replace("_", " "), f"Figure {path.stem}", ""))
+    title, alt = FIGURES[path.stem]
+    caption = (TEMPLATES / f"{path.stem}.rst").read_text(encoding="utf-8").replace("``", "")
     pdf = path.with_suffix(".pdf")
-    link = pdf.relative_to(folder).as_posix() if pdf.is_file() and pdf.is_relative_to(folder) else None
+    link = pdf.relative_to(folder).as_posix() if pdf.is_relative_to(folder) else None
     return {"title": title, "alt": alt, "caption": caption, "pdf": link, "data": b64encode(path.read_bytes()).decode()}
 
 

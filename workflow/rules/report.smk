@@ -103,27 +103,16 @@ rule draw_figures:
 rule write_report:
     input:
         summary="<results>/summary.csv",
-        means=expand(
-            "<results>/metrics/{system}/{dataset}.json",
-            system=experiment.chosen_systems,
-            dataset=dict.fromkeys(
-                [*experiment.chosen_rows, *experiment.chosen_datasets]
-            ),
-        ),
+        means=rules.draw_figures.input.means,
+        corpus_means=rules.draw_figures.input.corpus_means,
         inspections=rules.draw_figures.input.inspections,
-        comparison="<results>/significance.csv",
-        costs="<results>/cost.csv",
+        comparison=rules.draw_figures.input.comparison,
+        costs=rules.draw_figures.input.costs,
         figures=rules.draw_figures.output.svg,
         published=rules.summarize.input.published,
-        templates=expand(
-            f"{workflow.basedir}/workflow/report/{{name}}",
-            name=["page.html.j2", "table.html.j2", "report.html.j2", "report.css"]
-            + ["report.js"],
-        ),
+        templates=sorted(map(str, Path(workflow.basedir, "workflow/report").iterdir())),
     output:
-        report(
-            "<results>/report.html", caption="../report/report.rst", category="Report"
-        ),
+        report("<results>/report.html", caption="../report/report.rst"),
     log:
         "<results>/logs/write_report.log",
     benchmark:

@@ -8,7 +8,7 @@ if __name__ == "__main__":
 
         write_report(
             summary_path=snakemake.input.summary,
-            means_paths=list(snakemake.input.means),
+            means_paths=[*snakemake.input.means, *snakemake.input.corpus_means],
             inspection_paths=list(snakemake.input.inspections),
             comparison_path=snakemake.input.comparison,
             costs_path=snakemake.input.costs,
