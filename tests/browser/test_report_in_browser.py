@@ -243,7 +243,7 @@ def test_print_shows_whole_tables_and_no_controls(browser: Chromium, report: Pat
 
 def violations(browser: Chromium, where: str = "document") -> list[Any]:
     """What axe-core finds, by rule."""
-    package = find_spec("axe_playwright_python")
+    package = find_spec("axe_playwright_python")  # not imported, since it would import another driver of browsers
     browser.evaluate((Path(package.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8"))
     return browser.evaluate(
         f"axe.run({where}, {{resultTypes: ['violations']}}).then((found) =>"

@@ -54,6 +54,9 @@ SIGNIFICANCE = (
     "values: the mean difference over its standard deviation."
 )
 
+NAMES = ("system", "dataset", "system_a", "system_b")
+"""Columns that hold names."""
+
 
 def write_report(
     *,
@@ -110,8 +113,8 @@ def write_report(
 
 
 def _read(path: str) -> pd.DataFrame:
-    """A table in which only what is empty is missing, so that a dataset may have the name "nan"."""
-    return pd.read_csv(path, keep_default_na=False, na_values=[""])
+    """A table in which names are words, also one like "nan" or "007"."""
+    return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(NAMES, str))
 
 
 def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -100,7 +100,7 @@ def results_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Tabl
         for system in systems:
             row = by_system.get(system, {})
             measured = number(row.get(measure))
-            cells.append(Cell(measured.text, measured.value, best=measured.value is not None and measured.value == best))
+            cells.append(Cell(measured.text, measured.value, best=measured.value is not None and bool(measured.value == best)))
             if system in compared:
                 reference = number(row.get(published))
                 note = sources.letter(system, row.get(f"source_{measure}"))
