@@ -9,7 +9,7 @@ from beirflow.figure_style import COLOURS, SETTINGS, below, dot_rows, small_mult
 
 SIGNIFICANT = 0.05
 
-THRESHOLDS = np.linspace(0.01, 1, 100)
+THRESHOLDS = np.arange(1, 101) / 100
 """Values at which the distribution over queries is drawn."""
 
 
