@@ -91,7 +91,10 @@ def results_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Tabl
     for system in systems:
         more = ["Published", "Diff."] if system in compared else []
         groups.append((system, 1 + len(more)))
-        columns += [Column("Measured" if compared else system, classes=FIRST), *(Column(label, classes=QUIET) for label in more)]
+        columns += [
+            Column("Measured", classes=FIRST) if compared else Column(system),
+            *(Column(label, classes=QUIET) for label in more),
+        ]
     bodies: list[list[list[Cell]]] = [[], []]
     for dataset, rows in summary.groupby("dataset", sort=False):
         by_system = {row["system"]: row for row in rows.to_dict("records")}

@@ -164,12 +164,18 @@ function showGrade(grade) {
   return make("span", { class: grade > 0 ? "grade relevant" : "grade" }, grade > 0 ? `relevant, grade ${grade}` : `not relevant, grade ${grade}`);
 }
 
+/** The beginning of a document's text. */
+function showText(id) {
+  const text = inspection.texts[id];
+  return make("span", { class: "snippet" }, text === undefined ? "(not in the corpus)" : text || "(no text)");
+}
+
 function showHits(query, system) {
   const items = query.hits[system].map(({ doc_id, score, grade }, i) => make("li", null,
     make("span", { class: "rank" }, `${i + 1}`),
     make("span", null, make("span", { class: "id" }, doc_id), " ", showGrade(grade)),
     make("span", { class: "score" }, fixed(score, 4)),
-    make("span", { class: "snippet" }, inspection.texts[doc_id] ?? "")));
+    showText(doc_id)));
   const title = `${system}: ${inspection.measure} ${fixed(query.ndcg[system], 4)}`;
   const list = items.length ? make("ol", { class: "hits" }, ...items) : make("p", { class: "about" }, "Nothing was retrieved.");
   return make("div", null, make("h4", null, title), list);
@@ -179,9 +185,10 @@ function showJudged(query) {
   const items = query.judged.map(({ doc_id, grade, ranks }) => {
     const places = inspection.systems.map((system) => make("span", { class: "place" }, `${system} ${ranks[system] ?? "–"}`));
     return make("li", null, make("span", null, make("span", { class: "id" }, doc_id), " ", showGrade(grade)),
-      make("span", { class: "about" }, "ranks: ", ...places), make("span", { class: "snippet" }, inspection.texts[doc_id] ?? "not in the corpus"));
+      make("span", { class: "about" }, "ranks: ", ...places), showText(doc_id));
   });
-  const title = `${count(items.length)} of ${count(query.judged_total)} judged documents`;
+  const part = items.length < query.judged_total ? `${count(items.length)} of ` : "";
+  const title = `${part}${count(query.judged_total)} judged document${query.judged_total === 1 ? "" : "s"}`;
   const explained = make("p", { class: "about" }, "The highest grade first, with the rank in the run of each system; – is: not retrieved.");
   return [make("h4", null, title), explained, make("ol", { class: "hits judged" }, ...items)];
 }
