@@ -36,8 +36,8 @@ def browser(_browser: Chromium) -> Chromium:
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> ReportFiles:
-    """Two systems on three datasets, one of them of forums, with texts and ids that would like to be markup."""
-    rows = {"scifact": ["scifact"], "debate": ["debate"], "forums": ["forums-garden", "forums-bicycle"]}
+    """Two systems on four datasets, one of them of forums, with texts and ids that would like to be markup."""
+    rows = {"debate": ["debate"], "scifact": ["scifact"], "forums": ["forums-a", "forums-b"], "nfcorpus": ["nfcorpus"]}
     files = ReportFiles(tmp_path_factory.mktemp("results"), ["contriever", "tas-b"], rows, queries=60, hostile=HOSTILE)
     files.write()
     return files
