@@ -17,6 +17,9 @@ SNIPPET = 240
 ROWS = 1 << 14
 """Documents that are read at once."""
 
+BUFFER = 1 << 20
+"""Bytes of the file that are read at once; without it, all texts of a chunk."""
+
 
 def scan_documents(
     documents_path: str, shown: Iterable[str], groups: Sequence[pa.ChunkedArray]
@@ -36,7 +39,10 @@ def scan_documents(
     wanted = pa.array(sorted(set(shown)), pa.string())
     counted = pc.unique(pa.chunked_array([chunk for ids in groups for chunk in ids.chunks], pa.string()))
     length_of, all_lengths, texts = np.full(len(counted), -1, np.int32), [np.zeros(0, np.int32)], dict[str, str]()
-    with pq.ParquetFile(documents_path) as file, Progress("read documents", file.metadata.num_rows, "documents") as progress:
+    with (
+        pq.ParquetFile(documents_path, buffer_size=BUFFER, pre_buffer=False) as file,
+        Progress("read documents", file.metadata.num_rows, "documents") as progress,
+    ):
         for batch in file.iter_batches(ROWS):
             words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=counted)
             all_lengths.append(words)
