@@ -55,7 +55,7 @@ def test_what_stands_in_the_data_never_becomes_markup(files: ReportFiles) -> Non
 
 
 def test_a_text_in_a_template_is_escaped(tmp_path: Path) -> None:
-    write_page(str(tmp_path / "page.html"), "page.html.j2", title=HOSTILE)
+    write_page("page.html.j2", tmp_path / "page.html", {"title": HOSTILE})
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<title>&lt;/script&gt;&lt;script&gt;" in page
     assert "<script" not in page

@@ -88,21 +88,21 @@ def number(value: Any, form: str = ".4f") -> Cell:
     return Cell("") if missing else Cell(format(value, form).replace("-", "−"), float(value))
 
 
-def write_page(path: str, template: str, *, script: str | None = None, **values: Any) -> None:
-    """Fill a template and write the page.
+def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, script: str | None = None) -> None:
+    """Fill a template; what it is filled with is escaped.
 
     Args:
+        template: Name of a file in ``workflow/report``.
         path: HTML to write.
-        template: Name of a file in ``workflow/report`` that extends ``page.html.j2``.
-        script: Name of the script there that the page holds; None for a page without.
-        values: What the template names, at least ``title``.
+        values: What the template knows as ``report``; one that extends ``page.html.j2`` needs ``title``.
+        script: Name of the script in ``workflow/report`` that the page holds; None for a page without.
     """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
     code = {name: _own(file) for name, file in (("style", "report.css"), ("script", script)) if file}
-    page = environment.get_template(template).render({"script": None, **code, "policy": _policy(code), **values})
+    page = environment.get_template(template).render(report=values, policy=_policy(code), **({"script": None} | code))
     with atomic_path(path) as partial:
         partial.write_text(page, encoding="utf-8")
 

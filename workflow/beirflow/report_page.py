@@ -25,7 +25,7 @@ from beirflow.report_tables import (
 FIGURES = {
     "ndcg_difference": (
         "Difference to the baseline",
-        "Points: for every dataset, NDCG@10 of each system minus that of the baseline. The numbers are in the first table.",
+        "Bars: for every dataset, NDCG@10 of each system minus that of the baseline. The numbers are in the first table.",
     ),
     "recall_over_k": (
         "Recall over k",
@@ -88,28 +88,25 @@ def write_report(
     systems, sources = list(dict.fromkeys(summary["system"])), Sources()
     results = [results_table(summary, measure, sources) for measure in main_measures(summary)]
     datasets = _datasets(means)
-    heading = (
-        f"{_counted(len(systems), 'system')} on {_counted(summary[summary['split'].notna()]['dataset'].nunique(), 'dataset')}"
-    )
-    write_page(
-        report_path,
-        "report.html.j2",
-        script="report.js",
-        title=f"beirflow: {heading}",
-        heading=heading,
-        lead=_lead(systems, datasets, manifest),
-        results=results,
-        notes=notes(results, sources, systems),
-        holes=holes_table(summary),
-        significance=significance_table(_read(comparison_path)),
-        significance_note=SIGNIFICANCE,
-        cost=cost_table(_read(costs_path)),
-        figures=[_figure(Path(path), Path(report_path).parent) for path in figure_paths],
-        index={"systems": systems, "datasets": datasets},
-        inspections=[(Path(path).stem, _packed(path)) for path in inspection_paths],
-        facts=_facts(manifest, summary_path, means_paths),
-        manifest=manifest and json.dumps(manifest, indent=2, ensure_ascii=False),
-    )
+    rows = summary[summary["split"].notna()]["dataset"].nunique()
+    heading = f"{_counted(len(systems), 'system')} on {_counted(rows, 'dataset')}"
+    values = {
+        "title": f"beirflow: {heading}",
+        "heading": heading,
+        "lead": _lead(systems, datasets, manifest),
+        "results": results,
+        "notes": notes(results, sources, systems),
+        "holes": holes_table(summary),
+        "significance": significance_table(_read(comparison_path)),
+        "significance_note": SIGNIFICANCE,
+        "cost": cost_table(_read(costs_path)),
+        "figures": [_figure(Path(path), Path(report_path).parent) for path in figure_paths],
+        "index": {"systems": systems, "datasets": datasets},
+        "inspections": [(Path(path).stem, _packed(path)) for path in inspection_paths],
+        "facts": _facts(manifest, summary_path, means_paths),
+        "manifest": manifest and json.dumps(manifest, indent=2, ensure_ascii=False),
+    }
+    write_page("report.html.j2", report_path, values, script="report.js")
 
 
 def _read(path: str) -> pd.DataFrame:
@@ -164,7 +161,7 @@ def _facts(manifest: Mapping[str, Any] | None, summary_path: str, means_paths: S
         ("Written", manifest["written"]),
         (
             "Code",
-            f"commit {repository['commit']}, {clean[repository['clean']]}" if repository["commit"] else "not from a repository",
+            f"commit {repository['commit']}, {clean[repository['clean']]}" if repository["commit"] else "no commit is known",
         ),
         ("Python", f"{environment['python']} on {environment['platform']}"),
         ("Packages", packages),
