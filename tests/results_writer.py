@@ -1,0 +1,50 @@
+"""Write results as the rules leave them: the values of every query, their means, runs, judgements."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from beirflow.files import file_digest, write_json
+from beirflow.runs import RUN
+
+COUNTS = {"documents": 100, "queries": 4}
+SECONDS = {"load": 1.0, "encode_queries": 2.0, "encode_documents": 4.0, "search": 8.0, "merge": 16.0, "evaluate": 32.0}
+
+
+def write_metrics(
+    folder: Path, system: str, dataset: str, values: Mapping[str, Sequence[float]], ids: Sequence[str] = (), **means: Any
+) -> tuple[str, str]:
+    """Values by measure, of queries q0, q1, … unless other ids are given; the paths of JSON and Parquet."""
+    path = folder / f"metrics/{system}/{dataset}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    query_ids = list(ids) or [f"q{number}" for number in range(len(next(iter(values.values()))))]
+    pq.write_table(
+        pa.table({"query_id": query_ids, **{name: np.asarray(each, np.float64) for name, each in values.items()}}), path
+    )
+    record = {
+        "system": system,
+        "dataset": dataset,
+        "split": "test",
+        "measures": {name: float(np.mean(each)) for name, each in values.items()},
+        "counts": {**COUNTS, "queries": len(query_ids)},
+        "seconds": SECONDS,
+        "sha256": file_digest(path),
+        "from_sha256": {},
+    }
+    write_json(path.with_suffix(".json"), record | means)
+    return str(path.with_suffix(".json")), str(path)
+
+
+def write_run(path: Path, ranked: Mapping[str, Sequence[str]]) -> str:
+    """Documents by query in the order of their ranks, with the scores 1, 1/2, 1/3, …; the digest."""
+    rows = [
+        {"query_id": query_id, "doc_id": doc_id, "score": 1 / rank, "rank": rank}
+        for query_id, doc_ids in sorted(ranked.items())
+        for rank, doc_id in enumerate(doc_ids, 1)
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema=RUN), path)
+    return file_digest(path)

@@ -1,0 +1,285 @@
+"use strict";
+// The page's behaviour. What stands in the data becomes text nodes and nothing else: no line here parses markup.
+
+const BATCH = 50; // queries that are put on the page at a time
+const find = (id) => document.getElementById(id);
+
+/** An element; strings among the children become text. */
+function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) element.setAttribute(name, value);
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+const fixed = (value, decimals) => (value == null ? "" : value.toFixed(decimals).replace("-", "−"));
+const count = (value) => value.toLocaleString("en");
+
+// ---------------------------------------------------------------- tables
+
+/** Order the rows of a table's first body by a column; a third press restores the first order. Rows without a value stay last. */
+function sortBy(table, header, column) {
+  const body = table.tBodies[0];
+  table.originalRows ??= [...body.rows];
+  const number = header.classList.contains("number");
+  const directions = number ? ["descending", "ascending", "none"] : ["ascending", "descending", "none"];
+  const direction = directions[(directions.indexOf(header.getAttribute("aria-sort")) + 1) % 3];
+  for (const other of table.querySelectorAll("th[aria-sort]")) other.setAttribute("aria-sort", "none");
+  header.setAttribute("aria-sort", direction);
+  const key = (row) => (number ? row.cells[column].dataset.value : row.cells[column].textContent.trim());
+  const sign = direction === "ascending" ? 1 : -1;
+  const compare = (a, b) => {
+    if (key(a) === "" || key(b) === "") return (key(a) === "") - (key(b) === "");
+    return sign * (number ? key(a) - key(b) : key(a).localeCompare(key(b), "en", { numeric: true }));
+  };
+  body.append(...(direction === "none" ? table.originalRows : [...table.originalRows].sort(compare)));
+}
+
+/** Give every column header of a table a button that sorts. */
+function makeSortable(table) {
+  const headers = table.querySelectorAll('thead th[scope="col"]');
+  headers.forEach((header, column) => {
+    const button = make("button", { type: "button" }, ...header.childNodes);
+    header.setAttribute("aria-sort", "none");
+    header.append(button);
+    button.addEventListener("click", () => sortBy(table, header, column));
+  });
+  return table;
+}
+
+/**
+ * A table in a container in which it scrolls.
+ * @param columns [{label, decimals}]; a column with decimals holds numbers.
+ * @param rows Cells by row: strings, numbers, null, or {value, best}.
+ */
+function makeTable(name, caption, columns, rows) {
+  const kind = (i) => (i ? "" : "stub ") + (columns[i].decimals === undefined ? "" : "number");
+  const head = columns.map((column, i) => make("th", { scope: "col", class: kind(i) }, column.label));
+  const body = rows.map((cells) =>
+    make("tr", null, ...cells.map((cell, i) => {
+      const { value, best } = cell?.value === undefined ? { value: cell } : cell;
+      const numeric = columns[i].decimals !== undefined;
+      const text = numeric && value !== null ? (columns[i].decimals ? fixed(value, columns[i].decimals) : count(value)) : value ?? "";
+      const mark = best ? make("span", { class: "mark", role: "img", "aria-label": "best" }, "★") : null;
+      const attributes = { class: kind(i) + (best ? " best" : ""), ...(numeric ? { "data-value": value ?? "" } : {}) };
+      return i ? make("td", attributes, text, mark) : make("th", { scope: "row", class: kind(i) }, text);
+    }))
+  );
+  const title = make("caption", { id: name }, caption);
+  const table = make("table", null, title, make("thead", null, make("tr", null, ...head)), make("tbody", null, ...body));
+  return make("div", { class: "scroll", role: "region", tabindex: "0", "aria-labelledby": name }, makeSortable(table));
+}
+
+// ---------------------------------------------------------------- one dataset
+
+const index = JSON.parse(find("index").textContent);
+let dataset; // the entry of `index` that is shown
+let inspection; // its queries, or null for a dataset of forums
+const unpacked = new Map();
+
+/** A promise of the queries of a dataset, unpacked when they are first asked for; of null if there are none. */
+function inspectionOf(name) {
+  if (!unpacked.has(name)) {
+    const block = document.querySelector(`script[data-dataset="${CSS.escape(name)}"]`);
+    unpacked.set(name, block && unpack(block.textContent));
+  }
+  return unpacked.get(name);
+}
+
+/** What was JSON, compressed with gzip and written in base64. */
+function unpack(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+function fillSelect(select, options, group = select) {
+  for (const [value, label] of options) group.append(make("option", { value }, label));
+  if (group !== select) select.append(group);
+}
+
+function showMeasures() {
+  const chosen = find("measure").value;
+  const names = Object.keys(dataset.measures[index.systems[0]]);
+  const cutoffs = [...new Set(names.map((name) => Number(name.split("@")[1])))].sort((a, b) => a - b);
+  const kinds = [...new Set(names.map((name) => name.split("@")[0]))].filter((kind) => chosen === "" || kind === chosen);
+  const rows = kinds.flatMap((kind) => index.systems.map((system) => [kind, system, ...cutoffs.map((cutoff) => {
+    const values = index.systems.map((other) => dataset.measures[other][`${kind}@${cutoff}`] ?? null);
+    const value = values[index.systems.indexOf(system)];
+    return { value, best: value !== null && kind !== "Hole" && values.length > 1 && value === Math.max(...values) };
+  })]));
+  const columns = [{ label: "Measure" }, { label: "System" }, ...cutoffs.map((k) => ({ label: `@${k}`, decimals: 4 }))];
+  find("measures").replaceChildren(makeTable("measures-caption", `Means over the queries of ${dataset.name}`, columns, rows));
+}
+
+function showLengths() {
+  const place = find("lengths");
+  place.replaceChildren();
+  if (!inspection?.lengths) return;
+  const { unit, all, relevant, retrieved } = inspection.lengths;
+  const groups = [["all documents", all], ["relevant documents", relevant]];
+  for (const [system, histogram] of Object.entries(retrieved)) groups.push([`retrieved by ${system}`, histogram]);
+  const percents = ["5", "25", "50", "75", "95"];
+  const columns = [{ label: "Documents" }, { label: "Number", decimals: 0 }, { label: "Mean", decimals: 1 }];
+  for (const percent of percents) columns.push({ label: `${percent} %`, decimals: 1 });
+  const rows = groups.filter(([, histogram]) => histogram).map(([label, { n, mean, quantiles }]) =>
+    [label, n, mean ?? null, ...percents.map((percent) => quantiles?.[percent] ?? null)]);
+  const caption = `Mean and quantiles, in ${unit}`;
+  place.append(make("h3", null, "Lengths of documents"), makeTable("lengths-caption", caption, columns, rows));
+}
+
+// ---------------------------------------------------------------- its queries
+
+const mean = (query) => inspection.systems.reduce((sum, system) => sum + query.ndcg[system], 0) / inspection.systems.length;
+const spread = (query) => {
+  const values = inspection.systems.map((system) => query.ndcg[system]);
+  return Math.max(...values) - Math.min(...values);
+};
+
+/** By label of a group, the orders in it: [label, what a query is sorted by, smallest first]. */
+function orders() {
+  const { measure, systems } = inspection;
+  if (systems.length === 1) return { [measure]: [["lowest first", mean], ["highest first", (query) => -mean(query)]] };
+  const pairs = systems.flatMap((a, i) => systems.slice(i + 1).map((b) => [a, b]));
+  return {
+    [measure]: [
+      ["lowest mean of the systems", mean],
+      ["highest mean of the systems", (query) => -mean(query)],
+      ...systems.map((system) => [`lowest of ${system}`, (query) => query.ndcg[system]]),
+    ],
+    "Where systems differ most": [
+      ["any two systems", (query) => -spread(query)],
+      ...pairs.map(([a, b]) => [`${a} and ${b}`, (query) => -Math.abs(query.ndcg[a] - query.ndcg[b])]),
+    ],
+  };
+}
+
+/** Everything of a query that the search looks at, in lower case. */
+function searched(query) {
+  const hits = Object.values(query.hits).flat();
+  return [query.id, query.text, ...[...query.judged, ...hits].map((document) => document.doc_id)].join("\n").toLowerCase();
+}
+
+function showGrade(grade) {
+  if (grade === null) return make("span", { class: "grade unjudged" }, "unjudged");
+  return make("span", { class: grade > 0 ? "grade relevant" : "grade" }, grade > 0 ? `relevant, grade ${grade}` : `not relevant, grade ${grade}`);
+}
+
+/** The beginning of a document's text. */
+function showText(id) {
+  const text = inspection.texts[id];
+  return make("span", { class: "snippet" }, text === undefined ? "(not in the corpus)" : text || "(no text)");
+}
+
+function showHits(query, system) {
+  const items = query.hits[system].map(({ doc_id, score, grade }, i) => make("li", null,
+    make("span", { class: "rank" }, `${i + 1}`),
+    make("span", null, make("span", { class: "id" }, doc_id), " ", showGrade(grade)),
+    make("span", { class: "score" }, fixed(score, 4)),
+    showText(doc_id)));
+  const title = `${system}: ${inspection.measure} ${fixed(query.ndcg[system], 4)}`;
+  const list = items.length ? make("ol", { class: "hits" }, ...items) : make("p", { class: "about" }, "Nothing was retrieved.");
+  return make("div", null, make("h4", null, title), list);
+}
+
+function showJudged(query) {
+  const items = query.judged.map(({ doc_id, grade, ranks }) => {
+    const places = inspection.systems.map((system) => make("span", { class: "place" }, `${system} ${ranks[system] ?? "–"}`));
+    return make("li", null, make("span", null, make("span", { class: "id" }, doc_id), " ", showGrade(grade)),
+      make("span", { class: "about" }, "ranks: ", ...places), showText(doc_id));
+  });
+  const part = items.length < query.judged_total ? `${count(items.length)} of ` : "";
+  const title = `${part}${count(query.judged_total)} judged document${query.judged_total === 1 ? "" : "s"}`;
+  const explained = make("p", { class: "about" }, "The highest grade first, with the rank in the run of each system; – is: not retrieved.");
+  return [make("h4", null, title), explained, make("ol", { class: "hits judged" }, ...items)];
+}
+
+function showDetail(query) {
+  const depth = `The ${inspection.depth} highest documents of each system`;
+  const hits = inspection.systems.map((system) => showHits(query, system));
+  return make("div", { class: "detail" }, ...showJudged(query), make("h4", null, depth), make("div", { class: "systems" }, ...hits));
+}
+
+function showQuery(query) {
+  const scores = inspection.systems.map((system) => {
+    const bar = make("span", { class: "bar" });
+    bar.style.setProperty("--share", query.ndcg[system]);
+    return make("span", { class: "of" }, make("span", { class: "system" }, system), " ", fixed(query.ndcg[system], 4), " ", bar);
+  });
+  const about = make("span", { class: "about" }, make("span", { class: "id" }, query.id), ` · ${count(query.relevant)} relevant `);
+  const text = make("span", { class: "text" }, query.text, make("br"), about);
+  const item = make("details", { class: "query" }, make("summary", null, text, make("span", { class: "scores" }, ...scores)));
+  item.addEventListener("toggle", () => item.append(showDetail(query)), { once: true });
+  return item;
+}
+
+let waiting = []; // queries that are found and not yet on the page
+
+function showMore() {
+  find("queries").append(...waiting.splice(0, BATCH).map(showQuery));
+  find("more").hidden = waiting.length === 0;
+}
+
+function showQueries() {
+  const by = Object.values(orders()).flat()[Number(find("order").value)][1];
+  const words = find("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = (query) => words.every((word) => (query.searched ??= searched(query)).includes(word));
+  waiting = inspection.queries.filter(matches).sort((a, b) => by(a) - by(b));
+  find("found").textContent = `${count(waiting.length)} of ${count(inspection.queries.length)} queries found`;
+  find("queries").replaceChildren();
+  showMore();
+}
+
+function showInspector() {
+  find("inspector").hidden = inspection === null;
+  if (inspection === null) return;
+  const { shown, of, how } = inspection.sample;
+  find("sample").textContent = shown < of ? `${count(shown)} of ${count(of)} queries are shown: ${how}.` : `All ${count(of)} queries are shown.`;
+  const order = find("order");
+  order.replaceChildren();
+  let number = 0;
+  for (const [label, entries] of Object.entries(orders())) {
+    fillSelect(order, entries.map(([name]) => [number++, name]), make("optgroup", { label }));
+  }
+  showQueries();
+}
+
+async function showDataset() {
+  const chosen = index.datasets[Number(find("choice").value)];
+  const found = await inspectionOf(chosen.name);
+  const outdated = chosen !== index.datasets[Number(find("choice").value)];
+  if (outdated || chosen === dataset) return; // another was chosen meanwhile, or this one twice
+  [dataset, inspection] = [chosen, found];
+  const counts = Object.entries(dataset.counts).map(([name, value]) => `${count(value)} ${name}`).join(" · ");
+  const forums = dataset.forums ? ` The mean of ${dataset.forums.length} forums; choose one of them for its queries.` : "";
+  find("about").replaceChildren(make("p", null, `Split ${dataset.split}: ${counts}.${forums}`));
+  showMeasures();
+  showLengths();
+  showInspector();
+}
+
+/** Let the dataset in the header of a row be chosen there. */
+function linkRows(table) {
+  for (const header of table.querySelectorAll('tbody th[scope="row"]')) {
+    const number = index.datasets.findIndex(({ name }) => name === header.textContent);
+    if (number < 0) continue;
+    const link = make("a", { href: "#dataset" }, header.textContent);
+    link.addEventListener("click", () => { find("choice").value = number; showDataset(); });
+    header.replaceChildren(link);
+  }
+}
+
+function start() {
+  document.querySelectorAll("table.sortable").forEach(makeSortable);
+  document.querySelectorAll("#results table").forEach(linkRows);
+  fillSelect(find("choice"), index.datasets.map(({ name }, i) => [i, name]));
+  const kinds = new Set(Object.keys(index.datasets[0].measures[index.systems[0]]).map((name) => name.split("@")[0]));
+  fillSelect(find("measure"), [["", "all"], ...[...kinds].map((kind) => [kind, kind])]);
+  find("choice").addEventListener("change", showDataset);
+  find("measure").addEventListener("change", showMeasures);
+  find("order").addEventListener("change", showQueries);
+  find("search").addEventListener("input", showQueries);
+  find("more").addEventListener("click", showMore);
+  showDataset();
+}
+
+start();

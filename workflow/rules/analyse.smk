@@ -1,0 +1,115 @@
+"""Put results into the forms that figures, pages and other programs read.
+
+REQUIRED INPUTS
+  means, per_query = <results>/metrics/<system>/<dataset>.json, .parquet of every configured system and corpus
+  runs, records    = <results>/runs/<system>/<dataset>.parquet, .json
+  documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
+
+OUTPUTS
+  scores     = <results>/scores.parquet               every measure of every query, a row a value
+  comparison = <results>/significance.csv             every two systems on every dataset: difference, interval, p, effect size
+  costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
+  inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
+
+STEPS
+  - read the values of every query, compared with the digest that was recorded
+  - test the differences between systems, pair by pair, and correct for the number of tests
+"""
+
+
+def every_system(pattern):
+    """The files of all configured systems, in the order of the configuration."""
+    return expand(pattern, system=experiment.chosen_systems, allow_missing=True)
+
+
+def every_corpus(pattern):
+    """The files of all configured systems on all configured corpora, forums included."""
+    return expand(every_system(pattern), dataset=experiment.chosen_datasets)
+
+
+rule collect_scores:
+    input:
+        means=every_corpus("<results>/metrics/{system}/{dataset}.json"),
+        per_query=every_corpus("<results>/metrics/{system}/{dataset}.parquet"),
+    output:
+        "<results>/scores.parquet",
+    log:
+        "<results>/logs/collect_scores.log",
+    benchmark:
+        "<results>/benchmarks/collect_scores.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("collect_scores"),
+    message:
+        "collect the scores of all queries"
+    script:
+        "../scripts/collect_scores.py"
+
+
+rule compare_systems:
+    input:
+        means=every_corpus("<results>/metrics/{system}/{dataset}.json"),
+        per_query=every_corpus("<results>/metrics/{system}/{dataset}.parquet"),
+    output:
+        "<results>/significance.csv",
+    log:
+        "<results>/logs/compare_systems.log",
+    benchmark:
+        "<results>/benchmarks/compare_systems.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("compare_systems"),
+        rows=experiment.chosen_rows,
+    message:
+        "compare the systems, two by two"
+    script:
+        "../scripts/compare_systems.py"
+
+
+rule collect_costs:
+    input:
+        means=every_corpus("<results>/metrics/{system}/{dataset}.json"),
+        records=every_corpus("<results>/runs/{system}/{dataset}.json"),
+    output:
+        "<results>/cost.csv",
+    log:
+        "<results>/logs/collect_costs.log",
+    benchmark:
+        "<results>/benchmarks/collect_costs.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("collect_costs"),
+        rows=experiment.chosen_rows,
+    message:
+        "collect what everything cost"
+    script:
+        "../scripts/collect_costs.py"
+
+
+rule inspect_dataset:
+    input:
+        documents="<results>/corpora/{dataset}/documents.parquet",
+        queries="<results>/corpora/{dataset}/queries.parquet",
+        qrels="<results>/corpora/{dataset}/qrels.parquet",
+        corpus="<results>/corpora/{dataset}/corpus.json",
+        runs=every_system("<results>/runs/{system}/{dataset}.parquet"),
+        means=every_system("<results>/metrics/{system}/{dataset}.json"),
+        per_query=every_system("<results>/metrics/{system}/{dataset}.parquet"),
+    output:
+        "<results>/inspection/{dataset}.json",
+    log:
+        "<results>/logs/inspect_dataset/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/inspect_dataset/{dataset}.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("inspect_dataset"),
+    message:
+        "choose queries of {wildcards.dataset} to look at, and count words"
+    script:
+        "../scripts/inspect_dataset.py"

@@ -1,0 +1,14 @@
+"""Adapter of the rule compare_systems."""
+
+from beirflow.job_log import job_log
+
+if __name__ == "__main__":
+    with job_log(snakemake.log[0]):
+        from beirflow.significance import compare_systems
+
+        compare_systems(
+            means_paths=list(snakemake.input.means),
+            per_query_paths=list(snakemake.input.per_query),
+            rows=snakemake.params.rows,
+            comparison_path=snakemake.output[0],
+        )

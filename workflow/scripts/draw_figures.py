@@ -1,0 +1,19 @@
+"""Adapter of the rule draw_figures."""
+
+from beirflow.job_log import job_log
+
+if __name__ == "__main__":
+    with job_log(snakemake.log[0]):
+        from beirflow.figures import draw_figures
+
+        draw_figures(
+            means_paths=list(snakemake.input.means),
+            corpus_means_paths=list(snakemake.input.corpus_means),
+            per_query_paths=list(snakemake.input.per_query),
+            inspection_paths=list(snakemake.input.inspections),
+            comparison_path=snakemake.input.comparison,
+            costs_path=snakemake.input.costs,
+            rows=snakemake.params.rows,
+            baseline=snakemake.params.baseline,
+            folder=snakemake.output[0].rpartition("/")[0],
+        )

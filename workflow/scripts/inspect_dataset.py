@@ -1,0 +1,20 @@
+"""Adapter of the rule inspect_dataset."""
+
+from beirflow.job_log import job_log
+
+if __name__ == "__main__":
+    with job_log(snakemake.log[0]):
+        from beirflow.inspection import inspect_dataset
+
+        inspect_dataset(
+            dataset=snakemake.wildcards.dataset,
+            documents_path=snakemake.input.documents,
+            queries_path=snakemake.input.queries,
+            qrels_path=snakemake.input.qrels,
+            corpus_path=snakemake.input.corpus,
+            run_paths=list(snakemake.input.runs),
+            means_paths=list(snakemake.input.means),
+            per_query_paths=list(snakemake.input.per_query),
+            code=snakemake.params.code,
+            output_path=snakemake.output[0],
+        )

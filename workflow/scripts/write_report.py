@@ -1,0 +1,18 @@
+"""Adapter of the rule write_report."""
+
+from beirflow.job_log import job_log
+
+if __name__ == "__main__":
+    with job_log(snakemake.log[0]):
+        from beirflow.report_page import write_report
+
+        write_report(
+            summary_path=snakemake.input.summary,
+            means_paths=[*snakemake.input.means, *snakemake.input.corpus_means],
+            inspection_paths=list(snakemake.input.inspections),
+            comparison_path=snakemake.input.comparison,
+            costs_path=snakemake.input.costs,
+            figure_paths=list(snakemake.input.figures),
+            manifest_path=snakemake.input.get("manifest"),
+            report_path=snakemake.output[0],
+        )
