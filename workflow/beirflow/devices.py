@@ -1,5 +1,7 @@
 """Where to compute, and in which precision."""
 
+from pathlib import Path
+
 import torch
 
 from beirflow.errors import ModelError
@@ -42,3 +44,9 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
         capabilities = torch.cpu.get_capabilities()
         native = any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
     return torch.bfloat16 if native else torch.float32
+
+
+def driver_version() -> str | None:
+    """Version of NVIDIA's driver, as its kernel module says; None where it says nothing."""
+    path = Path("/sys/module/nvidia/version")
+    return path.read_text(encoding="ascii").strip() if path.is_file() else None

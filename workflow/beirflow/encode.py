@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import torch
 import transformers
 
+from beirflow.devices import driver_version
 from beirflow.encoder import NotFiniteError, TransformersEncoder
 from beirflow.errors import ModelError
 from beirflow.files import DigestingWriter, atomic_path, file_digest, read_json, write_json
@@ -66,6 +67,7 @@ def encode_table(
     token_budget: int | str,
     threads: int,
     shared: SharedVectors | None = None,
+    code: str = "",
 ) -> None:
     """Encode a table of ids and texts, each distinct text once.
 
@@ -83,6 +85,7 @@ def encode_table(
         threads: Threads to compute with on the CPU.
         shared: Vectors of another dataset to take over; only the other texts are encoded, and only they count as distinct texts,
             tokens and truncated texts in the record.
+        code: Digest of the code that runs, for the record.
 
     Raises:
         ModelError: The model cannot be loaded, or computes a value that is not finite.
@@ -106,6 +109,8 @@ def encode_table(
             "system": model.name,
             "rows": table.num_rows,
             **how,
+            "python": platform.python_version(),
+            "code": code,
             "sha256": digest,
             "from_sha256": from_sha256 | (shared.from_sha256() if shared else {}),
         },
@@ -164,6 +169,7 @@ def _encode(
         "truncated_texts": encoder.truncated,
         "precision": precision,
         "device": torch.cuda.get_device_name() if encoder.device.type == "cuda" else platform.processor() or platform.machine(),
+        **({"driver": driver_version()} if encoder.device.type == "cuda" else {}),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "seconds": {"load": loaded - start, "encode": done - loaded},

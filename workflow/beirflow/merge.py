@@ -30,6 +30,7 @@ def merge_chunks(
     top_k: int,
     run_path: str,
     record_path: str,
+    code: str = "",
 ) -> None:
     """Merge the candidates of all chunks, cut at k, and record where the run comes from.
 
@@ -42,6 +43,7 @@ def merge_chunks(
         top_k: Documents to keep for each query.
         run_path: Parquet to write: ``query_id``, ``doc_id``, ``score``, ``rank``.
         record_path: JSON to write: counts, digests of what the run was computed from, and the time it all took.
+        code: Digest of the code that runs, for the record.
 
     Raises:
         DataError: The chunks were not encoded with the same model in the same precision.
@@ -80,6 +82,8 @@ def merge_chunks(
             "tokens": sum(record["tokens"] for record in records[1:]),
             "truncated_documents": sum(record["truncated_texts"] for record in records[1:]),
             "seconds": seconds,
+            "code": code,
+            "search_code": sorted({str(found["code"]) for found in candidates if "code" in found}),
             "sha256": file_digest(run_path),
             "from_sha256": {
                 "model": records[0]["from_sha256"]["model"],
@@ -87,6 +91,8 @@ def merge_chunks(
                 "documents.parquet": records[1]["from_sha256"]["documents.parquet"],
                 "queries.npy": records[0]["sha256"],
                 "chunks": [record["sha256"] for record in records[1:]],
+                "queries.json": file_digest(query_record_path),
+                "chunk records": [file_digest(path) for path in chunk_record_paths],
             },
         },
     )

@@ -140,13 +140,14 @@ def _hub_folder(system: System, download: bool) -> Path:
     return folder
 
 
-def fetch_model(*, system: System, output_path: str) -> None:
+def fetch_model(*, system: System, output_path: str, code: str = "") -> None:
     """Make sure that a model is on this machine, and write down the digests of its files.
 
     Args:
         system: The system.
         output_path: JSON of model, revision and sha256 of every file; it says nothing about where they lie, so that it stays
             the same wherever the model comes from.
+        code: Digest of the code that runs, for the record.
 
     Raises:
         ModelError: The model cannot be fetched, is not complete, or its weights are not those of the catalogue.
@@ -159,5 +160,5 @@ def fetch_model(*, system: System, output_path: str) -> None:
             f"system {system.name}: {folder / system.weights} has the sha256 {found}, expected {system.weights_sha256};"
             " these are other weights. Delete the file and run again, or use them under a name of your own in custom.systems"
         )
-    write_json(output_path, {"model": system.model, "revision": system.revision, "sha256": digests})
+    write_json(output_path, {"model": system.model, "revision": system.revision, "code": code, "sha256": digests})
     logger.info("%s: %s from %s", system.name, system.model, folder)

@@ -59,6 +59,7 @@ def search_chunk(
     drop_self_matches: bool,
     device: str,
     threads: int,
+    code: str = "",
 ) -> None:
     """Find the top k of one chunk for every query.
 
@@ -69,12 +70,13 @@ def search_chunk(
         query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record beside it.
         chunk_vectors_path: ``.npy`` of the chunk's vectors, float32 of shape (documents of the chunk, dim).
         output_path: ``.npz`` to write: ``query`` and ``row`` (int32: number of the query, row in the chunk) and ``score``
-            (float32) of every candidate, sorted by query and rank; ``self_matches``, documents dropped; ``seconds``.
+            (float32) of every candidate, sorted by query and rank; ``self_matches``, documents dropped; ``seconds``; ``code``.
         similarity: ``dot`` or ``cosine``.
         top_k: Documents to keep for each query.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
         device: ``auto``, ``cuda`` or ``cpu``.
         threads: Threads to compute with on the CPU.
+        code: Digest of the code that runs, for the record of the run.
 
     Raises:
         DataError: A file of vectors is not the one that was recorded.
@@ -97,6 +99,7 @@ def search_chunk(
             score=found[2],
             self_matches=int((own >= 0).sum()),
             seconds=time.perf_counter() - start,
+            code=code,
         )
 
 

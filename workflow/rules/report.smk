@@ -5,10 +5,12 @@ REQUIRED INPUTS
   published = workflow/catalogue/published.yaml
 
 OUTPUTS
-  summary = <results>/summary.csv     a row a system and dataset, then the averages over datasets
+  summary  = <results>/summary.csv      a row a system and dataset, then the averages over datasets
+  manifest = <results>/manifest.json    the root of all digests, with configuration, code and environment
 
 STEPS
   - set beside published scores, average over datasets, print the table
+  - write down what all of it was made from and with
 """
 
 
@@ -21,7 +23,8 @@ rule summarize:
         ),
         published=f"{workflow.basedir}/workflow/catalogue/published.yaml",
     output:
-        "<results>/summary.csv",
+        summary="<results>/summary.csv",
+        manifest="<results>/manifest.json",
     log:
         "<results>/logs/summarize.log",
     benchmark:

@@ -13,7 +13,7 @@ if __name__ == "__main__":
             model_path=snakemake.input.model,
             shared_paths=[*snakemake.input.shared, *snakemake.input.shared_vectors],
             output_path=snakemake.output.vectors,
-            **snakemake.params.settings,
+            **snakemake.params.settings | {"code": snakemake.params.code},
             device=snakemake.config["device"],
             token_budget=snakemake.config["token_budget"],
             threads=snakemake.threads,

@@ -15,4 +15,5 @@ if __name__ == "__main__":
             device=snakemake.config["device"],
             token_budget=snakemake.config["token_budget"],
             threads=snakemake.threads,
+            code=snakemake.params.code,
         )

@@ -15,4 +15,5 @@ if __name__ == "__main__":
             top_k=snakemake.params.top_k,
             run_path=snakemake.output.run,
             record_path=snakemake.output.record,
+            code=snakemake.params.code,
         )

@@ -16,4 +16,5 @@ if __name__ == "__main__":
             **snakemake.params.settings,
             device=snakemake.config["device"],
             threads=snakemake.threads,
+            code=snakemake.params.code,
         )
