@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.experiment import Experiment
-from beirflow.files import file_digest, write_json
+from beirflow.files import atomic_path, file_digest
 from beirflow.provenance import code_state, environment
 
 NAME = "manifest.json"
@@ -56,7 +56,13 @@ def write_manifest(
             "metrics": {Path(path).relative_to(folder).as_posix(): file_digest(path) for path in means_paths},
         },
     }
-    write_json(manifest_path, {**content, "sha256": content_digest(content)})
+    with atomic_path(manifest_path) as partial:
+        partial.write_text(text({**content, "sha256": content_digest(content)}), encoding="utf-8")
+
+
+def text(manifest: Mapping[str, Any]) -> str:
+    """What stands in the file of a manifest; nothing else may stand there."""
+    return json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def content_digest(content: Mapping[str, Any]) -> str:

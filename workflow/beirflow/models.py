@@ -153,7 +153,7 @@ def fetch_model(*, system: System, output_path: str, code: str = "") -> None:
         ModelError: The model cannot be fetched, is not complete, or its weights are not those of the catalogue.
     """
     folder = model_folder(system, download=True)
-    digests = {path.name: file_digest(path) for path in _files(folder, system)}
+    digests = model_digests(folder, system)
     found = digests.get(system.weights)
     if system.weights_sha256 not in (None, found):
         raise ModelError(
@@ -162,3 +162,16 @@ def fetch_model(*, system: System, output_path: str, code: str = "") -> None:
         )
     write_json(output_path, {"model": system.model, "revision": system.revision, "code": code, "sha256": digests})
     logger.info("%s: %s from %s", system.name, system.model, folder)
+
+
+def model_digests(folder: Path, system: System) -> dict[str, str]:
+    """Digests of the files that make a model what it is.
+
+    Args:
+        folder: Folder of the model.
+        system: The system.
+
+    Returns:
+        sha256 by name of the file.
+    """
+    return {path.name: file_digest(path) for path in _files(folder, system)}
