@@ -45,7 +45,7 @@ def row(numbers: Iterable[Number]) -> tuple[Number, ...]:
 
 
 def damaged(name: str, path: str, error: Exception, numbers: Iterable[Number], repair: str) -> Check:
-    """The check of a file that cannot be read.
+    """The check of a file that cannot be read, or does not hold what it should.
 
     Args:
         name: What was looked at.
@@ -55,7 +55,9 @@ def damaged(name: str, path: str, error: Exception, numbers: Iterable[Number], r
         repair: What to do.
 
     Returns:
-        A check that failed.
+        A check that failed; "not checked" where a file is missing, since that is a failure of its own elsewhere.
     """
+    if isinstance(error, FileNotFoundError):
+        return Check(name, NOT_CHECKED, f"{path}: {error.filename} is missing", "", (path,), row(numbers), repair)
     found = str(error) if isinstance(error, RecordError) else f"{type(error).__name__}: {str(error)[:200]}"
-    return Check(name, FAILED, f"{path} cannot be read: {found}", "a file as beirflow writes it", (path,), row(numbers), repair)
+    return Check(name, FAILED, f"{path}: {found}", "what beirflow writes", (path,), row(numbers), repair)

@@ -22,8 +22,18 @@ VIEWS = (
     "scores.parquet",
     "ro-crate-metadata.json",
 )
-VIEW_FOLDERS = ("figures/", "inspection/")
+VIEW_FOLDERS = ("code/", "figures/", "inspection/")
 """What is made from the results, for reading; no result depends on it."""
+
+NEEDED: tuple[tuple[tuple[str, ...], type], ...] = (
+    (("configuration", "cutoffs"), list),
+    (("configuration", "top_k"), int),
+    (("systems",), dict),
+    (("datasets",), dict),
+    (("repository",), dict),
+    (("from_sha256", "metrics"), dict),
+)
+"""What an audit reads in a manifest."""
 
 TRACES = ("logs/", "benchmarks/")
 """What jobs said, and what they took."""
@@ -44,6 +54,10 @@ def check_manifest(folder: Path, shown: str) -> tuple[Any, list[Check]]:
     try:
         manifest = read_record(folder / MANIFEST)
         expected = part(manifest, "sha256", kind=str)
+        for keys, kind in NEEDED:
+            part(manifest, *keys, kind=kind)
+        for corpora in manifest["datasets"].values():
+            _ = [{key: corpus[key] for key in ("name", "archive", "md5", "drop_self_matches")} for corpus in corpora]
         intact = (folder / MANIFEST).read_bytes() == manifest_text(manifest).encode()
     except (RecordError, *UNREADABLE) as error:
         return None, [damaged(name, MANIFEST, error, numbers, again)]

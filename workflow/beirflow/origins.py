@@ -137,5 +137,13 @@ def _check_model(chain: Chain, experiment: Experiment, name: str) -> Check:
     wrong = [file for file in sorted({*found, *recorded}) if found.get(file) != recorded.get(file)]
     if wrong:
         what_is = f"{', '.join(wrong)} of {system.model} is not what {path} names, so the numbers cannot be made again with it"
-        return Check(what, FAILED, what_is, f"{recorded}", (path,), numbers, REPAIR.format(results=chain.shown))
+        return Check(
+            what,
+            FAILED,
+            what_is,
+            ", ".join(f"{file} {recorded.get(file)}" for file in wrong),
+            (path,),
+            numbers,
+            REPAIR.format(results=chain.shown),
+        )
     return Check(what, PASSED, f"{name}: {len(found)} files of {system.model}", files=(path,))

@@ -20,6 +20,7 @@ from beirflow.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Numb
 from beirflow.files import file_digest
 from beirflow.plain_measures import measures_of_query
 from beirflow.summary import summary_table
+from beirflow.trec_check import check_trec
 
 TOLERANCE = 1e-9
 
@@ -40,6 +41,8 @@ def check_recomputation(chain: Chain) -> list[Check]:
             checks += _check_dataset(chain, system, dataset, number)
         except (RecordError, *UNREADABLE) as error:
             checks.append(damaged("metrics are what the run gives", path, error, [number], chain.again(path)))
+        if (chain.folder / f"runs/{system}/{dataset}.trec.gz").is_file():
+            checks.append(check_trec(chain, system, dataset, number))
     checks += [_check_mean(chain, path) for path in part(chain.manifest, "from_sha256", "metrics")]
     try:
         checks.append(_check_summary(chain))
@@ -86,22 +89,30 @@ def _drops_self_matches(chain: Chain, dataset: str) -> bool:
 
 def _read_run(chain: Chain, path: str) -> Iterator[tuple[str, list[str], list[float]]]:
     """Query, ids and scores of its documents, one query at a time, in the order of the file."""
-    with pq.ParquetFile(chain.folder / path) as file:
-        batches = file.iter_batches(columns=["query_id", "doc_id", "score", "rank"])
-        rows = (values for batch in batches for values in zip(*(column.to_pylist() for column in batch.columns), strict=True))
-        for query, of_query in groupby(rows, key=itemgetter(0)):
-            _, ids, scores, ranks = (list(column) for column in zip(*of_query, strict=True))
-            if ranks != list(range(1, len(ids) + 1)):
-                raise RecordError(f"the ranks of query {query!r} do not count from 1 to {len(ids)}")
-            yield query, ids, scores
+    for query, of_query in groupby(_rows(chain, path, "query_id", "doc_id", "score", "rank"), key=itemgetter(0)):
+        _, ids, scores, ranks = (list(column) for column in zip(*of_query, strict=True))
+        if ranks != list(range(1, len(ids) + 1)):
+            raise RecordError(f"{path}: the ranks of query {query!r} do not count from 1 to {len(ids)}")
+        yield query, ids, scores
 
 
 def _read_qrels(chain: Chain, path: str) -> dict[str, dict[str, int]]:
-    table = pq.read_table(chain.folder / path, columns=["query_id", "doc_id", "score"])
     qrels: dict[str, dict[str, int]] = {}
-    for query, doc_id, grade in zip(*(column.to_pylist() for column in table.columns), strict=True):
+    for query, doc_id, grade in _rows(chain, path, "query_id", "doc_id", "score"):
         qrels.setdefault(query, {})[doc_id] = grade
     return qrels
+
+
+def _rows(chain: Chain, path: str, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Rows of a Parquet file."""
+    try:
+        with pq.ParquetFile(chain.folder / path) as file:
+            for batch in file.iter_batches(columns=list(columns)):
+                yield from zip(*(column.to_pylist() for column in batch.select(list(columns)).columns), strict=True)
+    except FileNotFoundError:
+        raise
+    except UNREADABLE as error:
+        raise RecordError(f"{path} cannot be read, {type(error).__name__}: {str(error)[:200]}") from error
 
 
 def _ranking_problem(query: str, ids: Sequence[str], scores: Sequence[float], top_k: int, drop: bool) -> str:
