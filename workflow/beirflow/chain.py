@@ -190,7 +190,7 @@ def part(record: Any, *keys: str, kind: type = object) -> Any:
 
     Args:
         record: The record.
-        keys: From the outside to the inside.
+        *keys: From the outside to the inside.
         kind: What it must be.
 
     Returns:
