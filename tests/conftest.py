@@ -1,11 +1,13 @@
 """Fixtures that several test folders share; finished runs are shared, since every job that encodes takes seconds to start."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from results_maker import Made, audit_config, make_results
 from tiny_bert import save_tiny_bert
 from workflow_runs import Workflow, demo, small_dataset, tiny_system
 
@@ -71,3 +73,15 @@ def _workflow(folder: Path, model: Path, dataset: Path) -> Workflow:
         "custom": {"systems": {"tiny": tiny_system(model)}, "datasets": {"small": {"path": str(dataset)}}},
     }
     return Workflow(folder, config)
+
+
+@pytest.fixture(scope="session")
+def results_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Made:
+    """Results of two systems on three datasets, for the tests that look at results; not to be changed."""
+    threads, rayon = torch.get_num_threads(), os.environ.get("RAYON_NUM_THREADS")
+    folder = tmp_path_factory.mktemp("results")
+    config = audit_config(folder / "data", tiny_bert)
+    make_results(folder / "results", config)
+    torch.set_num_threads(threads)
+    os.environ.pop("RAYON_NUM_THREADS") if rayon is None else os.environ.update(RAYON_NUM_THREADS=rayon)
+    return Made(folder / "results", config)

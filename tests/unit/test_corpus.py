@@ -153,6 +153,7 @@ def test_the_summary_counts_what_was_read_and_names_its_digests(tmp_path: Path, 
         "official": None,
         "characters": pytest.approx({"min": 1, "mean": 3.4, "median": 2, "p90": 3 + 0.6 * 7, "p99": 3 + 0.96 * 7, "max": 10}),
         "source_sha256": {name: digest(folder / name) for name in names},
+        "code": "",
         "sha256": {name: digest(tmp_path / "out" / name) for name in OUTPUTS[1:]},
         "documents_footer_sha256": footer_digest(tmp_path / "out/documents.parquet"),
     }

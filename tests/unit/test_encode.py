@@ -1,6 +1,7 @@
 """Encoding tables of ids and texts, with the record of how it was done."""
 
 import hashlib
+import platform
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -108,6 +109,7 @@ def test_the_record_says_what_was_computed_with_what_from_what(workspace: Worksp
     assert set(seconds) == {"load", "encode"}
     assert min(seconds.values()) > 0
     assert record.pop("device")
+    assert record.pop("python") == platform.python_version()
     assert {name: record.pop(name) for name in ("torch", "transformers")}["torch"] == torch.__version__
     assert record == {
         "system": "tiny",
@@ -117,6 +119,7 @@ def test_the_record_says_what_was_computed_with_what_from_what(workspace: Worksp
         "tokens": sum(len(text.split()) + 2 for text in DISTINCT) + 64,
         "truncated_texts": 1,
         "precision": "float32",
+        "code": "",
         "sha256": hashlib.sha256(workspace.vectors.read_bytes()).hexdigest(),
         "from_sha256": {"model": file_digest(workspace.folder / "model.json"), "documents.parquet": "dd"},
     }

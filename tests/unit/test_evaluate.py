@@ -94,6 +94,7 @@ def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
         "run": file_digest(tmp_path / "run.parquet"),
         "run record": file_digest(tmp_path / "run.json"),
         "qrels.parquet": file_digest(tmp_path / "qrels.parquet"),
+        "corpus.json": file_digest(tmp_path / "corpus.json"),
     }
 
 
@@ -152,6 +153,7 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
         "measures": {"NDCG@10": pytest.approx((0.2 + 0.4 + 0.9) / 3, abs=1e-15)},
         "counts": {"queries": 1011},
         "seconds": {"search": 6.0},
+        "code": "",
         "from_sha256": {Path(path).stem: file_digest(path) for path in paths},
     }
 

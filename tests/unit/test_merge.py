@@ -194,6 +194,8 @@ def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
         "model": file_digest(corpus.folder / "model.json"),
         "queries.npy": file_digest(corpus.folder / "queries.npy"),
         "chunks": [file_digest(corpus.folder / f"chunk-{number}.npy") for number in range(2)],
+        "queries.json": file_digest(corpus.folder / "queries.json"),
+        "chunk records": [file_digest(corpus.folder / f"chunk-{number}.json") for number in range(2)],
     }
     assert (record["system"], record["precision"], record["top_k"], record["self_matches_dropped"]) == ("toy", "float32", 4, 3)
     assert (record["tokens"], record["truncated_documents"]) == (10 * 50, 2)

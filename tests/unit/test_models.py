@@ -137,7 +137,7 @@ def test_the_record_is_the_same_wherever_the_model_lies(folder: Path, package: s
     assert text == (tmp_path / "b.json").read_text()
     assert str(tmp_path) not in text
     digests = {name: file_digest(folder / name) for name in FILES}
-    assert read_json(tmp_path / "a.json") == {"model": MODEL, "revision": REVISION, "sha256": digests}
+    assert read_json(tmp_path / "a.json") == {"model": MODEL, "revision": REVISION, "code": "", "sha256": digests}
 
 
 def test_weights_in_parts_are_found_and_recorded(folder: Path, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_the_pinned_revision_is_fetched_from_a_hub_once_and_then_used_offline(fo
         first = ask_hub(server.url, tmp_path / "cache", tmp_path / "model.json")
     assert first.returncode == 0, first.stderr
     digests = {name: file_digest(folder / name) for name in FILES}
-    assert read_json(tmp_path / "model.json") == {"model": MODEL, "revision": REVISION, "sha256": digests}
+    assert read_json(tmp_path / "model.json") == {"model": MODEL, "revision": REVISION, "code": "", "sha256": digests}
     paths = {asked.path for asked in server.asked}
     assert {f"/{MODEL}/resolve/{REVISION}/{name}" for name in FILES} <= paths
     assert all(f"/{REVISION}" in path for path in paths)

@@ -19,6 +19,7 @@ class Candidates(NamedTuple):
         score: float32 of shape (n,).
         self_matches: Documents that were dropped because they have the id of the query.
         seconds: How long the search took.
+        code: Digest of the code that searched.
     """
 
     query: np.ndarray
@@ -26,6 +27,7 @@ class Candidates(NamedTuple):
     score: np.ndarray
     self_matches: int
     seconds: float
+    code: str = ""
 
 
 def write_candidates(path: str | Path, candidates: Candidates, vectors: Sequence[str], top_k: int) -> None:
@@ -67,8 +69,8 @@ def read_candidates(path: str | Path, vectors: Sequence[str], top_k: int) -> Can
     if broken or origin != expected:
         found_in = f"a wrong checksum of {broken}" if broken else f"candidates from {origin}, expected {expected}"
         raise damaged(path, f"found {found_in}")
-    self_matches, seconds = (columns.pop(name) for name in ("self_matches", "seconds"))
-    return Candidates(**columns, self_matches=int(self_matches), seconds=float(seconds))
+    self_matches, seconds, code = (columns.pop(name).item() for name in ("self_matches", "seconds", "code"))
+    return Candidates(**columns, self_matches=self_matches, seconds=seconds, code=code)
 
 
 def _origin(vectors: Sequence[str], top_k: int) -> str:

@@ -40,6 +40,7 @@ def prepare_corpus(
     qrels_path: str,
     summary_path: str,
     threads: int = 2,
+    code: str = "",
 ) -> None:
     """Turn a dataset in BEIR form into the files that every system works from.
 
@@ -54,6 +55,7 @@ def prepare_corpus(
         qrels_path: Parquet of ``query_id``, ``doc_id``, ``score``, in byte order of query and document.
         summary_path: JSON with counts, digests and length statistics.
         threads: Threads to parse the corpus with.
+        code: Digest of the code that runs, for the record.
 
     Raises:
         DataError: The dataset is not what it should be; nothing has been written then.
@@ -89,6 +91,7 @@ def prepare_corpus(
             "official": _compare(source, expected, queries.num_rows),
             "characters": _length_statistics(scan.characters),
             "source_sha256": source.digests,
+            "code": code,
             "sha256": written,
             FOOTER: footer_digest(documents_path),
         },

@@ -1,5 +1,7 @@
 """Where to compute, and in which precision."""
 
+from pathlib import Path
+
 import torch
 
 from beirflow.errors import ModelError
@@ -57,3 +59,9 @@ def is_out_of_memory(error: Exception) -> bool:
         Whether less at once may succeed.
     """
     return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
+
+
+def driver_version() -> str | None:
+    """Version of NVIDIA's driver, as its kernel module says; None where it says nothing."""
+    path = Path("/sys/module/nvidia/version")
+    return path.read_text(encoding="ascii").strip() if path.is_file() else None

@@ -14,6 +14,7 @@ import pyarrow as pa
 import torch
 import transformers
 
+from beirflow.devices import driver_version
 from beirflow.encoder import NotFiniteError, TransformersEncoder
 from beirflow.errors import ModelError
 from beirflow.files import DigestingWriter, atomic_path, write_json
@@ -75,6 +76,7 @@ def encode_table(
     threads: int,
     jobs_per_gpu: int = 1,
     shared: SharedVectors | None = None,
+    code: str = "",
 ) -> None:
     """Encode a table of ids and texts, each distinct text once.
 
@@ -93,6 +95,7 @@ def encode_table(
         jobs_per_gpu: Jobs that may use a GPU at a time; where all GPUs are taken, the model waits for one before it is loaded.
         shared: Vectors of another dataset to take over; only the other texts are encoded, and only they count as distinct texts,
             tokens and truncated texts in the record.
+        code: Digest of the code that runs, for the record.
 
     Raises:
         ModelError: The model cannot be loaded, or computes a value that is not finite.
@@ -119,6 +122,8 @@ def encode_table(
             "system": origin.pop("system"),
             "rows": table.num_rows,
             **how,
+            "python": platform.python_version(),
+            "code": code,
             "sha256": digest,
             "from_sha256": origin | (shared.from_sha256() if shared else {}),
         },
@@ -188,6 +193,7 @@ def _encode(
         "truncated_texts": encoder.truncated,
         "precision": precision,
         "device": torch.cuda.get_device_name() if encoder.device.type == "cuda" else platform.processor() or platform.machine(),
+        **({"driver": driver_version()} if encoder.device.type == "cuda" else {}),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "seconds": {"load": loaded - start, "encode": done - loaded},

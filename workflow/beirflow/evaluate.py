@@ -27,6 +27,7 @@ def evaluate_run(
     cutoffs: Sequence[int],
     per_query_path: str,
     means_path: str,
+    code: str = "",
 ) -> None:
     """Evaluate one run.
 
@@ -40,6 +41,7 @@ def evaluate_run(
         cutoffs: The k of the measures.
         per_query_path: Parquet to write: ``query_id`` and a column a measure.
         means_path: JSON to write: the means over all judged queries, with counts, times and digests.
+        code: Digest of the code that runs, for the record.
 
     Raises:
         DataError: The run or the judgements are not those that were recorded, or the run is of another system or corpus.
@@ -67,23 +69,26 @@ def evaluate_run(
                 "self_matches_dropped": run_record["self_matches_dropped"],
             },
             "seconds": {**run_record["seconds"], "evaluate": time.perf_counter() - start},
+            "code": code,
             "sha256": file_digest(per_query_path),
             "from_sha256": {
                 "run": run_record["sha256"],
                 "run record": file_digest(run_record_path),
                 "qrels.parquet": corpus["sha256"]["qrels.parquet"],
+                "corpus.json": file_digest(corpus_path),
             },
         },
     )
 
 
-def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str) -> None:
+def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str, code: str = "") -> None:
     """Average the forums of a dataset: the plain mean of their means, as the BEIR paper does for CQADupStack.
 
     Args:
         dataset: Name of the dataset.
         forum_paths: The means of its forums, as ``evaluate_run`` wrote them.
         means_path: JSON to write, in the same form; counts and times are sums.
+        code: Digest of the code that runs, for the record.
 
     Raises:
         DataError: A file was changed after it was written, or belongs elsewhere.
@@ -100,6 +105,7 @@ def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str)
             "measures": {name: total / len(forums) for name, total in _sums(forums, "measures").items()},
             "counts": _sums(forums, "counts"),
             "seconds": _sums(forums, "seconds"),
+            "code": code,
             "from_sha256": {forum["dataset"]: file_digest(path) for forum, path in zip(forums, forum_paths, strict=True)},
         },
     )

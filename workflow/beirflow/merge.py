@@ -35,6 +35,7 @@ def merge_chunks(
     top_k: int,
     run_path: str,
     record_path: str,
+    code: str = "",
 ) -> None:
     """Merge the candidates of all chunks, cut at k, and record where the run comes from.
 
@@ -49,6 +50,7 @@ def merge_chunks(
         top_k: Documents to keep for each query.
         run_path: Parquet to write: ``query_id``, ``doc_id``, ``score``, ``rank``.
         record_path: JSON to write: counts, digests of what the run was computed from, and the time it all took.
+        code: Digest of the code that runs, for the record.
 
     Raises:
         DataError: A file is not the one that was recorded, or the chunks were not all encoded with this model, from this corpus,
@@ -64,19 +66,19 @@ def merge_chunks(
     query_ids = read_table(queries_path)["query_id"].combine_chunks()
     doc_ids, first_rows = _read_ids(documents_path, records[1:])
     vectors = [[records[0]["sha256"], record["sha256"]] for record in records[1:]]
-    (query, row, score, self_matches, search_seconds), ranks = _merge_candidates(
+    found, ranks = _merge_candidates(
         list(zip(candidate_paths, vectors, strict=True)), len(query_ids), first_rows, doc_ids, top_k
     )
     with atomic_path(run_path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
-        for start_row in range(0, len(query), RUN_ROWS):
+        for start_row in range(0, len(found.query), RUN_ROWS):
             part = slice(start_row, start_row + RUN_ROWS)
-            columns = [query_ids.take(pa.array(query[part])), doc_ids.take(pa.array(row[part])), score[part], ranks[part]]
-            writer.write_table(pa.Table.from_arrays([pa.array(column) for column in columns], schema=RUN))
+            ids = [query_ids.take(pa.array(found.query[part])), doc_ids.take(pa.array(found.row[part]))]
+            writer.write_table(pa.table([*ids, found.score[part], ranks[part]], schema=RUN))
     seconds = {
         "load": sum(record["seconds"]["load"] for record in records),
         "encode_queries": records[0]["seconds"]["encode"],
         "encode_documents": sum(record["seconds"]["encode"] for record in records[1:]),
-        "search": search_seconds,
+        "search": found.seconds,
         "merge": time.perf_counter() - start,
     }
     shared = {key: records[0][key] for key in ("system", "precision", "dim")}
@@ -88,11 +90,13 @@ def merge_chunks(
             "torch": _all_of(records, "torch"),
             "transformers": _all_of(records, "transformers"),
             "top_k": top_k,
-            "self_matches_dropped": self_matches,
+            "self_matches_dropped": found.self_matches,
             "documents_taken_over": sum(record["taken_over"]["documents"] for record in records[1:] if "taken_over" in record),
             "tokens": sum(record["tokens"] for record in records[1:]),
             "truncated_documents": sum(record["truncated_texts"] for record in records[1:]),
             "seconds": seconds,
+            "code": code,
+            "search_code": found.code.split(),
             "sha256": file_digest(run_path),
             "from_sha256": {
                 "model": records[0]["from_sha256"]["model"],
@@ -100,6 +104,8 @@ def merge_chunks(
                 "documents.parquet": records[1]["from_sha256"]["documents.parquet"],
                 "queries.npy": records[0]["sha256"],
                 "chunks": [record["sha256"] for record in records[1:]],
+                "queries.json": file_digest(query_record_path),
+                "chunk records": [file_digest(path) for path in chunk_record_paths],
             },
         },
     )
@@ -149,16 +155,16 @@ def _merge_candidates(
 
     parts: list[Hits] = []
     least = np.full(queries, -np.inf, np.float32)
-    self_matches, seconds = 0, 0.0
+    self_matches, seconds, codes = 0, 0.0, set()
     for first_row, (path, vectors) in zip(first_rows, files, strict=False):
         found = read_candidates(path, vectors, k)
         may_stay = found.score >= least[found.query]
         rows = (found.row[may_stay] + first_row).astype(np.int32)
         parts.append((found.query[may_stay], rows, found.score[may_stay]))
-        self_matches, seconds = self_matches + found.self_matches, seconds + found.seconds
+        self_matches, seconds, codes = self_matches + found.self_matches, seconds + found.seconds, codes | {found.code}
         if sum(len(part[0]) for part in parts) > CANDIDATES:
             query, row, score, ranks = merge_hits(parts, id_order, k)
             parts = [(query, row, score)]
             least[query[ranks == k]] = score[ranks == k]
     query, row, score, ranks = merge_hits(parts, id_order, k)
-    return Candidates(query, row, score, self_matches, seconds), ranks
+    return Candidates(query, row, score, self_matches, seconds, " ".join(sorted(codes))), ranks

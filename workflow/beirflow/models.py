@@ -151,34 +151,44 @@ def check_model(system: System, folder: Path, record_path: str) -> None:
     Raises:
         DataError: A file of the model is another now.
     """
-    found, recorded = _digests(folder, system), read_json(record_path)["sha256"]
+    found, recorded = model_digests(folder, system), read_json(record_path)["sha256"]
     changed = sorted({name for name, _ in found.items() ^ recorded.items()})
     if changed:
         raise damaged(record_path, f"the model in {folder} has another {', '.join(changed)} than is recorded here")
 
 
-def _digests(folder: Path, system: System) -> dict[str, str]:
-    return {path.name: file_digest(path) for path in _files(folder, system)}
-
-
-def fetch_model(*, system: System, output_path: str) -> None:
+def fetch_model(*, system: System, output_path: str, code: str = "") -> None:
     """Make sure that a model is on this machine, and write down the digests of its files.
 
     Args:
         system: The system.
         output_path: JSON of model, revision and sha256 of every file; it says nothing about where they lie, so that it stays
             the same wherever the model comes from.
+        code: Digest of the code that runs, for the record.
 
     Raises:
         ModelError: The model cannot be fetched, is not complete, or its weights are not those of the catalogue.
     """
     folder = model_folder(system, download=True)
-    digests = _digests(folder, system)
+    digests = model_digests(folder, system)
     found = digests.get(system.weights)
     if system.weights_sha256 not in (None, found):
         raise ModelError(
             f"system {system.name}: {folder / system.weights} has the sha256 {found}, expected {system.weights_sha256};"
             " these are other weights. Delete the file and run again, or use them under a name of your own in custom.systems"
         )
-    write_json(output_path, {"model": system.model, "revision": system.revision, "sha256": digests})
+    write_json(output_path, {"model": system.model, "revision": system.revision, "code": code, "sha256": digests})
     logger.info("%s: %s from %s", system.name, system.model, folder)
+
+
+def model_digests(folder: Path, system: System) -> dict[str, str]:
+    """Digests of the files that make a model what it is.
+
+    Args:
+        folder: Folder of the model.
+        system: The system.
+
+    Returns:
+        sha256 by name of the file.
+    """
+    return {path.name: file_digest(path) for path in _files(folder, system)}

@@ -65,6 +65,7 @@ def search_chunk(
     device: str,
     threads: int,
     jobs_per_gpu: int = 1,
+    code: str = "",
 ) -> None:
     """Find the top k of one chunk for every query.
 
@@ -83,6 +84,7 @@ def search_chunk(
         device: ``auto``, ``cuda`` or ``cpu``.
         threads: Threads to compute with on the CPU.
         jobs_per_gpu: Jobs that may use a GPU at a time.
+        code: Digest of the code that runs, for the record of the run.
 
     Raises:
         DataError: A file is not the one that was recorded, or vectors are not those of this system, model and dataset.
@@ -104,7 +106,7 @@ def search_chunk(
         own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
         order, where = byte_order(doc_ids), choose_device(device)
         found = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=own, device=where)
-    candidates = Candidates(*found, int((own >= 0).sum()), time.perf_counter() - start)
+    candidates = Candidates(*found, int((own >= 0).sum()), time.perf_counter() - start, code)
     write_candidates(output_path, candidates, [record["sha256"] for record in records], top_k)
 
 

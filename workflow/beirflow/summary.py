@@ -36,6 +36,21 @@ def summarize(*, means_paths: Sequence[str], summary_path: str) -> str:
     Raises:
         DataError: A file was changed after it was written, or belongs elsewhere.
     """
+    table = summary_table(means_paths)
+    with atomic_path(summary_path) as partial:
+        table.to_csv(partial, index=False)
+    return for_terminal(table)
+
+
+def summary_table(means_paths: Sequence[str]) -> pd.DataFrame:
+    """The table of all results.
+
+    Args:
+        means_paths: The ``metrics`` JSON of every system on every dataset.
+
+    Returns:
+        A row a system and dataset, then the averages of each system.
+    """
     catalogue = load_catalogue()
     by_system: dict[str, list[dict[str, Any]]] = {}
     for path in means_paths:
@@ -44,10 +59,7 @@ def summarize(*, means_paths: Sequence[str], summary_path: str) -> str:
     official = list(catalogue.datasets)
     table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows)])
     table["documents_per_second"] = table["documents"] / table.pop("encode_seconds")
-    table = table[[name for name in table.columns if name not in LAST] + list(LAST)]
-    with atomic_path(summary_path) as partial:
-        table.to_csv(partial, index=False)
-    return for_terminal(table)
+    return table[[name for name in table.columns if name not in LAST] + list(LAST)]
 
 
 def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,14 @@ REQUIRED INPUTS
   templates  = workflow/report/…
 
 OUTPUTS
-  summary = <results>/summary.csv           a row a system and dataset, then the averages over datasets
-  figures = <results>/figures/<name>.pdf, .svg
-  report  = <results>/report.html           all of it on one page, which needs no network
+  summary  = <results>/summary.csv         a row a system and dataset, then the averages over datasets
+  manifest = <results>/manifest.json       the root of all digests, with configuration, code and environment
+  figures  = <results>/figures/<name>.pdf, .svg
+  report   = <results>/report.html         all of it on one page, which needs no network
 
 STEPS
   - set beside published scores, average over datasets, print the table
+  - write down what all of it was made from and with
   - draw every figure twice: for papers, and for pages
   - fill the template of the page
 """
@@ -27,12 +29,13 @@ rule summarize:
         ),
         published=f"{workflow.basedir}/workflow/catalogue/published.yaml",
     output:
-        report(
+        summary=report(
             "<results>/summary.csv",
             caption="../report/summary.rst",
             category="Scores",
             labels={"what": "summary"},
         ),
+        manifest="<results>/manifest.json",
     log:
         "<results>/logs/summarize.log",
     benchmark:
@@ -102,7 +105,8 @@ rule draw_figures:
 
 rule write_report:
     input:
-        summary="<results>/summary.csv",
+        summary=rules.summarize.output.summary,
+        manifest=rules.summarize.output.manifest,
         means=rules.draw_figures.input.means,
         corpus_means=rules.draw_figures.input.corpus_means,
         inspections=rules.draw_figures.input.inspections,

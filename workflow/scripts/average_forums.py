@@ -10,4 +10,5 @@ if __name__ == "__main__":
             dataset=snakemake.wildcards.row,
             forum_paths=list(snakemake.input),
             means_path=snakemake.output.means,
+            code=snakemake.params.code,
         )

@@ -13,7 +13,7 @@ if __name__ == "__main__":
             model_path=snakemake.input.model,
             shared_paths=[*snakemake.input.shared, *snakemake.input.shared_vectors],
             output_path=snakemake.output.vectors,
-            **snakemake.params.settings,
+            **snakemake.params.settings | {"code": snakemake.params.code},
             **{key: snakemake.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
             threads=snakemake.threads,
         )

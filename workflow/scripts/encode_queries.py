@@ -16,4 +16,5 @@ if __name__ == "__main__":
             token_budget=snakemake.config["token_budget"],
             threads=snakemake.threads,
             jobs_per_gpu=snakemake.config["jobs_per_gpu"],
+            code=snakemake.params.code,
         )

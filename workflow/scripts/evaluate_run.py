@@ -16,4 +16,5 @@ if __name__ == "__main__":
             cutoffs=snakemake.params.cutoffs,
             per_query_path=snakemake.output.per_query,
             means_path=snakemake.output.means,
+            code=snakemake.params.code,
         )

@@ -7,4 +7,4 @@ if __name__ == "__main__":
         from beirflow.models import fetch_model
         from beirflow.system import System
 
-        fetch_model(system=System(**snakemake.params.system), output_path=snakemake.output[0])
+        fetch_model(system=System(**snakemake.params.system), output_path=snakemake.output[0], code=snakemake.params.code)

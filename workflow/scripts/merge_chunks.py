@@ -14,7 +14,7 @@ if __name__ == "__main__":
             queries_path=snakemake.input.queries,
             documents_path=snakemake.input.documents,
             model_path=snakemake.input.model,
-            top_k=snakemake.params.top_k,
             run_path=snakemake.output.run,
             record_path=snakemake.output.record,
+            **dict(snakemake.params.items()),
         )

@@ -14,4 +14,5 @@ if __name__ == "__main__":
             qrels_path=snakemake.output.qrels,
             summary_path=snakemake.output.summary,
             threads=snakemake.threads,
+            code=snakemake.params.code,
         )

@@ -14,7 +14,7 @@ if __name__ == "__main__":
             query_vectors_path=snakemake.input.query_vectors,
             chunk_vectors_path=snakemake.input.chunk_vectors,
             output_path=snakemake.output[0],
-            **snakemake.params.settings,
+            **snakemake.params.settings | {"code": snakemake.params.code},
             **{key: snakemake.config[key] for key in ("device", "jobs_per_gpu")},
             threads=snakemake.threads,
         )

@@ -4,7 +4,17 @@ from beirflow.job_log import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
+        from beirflow.experiment import load_experiment
+        from beirflow.manifest import write_manifest
         from beirflow.summary import summarize
 
-        table = summarize(means_paths=list(snakemake.input.means), summary_path=snakemake.output[0])
-        print(f"\n{table}\n\nThe same in full precision: {snakemake.output[0]}\n")
+        paths = {"means_paths": list(snakemake.input.means), "summary_path": snakemake.output.summary}
+        table = summarize(**paths)
+        write_manifest(
+            **paths,
+            published_path=snakemake.input.published,
+            experiment=load_experiment(snakemake.config),
+            code=snakemake.params.code,
+            manifest_path=snakemake.output.manifest,
+        )
+        print(f"\n{table}\n\nThe same in full precision: {snakemake.output.summary}\n")

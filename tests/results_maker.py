@@ -1,0 +1,179 @@
+"""A whole folder of results, made in this process by the functions that the rules call, in seconds."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from beirflow.catalogue import CATALOGUE
+from beirflow.corpus import prepare_corpus
+from beirflow.encode import encode_chunk, encode_queries
+from beirflow.evaluate import average_forums, evaluate_run
+from beirflow.experiment import Experiment, load_experiment
+from beirflow.manifest import write_manifest
+from beirflow.merge import merge_chunks
+from beirflow.models import fetch_model
+from beirflow.runs import write_trec
+from beirflow.search import search_chunk
+from beirflow.shared_texts import match_texts
+from beirflow.summary import summarize
+from workflow_runs import small_dataset, tiny_system
+
+Config = dict[str, Any]
+
+
+class Made(NamedTuple):
+    """A folder of results that is not to be changed, and its configuration."""
+
+    results: Path
+    config: Config
+
+
+def audit_config(folder: Path, model: Path) -> Config:
+    """Two systems on a dataset, one that shares its texts, and two forums; the datasets are written."""
+    small_dataset(folder / "small")
+    small_dataset(folder / "more", 34, queries=5)
+    for forum, documents, queries in (("android", 12, 3), ("tex", 25, 6)):
+        small_dataset(folder / f"stack/{forum}", documents, queries)
+    datasets = {
+        "small": {"path": str(folder / "small")},
+        "more": {"path": str(folder / "more"), "shares_texts_with": "small"},
+        "stack": {"path": str(folder / "stack"), "forums": ["android", "tex"]},
+    }
+    systems = {"tiny": tiny_system(model), "second": tiny_system(model, pooling="cls", similarity="cosine")}
+    return {
+        "systems": list(systems),
+        "datasets": list(datasets),
+        "precision": "float32",
+        "device": "cpu",
+        "chunk_documents": 20,
+        "top_k": 20,
+        "cutoffs": [1, 10, 20],
+        "custom": {"systems": systems, "datasets": datasets},
+    }
+
+
+def make_results(results: Path, config: Mapping[str, Any]) -> None:
+    """Everything that ``snakemake results/summary.csv`` would leave, but logs and benchmarks; and one run in TREC form."""
+    experiment = load_experiment(config)
+    for name in experiment.chosen_datasets:
+        _prepare(results, experiment, name)
+    for system in experiment.chosen_systems:
+        (results / "models").mkdir(exist_ok=True)
+        fetch_model(system=experiment.systems[system], output_path=f"{results}/models/{system}.json", code="f")
+        for name in experiment.chosen_datasets:
+            _encode(results, experiment, system, name)
+            _retrieve(results, experiment, system, name)
+        for row, forums in experiment.rows_of_forums.items():
+            if row in experiment.chosen_rows:
+                paths = [f"{results}/metrics/{system}/{forum}.json" for forum in forums]
+                average_forums(dataset=row, forum_paths=paths, means_path=f"{results}/metrics/{system}/{row}.json", code="a")
+    shutil.rmtree(results / "candidates")
+    first = experiment.chosen_systems[0]
+    run = f"{results}/runs/{first}/{experiment.chosen_datasets[0]}"
+    write_trec(run_path=f"{run}.parquet", output_path=f"{run}.trec.gz", tag=first)
+    write_summary(results, experiment)
+
+
+def write_summary(results: Path, experiment: Experiment) -> None:
+    """The summary and the manifest."""
+    pairs = [(system, row) for system in experiment.chosen_systems for row in experiment.chosen_rows]
+    paths = [f"{results}/metrics/{system}/{row}.json" for system, row in pairs]
+    summarize(means_paths=paths, summary_path=f"{results}/summary.csv")
+    write_manifest(
+        means_paths=paths,
+        summary_path=f"{results}/summary.csv",
+        published_path=str(CATALOGUE / "published.yaml"),
+        experiment=experiment,
+        code="s",
+        manifest_path=f"{results}/manifest.json",
+    )
+
+
+def _prepare(results: Path, experiment: Experiment, name: str) -> None:
+    folder = f"{results}/corpora/{name}"
+    prepare_corpus(
+        source_path=str(experiment.folder(name)),
+        **experiment.corpus_settings(name),
+        documents_path=f"{folder}/documents.parquet",
+        queries_path=f"{folder}/queries.parquet",
+        qrels_path=f"{folder}/qrels.parquet",
+        summary_path=f"{folder}/corpus.json",
+        code="p",
+    )
+    if other := experiment.shared_with(name):
+        match_texts(
+            documents_path=f"{folder}/documents.parquet",
+            other_path=f"{results}/corpora/{other}/documents.parquet",
+            output_path=f"{folder}/shared.parquet",
+        )
+
+
+def _encode(results: Path, experiment: Experiment, system: str, name: str) -> None:
+    corpus, vectors = f"{results}/corpora/{name}", f"{results}/embeddings/{system}"
+    settings = {
+        "corpus_path": f"{corpus}/corpus.json",
+        "model_path": f"{results}/models/{system}.json",
+        "device": "cpu",
+        "token_budget": "auto",
+        "threads": 1,
+        "code": "e",
+    }
+    encode_queries(
+        queries_path=f"{corpus}/queries.parquet",
+        output_path=f"{vectors}/{name}/queries.npy",
+        **settings,
+        **experiment.encoding(system, unused="document_prefix"),
+    )
+    other = experiment.shared_with(name)
+    shared = [f"{vectors}/{other}/chunk-{chunk}.npy" for chunk in range(experiment.chunks(other))] if other else []
+    for chunk in range(experiment.chunks(name)):
+        encode_chunk(
+            documents_path=f"{corpus}/documents.parquet",
+            chunk=chunk,
+            shared_paths=[f"{corpus}/shared.parquet", *shared] if other else [],
+            output_path=f"{vectors}/{name}/chunk-{chunk}.npy",
+            **settings,
+            **experiment.encoding(system, unused="query_prefix"),
+        )
+
+
+def _retrieve(results: Path, experiment: Experiment, system: str, name: str) -> None:
+    corpus, vectors = f"{results}/corpora/{name}", f"{results}/embeddings/{system}/{name}"
+    candidates, chunks = f"{results}/candidates/{system}/{name}", range(experiment.chunks(name))
+    for chunk in chunks:
+        search_chunk(
+            queries_path=f"{corpus}/queries.parquet",
+            documents_path=f"{corpus}/documents.parquet",
+            chunk=chunk,
+            query_vectors_path=f"{vectors}/queries.npy",
+            chunk_vectors_path=f"{vectors}/chunk-{chunk}.npy",
+            output_path=f"{candidates}/chunk-{chunk}.npz",
+            **experiment.search_settings(system, name),
+            device="cpu",
+            threads=1,
+            code="s",
+        )
+    merge_chunks(
+        candidate_paths=[f"{candidates}/chunk-{chunk}.npz" for chunk in chunks],
+        query_record_path=f"{vectors}/queries.json",
+        chunk_record_paths=[f"{vectors}/chunk-{chunk}.json" for chunk in chunks],
+        queries_path=f"{corpus}/queries.parquet",
+        documents_path=f"{corpus}/documents.parquet",
+        top_k=experiment.config["top_k"],
+        run_path=f"{results}/runs/{system}/{name}.parquet",
+        record_path=f"{results}/runs/{system}/{name}.json",
+        code="m",
+    )
+    evaluate_run(
+        system=system,
+        dataset=name,
+        run_path=f"{results}/runs/{system}/{name}.parquet",
+        run_record_path=f"{results}/runs/{system}/{name}.json",
+        qrels_path=f"{corpus}/qrels.parquet",
+        corpus_path=f"{corpus}/corpus.json",
+        cutoffs=experiment.config["cutoffs"],
+        per_query_path=f"{results}/metrics/{system}/{name}.parquet",
+        means_path=f"{results}/metrics/{system}/{name}.json",
+        code="v",
+    )

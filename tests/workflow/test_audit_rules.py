@@ -1,0 +1,44 @@
+"""The rules that look at results, through Snakemake."""
+
+import shutil
+from pathlib import Path
+
+from beirflow.files import read_json
+from workflow_runs import Workflow
+
+
+def test_a_copied_folder_is_audited_without_configuration_sources_and_models(finished: Workflow, tmp_path: Path) -> None:
+    elsewhere = Workflow(tmp_path / "elsewhere", {})
+    shutil.copytree(finished.result(""), elsewhere.result(""))
+    before = {path: path.stat().st_mtime_ns for path in elsewhere.result("").rglob("*") if path.is_file()}
+    output = elsewhere.run("audit", cores=1)
+    assert "The audit of results passed" in output
+    report = read_json(elsewhere.result("audit.json"))
+    assert (report["verdict"], report["counts"]["failed"]) == ("passed", 0)
+    after = {path: path.stat().st_mtime_ns for path in elsewhere.result("").rglob("*") if path.is_file()}
+    new = {path.relative_to(elsewhere.result("")).as_posix() for path in after.keys() - before.keys()}
+    assert new == {"audit.json", "audit.html", "logs/audit.log"}
+    assert {path: after[path] for path in before} == before
+
+
+def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_them(finished: Workflow) -> None:
+    path = finished.result("runs/tiny/small.parquet")
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + b"?")
+    output = finished.run("audit", cores=1, ok=False)
+    assert "Numbers of the summary that are affected: tiny on small." in output
+    assert path.read_bytes() == content[:-1] + b"?"
+    checks = read_json(finished.result("audit.json"))["sections"]["integrity"]
+    (found,) = [check for check in checks if check["status"] == "failed"]
+    remove, again = found["repair"].split("; ")
+    assert remove == "rm -f results/runs/tiny/small.parquet"
+    path.unlink()
+    finished.run(*again.removeprefix("snakemake --cores 2 ").split())
+    assert path.read_bytes() == content
+    finished.config |= {"audit_sample": 5, "compare_with": str(finished.result(""))}
+    output = finished.run("audit", "compare", "results/ro-crate-metadata.json", cores=1)
+    assert "The audit of results passed" in output
+    assert "4 of    4" in output
+    sections = read_json(finished.result("audit.json"))["sections"]
+    assert [check["status"] for check in sections["sample"]] == ["passed"] * 3
+    assert finished.planned("results/summary.csv") == {}

@@ -1,0 +1,68 @@
+"""The measures once more, written from their definitions for one query at a time, for the audit alone.
+
+Nothing here is shared with ``measures.py`` or with pytrec_eval, so that a mistake in one of them is not repeated here. NDCG,
+MAP, Recall and P are trec_eval's ``ndcg_cut``, ``map_cut``, ``recall`` and ``P``; the others follow the BEIR paper.
+"""
+
+import math
+from collections.abc import Container, Mapping, Sequence
+
+
+def measures_of_query(
+    ranked: Sequence[str], judgements: Mapping[str, int], judged: Container[str], cutoffs: Sequence[int]
+) -> dict[str, float]:
+    """All measures of one query.
+
+    Args:
+        ranked: Ids of the retrieved documents, best first.
+        judgements: Grade of each judged document of this query; a document is relevant when its grade is above 0.
+        judged: Ids of the documents that are judged for any query.
+        cutoffs: The k of the measures.
+
+    Returns:
+        By name, e.g. ``NDCG@10``.
+    """
+    depth = max(cutoffs)
+    gains = [max(0, judgements.get(doc_id, 0)) for doc_id in ranked[:depth]]
+    holes = [doc_id not in judged for doc_id in ranked[:depth]]
+    ideal = sorted((grade for grade in judgements.values() if grade > 0), reverse=True)
+    found: dict[str, float] = {}
+    for k in cutoffs:
+        values = _at_cutoff(gains[:k], ideal, k) | {"Hole": sum(holes[:k]) / k}
+        found |= {f"{name}@{k}": value for name, value in values.items()}
+    return found
+
+
+def _at_cutoff(gains: Sequence[int], ideal: Sequence[int], k: int) -> dict[str, float]:
+    """The measures of the first k documents.
+
+    Args:
+        gains: Grades of the documents by rank, 0 for one that is not relevant; at most k.
+        ideal: Grades of all relevant documents of the query, the highest first.
+        k: The cutoff.
+
+    Returns:
+        By name without the cutoff.
+    """
+    ranks = [rank for rank, gain in enumerate(gains, 1) if gain]
+    hits, relevant = len(ranks), len(ideal)
+    precision, recall = hits / k, _quotient(hits, relevant)
+    return {
+        "NDCG": _quotient(_dcg(gains), _dcg(ideal[:k])),
+        "MAP": _quotient(math.fsum(number / rank for number, rank in enumerate(ranks, 1)), relevant),
+        "Recall": recall,
+        "P": precision,
+        "MRR": 1 / ranks[0] if ranks else 0.0,
+        "R_cap": _quotient(hits, min(relevant, k)),
+        "Accuracy": 1.0 if ranks else 0.0,
+        "F1": _quotient(2 * precision * recall, precision + recall),
+        "NDCG_exp": _quotient(_dcg([2**gain - 1 for gain in gains]), _dcg([2**gain - 1 for gain in ideal[:k]])),
+    }
+
+
+def _dcg(gains: Sequence[int]) -> float:
+    return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1) if gain)
+
+
+def _quotient(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator else 0.0

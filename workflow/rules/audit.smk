@@ -1,0 +1,72 @@
+"""Audit results, compare them with others, and export where they come from.
+
+REQUIRED INPUTS
+  none for audit and compare: they look at <results>/ as it lies there, and nothing is made or repaired before
+  manifest = <results>/manifest.json, for the export
+
+OUTPUTS
+  not declared for audit and compare, so that they survive a failure:
+  <results>/audit.json, audit.html              every check: status, what was found, what it affects, how to repair it
+  <results>/comparison.json, comparison.html    what differs from the results in compare_with
+  code  = <results>/code/                       a copy of the workflow, which such a crate must hold
+  crate = <results>/ro-crate-metadata.json      what the results were made from and with, as a Workflow Run RO-Crate
+
+STEPS
+  - follow the digests from manifest.json to every file; find what is missing or left over
+  - compare sources and models that are here with what was recorded of them
+  - compute metrics and summary again by another path
+  - encode and search a sample again, where audit_sample asks for one
+  - compare with published scores
+  - set two folders of results side by side: how they were made, their scores, their rankings
+"""
+
+
+rule audit:
+    log:
+        "<results>/logs/audit.log",
+    localrule: True
+    conda:
+        "../../envs/audit.yaml"
+    params:
+        code=code_version("audit"),
+        sample=config["audit_sample"],
+    message:
+        "audit the results"
+    script:
+        "../scripts/audit.py"
+
+
+rule compare:
+    log:
+        "<results>/logs/compare.log",
+    localrule: True
+    conda:
+        "../../envs/audit.yaml"
+    params:
+        code=code_version("compare"),
+        other=config["compare_with"],
+    message:
+        "compare the results with others"
+    script:
+        "../scripts/compare.py"
+
+
+rule export_crate:
+    input:
+        "<results>/manifest.json",
+    output:
+        crate="<results>/ro-crate-metadata.json",
+        code=directory("<results>/code"),
+    log:
+        "<results>/logs/export_crate.log",
+    benchmark:
+        "<results>/benchmarks/export_crate.tsv"
+    localrule: True
+    conda:
+        "../../envs/audit.yaml"
+    params:
+        code=code_version("export_crate"),
+    message:
+        "describe the results as an RO-Crate"
+    script:
+        "../scripts/export_crate.py"
