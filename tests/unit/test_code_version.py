@@ -19,9 +19,14 @@ SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
 NEED_TORCH = {"devices", "encode", "encoder", "gpu_job", "lean_imports", "packed_attention", "pooling", "search", "shortlist"}
 
 REACHED = {
+    "collect_costs": {"cost", "files"},
+    "collect_scores": {"scores", "files"},
+    "compare_systems": {"significance", "paired_tests", "scores", "files"},
+    "draw_figures": {"figures", "figure_data", "figure_style", "figure_scores", "figure_lengths", "figure_cost", "scores"},
     "encode_chunk": {"encode", "encoder", "batching", "packed_attention", "pooling", "take_over", "vectors", "files"},
     "encode_queries": {"encode", "encoder", "batching", "packed_attention", "pooling", "files"},
     "evaluate_run": {"evaluate", "measures", "ranking", "files"},
+    "inspect_dataset": {"inspection", "sample", "first_hits", "document_scan", "lengths", "scores", "files"},
     "match_texts": {"shared_texts", "files"},
     "merge_chunks": {"merge", "ranking", "runs", "files"},
     "prepare_corpus": {"corpus", "beir_files", "queries", "files"},
@@ -29,8 +34,11 @@ REACHED = {
     "summarize": {"summary", "catalogue", "files"},
 }
 NOT_REACHED = {
+    "compare_systems": {"figures", "inspection", "cost", "measures"},
+    "draw_figures": {"paired_tests", "inspection", "summary", "cost"},
     "encode_chunk": {"summary", "evaluate", "measures", "corpus", "beir_files", "search", "merge", "download", "shared_texts"},
     "evaluate_run": {"encode", "encoder", "search", "corpus", "catalogue"},
+    "inspect_dataset": {"significance", "figures", "cost", "measures", "search"},
     "match_texts": {"encode", "encoder", "take_over", "corpus", "experiment"},
     "merge_chunks": {"encode", "encoder", "search", "evaluate", "measures"},
     "prepare_corpus": {"encoder", "search", "measures", "summary", "catalogue", "experiment"},

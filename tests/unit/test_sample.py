@@ -34,5 +34,12 @@ def test_one_system_differs_from_none() -> None:
 
 def test_of_many_queries_with_nothing_found_not_only_the_first_are_shown() -> None:
     rows = choose_queries(np.zeros((1, 1000)), "NDCG@10").rows
-    assert max(rows) > 900
+    assert len(set(rows) & set(range(WORST))) < WORST / 2
     assert rows == choose_queries(np.zeros((1, 1000)), "NDCG@10").rows
+
+
+def test_a_query_that_is_bad_and_different_takes_one_place() -> None:
+    half = np.arange(150) / 300
+    sample = choose_queries(np.stack([0.5 - half, 0.5 + half]), "NDCG@10")
+    assert len(set(sample.rows)) == SHOWN
+    assert set(range(150 - DIFFERENT, 150)) <= set(sample.rows)

@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from beirflow.figure_data import Results
-from beirflow.figure_style import dot_rows, plain, small_multiples, style_of, system_legend
+from beirflow.figure_style import dot_rows, plain, row_height, small_multiples, style_of, system_legend
 
 PANELS = (
     ("documents_per_second", "documents encoded\na second"),
@@ -24,7 +24,7 @@ WIDE = 30
 def cost(results: Results) -> Figure:
     """A panel a kind of cost, a row a dataset, a marker a system."""
     styles = style_of(results.systems)
-    height = 0.21 * len(results.datasets) + 0.6
+    height = row_height(results.systems) * len(results.datasets) + 0.6
     figure, panels = small_multiples([""] * len(PANELS), height, sharey=True)
     table = results.costs.set_index(["system", "dataset"])
     for (column, label), panel in zip(PANELS, panels, strict=True):

@@ -5,7 +5,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from beirflow.figure_data import Results
-from beirflow.figure_style import COLOURS, SETTINGS, below, dot_rows, small_multiples, style_of, system_legend, words_only
+from beirflow.figure_style import (
+    COLOURS,
+    SETTINGS,
+    below,
+    dot_rows,
+    row_height,
+    small_multiples,
+    style_of,
+    system_legend,
+    words_only,
+)
 
 SIGNIFICANT = 0.05
 
@@ -89,7 +99,7 @@ def ndcg_per_query(results: Results) -> Figure:
 def holes(results: Results) -> Figure:
     """The share of unjudged documents in the first ranks beside the score that they may depress."""
     styles = style_of(results.systems)
-    height = 0.21 * len(results.datasets) + 0.45
+    height = row_height(results.systems) * len(results.datasets) + 0.45
     names = [f"NDCG@{results.cutoff}", f"Hole@{results.cutoff}"]
     figure, panels = small_multiples(["", ""], height, columns=2, sharey=True)
     for name, panel in zip(names, panels, strict=True):

@@ -139,6 +139,11 @@ def below(figure: Figure, text: str) -> None:
     figure.supxlabel(fill(text, LINE), fontsize=SETTINGS["font.size"])
 
 
+def row_height(systems: Sequence[str]) -> float:
+    """Inches that a row of :func:`dot_rows` needs, so that the markers of many systems do not cover one another."""
+    return max(0.21, 0.05 * len(systems))
+
+
 def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[float]], styles: Mapping[str, Any]) -> None:
     """A row for each dataset and in it a marker for each system, a little below one another.
 

@@ -16,21 +16,14 @@ STEPS
   - test the differences between systems, pair by pair, and correct for the number of tests
 """
 
-
-def every_system(pattern):
-    """The files of all configured systems, in the order of the configuration."""
-    return expand(pattern, system=experiment.chosen_systems, allow_missing=True)
-
-
-def every_corpus(pattern):
-    """The files of all configured systems on all configured corpora, forums included."""
-    return expand(every_system(pattern), dataset=experiment.chosen_datasets)
+# All configured systems, in the order of the configuration, on all configured corpora, forums included.
+corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
 
 
 rule collect_scores:
     input:
-        means=every_corpus("<results>/metrics/{system}/{dataset}.json"),
-        per_query=every_corpus("<results>/metrics/{system}/{dataset}.parquet"),
+        means=expand("<results>/metrics/{system}/{dataset}.json", **corpora),
+        per_query=expand("<results>/metrics/{system}/{dataset}.parquet", **corpora),
     output:
         "<results>/scores.parquet",
     log:
@@ -49,8 +42,8 @@ rule collect_scores:
 
 rule compare_systems:
     input:
-        means=every_corpus("<results>/metrics/{system}/{dataset}.json"),
-        per_query=every_corpus("<results>/metrics/{system}/{dataset}.parquet"),
+        means=expand("<results>/metrics/{system}/{dataset}.json", **corpora),
+        per_query=expand("<results>/metrics/{system}/{dataset}.parquet", **corpora),
     output:
         "<results>/significance.csv",
     log:
@@ -70,8 +63,8 @@ rule compare_systems:
 
 rule collect_costs:
     input:
-        means=every_corpus("<results>/metrics/{system}/{dataset}.json"),
-        records=every_corpus("<results>/runs/{system}/{dataset}.json"),
+        means=expand("<results>/metrics/{system}/{dataset}.json", **corpora),
+        records=expand("<results>/runs/{system}/{dataset}.json", **corpora),
     output:
         "<results>/cost.csv",
     log:
@@ -96,9 +89,15 @@ rule inspect_dataset:
         queries="<results>/corpora/{dataset}/queries.parquet",
         qrels="<results>/corpora/{dataset}/qrels.parquet",
         corpus="<results>/corpora/{dataset}/corpus.json",
-        runs=every_system("<results>/runs/{system}/{dataset}.parquet"),
-        means=every_system("<results>/metrics/{system}/{dataset}.json"),
-        per_query=every_system("<results>/metrics/{system}/{dataset}.parquet"),
+        runs=expand(
+            "<results>/runs/{system}/{{dataset}}.parquet", system=corpora["system"]
+        ),
+        means=expand(
+            "<results>/metrics/{system}/{{dataset}}.json", system=corpora["system"]
+        ),
+        per_query=expand(
+            "<results>/metrics/{system}/{{dataset}}.parquet", system=corpora["system"]
+        ),
     output:
         "<results>/inspection/{dataset}.json",
     log:

@@ -69,8 +69,8 @@ rule draw_figures:
             system=experiment.chosen_systems,
             dataset=experiment.chosen_rows,
         ),
-        corpus_means=every_corpus("<results>/metrics/{system}/{dataset}.json"),
-        per_query=every_corpus("<results>/metrics/{system}/{dataset}.parquet"),
+        corpus_means=expand("<results>/metrics/{system}/{dataset}.json", **corpora),
+        per_query=expand("<results>/metrics/{system}/{dataset}.parquet", **corpora),
         inspections=expand(
             "<results>/inspection/{dataset}.json", dataset=experiment.chosen_datasets
         ),
