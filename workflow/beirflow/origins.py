@@ -5,6 +5,7 @@ Where they lie is taken from the configuration of whoever audits, never from the
 
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.beir_files import Source
@@ -103,6 +104,9 @@ def _check_source(chain: Chain, experiment: Experiment, name: str) -> Check:
         official = dict(experiment.datasets[name].files)
         if part(record, "official") is True and any(source.digests.get(key) != digest for key, digest in official.items()):
             return Check(what, FAILED, f"{path} says that these are the official data", f"{official}", (path,), numbers, repair)
+    except pa.ArrowInvalid as error:
+        damageable = [f"corpora/{name}/{file}" for file in ("queries.parquet", "qrels.parquet")]
+        return damaged(what, f"corpora/{name}", error, numbers, chain.again(*damageable))
     except (BeirflowError, RecordError, *UNREADABLE) as error:
         return damaged(what, path, error, numbers, repair)
     return Check(

@@ -40,7 +40,8 @@ def check_recomputation(chain: Chain) -> list[Check]:
         try:
             checks += _check_dataset(chain, system, dataset, number)
         except (RecordError, *UNREADABLE) as error:
-            checks.append(damaged("metrics are what the run gives", path, error, [number], chain.again(path)))
+            cause = getattr(error, "path", None) or path
+            checks.append(damaged("metrics are what the run gives", cause, error, [number], chain.again(cause)))
         if (chain.folder / f"runs/{system}/{dataset}.trec.gz").is_file():
             checks.append(check_trec(chain, system, dataset, number))
     checks += [_check_mean(chain, path) for path in part(chain.manifest, "from_sha256", "metrics")]
@@ -92,7 +93,7 @@ def _read_run(chain: Chain, path: str) -> Iterator[tuple[str, list[str], list[fl
     for query, of_query in groupby(_rows(chain, path, "query_id", "doc_id", "score", "rank"), key=itemgetter(0)):
         _, ids, scores, ranks = (list(column) for column in zip(*of_query, strict=True))
         if ranks != list(range(1, len(ids) + 1)):
-            raise RecordError(f"{path}: the ranks of query {query!r} do not count from 1 to {len(ids)}")
+            raise RecordError(f"the ranks of query {query!r} do not count from 1 to {len(ids)}", path)
         yield query, ids, scores
 
 
@@ -112,7 +113,7 @@ def _rows(chain: Chain, path: str, *columns: str) -> Iterator[tuple[Any, ...]]:
     except FileNotFoundError:
         raise
     except UNREADABLE as error:
-        raise RecordError(f"{path} cannot be read, {type(error).__name__}: {str(error)[:200]}") from error
+        raise RecordError(f"cannot be read, {type(error).__name__}: {str(error)[:200]}", path) from error
 
 
 def _ranking_problem(query: str, ids: Sequence[str], scores: Sequence[float], top_k: int, drop: bool) -> str:

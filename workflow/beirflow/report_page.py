@@ -166,7 +166,7 @@ def _facts(manifest: Mapping[str, Any] | None, summary_path: str, means_paths: S
         ("Python", f"{environment['python']} on {environment['platform']}"),
         ("Packages", packages),
         *facts,
-        ("manifest.json", f"{RECORD_DIGEST} {manifest[RECORD_DIGEST]}"),
+        ("manifest.json", f"sha256 {file_digest(manifest_path)}"),
     ]
 
 
