@@ -17,7 +17,18 @@ WORKFLOW = Path(module.__file__).parent.parent
 MODULES = sorted(path.stem for path in (WORKFLOW / "beirflow").glob("*.py") if path.stem != "__init__")
 SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
 NEED_TORCH = {
-    *("devices", "encode", "encoder", "gpu_job", "lean_imports", "packed_attention", "pooling", "resampling", "search", "shortlist")
+    *(
+        "devices",
+        "encode",
+        "encoder",
+        "gpu_job",
+        "lean_imports",
+        "packed_attention",
+        "pooling",
+        "resampling",
+        "search",
+        "shortlist",
+    )
 }
 
 REACHED = {

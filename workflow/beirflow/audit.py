@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit_pages import write_page
+from beirflow.pages import write_page
 from beirflow.chain import Chain, part
 from beirflow.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, RecordError, damaged, row
 from beirflow.errors import DataError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit_pages import write_page
+from beirflow.pages import write_page
 from beirflow.chain import METRICS, SAFE_NAME, part, read_record
 from beirflow.checks import UNREADABLE, RecordError
 from beirflow.errors import DataError

@@ -66,9 +66,7 @@ def merge_chunks(
     query_ids = read_table(queries_path)["query_id"].combine_chunks()
     doc_ids, first_rows = _read_ids(documents_path, records[1:])
     vectors = [[records[0]["sha256"], record["sha256"]] for record in records[1:]]
-    found, ranks = _merge_candidates(
-        list(zip(candidate_paths, vectors, strict=True)), len(query_ids), first_rows, doc_ids, top_k
-    )
+    found, ranks = _merge_candidates(list(zip(candidate_paths, vectors, strict=True)), len(query_ids), first_rows, doc_ids, top_k)
     with atomic_path(run_path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
         for start_row in range(0, len(found.query), RUN_ROWS):
             part = slice(start_row, start_row + RUN_ROWS)
@@ -155,7 +153,8 @@ def _merge_candidates(
 
     parts: list[Hits] = []
     least = np.full(queries, -np.inf, np.float32)
-    self_matches, seconds, codes = 0, 0.0, set()
+    self_matches, seconds = 0, 0.0
+    codes: set[str] = set()
     for first_row, (path, vectors) in zip(first_rows, files, strict=False):
         found = read_candidates(path, vectors, k)
         may_stay = found.score >= least[found.query]

@@ -66,7 +66,7 @@ def write_report(
     comparison_path: str,
     costs_path: str,
     figure_paths: Sequence[str],
-    manifest_path: str | None,
+    manifest_path: str,
     report_path: str,
 ) -> None:
     """Write the page.
@@ -78,13 +78,13 @@ def write_report(
         comparison_path: ``significance.csv``.
         costs_path: ``cost.csv``.
         figure_paths: SVG of every figure; the PDF of the same name lies beside it.
-        manifest_path: ``manifest.json``; None if there is none.
+        manifest_path: ``manifest.json``.
         report_path: HTML to write.
     """
     summary = _read(summary_path)
     means_paths = list(dict.fromkeys(means_paths))
     means = [read_json(path) for path in means_paths]
-    manifest = read_json(manifest_path) if manifest_path else None
+    manifest = read_json(manifest_path)
     systems, sources = list(dict.fromkeys(summary["system"])), Sources()
     results = [results_table(summary, measure, sources) for measure in main_measures(summary)]
     datasets = _datasets(means)
@@ -103,8 +103,8 @@ def write_report(
         "figures": [_figure(Path(path), Path(report_path).parent) for path in figure_paths],
         "index": {"systems": systems, "datasets": datasets},
         "inspections": [(Path(path).stem, _packed(path)) for path in inspection_paths],
-        "facts": _facts(manifest, summary_path, means_paths),
-        "manifest": manifest and json.dumps(manifest, indent=2, ensure_ascii=False),
+        "facts": _facts(manifest, manifest_path),
+        "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, script="report.js")
 
@@ -126,12 +126,12 @@ def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [found[name] for entry in rows for name in (entry["name"], *entry.get("forums", ()))]
 
 
-def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any] | None) -> str:
+def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any]) -> str:
     """Which systems, how large everything is, and when it was written."""
     corpora = [entry for entry in datasets if "forums" not in entry]
     documents, queries = (sum(entry["counts"][key] for entry in corpora) for key in ("documents", "queries"))
     size = f"{_counted(documents, 'document')} and {_counted(queries, 'judged query', 'judged queries')}"
-    written = f" Written {manifest['written']}." if manifest else ""
+    written = f" Written {manifest['written']}."
     return f"How well {_listed(systems)} retrieve from {_counted(len(corpora), 'corpus', 'corpora')} with {size}.{written}"
 
 
@@ -149,11 +149,8 @@ def _packed(path: str) -> str:
     return b64encode(gzip.compress(Path(path).read_bytes(), compresslevel=6, mtime=0)).decode()
 
 
-def _facts(manifest: Mapping[str, Any] | None, summary_path: str, means_paths: Sequence[str]) -> list[tuple[str, str]]:
-    """What the page was made from: the manifest's main points where there is one, and digests in any case."""
-    facts = [("summary.csv", f"sha256 {file_digest(summary_path)}")]
-    if manifest is None:
-        return facts + [(Path(path).parent.name + "/" + Path(path).name, f"sha256 {file_digest(path)}") for path in means_paths]
+def _facts(manifest: Mapping[str, Any], manifest_path: str) -> list[tuple[str, str]]:
+    """What the page was made from: the manifest's main points, and its digest."""
     repository, environment = manifest["repository"], manifest["environment"]
     clean = {True: "as committed", False: "with changes that are not committed", None: "unknown whether changed"}
     packages = ", ".join(f"{name} {version}" for name, version in environment["packages"].items() if version)
@@ -165,8 +162,7 @@ def _facts(manifest: Mapping[str, Any] | None, summary_path: str, means_paths: S
         ),
         ("Python", f"{environment['python']} on {environment['platform']}"),
         ("Packages", packages),
-        *facts,
-        ("manifest.json", f"sha256 {file_digest(manifest_path)}"),
+        ("manifest.json", f"sha256 {file_digest(manifest_path)}, from which digests lead to every other file"),
     ]
 
 
