@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from beirflow.pages import write_page
 from beirflow.chain import Chain, part
 from beirflow.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, RecordError, damaged, row
 from beirflow.errors import DataError
@@ -16,6 +15,7 @@ from beirflow.files import write_json
 from beirflow.integrity import check_digests, check_leftovers, check_manifest
 from beirflow.manifest import NAME as MANIFEST
 from beirflow.origins import check_origins
+from beirflow.pages import write_page
 from beirflow.provenance import code_state, environment
 from beirflow.published_check import check_published
 from beirflow.recomputation import check_recomputation

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.pages import write_page
 from beirflow.chain import METRICS, SAFE_NAME, part, read_record
 from beirflow.checks import UNREADABLE, RecordError
 from beirflow.errors import DataError
 from beirflow.files import write_json
 from beirflow.manifest import NAME as MANIFEST
+from beirflow.pages import write_page
 from beirflow.rank_agreement import kendall_tau, overlap_at, rank_biased_overlap
 
 CHANGED_MOST = 10
