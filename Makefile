@@ -10,9 +10,9 @@ demo: .venv/ready
 	rm -f results/demo/summary.csv
 	$(BIN)/snakemake --cores $(CORES) --configfile tests/data/demo.yaml --quiet host reason -- results/demo/summary.csv
 
-# Everything that is checked: format, lint, types, tests, and the demo through Snakemake.
+# Everything that is checked: format, lint, types, tests, and the demo through Snakemake. Two processes, the longest files first.
 test: .venv/ready-dev lint
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 # The pictures of the README, which need Chromium: the demo with three systems, and its report.
 pictures: .venv/ready

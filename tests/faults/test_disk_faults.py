@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from faults_at_work import filled, read_only, results, small_disk, unfinished, unlock
 from http_servers import FileServer
@@ -43,14 +42,11 @@ def says(disk: Path, file: str) -> str:
 
 def test_a_full_disk_is_named_in_every_step_and_the_result_is_the_same_afterwards(larger: Workflow) -> None:
     larger.run("results/metrics/tiny/small.json")
-    texts = pq.read_table(larger.result("corpora/small/documents.parquet"))["text"].to_pylist()
-    spilled = 2 * (sum(len(text) for text in texts) // BLOCK + 2) * BLOCK
     corpus, vectors, run = "corpora/small/corpus.json", "embeddings/tiny/small/chunk-1.npy", "runs/tiny/small.parquet"
     with small_disk(larger.folder / "small-disk", "8m") as disk:
         larger.config["pathvars"] = {"results": str(disk)}
         for before, target, log, file, left in (
             ([], corpus, "prepare_corpus/small.log", "corpora/small/.partial-prepare", 2 * BLOCK),
-            ([], corpus, "prepare_corpus/small.log", "corpora/small/documents.parquet", spilled),
             ([corpus, "models/tiny.json"], vectors, "encode_chunk/tiny/small/chunk-1.log", vectors, 2 * BLOCK),
             ([f"candidates/tiny/small/chunk-{i}.npz" for i in range(2)], run, "merge_chunks/tiny/small.log", run, BLOCK),
         ):
