@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from beirflow.pages import write_page
 from beirflow.chain import Chain, part
 from beirflow.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, RecordError, damaged, row
 from beirflow.errors import DataError
@@ -16,6 +15,7 @@ from beirflow.files import write_json
 from beirflow.integrity import check_digests, check_leftovers, check_manifest
 from beirflow.manifest import NAME as MANIFEST
 from beirflow.origins import check_origins
+from beirflow.pages import write_page
 from beirflow.provenance import code_state, environment
 from beirflow.published_check import check_published
 from beirflow.recomputation import check_recomputation
@@ -56,7 +56,7 @@ def audit(*, folder: str, experiment: Experiment, sample: int = 0, seed: int | N
         "sections": {name: [asdict(check) for check in section] for name, section in sections.items()},
     }
     write_json(Path(folder) / "audit.json", report)
-    write_page("audit.html", Path(folder) / "audit.html", report)
+    write_page("audit.html.j2", Path(folder) / "audit.html", report | {"title": f"Audit: {report['verdict']}"})
     words = for_terminal(report, folder)
     if report["verdict"] == FAILED:
         raise DataError(words)

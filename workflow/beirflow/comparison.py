@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.pages import write_page
 from beirflow.chain import METRICS, SAFE_NAME, part, read_record
 from beirflow.checks import UNREADABLE, RecordError
 from beirflow.errors import DataError
 from beirflow.files import write_json
 from beirflow.manifest import NAME as MANIFEST
+from beirflow.pages import write_page
 from beirflow.rank_agreement import kendall_tau, overlap_at, rank_biased_overlap
 
 CHANGED_MOST = 10
@@ -63,7 +63,7 @@ def compare(*, folder: str, other: str | None) -> str:
         found = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
         raise DataError(f"{found}; audit both: snakemake --cores 1 audit") from error
     write_json(sides[0] / "comparison.json", report)
-    write_page("comparison.html", sides[0] / "comparison.html", report)
+    write_page("comparison.html.j2", sides[0] / "comparison.html", report | {"title": "Comparison of two folders of results"})
     return for_terminal(report)
 
 
