@@ -132,7 +132,7 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
     documents, queries = (sum(entry["counts"][key] for entry in corpora) for key in ("documents", "queries"))
     size = f"{_counted(documents, 'document')} and {_counted(queries, 'judged query', 'judged queries')}"
     where = f"{_counted(len(corpora), 'corpus', 'corpora')} with {size}"
-    return f"How well {_listed(systems)} retrieve from {where}. Written {manifest['written']}."
+    return f"How well {_listed(systems)} retrieve from {where}. Written {manifest['written'].partition('T')[0]}."
 
 
 def _figure(path: Path, folder: Path) -> dict[str, str | None]:
