@@ -14,10 +14,10 @@ demo: .venv/ready
 test: .venv/ready-dev lint
 	$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
-# The pictures of the README, which need Chromium: the demo with three systems, and its report.
+# The pictures of the README, which need Chromium: the demo with three systems, its report, and an audit after one number was edited.
 pictures: .venv/ready
 	$(BIN)/snakemake --cores $(CORES) --configfile tests/data/demo.yaml docs/pictures.yaml --quiet host reason -- results/pictures/report.html
-	$(BIN)/python tests/pictures.py results/pictures/report.html docs/pictures
+	$(BIN)/python tests/pictures.py results/pictures docs/pictures tests/data/demo.yaml docs/pictures.yaml
 
 # Ours beside the public packages that do the same: make bench, make bench QUICK=1, make bench ONLY="search evaluate".
 bench: .venv/ready-bench

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +157,13 @@ class Chromium:
         """What the browser's console says, of whatever kind, since the page was opened."""
         kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded", "Page.javascriptDialogOpening")
         return [event["params"] for event in self.events if event.get("method") in kinds]
+
+    def violations(self, where: str = "document") -> list[Any]:
+        """What axe-core finds in the page, or in a part of it, by rule."""
+        package = find_spec("axe_playwright_python")  # not imported, since it would import another driver of browsers
+        assert package is not None
+        self.evaluate((Path(package.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8"))
+        return self.evaluate(
+            f"axe.run({where}, {{resultTypes: ['violations']}}).then((found) =>"
+            " found.violations.map(({id, nodes}) => [id, nodes.slice(0, 3).map((node) => node.html)]))"
+        )

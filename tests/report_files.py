@@ -16,6 +16,12 @@ from beirflow.summary import summarize
 CUTOFFS = (1, 3, 5, 10, 100, 1000)
 MEASURES = ("NDCG", "MAP", "Recall", "P", "MRR", "R_cap", "Hole", "Accuracy", "F1", "NDCG_exp")
 WORDS = ("retrieval", "of", "passages", "about", "heat", "in", "water", "and", "the", "growth", "of", "cells", "under", "light")
+MANIFEST = {
+    "written": "2026-01-02T03:04:05+00:00",
+    "repository": {"commit": "c0ffee", "clean": False},
+    "environment": {"python": "3.11.7", "platform": "Linux", "packages": {"torch": "2.13.0", "scipy": None}},
+    "from_sha256": {"summary.csv": "5" * 64},
+}
 FIGURES = ("ndcg_difference", "recall_over_k", "ndcg_per_query", "document_lengths", "holes", "cost")
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 320" width="640" height="320"><rect width="640" height="320" '
@@ -44,6 +50,7 @@ class ReportFiles:
         summarize(means_paths=rows, summary_path=summary)
         self._comparison(pick).to_csv(comparison, index=False)
         self._costs(pick).to_csv(costs, index=False)
+        write_json(self.folder / "manifest.json", MANIFEST)
         self.paths = {
             "summary_path": summary,
             "means_paths": list(dict.fromkeys([*rows, *corpora])),
@@ -51,7 +58,7 @@ class ReportFiles:
             "comparison_path": comparison,
             "costs_path": costs,
             "figure_paths": self._figures(),
-            "manifest_path": None,
+            "manifest_path": str(self.folder / "manifest.json"),
             "report_path": str(self.folder / "report.html"),
         }
         write_report(**self.paths)

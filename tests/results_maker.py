@@ -71,7 +71,7 @@ def make_results(results: Path, config: Mapping[str, Any]) -> None:
     shutil.rmtree(results / "candidates")
     first = experiment.chosen_systems[0]
     run = f"{results}/runs/{first}/{experiment.chosen_datasets[0]}"
-    write_trec(run_path=f"{run}.parquet", output_path=f"{run}.trec.gz", tag=first)
+    write_trec(run_path=f"{run}.parquet", record_path=f"{run}.json", output_path=f"{run}.trec.gz", tag=first)
     write_summary(results, experiment)
 
 
@@ -145,6 +145,7 @@ def _retrieve(results: Path, experiment: Experiment, system: str, name: str) -> 
         search_chunk(
             queries_path=f"{corpus}/queries.parquet",
             documents_path=f"{corpus}/documents.parquet",
+            model_path=f"{results}/models/{system}.json",
             chunk=chunk,
             query_vectors_path=f"{vectors}/queries.npy",
             chunk_vectors_path=f"{vectors}/chunk-{chunk}.npy",
@@ -155,11 +156,13 @@ def _retrieve(results: Path, experiment: Experiment, system: str, name: str) -> 
             code="s",
         )
     merge_chunks(
+        system=system,
         candidate_paths=[f"{candidates}/chunk-{chunk}.npz" for chunk in chunks],
         query_record_path=f"{vectors}/queries.json",
         chunk_record_paths=[f"{vectors}/chunk-{chunk}.json" for chunk in chunks],
         queries_path=f"{corpus}/queries.parquet",
         documents_path=f"{corpus}/documents.parquet",
+        model_path=f"{results}/models/{system}.json",
         top_k=experiment.config["top_k"],
         run_path=f"{results}/runs/{system}/{name}.parquet",
         record_path=f"{results}/runs/{system}/{name}.json",

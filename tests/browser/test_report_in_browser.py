@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -252,29 +251,19 @@ def test_print_shows_whole_tables_and_no_controls(browser: Chromium, large: Path
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF-")
 
 
-def violations(browser: Chromium, where: str = "document") -> list[Any]:
-    """What axe-core finds, by rule."""
-    package = find_spec("axe_playwright_python")  # not imported, since it would import another driver of browsers
-    browser.evaluate((Path(package.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8"))
-    return browser.evaluate(
-        f"axe.run({where}, {{resultTypes: ['violations']}}).then((found) =>"
-        " found.violations.map(({id, nodes}) => [id, nodes.slice(0, 3).map((node) => node.html)]))"
-    )
-
-
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_axe_finds_nothing(browser: Chromium, report: Path, scheme: str, width: int) -> None:
     browser.size(width, phone=width == 360)
     browser.media(scheme=scheme)
     everything_open(browser, report)
-    assert violations(browser) == []
+    assert browser.violations() == []
 
 
 def test_axe_would_find_something(browser: Chromium, report: Path) -> None:
     opened(browser, report)
     browser.evaluate("document.querySelector('figure img').removeAttribute('alt')")
     browser.evaluate("document.querySelector('.lead').style.color = '#ccc'")
-    assert [rule for rule, _ in violations(browser, "{include: [['header'], ['figure']]}")] == ["color-contrast", "image-alt"]
+    assert [rule for rule, _ in browser.violations("{include: [['header'], ['figure']]}")] == ["color-contrast", "image-alt"]
 
 
 def test_all_of_beir_opens_fast_in_one_file(browser: Chromium, large: Path) -> None:

@@ -2,10 +2,12 @@
 
 import copy
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,10 +18,10 @@ from beirflow.audit import audit, look
 from beirflow.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.errors import DataError
 from beirflow.experiment import Experiment, load_experiment
-from beirflow.files import file_digest, read_json
-from beirflow.manifest import content_digest, text
+from beirflow.files import RECORD_DIGEST, file_digest, read_json, write_json
 from results_maker import Made
 from tiny_bert import save_tiny_bert
+from workflow_runs import REPOSITORY
 
 
 @dataclass
@@ -45,11 +47,12 @@ class Audited:
             for old, path in changed.items():
                 new = file_digest(path)
                 self._digests[new] = self._digests.pop(old)
-                for record in [*self.results.rglob("*.json"), self.path("summary.csv")]:
-                    record.write_text(record.read_text().replace(old, new))
+                for record in self.results.rglob("*.json"):
+                    if old in record.read_text():
+                        write_json(record, without_digest(record.read_text().replace(old, new)))
         manifest = read_json(self.path("manifest.json"))
         manifest["from_sha256"]["summary.csv"] = file_digest(self.path("summary.csv"))
-        self.path("manifest.json").write_text(text(manifest | {"sha256": content_digest(manifest)}))
+        write_json(self.path("manifest.json"), manifest)
 
     def remember(self) -> None:
         """Note the digests of before, which a forger must replace."""
@@ -57,6 +60,10 @@ class Audited:
         for path in self.results.rglob("*"):
             if path.is_file() and path.name not in ("manifest.json", "summary.csv"):
                 self._digests[file_digest(path)] = path
+
+
+def without_digest(text: str) -> dict[str, Any]:
+    return {key: value for key, value in json.loads(text).items() if key != RECORD_DIGEST}
 
 
 @pytest.fixture
@@ -143,12 +150,12 @@ def test_a_record_that_holds_anything_is_a_failed_check_and_never_an_exception(a
         audited.path(name).write_bytes(content)
 
 
-@pytest.mark.parametrize("key", ["systems", "datasets", "configuration", "from_sha256", "repository", "sha256"])
+@pytest.mark.parametrize("key", ["systems", "datasets", "configuration", "from_sha256", "repository", RECORD_DIGEST])
 def test_a_manifest_that_lacks_something_fails(audited: Audited, key: str) -> None:
     manifest = read_json(audited.path("manifest.json"))
-    del manifest[key]
-    signed = manifest | {"sha256": content_digest(manifest)} if key != "sha256" else manifest
-    audited.path("manifest.json").write_text(text(signed))
+    write_json(audited.path("manifest.json"), {name: value for name, value in manifest.items() if name != key})
+    if key == RECORD_DIGEST:
+        audited.path("manifest.json").write_text(json.dumps(manifest, indent=2))
     assert any("manifest.json" in check.files for check in audited.failed(sample=1))
 
 
@@ -156,7 +163,7 @@ def test_a_manifest_that_lacks_something_fails(audited: Audited, key: str) -> No
 def test_a_path_that_leaves_the_folder_is_refused(audited: Audited, name: str) -> None:
     manifest = read_json(audited.path("manifest.json"))
     manifest["from_sha256"]["metrics"][name] = "0" * 64
-    audited.path("manifest.json").write_text(text(manifest | {"sha256": content_digest(manifest)}))
+    write_json(audited.path("manifest.json"), manifest)
     assert any(repr(name) in check.found for check in audited.failed())
 
 
@@ -280,7 +287,8 @@ def test_a_missing_file_is_named_with_what_depends_on_it(audited: Audited, name:
     audited.path(name).unlink()
     found = next(check for check in audited.failed() if check.name == "no file is missing" and name in check.files)
     assert found.numbers
-    assert f"{name} {audited.results}/summary.csv" in found.repair
+    assert found.repair.startswith(f"rm -f {audited.results}/{name}; ")
+    assert found.repair.endswith(f" {audited.results}/summary.csv")
 
 
 @pytest.mark.parametrize(
@@ -304,6 +312,16 @@ def test_what_is_left_over_is_named_and_affects_no_number(audited: Audited, name
     assert "no number of the summary depends on it" in found.found
 
 
+def test_whatever_the_rules_write_for_reading_is_not_left_over(audited: Audited) -> None:
+    rules = "".join(path.read_text() for path in (REPOSITORY / "workflow/rules").glob("*.smk"))
+    names = set(re.findall(r'"<results>/([^"{]+\.\w+)"', rules))
+    assert {"cost.csv", "significance.csv", "report.html"} <= names
+    for name in sorted(names | {"figures/cost.svg", "inspection/small.json"}):
+        audited.path(name).parent.mkdir(parents=True, exist_ok=True)
+        audited.path(name).touch()
+    assert audited.failed() == []
+
+
 def test_results_of_another_experiment_inside_the_folder_are_left_alone(audited: Audited) -> None:
     shutil.copytree(audited.results, audited.results.parent / "copy")
     (audited.results.parent / "copy").rename(audited.path("demo"))
@@ -322,7 +340,7 @@ def test_a_failure_is_written_down_and_then_raised_with_the_numbers_that_are_aff
     assert "The audit failed" in page
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
-    assert "http" not in page.replace("http://www.w3.org", "")
+    assert "://" not in page
 
 
 def test_a_folder_without_a_manifest_says_how_to_make_one(tmp_path: Path, audited: Audited) -> None:

@@ -56,7 +56,7 @@ def audit(*, folder: str, experiment: Experiment, sample: int = 0, seed: int | N
         "sections": {name: [asdict(check) for check in section] for name, section in sections.items()},
     }
     write_json(Path(folder) / "audit.json", report)
-    write_page("audit.html", Path(folder) / "audit.html", report)
+    write_page("audit.html.j2", Path(folder) / "audit.html", report | {"title": f"Audit: {report['verdict']}"})
     words = for_terminal(report, folder)
     if report["verdict"] == FAILED:
         raise DataError(words)

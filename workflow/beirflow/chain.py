@@ -53,8 +53,9 @@ class Chain:
 
     def again(self, *paths: str) -> str:
         """The commands that make files again, and the summary after them."""
-        names = " ".join(f"{self.shown}/{path}" for path in paths)
-        return f"rm -f {names}; snakemake --cores 2 {names} {self.shown}/summary.csv"
+        names = [f"{self.shown}/{path}" for path in paths]
+        goals = dict.fromkeys([*names, f"{self.shown}/summary.csv"])
+        return f"rm -f {' '.join(names)}; snakemake --cores 2 {' '.join(goals)}"
 
     def claim(self, path: str, sha256: Any, by: str, number: Number) -> None:
         """Note that the record ``by`` says the digest of ``path``."""

@@ -3,12 +3,24 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from beirflow.errors import DataError
+
 PASSED, FAILED, WARNING, NOT_CHECKED = "passed", "failed", "warning", "not checked"
 
 Number = tuple[str, str]
 """A system and a dataset: a row of the summary."""
 
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, NotImplementedError, RecursionError)
+UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    NotImplementedError,
+    RecursionError,
+    DataError,
+)
 """What reading a file raises that does not hold what it should, Arrow's exceptions included."""
 
 
@@ -68,5 +80,5 @@ def damaged(name: str, path: str, error: Exception, numbers: Iterable[Number], r
     """
     if isinstance(error, FileNotFoundError):
         return Check(name, NOT_CHECKED, f"{path}: {error.filename} is missing", "", (path,), row(numbers), repair)
-    found = str(error) if isinstance(error, RecordError) else f"{type(error).__name__}: {str(error)[:200]}"
+    found = str(error) if isinstance(error, (RecordError, DataError)) else f"{type(error).__name__}: {str(error)[:200]}"
     return Check(name, FAILED, f"{path}: {found}", "what beirflow writes", (path,), row(numbers), repair)

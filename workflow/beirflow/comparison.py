@@ -63,7 +63,7 @@ def compare(*, folder: str, other: str | None) -> str:
         found = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
         raise DataError(f"{found}; audit both: snakemake --cores 1 audit") from error
     write_json(sides[0] / "comparison.json", report)
-    write_page("comparison.html", sides[0] / "comparison.html", report)
+    write_page("comparison.html.j2", sides[0] / "comparison.html", report | {"title": "Comparison of two folders of results"})
     return for_terminal(report)
 
 

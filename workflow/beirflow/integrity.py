@@ -18,6 +18,8 @@ VIEWS = (
     "comparison.json",
     "comparison.html",
     "report.html",
+    "significance.csv",
+    "cost.csv",
     "scores.parquet",
     "ro-crate-metadata.json",
 )

@@ -131,8 +131,8 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
     corpora = [entry for entry in datasets if "forums" not in entry]
     documents, queries = (sum(entry["counts"][key] for entry in corpora) for key in ("documents", "queries"))
     size = f"{_counted(documents, 'document')} and {_counted(queries, 'judged query', 'judged queries')}"
-    written = f" Written {manifest['written']}."
-    return f"How well {_listed(systems)} retrieve from {_counted(len(corpora), 'corpus', 'corpora')} with {size}.{written}"
+    where = f"{_counted(len(corpora), 'corpus', 'corpora')} with {size}"
+    return f"How well {_listed(systems)} retrieve from {where}. Written {manifest['written'].partition('T')[0]}."
 
 
 def _figure(path: Path, folder: Path) -> dict[str, str | None]:

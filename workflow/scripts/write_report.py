@@ -13,6 +13,6 @@ if __name__ == "__main__":
             comparison_path=snakemake.input.comparison,
             costs_path=snakemake.input.costs,
             figure_paths=list(snakemake.input.figures),
-            manifest_path=snakemake.input.get("manifest"),
+            manifest_path=snakemake.input.manifest,
             report_path=snakemake.output[0],
         )
