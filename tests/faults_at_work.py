@@ -16,9 +16,9 @@ import pytest
 from workflow_runs import Workflow
 
 OUTPUT = "output-of-test.txt"
-MEASURED = {"written", "seconds", "encode_seconds", "documents_per_second"}
+MEASURED = {"written", "repository", "seconds", "encode_seconds", "documents_per_second"}
 RECORDS = {"record_sha256", "queries.json", "chunk records", "run record", "metrics", "metrics_sha256", "summary.csv"}
-"""What differs between two runs that find the same: times, and digests of files that hold times."""
+"""What differs between two runs that find the same: times, digests of files that hold times, and the state of the code."""
 
 
 def start(workflow: Workflow, *arguments: str, cores: int = 2) -> subprocess.Popen[bytes]:
