@@ -11,12 +11,11 @@ from results_maker import Made, audit_config, make_results
 from tiny_bert import save_tiny_bert
 from workflow_runs import Workflow, demo, small_dataset, tiny_system
 
-
 SHARE_THE_DEMO = ("test_demo.py", "test_slurm.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in several processes, those of a file share one, and so its fixtures; and so do those that need the demo."""
+    """Where tests run in several processes, those of a file share one, for its fixtures; so do those that need the demo."""
     for item in items:
         group = SHARE_THE_DEMO[0] if item.path.name in SHARE_THE_DEMO else item.path.name
         item.add_marker(pytest.mark.xdist_group(group))

@@ -116,3 +116,9 @@ def test_every_line_of_the_slurm_profile_says_what_it_is_and_when_to_change_it()
     settings = [(before, line) for before, line in pairwise(lines) if re.match(r"[\w-]+: \S", line)]
     assert len(settings) > 20
     assert [line for before, line in settings if not before.startswith("#")] == []
+
+
+def test_the_map_of_the_modules_is_complete() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("## The modules")[2].partition("\n## ")[0]
+    modules = {path.stem for path in (REPOSITORY / "workflow/beirflow").glob("*.py")} - {"__init__"}
+    assert modules - set(re.findall(r"`(\w+)`", text)) == set()
