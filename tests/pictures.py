@@ -54,11 +54,11 @@ def main(results: Path, folder: Path, configuration: dict[str, Any]) -> None:
         browser.open(results / "report.html")
         browser.wait_for("document.querySelector('.query') !== null")
         take(browser, folder / "report.png")
-        browser.click(".query summary")
+        browser.click(".query summary", 1)
         browser.wait_for("document.querySelector('.detail') !== null")
         take(browser, folder / "report-query.png", "#inspector h3", 860)
         browser.open(page)
-        take(browser, folder / "audit.png")
+        take(browser, folder / "audit.png", height=680)
     finally:
         browser.close()
         shutil.rmtree(page.parent)

@@ -17,7 +17,7 @@ WINDOWS = {"desk": (1280, "light"), "phone": (360, "dark")}
 
 @pytest.fixture(scope="module")
 def folder(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results that nobody touched, and some with another number in the summary, other scores and a turned ranking."""
+    """Results that nobody touched, and some with other numbers, records and rankings."""
     folder = tmp_path_factory.mktemp("audited")
     passed, failed = folder / "passed", folder / "failed"
     for side in (passed, failed):
