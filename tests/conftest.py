@@ -14,11 +14,10 @@ from workflow_runs import Workflow, demo, small_dataset, tiny_system
 SHARE_THE_DEMO = ("test_demo.py", "test_slurm.py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Where tests run in several processes, those of a file share one, for its fixtures; so do those that need the demo."""
-    for item in items:
-        group = SHARE_THE_DEMO[0] if item.path.name in SHARE_THE_DEMO else item.path.name
-        item.add_marker(pytest.mark.xdist_group(group))
+    group = SHARE_THE_DEMO[0] if item.path.name in SHARE_THE_DEMO else item.path.name
+    item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,7 @@ def test_nfcorpus_from_its_official_archive_over_http(tmp_path: Path) -> None:
     assert "0.3159" in output
 
 
+@pytest.mark.long
 def test_scifact_from_a_folder_without_a_download(tmp_path: Path) -> None:
     with zipfile.ZipFile(ARCHIVES / "scifact.zip") as archive:
         archive.extractall(tmp_path / "data")
