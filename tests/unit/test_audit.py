@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.audit import audit, look
-from beirflow.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.errors import DataError
 from beirflow.experiment import Experiment, load_experiment
 from beirflow.files import RECORD_DIGEST, file_digest, read_json, write_json
+from beirflow.views import record_views
 from results_maker import Made
 from tiny_bert import save_tiny_bert
 from workflow_runs import REPOSITORY
@@ -316,9 +317,40 @@ def test_whatever_the_rules_write_for_reading_is_not_left_over(audited: Audited)
     rules = "".join(path.read_text() for path in (REPOSITORY / "workflow/rules").glob("*.smk"))
     names = set(re.findall(r'"<results>/([^"{]+\.\w+)"', rules))
     assert {"cost.csv", "significance.csv", "report.html"} <= names
-    for name in sorted(names | {"figures/cost.svg", "inspection/small.json"}):
+    for name in sorted((names | {"figures/cost.svg", "inspection/small.json"}) - {"report.json"}):
         audited.path(name).parent.mkdir(parents=True, exist_ok=True)
         audited.path(name).touch()
+    assert audited.failed() == []
+
+
+def write_views(audited: Audited) -> list[str]:
+    """Files for reading, recorded as the report does."""
+    names = ["report.html", "scores.parquet", "figures/cost.svg", "inspection/small.json"]
+    for name in names:
+        audited.path(name).parent.mkdir(exist_ok=True)
+        audited.path(name).write_text(name)
+    paths = {"manifest_path": str(audited.path("manifest.json")), "record_path": str(audited.path("report.json"))}
+    record_views(view_paths=[str(audited.path(name)) for name in names], code="abc", **paths)
+    return names
+
+
+def test_files_for_reading_are_compared_with_the_record_of_the_report(audited: Audited) -> None:
+    for name in (*write_views(audited), "report.json"):
+        assert audited.failed() == []
+        content = audited.path(name).read_bytes()
+        audited.path(name).write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
+        (found,) = audited.failed()
+        assert (found.files, found.numbers) == ((name,), ())
+        assert f"snakemake --cores 2 {audited.results}/report.html" in found.repair
+        audited.path(name).write_bytes(content)
+
+
+def test_a_report_of_other_results_is_a_warning(audited: Audited) -> None:
+    write_views(audited)
+    assert "the report is of these results" not in [check.name for check in audited.checks()]
+    record = read_json(audited.path("report.json"))
+    write_json(audited.path("report.json"), record | {"from_sha256": {"manifest.json": "0" * 64}})
+    assert "the report is of these results" in [check.name for check in audited.checks() if check.status == WARNING]
     assert audited.failed() == []
 
 

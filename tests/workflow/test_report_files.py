@@ -5,6 +5,7 @@ import zipfile
 
 import pandas as pd
 import pytest
+from beirflow.files import file_digest, read_json
 from workflow_runs import Workflow
 
 TARGETS = ("results/report.html", "results/scores.parquet", "results/inspection/small.json", "results/figures/cost.svg")
@@ -27,6 +28,11 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
     page = finished.result("report.html").read_text(encoding="utf-8")
     assert f"{means['NDCG@10']:.4f}</td>" in page
     assert page.count('src="data:image/svg+xml') == 6
+    recorded = read_json(finished.result("report.json"))["sha256"]
+    assert len(recorded) == 2 * 6 + len(
+        ("report.html", "scores.parquet", "significance.csv", "cost.csv", "inspection/small.json")
+    )
+    assert all(file_digest(finished.result(name)) == digest for name, digest in recorded.items())
     assert finished.planned(*TARGETS, "results/summary.csv") == {}
 
     report = finished.folder / "report.zip"

@@ -4,27 +4,15 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.chain import Chain, part, read_record
-from beirflow.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, damaged, row
+from beirflow.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, RecordError, damaged, row
 from beirflow.errors import DataError
 from beirflow.files import RECORD_DIGEST, file_digest, read_json
 from beirflow.manifest import NAME as MANIFEST
+from beirflow.views import NAME as REPORT
+from beirflow.views import is_view
 
 DELETABLE = ("embeddings/",)
 """What may be deleted to save disk; its digests stay known."""
-
-VIEWS = (
-    "audit.json",
-    "audit.html",
-    "comparison.json",
-    "comparison.html",
-    "report.html",
-    "significance.csv",
-    "cost.csv",
-    "scores.parquet",
-    "ro-crate-metadata.json",
-)
-VIEW_FOLDERS = ("code/", "figures/", "inspection/")
-"""What is made from the results, for reading; no result depends on it."""
 
 NEEDED: tuple[tuple[tuple[str, ...], type], ...] = (
     (("configuration", "cutoffs"), list),
@@ -117,20 +105,50 @@ def check_leftovers(chain: Chain) -> list[Check]:
     for path in _files(chain.folder):
         if path in chain.claims or path == MANIFEST or path.startswith(TRACES):
             traces += path.startswith(TRACES)
-        elif path in VIEWS or path.startswith(VIEW_FOLDERS):
+        elif is_view(path):
             views += [path] * (not path.startswith("audit."))
         elif not _belongs(chain, path, archives):
             by_folder.setdefault(path.rpartition("/")[0], []).append(path)
     checks = [_left_over(chain, paths) for paths in by_folder.values()]
     if not checks:
         checks.append(Check("no file is left over", PASSED, "every file belongs to these results"))
-    if views:
-        found = f"{len(views)} files for reading, which no number depends on, are not compared with anything"
-        todo = f"to be sure, make them again: rm {chain.shown}/{views[0]} …"
-        checks.append(Check("files for reading", NOT_CHECKED, found, "", tuple(views), (), todo))
+    checks += _check_views(chain, views)
     if traces:
         checks.append(
             Check("logs and benchmarks", NOT_CHECKED, f"{traces} files say what jobs did and took; nothing names digests of them")
+        )
+    return checks
+
+
+def _check_views(chain: Chain, paths: list[str]) -> list[Check]:
+    """Compare the files for reading with what was recorded when the report was written; no number depends on them."""
+    name, again = (
+        "files for reading are as they were written",
+        f"rm {chain.shown}/{REPORT}; snakemake --cores 2 {chain.shown}/report.html",
+    )
+    checks, recorded = [], {}
+    try:
+        record = read_json(chain.folder / REPORT)
+        recorded = part(record, "sha256", kind=dict)
+        if part(record, "from_sha256", MANIFEST) != file_digest(chain.folder / MANIFEST):
+            found = f"{REPORT} says that the report was made from other results than these"
+            checks.append(Check("the report is of these results", WARNING, found, files=(REPORT,), repair=again))
+    except FileNotFoundError:
+        pass
+    except (DataError, RecordError, *UNREADABLE) as error:
+        checks.append(damaged(name, REPORT, error, (), again))
+    for path in [path for path in paths if path in recorded]:
+        digest = file_digest(chain.folder / path)
+        if digest != recorded[path]:
+            found, expected = f"{path} has the sha256 {digest}; no number depends on it", f"{REPORT} says {recorded[path]}"
+            repair = f"rm {chain.shown}/{path}; snakemake --cores 2 {chain.shown}/report.html"
+            checks.append(Check(name, FAILED, found, expected, (path,), (), repair))
+    good = sum(path in recorded for path in paths) - sum(check.status == FAILED and check.files != (REPORT,) for check in checks)
+    checks += [Check(name, PASSED, f"{good} files have the digests that {REPORT} names")] * (good > 0)
+    if others := tuple(path for path in paths if path not in recorded and path != REPORT):
+        found = f"{len(others)} files for reading, which no number depends on, are not compared with anything"
+        checks.append(
+            Check("files for reading", NOT_CHECKED, found, "", others, (), f"rm {chain.shown}/{others[0]} …, and make them again")
         )
     return checks
 

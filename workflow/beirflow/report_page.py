@@ -21,6 +21,7 @@ from beirflow.report_tables import (
     results_table,
     significance_table,
 )
+from beirflow.views import record_views
 
 FIGURES = {
     "ndcg_difference": (
@@ -68,8 +69,10 @@ def write_report(
     figure_paths: Sequence[str],
     manifest_path: str,
     report_path: str,
+    view_paths: Sequence[str] = (),
+    code: str = "",
 ) -> None:
-    """Write the page.
+    """Write the page, and a record of it and of the other files for reading.
 
     Args:
         summary_path: ``summary.csv``.
@@ -79,7 +82,10 @@ def write_report(
         costs_path: ``cost.csv``.
         figure_paths: SVG of every figure; the PDF of the same name lies beside it.
         manifest_path: ``manifest.json``.
-        report_path: HTML to write.
+        report_path: HTML to write; and beside it, as ``.json``, the digests of the page, of what it was made from, and of
+            ``view_paths``.
+        view_paths: Other files for reading.
+        code: Digest of the code that runs, for the record.
     """
     summary = _read(summary_path)
     means_paths = list(dict.fromkeys(means_paths))
@@ -107,6 +113,9 @@ def write_report(
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, script="report.js")
+    views = [report_path, *inspection_paths, comparison_path, costs_path, *figure_paths, *view_paths]
+    record_path = str(Path(report_path).with_suffix(".json"))
+    record_views(view_paths=views, manifest_path=manifest_path, code=code, record_path=record_path)
 
 
 def _read(path: str) -> pd.DataFrame:

@@ -10,7 +10,7 @@ OUTPUTS
   summary  = <results>/summary.csv         a row a system and dataset, then the averages over datasets
   manifest = <results>/manifest.json       the root of all digests, with configuration, code and environment
   figures  = <results>/figures/<name>.pdf, .svg
-  report   = <results>/report.html         all of it on one page, which needs no network
+  report   = <results>/report.html         all of it on one page, which needs no network; report.json, its digests and the others'
 
 STEPS
   - set beside published scores, average over datasets, print the table
@@ -113,10 +113,13 @@ rule write_report:
         comparison=rules.draw_figures.input.comparison,
         costs=rules.draw_figures.input.costs,
         figures=rules.draw_figures.output.svg,
+        pdf=rules.draw_figures.output.pdf,
+        scores=rules.collect_scores.output[0],
         published=rules.summarize.input.published,
         templates=sorted(map(str, Path(workflow.basedir, "workflow/report").iterdir())),
     output:
-        report("<results>/report.html", caption="../report/report.rst"),
+        report=report("<results>/report.html", caption="../report/report.rst"),
+        record="<results>/report.json",
     log:
         "<results>/logs/write_report.log",
     benchmark:

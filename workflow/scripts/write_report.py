@@ -14,5 +14,7 @@ if __name__ == "__main__":
             costs_path=snakemake.input.costs,
             figure_paths=list(snakemake.input.figures),
             manifest_path=snakemake.input.manifest,
-            report_path=snakemake.output[0],
+            report_path=snakemake.output.report,
+            view_paths=[snakemake.input.scores, *snakemake.input.pdf],
+            code=snakemake.params.code,
         )
