@@ -75,6 +75,7 @@ def test_an_error_that_nobody_foresaw_comes_with_its_traceback(tmp_path: Path, c
 def test_a_signal_stops_the_block_without_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
 ) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a process that nohup started ignores it
     before = signal.getsignal(number)
     with pytest.raises(SystemExit) as exit_, job_log(str(tmp_path / "job.log")):
         signal.raise_signal(number)
