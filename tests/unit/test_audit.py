@@ -341,7 +341,7 @@ def test_files_for_reading_are_compared_with_the_record_of_the_report(audited: A
         audited.path(name).write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
         (found,) = audited.failed()
         assert (found.files, found.numbers) == ((name,), ())
-        assert f"snakemake --cores 2 {audited.results}/report.html" in found.repair
+        assert found.repair.endswith(f" {audited.results}/report.html")
         audited.path(name).write_bytes(content)
 
 

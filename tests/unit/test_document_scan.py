@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from beir_writer import write_documents
+from beir_writer import write_corpus_record, write_documents
 from beirflow import document_scan
 from beirflow.document_scan import SNIPPET, scan_documents, snippet
 
@@ -15,6 +15,7 @@ CHUNKS = [["a b c d", "a b", ""], ["x " * 300, "one"]]
 def test_lengths_and_beginnings_of_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     monkeypatch.setattr(document_scan, "ROWS", rows)
     path = write_documents(tmp_path / "documents.parquet", CHUNKS)
+    write_corpus_record(tmp_path)
     groups = [pa.chunked_array([["d0", "d3"], ["d0", "stranger"]]), pa.chunked_array([pa.array([], pa.string())])]
     texts, lengths = scan_documents(str(path), ["d4", "d1", "d4", "stranger"], groups)
     assert texts == {"d1": "a b", "d4": "one"}

@@ -17,7 +17,7 @@ def test_the_first_ranks_of_all_queries_and_all_ranks_of_the_sample(
 ) -> None:
     monkeypatch.setattr(first_hits, "RUN_ROWS", rows)
     digest = write_run(tmp_path / "run.parquet", RANKED)
-    found = read_first_hits(str(tmp_path / "run.parquet"), digest, 2, ["q3", "q9", "q2"])
+    found = read_first_hits(str(tmp_path / "run.parquet"), digest, "means.json", 2, ["q3", "q9", "q2"])
     assert found.doc_ids.to_pylist() == ["d3", "d1", "d1", "d0", "d1"]
     assert list(found.ranked["q3"]) == RANKED["q3"]
     assert found.ranked["q2"] == {"d1": (1, 1.0)}
@@ -28,6 +28,6 @@ def test_the_first_ranks_of_all_queries_and_all_ranks_of_the_sample(
 
 def test_a_run_that_was_changed_after_it_was_evaluated_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "run.parquet", RANKED)
-    with pytest.raises(DataError, match="what was evaluated had abc") as caught:
-        read_first_hits(str(tmp_path / "run.parquet"), "abc", 2, [])
+    with pytest.raises(DataError, match="means.json says abc") as caught:
+        read_first_hits(str(tmp_path / "run.parquet"), "abc", "means.json", 2, [])
     assert str(caught.value).endswith(f"rm {tmp_path}/run.parquet")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from beir_writer import write_documents
-from beirflow.files import file_digest, read_json, write_json
+from beir_writer import write_corpus_record, write_documents
+from beirflow.files import file_digest, read_json
 from beirflow.inspection import DEPTH, JUDGED, inspect_dataset
 from results_writer import write_metrics, write_run
 
@@ -26,8 +26,7 @@ def inspect(folder: Path, *, judgements: list[tuple[str, str, int]] = JUDGEMENTS
     query_ids, doc_ids, grades = zip(*judgements, strict=True)
     qrels = pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(grades, pa.int32())})
     pq.write_table(qrels, corpus["qrels"])
-    digests = {path.name: file_digest(path) for path in corpus.values()}
-    write_json(folder / "corpus.json", {"split": "dev", "documents": 20, "queries": 3, "sha256": digests})
+    write_corpus_record(folder, split="dev", documents=20, queries=3)
     paths = []
     for system, ranked in RUNS.items():
         digest = write_run(folder / f"runs/{system}.parquet", ranked)

@@ -51,10 +51,15 @@ class Chain:
     evaluated: dict[tuple[str, str], str] = field(default_factory=dict)
     problems: list[Check] = field(default_factory=list)
 
-    def again(self, *paths: str) -> str:
-        """The commands that make files again, and the summary after them."""
+    @property
+    def corpora(self) -> dict[str, Mapping[str, Any]]:
+        """By name, the corpora of all datasets that the manifest names: fields of :class:`~beirflow.catalogue.Dataset`."""
+        return {corpus["name"]: corpus for corpora in part(self.manifest, "datasets", kind=dict).values() for corpus in corpora}
+
+    def again(self, *paths: str, goal: str = "summary.csv") -> str:
+        """The commands that make files again, and after them what is made from them."""
         names = [f"{self.shown}/{path}" for path in paths]
-        goals = dict.fromkeys([*names, f"{self.shown}/summary.csv"])
+        goals = dict.fromkeys([*names, f"{self.shown}/{goal}"])
         return f"rm -f {' '.join(names)}; snakemake --cores 2 {' '.join(goals)}"
 
     def claim(self, path: str, sha256: Any, by: str, number: Number) -> None:

@@ -155,8 +155,7 @@ class _Describer:
             values = {"model": record["model"], "revision": record["revision"], **_prefixed("sha256 of ", record["sha256"])}
             entity["additionalProperty"] = self._values(f"about/{path}", values)
         elif path.endswith("/corpus.json") and record:
-            known = [corpus for corpora in self.manifest["datasets"].values() for corpus in corpora]
-            md5 = next((corpus["md5"] for corpus in known if corpus["name"] == path.split("/")[1]), None)
+            md5 = self.chain.corpora[path.split("/")[1]]["md5"]
             values = {"md5 of the archive": md5, "split": record["split"], **_prefixed("sha256 of ", record["source_sha256"])}
             entity["additionalProperty"] = self._values(f"about/{path}", values)
 

@@ -1,24 +1,22 @@
 """Read a corpus once: the length of every document, and the beginning of those that are shown."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from beirflow.lengths import count_words, histogram
 from beirflow.progress import Progress
+from beirflow.verified import Documents
 
 SNIPPET = 240
 """Characters of a text that are shown."""
 
 ROWS = 1 << 14
 """Documents that are read at once."""
-
-BUFFER = 1 << 20
-"""Bytes of the file that are read at once; without it, all texts of a chunk."""
 
 
 def scan_documents(
@@ -27,7 +25,7 @@ def scan_documents(
     """Read all documents, some at a time.
 
     Args:
-        documents_path: ``documents.parquet``.
+        documents_path: ``documents.parquet``, with ``corpus.json`` beside it.
         shown: Ids of the documents whose beginning is wanted, in any order and number.
         groups: Ids of documents whose lengths are wanted; one that stands there twice counts twice, and one that is not
             in the corpus not at all.
@@ -35,15 +33,18 @@ def scan_documents(
     Returns:
         The beginnings by id, in the order of the ids; and histograms of the lengths: of all documents, then of
         every group.
+
+    Raises:
+        DataError: What is read was changed after it was written.
     """
     wanted = pa.array(sorted(set(shown)), pa.string())
     counted = pc.unique(pa.chunked_array([chunk for ids in groups for chunk in ids.chunks], pa.string()))
     length_of, all_lengths, texts = np.full(len(counted), -1, np.int32), [np.zeros(0, np.int32)], dict[str, str]()
     with (
-        pq.ParquetFile(documents_path, buffer_size=BUFFER, pre_buffer=False) as file,
-        Progress("read documents", file.metadata.num_rows, "documents") as progress,
+        Documents(documents_path, piecewise=True) as file,
+        Progress("read documents", sum(file.sizes), "documents") as progress,
     ):
-        for batch in file.iter_batches(ROWS):
+        for batch in chain.from_iterable(file.batches(chunk, ["doc_id", "text"], ROWS) for chunk in range(len(file.sizes))):
             words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=counted)
             all_lengths.append(words)
             here = pc.is_valid(place).to_numpy(zero_copy_only=False)

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.errors import DataError
-from beirflow.files import file_digest
+from beirflow.verified import check_digest
 
 RUN_ROWS = 1 << 18
 """Rows of a run that are read at once."""
@@ -27,12 +26,13 @@ class FirstHits:
     ranked: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)
 
 
-def read_first_hits(run_path: str, expected: str, depth: int, sample: Sequence[str]) -> FirstHits:
+def read_first_hits(run_path: str, expected: str, source: str, depth: int, sample: Sequence[str]) -> FirstHits:
     """Read a run piece by piece and keep the part that is looked at.
 
     Args:
         run_path: Parquet of the run.
         expected: Its digest when it was evaluated.
+        source: Where that stands.
         depth: The first ranks of all queries.
         sample: Ids of the queries whose ranks are all kept.
 
@@ -42,10 +42,7 @@ def read_first_hits(run_path: str, expected: str, depth: int, sample: Sequence[s
     Raises:
         DataError: The run was changed after it was evaluated.
     """
-    digest = file_digest(run_path)
-    if digest != expected:
-        found = f"sha256 {digest}, but what was evaluated had {expected}"
-        raise DataError(f"{run_path}: {found}; it was changed afterwards; delete it and run again: rm {run_path}")
+    check_digest(run_path, expected, source)
     wanted = pa.array(sample, pa.string())
     first: list[pa.Array] = []
     ranked: dict[str, dict[str, tuple[int, float]]] = {query_id: {} for query_id in sample}

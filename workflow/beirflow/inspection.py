@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from beirflow.document_scan import scan_documents
 from beirflow.files import read_json, write_json
 from beirflow.first_hits import FirstHits, read_first_hits
 from beirflow.sample import choose_queries
 from beirflow.scores import main_cutoff, read_per_query
+from beirflow.verified import read_table
 
 DEPTH = 10
 """Hits of a query that are shown, and whose lengths are counted."""
@@ -62,7 +62,7 @@ def inspect_dataset(
         output_path: JSON to write, as this module says.
 
     Raises:
-        DataError: Values or runs are not those that were recorded.
+        DataError: A file is not the one that was recorded.
     """
     corpus = read_json(corpus_path)
     means = {each["system"]: each for each in map(read_json, means_paths)}
@@ -73,13 +73,13 @@ def inspect_dataset(
         for system, means_path, path in zip(means, means_paths, per_query_paths, strict=True)
     }
     sample = choose_queries(np.stack(list(scores.values())), measure)
-    queries = pq.read_table(queries_path).take(pa.array(sample.rows)).to_pylist()
+    queries = read_table(queries_path).take(pa.array(sample.rows)).to_pylist()
     ids = [query["query_id"] for query in queries]
     runs = {
-        system: read_first_hits(path, means[system]["from_sha256"]["run"], DEPTH, ids)
-        for system, path in zip(means, run_paths, strict=True)
+        system: read_first_hits(path, means[system]["from_sha256"]["run"], means_path, DEPTH, ids)
+        for system, means_path, path in zip(means, means_paths, run_paths, strict=True)
     }
-    qrels = pq.read_table(qrels_path)
+    qrels = read_table(qrels_path)
     grades = _grades(qrels, ids)
     entries = [
         {

@@ -77,6 +77,7 @@ class _LogFile(logging.FileHandler):
         """Nothing: the terminal has what matters."""
 
     def close(self) -> None:
+        """End the file, whether or not there is room for its end, and catch warnings no longer."""
         logging.getLogger("py.warnings").removeHandler(self)
         logging.captureWarnings(False)
         with suppress(OSError):

@@ -59,7 +59,7 @@ def _check_dataset(chain: Chain, system: str, dataset: str, number: Number) -> I
     qrels = _read_qrels(chain, f"corpora/{dataset}/qrels.parquet")
     judged = {doc_id for grades in qrels.values() for doc_id in grades}
     cutoffs = part(chain.manifest, "configuration", "cutoffs", kind=list)
-    limit, drop = part(chain.manifest, "configuration", "top_k", kind=int), _drops_self_matches(chain, dataset)
+    limit, drop = part(chain.manifest, "configuration", "top_k", kind=int), chain.corpora[dataset]["drop_self_matches"]
     again = {query: measures_of_query([], grades, judged, cutoffs) for query, grades in qrels.items()}
     retrieved, with_results, problem = 0, set(), ""
     for query, ids, scores in _read_run(chain, run_path):
@@ -81,11 +81,6 @@ def _check_dataset(chain: Chain, system: str, dataset: str, number: Number) -> I
     yield _compare_queries(chain, path, number, again)
     counts = {"queries": len(qrels), "retrieved": retrieved, "queries_without_results": len(set(qrels) - with_results)}
     yield _compare_means(chain, path, number, again, counts)
-
-
-def _drops_self_matches(chain: Chain, dataset: str) -> bool:
-    corpora = [corpus for corpora in part(chain.manifest, "datasets", kind=dict).values() for corpus in corpora]
-    return next((bool(corpus["drop_self_matches"]) for corpus in corpora if corpus["name"] == dataset), False)
 
 
 def _read_run(chain: Chain, path: str) -> Iterator[tuple[str, list[str], list[float]]]:

@@ -31,6 +31,9 @@ ROUNDING = 4 * 2.0**-24
 
 BLOCK_ROWS = 65_536
 
+SPARE = 100
+"""Documents beyond the last rank that are looked at, since two scores may differ in their last digit."""
+
 
 class _AbsentError(Exception):
     """Something is not here that the check needs; the message says what."""
@@ -196,15 +199,15 @@ class _Corpus:
         """For each query its best documents with their scores, best first; and how far two scores may be apart."""
         cosine = part(self.chain.manifest, "systems", self.system, "similarity") == "cosine"
         top_k = part(self.chain.manifest, "configuration", "top_k", kind=int)
-        corpora = [corpus for corpora in self.chain.manifest["datasets"].values() for corpus in corpora]
-        drop = next(corpus["drop_self_matches"] for corpus in corpora if corpus["name"] == self.dataset)
-        matrix, parts, longest = _scaled(queries, cosine=cosine), [], 0.0
+        drop = self.chain.corpora[self.dataset]["drop_self_matches"]
+        matrix, longest, done = _scaled(queries, cosine=cosine), 0.0, 0
+        scores = np.empty((len(queries), sum(map(len, files))), np.float32)
         for array in files:
             for start in range(0, len(array), BLOCK_ROWS):
                 block = _scaled(np.asarray(array[start : start + BLOCK_ROWS]), cosine=cosine)
                 longest = max(longest, float(np.linalg.norm(block, axis=1).max()))
-                parts.append((matrix @ block.T).astype(np.float32))
-        scores = np.concatenate(parts, axis=1)
+                scores[:, done : done + len(block)] = matrix @ block.T
+                done += len(block)
         doc_ids = pq.read_table(self.chain.folder / f"corpora/{self.dataset}/documents.parquet", columns=["doc_id"])["doc_id"]
         for query, values in enumerate(scores):
             slack = float(ROUNDING * np.linalg.norm(matrix[query]) * longest)
@@ -213,10 +216,6 @@ class _Corpus:
             some = np.flatnonzero(values >= least)
             ranked = sorted(zip(values[some].tolist(), doc_ids.take(some).to_pylist(), strict=True), reverse=True)
             yield [(doc_id, score) for score, doc_id in ranked if not (drop and doc_id == ids[query])][: top_k + SPARE], slack
-
-
-SPARE = 100
-"""Documents beyond the last rank that are looked at, since two scores may differ in their last digit."""
 
 
 def _scaled(vectors: np.ndarray, *, cosine: bool) -> np.ndarray:

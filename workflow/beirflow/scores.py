@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.errors import DataError
-from beirflow.files import atomic_path, file_digest, read_json
+from beirflow.files import atomic_path, read_json
+from beirflow.verified import check_digest
 
 NAME = pa.dictionary(pa.int32(), pa.string())
 
@@ -60,10 +60,8 @@ def read_per_query(means_path: str, per_query_path: str, columns: Sequence[str] 
     Raises:
         DataError: The Parquet was changed after it was written.
     """
-    means, found = read_json(means_path), file_digest(per_query_path)
-    if found != means["sha256"]:
-        todo = f"it was changed after it was written; delete it and run again: rm {per_query_path}"
-        raise DataError(f"{per_query_path}: sha256 {found}, but {means_path} says {means['sha256']}; {todo}")
+    means = read_json(means_path)
+    check_digest(per_query_path, means["sha256"], means_path)
     return means, pq.read_table(per_query_path, columns=None if columns is None else list(columns))
 
 

@@ -16,6 +16,8 @@ from beirflow.files import file_digest, read_json
 FOOTER = "documents_footer_sha256"
 """Key of ``corpus.json``."""
 
+PIECE_BYTES = 1 << 20
+
 PARQUET_END_BYTES = 8
 """At the end of a Parquet file stand the length of its footer, four bytes, and a magic number."""
 
@@ -105,6 +107,7 @@ class Documents:
 
     Args:
         path: ``documents.parquet``, with ``corpus.json`` beside it.
+        piecewise: Whether the file is read a little at a time, which takes less memory than a chunk at once.
 
     Attributes:
         sizes: Documents of each chunk.
@@ -113,12 +116,13 @@ class Documents:
         DataError: The footer is not the one that was written.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, piecewise: bool = False) -> None:
         self.path = Path(path)
         found, expected = footer_digest(path), read_json(_record_of(path))[FOOTER]
         if found != expected:
             raise damaged(path, f"the sha256 of its footer is {found}, but {_record_of(path)} says {expected}")
-        self._file = pq.ParquetFile(path, page_checksum_verification=True)
+        how = {"buffer_size": PIECE_BYTES, "pre_buffer": False} if piecewise else {}
+        self._file = pq.ParquetFile(path, page_checksum_verification=True, **how)
         groups = self._file.metadata
         self.sizes: list[int] = [groups.row_group(chunk).num_rows for chunk in range(groups.num_row_groups)]
 
