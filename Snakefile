@@ -24,7 +24,7 @@ include: "workflow/rules/audit.smk"
 
 
 # Stands before every command: a job ends when this process does.
-from beirflow.lifetime import end_with_this_process
+from beirflow.jobs.lifetime import end_with_this_process
 
 shell.prefix(end_with_this_process())
 

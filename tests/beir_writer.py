@@ -8,9 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from beirflow.files import file_digest, write_json
-from beirflow.shared_texts import match_texts
-from beirflow.verified import FOOTER, footer_digest
+from beirflow.datasets.corpus_files import FOOTER, footer_digest
+from beirflow.datasets.matching import match_texts
+from beirflow.files.digests import file_digest
+from beirflow.files.records import write_json
 
 Documents = Mapping[str, str | Mapping[str, Any]]
 Judgements = Mapping[str, Mapping[str, int]]

@@ -16,7 +16,7 @@ SHARE_THE_DEMO = ("test_demo.py", "test_slurm.py")
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Where tests run in several processes, those of a file share one, for its fixtures; so do those that need the demo."""
-    group = SHARE_THE_DEMO[0] if item.path.name in SHARE_THE_DEMO else item.path.name
+    group = SHARE_THE_DEMO[0] if item.path.name in SHARE_THE_DEMO else str(item.path)
     item.add_marker(pytest.mark.xdist_group(group))
 
 

@@ -12,9 +12,9 @@ from chromium import Chromium
 from PIL import Image
 
 sys.path.append("workflow")
-from beirflow.audit import audit
-from beirflow.errors import DataError
-from beirflow.experiment import load_experiment
+from beirflow.audit.audit import audit
+from beirflow.experiment.experiment import load_experiment
+from beirflow.files.errors import DataError
 
 WIDTH, SCALE = 960, 1.25
 """Of the page in CSS pixels, and how many pixels of the picture each is."""

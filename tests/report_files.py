@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from beirflow.files import write_json
-from beirflow.report_page import write_report
-from beirflow.summary import summarize
+from beirflow.evaluation.summary import summarize
+from beirflow.files.records import write_json
+from beirflow.report.report import write_report
 
 CUTOFFS = (1, 3, 5, 10, 100, 1000)
 MEASURES = ("NDCG", "MAP", "Recall", "P", "MRR", "R_cap", "Hole", "Accuracy", "F1", "NDCG_exp")

@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from beirflow.catalogue import CATALOGUE
-from beirflow.corpus import prepare_corpus
-from beirflow.encode import encode_chunk, encode_queries
-from beirflow.evaluate import average_forums, evaluate_run
-from beirflow.experiment import Experiment, load_experiment
-from beirflow.manifest import write_manifest
-from beirflow.merge import merge_chunks
-from beirflow.models import fetch_model
-from beirflow.runs import write_trec
-from beirflow.search import search_chunk
-from beirflow.shared_texts import match_texts
-from beirflow.summary import summarize
+from beirflow.datasets.matching import match_texts
+from beirflow.datasets.prepare import prepare_corpus
+from beirflow.dense.encode import encode_chunk, encode_queries
+from beirflow.dense.merge import merge_chunks
+from beirflow.dense.search import search_chunk
+from beirflow.evaluation.evaluate import average_forums, evaluate_run
+from beirflow.evaluation.summary import summarize
+from beirflow.experiment.catalogue import CATALOGUE
+from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.experiment.manifest import write_manifest
+from beirflow.models.model_files import fetch_model
+from beirflow.runs.run_file import write_trec
 from workflow_runs import small_dataset, tiny_system
 
 Config = dict[str, Any]

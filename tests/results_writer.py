@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from beirflow.files import file_digest, write_json
-from beirflow.runs import RUN
+from beirflow.files.digests import file_digest
+from beirflow.files.records import write_json
+from beirflow.runs.run_file import RUN
 
 COUNTS = {"documents": 100, "queries": 4}
 SECONDS = {"load": 1.0, "encode_queries": 2.0, "encode_documents": 4.0, "search": 8.0, "merge": 16.0, "evaluate": 32.0}

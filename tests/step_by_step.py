@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from beir_writer import match_corpora
-from beirflow.corpus import prepare_corpus
-from beirflow.encode import encode_chunk, encode_queries
-from beirflow.evaluate import average_forums, evaluate_run
-from beirflow.merge import merge_chunks
-from beirflow.models import fetch_model
-from beirflow.runs import write_trec
-from beirflow.search import search_chunk
-from beirflow.summary import summarize
-from beirflow.system import System
+from beirflow.datasets.prepare import prepare_corpus
+from beirflow.dense.encode import encode_chunk, encode_queries
+from beirflow.dense.merge import merge_chunks
+from beirflow.dense.search import search_chunk
+from beirflow.evaluation.evaluate import average_forums, evaluate_run
+from beirflow.evaluation.summary import summarize
+from beirflow.models.model_files import fetch_model
+from beirflow.models.settings import System
+from beirflow.runs.run_file import write_trec
 
 CHUNKS = 3
 CPU = {"device": "cpu", "threads": 1}

@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from beirflow.audit import audit
-from beirflow.comparison import compare
-from beirflow.errors import DataError
-from beirflow.experiment import load_experiment
+from beirflow.audit.audit import audit
+from beirflow.exchange.compare import compare
+from beirflow.experiment.experiment import load_experiment
+from beirflow.files.errors import DataError
 from chromium import Chromium
 from results_maker import Made
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from beirflow.catalogue import CATALOGUE
+from beirflow.experiment.catalogue import CATALOGUE
 from chromium import Chromium
 from report_files import ReportFiles
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_beir
-from beirflow.errors import DataError
+from beirflow.files.errors import DataError
 from step_by_step import Results
 from tiny_bert import save_tiny_bert
 from workflow_runs import small_dataset, words

@@ -18,9 +18,9 @@ BLOCK = 4096
 
 DOWNLOAD = """
 import sys
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 with job_log(sys.argv[1]):
-    from beirflow.download import download_dataset
+    from beirflow.datasets.download import download_dataset
     download_dataset(urls=[sys.argv[2]], md5=sys.argv[3], output_path=sys.argv[4])
 """
 

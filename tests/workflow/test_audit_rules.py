@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from beirflow.files import read_json
+from beirflow.files.records import read_json
 from workflow_runs import Workflow
 
 

@@ -5,7 +5,8 @@ import zipfile
 
 import pandas as pd
 import pytest
-from beirflow.files import file_digest, read_json
+from beirflow.files.digests import file_digest
+from beirflow.files.records import read_json
 from workflow_runs import Workflow
 
 TARGETS = ("results/report.html", "results/scores.parquet", "results/inspection/small.json", "results/figures/cost.svg")

@@ -10,11 +10,11 @@ sys.path.insert(0, f"{workflow.basedir}/workflow")
 import re
 from dataclasses import asdict
 
-from beirflow.array_task import become_own_task
-from beirflow.code_version import code_version
-from beirflow.errors import BeirflowError
-from beirflow.experiment import load_experiment
-from beirflow.models import model_files
+from beirflow.jobs.array_task import become_own_task
+from beirflow.jobs.code_version import code_version
+from beirflow.files.errors import BeirflowError
+from beirflow.experiment.experiment import load_experiment
+from beirflow.models.model_files import model_files
 
 become_own_task(sys.argv)
 try:

@@ -1,13 +1,13 @@
 """Adapter of the rule audit."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
         from pathlib import Path
 
-        from beirflow.audit import audit
-        from beirflow.experiment import load_experiment
+        from beirflow.audit.audit import audit
+        from beirflow.experiment.experiment import load_experiment
 
         folder = str(Path(snakemake.log[0]).parents[1])
         print(audit(folder=folder, experiment=load_experiment(snakemake.config), sample=snakemake.params.sample))

@@ -1,10 +1,10 @@
 """Adapter of the rule average_forums."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.evaluate import average_forums
+        from beirflow.evaluation.evaluate import average_forums
 
         average_forums(
             dataset=snakemake.wildcards.row,

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.cost import collect_costs
+        from beirflow.evaluation.cost import collect_costs
 
         collect_costs(
             means_paths=list(snakemake.input.means),

@@ -1,10 +1,10 @@
 """Adapter of the rule collect_scores."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.scores import collect_scores
+        from beirflow.evaluation.scores import collect_scores
 
         collect_scores(
             means_paths=list(snakemake.input.means),

@@ -1,10 +1,10 @@
 """Adapter of the rule compare_systems."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.significance import compare_systems
+        from beirflow.evaluation.significance import compare_systems
 
         compare_systems(
             means_paths=list(snakemake.input.means),

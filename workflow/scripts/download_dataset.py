@@ -1,11 +1,11 @@
 """Adapter of the rule download_dataset."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.download import download_dataset
-        from beirflow.experiment import load_experiment
+        from beirflow.datasets.download import download_dataset
+        from beirflow.experiment.experiment import load_experiment
 
         download_dataset(
             urls=load_experiment(snakemake.config).urls(snakemake.wildcards.archive),

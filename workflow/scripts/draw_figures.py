@@ -1,10 +1,10 @@
 """Adapter of the rule draw_figures."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.figures import draw_figures
+        from beirflow.report.figures import draw_figures
 
         draw_figures(
             means_paths=list(snakemake.input.means),

@@ -1,10 +1,10 @@
 """Adapter of the rule encode_queries."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.encode import encode_queries
+        from beirflow.dense.encode import encode_queries
 
         encode_queries(
             queries_path=snakemake.input.queries,

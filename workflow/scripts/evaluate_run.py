@@ -1,10 +1,10 @@
 """Adapter of the rule evaluate_run."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.evaluate import evaluate_run
+        from beirflow.evaluation.evaluate import evaluate_run
 
         evaluate_run(
             system=snakemake.wildcards.system,

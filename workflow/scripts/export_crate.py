@@ -1,9 +1,9 @@
 """Adapter of the rule export_crate."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.crate import export_crate
+        from beirflow.exchange.crate import export_crate
 
         export_crate(manifest_path=snakemake.input[0], crate_path=snakemake.output.crate, code_folder=snakemake.output.code)

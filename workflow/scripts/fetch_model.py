@@ -1,10 +1,10 @@
 """Adapter of the rule fetch_model."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.models import fetch_model
-        from beirflow.system import System
+        from beirflow.models.model_files import fetch_model
+        from beirflow.models.settings import System
 
         fetch_model(system=System(**snakemake.params.system), output_path=snakemake.output[0], code=snakemake.params.code)

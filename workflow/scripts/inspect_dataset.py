@@ -1,10 +1,10 @@
 """Adapter of the rule inspect_dataset."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.inspection import inspect_dataset
+        from beirflow.analysis.inspection import inspect_dataset
 
         inspect_dataset(
             dataset=snakemake.wildcards.dataset,

@@ -1,10 +1,10 @@
 """Adapter of the rule match_texts."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.shared_texts import match_texts
+        from beirflow.datasets.matching import match_texts
 
         match_texts(
             documents_path=snakemake.input.documents,

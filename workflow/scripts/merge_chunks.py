@@ -1,10 +1,10 @@
 """Adapter of the rule merge_chunks."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.merge import merge_chunks
+        from beirflow.dense.merge import merge_chunks
 
         merge_chunks(
             system=snakemake.wildcards.system,

@@ -1,10 +1,10 @@
 """Adapter of the rule prepare_corpus."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.corpus import prepare_corpus
+        from beirflow.datasets.prepare import prepare_corpus
 
         prepare_corpus(
             source_path=snakemake.params.folder or snakemake.input[0],

@@ -1,10 +1,10 @@
 """Adapter of the rule search_chunk."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.search import search_chunk
+        from beirflow.dense.search import search_chunk
 
         search_chunk(
             queries_path=snakemake.input.queries,

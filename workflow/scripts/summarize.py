@@ -1,12 +1,12 @@
 """Adapter of the rule summarize."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.experiment import load_experiment
-        from beirflow.manifest import write_manifest
-        from beirflow.summary import summarize
+        from beirflow.evaluation.summary import summarize
+        from beirflow.experiment.experiment import load_experiment
+        from beirflow.experiment.manifest import write_manifest
 
         paths = {"means_paths": list(snakemake.input.means), "summary_path": snakemake.output.summary}
         table = summarize(**paths)

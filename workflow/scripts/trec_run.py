@@ -1,10 +1,10 @@
 """Adapter of the rule trec_run."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.runs import write_trec
+        from beirflow.runs.run_file import write_trec
 
         write_trec(
             run_path=snakemake.input.run,

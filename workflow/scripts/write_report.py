@@ -1,10 +1,10 @@
 """Adapter of the rule write_report."""
 
-from beirflow.job_log import job_log
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     with job_log(snakemake.log[0]):
-        from beirflow.report_page import write_report
+        from beirflow.report.report import write_report
 
         write_report(
             summary_path=snakemake.input.summary,

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from beirflow.runs import RUN
+from beirflow.runs.run_file import RUN
 
 DOCUMENTS = 500_000
 JUDGED_MEAN = 40

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from beirflow.files import write_json
-from beirflow.measures import measure
+from beirflow.evaluation.measures import measure
+from beirflow.files.records import write_json
 
 from bench.child import timed_call
 

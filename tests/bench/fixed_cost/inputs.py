@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from beir_writer import write_corpus_record
-from beirflow.catalogue import load_catalogue
-from beirflow.files import write_json
-from beirflow.models import fetch_model
+from beirflow.experiment.catalogue import load_catalogue
+from beirflow.files.records import write_json
+from beirflow.models.model_files import fetch_model
 
 SYSTEM = "all-minilm-l6-v2"
 TEXT = "Retrieval is the first step of answering a question from a collection of documents."

@@ -6,13 +6,13 @@ python -m bench.fixed_cost.ours INPUT OUTPUT THREADS
 import sys
 from pathlib import Path
 
-from beirflow.files import read_json
-from beirflow.job_log import job_log
+from beirflow.files.records import read_json
+from beirflow.jobs.job import job_log
 
 if __name__ == "__main__":
     source, output = Path(sys.argv[1]), Path(sys.argv[2])
     with job_log(str(output / "job.log")):
-        from beirflow.encode import encode_chunk
+        from beirflow.dense.encode import encode_chunk
 
         encode_chunk(
             documents_path=str(source / "documents.parquet"),

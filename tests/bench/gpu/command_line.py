@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from beirflow.devices import choose_device
+from beirflow.jobs.devices import choose_device
 
 from bench.gpu import busy, encoding, peer, searching
 from bench.gpu.page import as_markdown

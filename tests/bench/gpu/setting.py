@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from beirflow.encoder import TransformersEncoder
-from beirflow.system import System
+from beirflow.models.encoder import TransformersEncoder
+from beirflow.models.settings import System
 
 from bench.gpu.workload import Shape
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from beirflow.files import file_digest
+from beirflow.files.digests import file_digest
 
 from bench.child import report
 

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from beir_writer import write_corpus_record
-from beirflow.candidates import Candidates, write_candidates
-from beirflow.document_batches import DOCUMENTS
-from beirflow.files import write_json
-from beirflow.vectors import origin_of
+from beirflow.datasets.corpus_reader import DOCUMENTS
+from beirflow.dense.vectors import origin_of
+from beirflow.files.records import write_json
+from beirflow.runs.candidates import Candidates, write_candidates
 
 PARTS = 10
 STEP = 1_000_003

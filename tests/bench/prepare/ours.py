@@ -6,7 +6,7 @@ python -m bench.prepare.ours INPUT OUTPUT CHUNK_DOCUMENTS
 import sys
 from pathlib import Path
 
-from beirflow.corpus import prepare_corpus
+from beirflow.datasets.prepare import prepare_corpus
 
 if __name__ == "__main__":
     source, output, chunk_documents = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from beir_writer import write_corpus_record
-from beirflow.files import file_digest, write_json
+from beirflow.files.digests import file_digest
+from beirflow.files.records import write_json
 
 SYSTEM = "random"
 DIM = 384

@@ -6,7 +6,7 @@ python -m bench.search.ours INPUT OUTPUT K THREADS
 import sys
 from pathlib import Path
 
-from beirflow.search import search_chunk
+from beirflow.dense.search import search_chunk
 
 from bench.child import timed_call
 from bench.search.inputs import SYSTEM

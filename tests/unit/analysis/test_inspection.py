@@ -1,0 +1,127 @@
+"""Queries to look at."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from beir_writer import write_corpus_record, write_documents
+from beirflow.analysis.inspection import DEPTH, JUDGED, inspect_dataset
+from beirflow.files.digests import file_digest
+from beirflow.files.records import read_json
+from results_writer import write_metrics, write_run
+
+QUERIES = {"q0": "first?", "q1": "second?", "q2": "third?"}
+JUDGEMENTS = [("q0", "d1", 1), ("q0", "d2", 2), ("q0", "gone", 2), ("q0", "d4", 0), ("q1", "d3", 1), ("q2", "d0", 0)]
+RUNS = {
+    "x": {"q0": ["d2", "d9", "d4"], "q1": [f"d{number}" for number in range(15)]},
+    "y": {"q0": ["d1"], "q1": ["d3"], "q2": ["d0"]},
+}
+SCORES = {"x": [0.9, 0.2, 0.0], "y": [0.5, 1.0, 0.0]}
+
+
+def inspect(folder: Path, *, judgements: list[tuple[str, str, int]] = JUDGEMENTS) -> dict[str, Any]:
+    corpus = {name: folder / f"{name}.parquet" for name in ("documents", "queries", "qrels")}
+    write_documents(corpus["documents"], [[f"text {number} " * (number + 1) for number in range(10)], ["last one"] * 10])
+    pq.write_table(pa.table({"query_id": list(QUERIES), "text": list(QUERIES.values())}), corpus["queries"])
+    query_ids, doc_ids, grades = zip(*judgements, strict=True)
+    qrels = pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(grades, pa.int32())})
+    pq.write_table(qrels, corpus["qrels"])
+    write_corpus_record(folder, split="dev", documents=20, queries=3)
+    paths = []
+    for system, ranked in RUNS.items():
+        digest = write_run(folder / f"runs/{system}.parquet", ranked)
+        values = {"NDCG@10": SCORES[system]}
+        paths.append(write_metrics(folder, system, "toy", values, from_sha256={"run": digest}))
+    means_paths, per_query_paths = zip(*paths, strict=True)
+    inspect_dataset(
+        dataset="toy",
+        documents_path=str(corpus["documents"]),
+        queries_path=str(corpus["queries"]),
+        qrels_path=str(corpus["qrels"]),
+        corpus_path=str(folder / "corpus.json"),
+        run_paths=[str(folder / f"runs/{system}.parquet") for system in RUNS],
+        means_paths=means_paths,
+        per_query_paths=per_query_paths,
+        code="c0de",
+        output_path=str(folder / "toy.json"),
+    )
+    return read_json(folder / "toy.json")
+
+
+def test_the_file_says_of_what_it_is_and_from_what(tmp_path: Path) -> None:
+    found = inspect(tmp_path)
+    expected = {
+        "dataset": "toy",
+        "split": "dev",
+        "documents": 20,
+        "measure": "NDCG@10",
+        "cutoff": 10,
+        "depth": DEPTH,
+        "code": "c0de",
+    }
+    assert {key: found[key] for key in expected} == expected
+    assert found["systems"] == ["x", "y"]
+    assert found["sample"] == {"shown": 3, "of": 3, "how": "all queries"}
+    digests = found["from_sha256"]
+    assert digests["documents.parquet"] == file_digest(tmp_path / "documents.parquet")
+    assert digests["runs"]["y"] == file_digest(tmp_path / "runs/y.parquet")
+    assert digests["metrics"]["x"] == file_digest(tmp_path / "metrics/x/toy.parquet")
+
+
+def test_a_query_has_its_text_its_scores_and_the_worst_comes_first(tmp_path: Path) -> None:
+    queries = inspect(tmp_path)["queries"]
+    assert [query["id"] for query in queries] == ["q2", "q1", "q0"]
+    assert (queries[2]["text"], queries[2]["ndcg"]) == ("first?", {"x": 0.9, "y": 0.5})
+    assert [query["relevant"] for query in queries] == [0, 1, 3]
+
+
+def test_judged_documents_have_grades_and_ranks_the_highest_grade_first(tmp_path: Path) -> None:
+    query = inspect(tmp_path)["queries"][2]
+    assert query["judged_total"] == 4
+    assert query["judged"] == [
+        {"doc_id": "d2", "grade": 2, "ranks": {"x": 1, "y": None}},
+        {"doc_id": "gone", "grade": 2, "ranks": {"x": None, "y": None}},
+        {"doc_id": "d1", "grade": 1, "ranks": {"x": None, "y": 1}},
+        {"doc_id": "d4", "grade": 0, "ranks": {"x": 3, "y": None}},
+    ]
+
+
+def test_hits_have_scores_and_a_grade_or_none_where_they_are_not_judged(tmp_path: Path) -> None:
+    worst, second, best = inspect(tmp_path)["queries"]
+    assert best["hits"]["x"] == [
+        {"doc_id": "d2", "score": 1.0, "grade": 2},
+        {"doc_id": "d9", "score": 0.5, "grade": None},
+        {"doc_id": "d4", "score": 0.33333334, "grade": 0},
+    ]
+    assert len(second["hits"]["x"]) == DEPTH
+    assert worst["hits"]["x"] == []
+
+
+def test_every_document_that_is_named_and_exists_has_a_text(tmp_path: Path) -> None:
+    found = inspect(tmp_path)
+    assert found["texts"]["d1"] == "text 1 text 1"
+    assert set(found["texts"]) == {f"d{number}" for number in range(10)}
+
+
+def test_lengths_count_each_judgement_and_each_of_the_first_hits(tmp_path: Path) -> None:
+    lengths = inspect(tmp_path)["lengths"]
+    assert lengths["unit"] == "words"
+    assert lengths["all"]["n"] == 20
+    assert (lengths["relevant"]["n"], lengths["relevant"]["mean"]) == (3, (4 + 6 + 8) / 3)
+    assert lengths["retrieved"]["x"]["n"] == 3 + DEPTH
+    assert (lengths["retrieved"]["y"]["n"], lengths["retrieved"]["y"]["mean"]) == (3, (4 + 8 + 2) / 3)
+
+
+def test_of_many_judged_documents_the_best_are_shown(tmp_path: Path) -> None:
+    judgements = sorted([("q0", f"d{number:03}", int(number >= 70)) for number in range(100)])
+    query = next(query for query in inspect(tmp_path, judgements=judgements)["queries"] if query["id"] == "q0")
+    assert (query["judged_total"], query["relevant"], len(query["judged"])) == (100, 30, JUDGED)
+    assert {document["grade"] for document in query["judged"]} == {1}
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
+    inspect(tmp_path)
+    before = (tmp_path / "toy.json").read_bytes()
+    inspect(tmp_path)
+    assert (tmp_path / "toy.json").read_bytes() == before

@@ -1,0 +1,47 @@
+"""Counting words, and histograms that add up."""
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from beirflow.analysis.lengths import EDGES, count_words, histogram
+
+TEXTS = ["", "   ", "one", " two  words ", "tab\tline\nnew", "no\u00a0break", "中文\u3000字"]
+
+
+def test_a_word_is_a_stretch_without_whitespace() -> None:
+    for kind in (pa.string(), pa.large_string()):
+        assert count_words(pa.array(TEXTS, kind)).tolist() == [len(text.split()) for text in TEXTS]
+
+
+def test_words_are_counted_in_a_slice_too() -> None:
+    assert count_words(pa.array(TEXTS).slice(2, 3)).tolist() == [1, 2, 3]
+
+
+def test_every_length_is_counted_in_its_bin() -> None:
+    lengths = np.array([0, 1, 1, 7, 100, 99, 5_000_000])
+    found = histogram(lengths)
+    edges, counts = found["edges"], found["counts"]
+    assert len(edges) == len(counts) + 1
+    assert edges == list(EDGES)
+    expected = [sum(low <= length < high for length in lengths) for low, high in pairwise(edges[:-1])]
+    assert counts == [*expected, 1]
+
+
+def test_bins_end_with_the_longest_text_and_grow_by_at_most_a_third_where_they_can() -> None:
+    assert histogram(np.array([3, 5]))["edges"] == [0, 1, 2, 3, 4, 5, 6]
+    assert max(high / low for low, high in pairwise(EDGES[10:])) < 4 / 3
+
+
+def test_quantiles_and_mean_are_those_of_the_lengths() -> None:
+    lengths = np.arange(101)
+    found = histogram(lengths)
+    assert found["quantiles"] == {"5": 5, "25": 25, "50": 50, "75": 75, "95": 95}
+    assert (found["mean"], found["n"]) == (pytest.approx(50), 101)
+
+
+def test_nothing_has_no_mean() -> None:
+    found = histogram(np.zeros(0, np.int32))
+    assert (found["n"], found["mean"], found["quantiles"]["50"]) == (0, None, None)
+    assert sum(found["counts"]) == 0

@@ -1,0 +1,241 @@
+"""Datasets in BEIR form: what is read, and what is refused with which words."""
+
+import hashlib
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+from beir_writer import write_beir, zip_folder
+from beirflow.datasets import beir_files
+from beirflow.datasets.beir_files import Judgement, Source, count_documents, read_judgements, read_queries, required_files
+from beirflow.datasets.corpus_reader import read_batches
+from beirflow.files.errors import ConfigError, DataError
+
+GOOD = b'{"_id": "d1", "text": "one"}\n'
+DOCUMENTS = {"d1": "one", "d2": {"title": "Two", "text": "zwei"}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small dataset without faults."""
+    return write_beir(tmp_path / "tiny", DOCUMENTS, {"q1": "which?"}, {"q1": {"d1": 1, "d2": 0}})
+
+
+def documents(path: Path, forum: str | None = None) -> list[tuple[int, str, str]]:
+    return read_documents(Source(path, forum))
+
+
+def read_documents(source: Source) -> list[tuple[int, str, str]]:
+    """Line number, id and joined text of every document."""
+    columns = [(batch.lines.tolist(), *batch.documents.to_pydict().values()) for batch in read_batches(source, threads=2)]
+    return [document for batch in columns for document in zip(*batch, strict=True)]
+
+
+def assert_says(error: pytest.ExceptionInfo[Exception], *fragments: str) -> None:
+    missing = [fragment for fragment in fragments if fragment not in str(error.value)]
+    assert not missing, str(error.value)
+
+
+def test_a_null_title_is_no_title_and_other_fields_are_ignored(folder: Path) -> None:
+    (folder / "corpus.jsonl").write_bytes(b'{"_id": "d1", "title": null, "text": "x", "metadata": {"url": 1}}\n')
+    assert documents(folder) == [(1, "d1", "x")]
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 22])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_lines_are_numbered_over_blank_lines_and_blocks(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, block: int, end: bytes
+) -> None:
+    monkeypatch.setattr(beir_files, "BLOCK_BYTES", block)
+    content = end.join([b"", '{"_id": "é", "text": "日本 🦊"}'.encode(), b"  ", b'{"_id": "d2", "text": ""}'])
+    (folder / "corpus.jsonl").write_bytes(content)
+    source = Source(folder)
+    assert read_documents(source) == [(2, "é", "日本 🦊"), (4, "d2", "")]
+    assert source.digests == {"corpus.jsonl": hashlib.sha256(content).hexdigest()}
+    assert count_documents(folder) == 2
+
+
+BAD_RECORDS = {
+    "truncated": (b'{"_id": "d2", "text": "cut o', ["expected a JSON object", '"cut o', "truncated"]),
+    "no JSON": (b"d2 two", ["expected a JSON object", "found 'd2 two'"]),
+    "two objects": (b'{"_id": "d2", "text": "x"} {}', ["expected a JSON object on one line"]),
+    "a list": (b'["d2"]', ["expected a JSON object", "found '[\"d2\"]'"]),
+    "no id": (b'{"id": "d2", "text": "x"}', ["'_id' is a string that is not empty", "found _id None"]),
+    "a number as id": (b'{"_id": 7, "text": "x"}', ["'_id' is a string", "found _id 7"]),
+    "an empty id": (b'{"_id": "", "text": "x"}', ["'_id' is a string that is not empty", "found _id ''"]),
+    "latin-1": ('{"_id": "d2", "text": "café"}'.encode("latin-1"), ["expected UTF-8", "0xe9 at position 27"]),
+    "a surrogate as bytes": (b'{"_id": "d2", "text": "\xed\xa0\x80"}', ["expected UTF-8", "0xed at position 24"]),
+}
+BAD_DOCUMENTS = {
+    "no text": (b'{"_id": "d2"}', ["'text' must be a string", "found None"]),
+    "null text": (b'{"_id": "d2", "text": null}', ["'text' must be a string", "found None"]),
+    "a number as text": (b'{"_id": "d2", "text": 5}', ["'text' must be a string", "found 5"]),
+    "a list as title": (b'{"_id": "d2", "title": ["x"], "text": "x"}', ["'title' must be a string or null", "found ['x']"]),
+    "a number as title": (b'{"_id": "d2", "title": 0, "text": "x"}', ["'title' must be a string or null", "found 0"]),
+}
+
+
+@pytest.mark.parametrize(("line", "says"), (BAD_RECORDS | BAD_DOCUMENTS).values(), ids=(BAD_RECORDS | BAD_DOCUMENTS).keys())
+def test_a_bad_document_is_named_by_file_and_line(folder: Path, line: bytes, says: list[str]) -> None:
+    (folder / "corpus.jsonl").write_bytes(GOOD + b"\n" + line + b"\n" + GOOD)
+    with pytest.raises(DataError) as error:
+        documents(folder)
+    assert_says(error, f"{folder}/corpus.jsonl:3: ", *says)
+
+
+@pytest.mark.parametrize(("line", "says"), BAD_RECORDS.values(), ids=BAD_RECORDS.keys())
+def test_a_bad_query_is_named_by_archive_file_and_line(folder: Path, line: bytes, says: list[str]) -> None:
+    (folder / "queries.jsonl").write_bytes(GOOD + line)
+    archive = zip_folder(folder, folder.with_suffix(".zip"))
+    with pytest.raises(DataError) as error:
+        list(read_queries(Source(archive)))
+    assert_says(error, f"{archive}:tiny/queries.jsonl:2: ", *says)
+
+
+@pytest.mark.parametrize("field", [b'"title": "\\ud800", "text": "x"', b'"text": "\\udfff"'])
+def test_a_lone_surrogate_is_called_that_and_not_a_truncated_file(folder: Path, field: bytes) -> None:
+    (folder / "corpus.jsonl").write_bytes(GOOD + b'{"_id": "d2", ' + field + b"}\n")
+    with pytest.raises(DataError, match="surrogate") as error:
+        documents(folder)
+    assert_says(error, f"{folder}/corpus.jsonl:2: ")
+    assert "truncated" not in str(error.value)
+
+
+@pytest.mark.parametrize("line", [b'{"_id": "d2", "text": "' + b"x" * 10**5, b'{"_id": "d2", "text": [' + b"1," * 10**5 + b"1]}"])
+def test_a_message_shows_only_the_ends_of_a_long_line(folder: Path, line: bytes) -> None:
+    (folder / "corpus.jsonl").write_bytes(line)
+    with pytest.raises(DataError, match=r"corpus\.jsonl:1: ") as error:
+        documents(folder)
+    assert len(str(error.value)) < len(str(folder)) + 300
+
+
+def test_a_byte_order_mark_is_no_part_of_any_file(folder: Path) -> None:
+    for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
+        (folder / name).write_bytes(b"\xef\xbb\xbf" + (folder / name).read_bytes())
+    source = Source(folder)
+    assert list(read_judgements(source, "test")) == [(2, Judgement("q1", "d1", 1)), (3, Judgement("q1", "d2", 0))]
+    assert read_documents(source) == [(1, "d1", "one"), (2, "d2", "Two zwei")]
+    assert list(read_queries(source)) == [(1, "q1", "which?")]
+
+
+@pytest.mark.parametrize("text", ["null", '""', '" "', "5"])
+def test_a_query_without_text_is_given_as_none(folder: Path, text: str) -> None:
+    (folder / "queries.jsonl").write_text(f'{{"_id": "q1", "text": {text}}}\n{{"_id": "q2"}}\n')
+    assert list(read_queries(Source(folder))) == [(1, "q1", None), (2, "q2", None)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("header", ["", "query-id\tcorpus-id\tscore", "Query_ID\tcorpus_id\tScore"])
+@pytest.mark.parametrize("last_end", [True, False])
+def test_qrels_are_read_with_any_line_end_and_with_or_without_header(folder: Path, end: str, header: str, last_end: bool) -> None:
+    lines = [*([header] if header else []), "q1\td1\t1", "q 2\té\t-1"]
+    (folder / "qrels/test.tsv").write_bytes((end.join(lines) + end * last_end).encode())
+    first = len(lines) - 1
+    expected = [(first, Judgement("q1", "d1", 1)), (first + 1, Judgement("q 2", "é", -1))]
+    assert list(read_judgements(Source(folder), "test")) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b"q1\td1", "expected query id, document id and score between tabs, found 'q1\\td1'"),
+        (b"q1 0 d1 1", "expected query id, document id and score between tabs, found 'q1 0 d1 1'"),
+        (b"q1\t0\td1\t1", "expected query id, document id and score between tabs"),
+        (b"\td1\t1", "expected query id, document id and score between tabs"),
+        (b"q1\t\t1", "expected query id, document id and score between tabs"),
+        (b"q1\td1\t1.0", "the score must be an integer, found '1.0'"),
+        (b"q1\td1\t", "the score must be an integer, found ''"),
+        (b"q1\td1\tyes", "the score must be an integer, found 'yes'"),
+        (b"q1\td1\t1_0", "the score must be an integer, found '1_0'"),
+        (b"query-id\tcorpus-id\tscore", "the score must be an integer, found 'score'"),
+        (b"q1\tcaf\xe9\t1", "expected UTF-8, found b'q1\\tcaf\\xe9\\t1'"),
+    ],
+)
+def test_a_bad_judgement_is_named_by_file_and_line(folder: Path, line: bytes, says: str) -> None:
+    (folder / "qrels/test.tsv").write_bytes(b"q1\td1\t1\n\n" + line + b"\n")
+    with pytest.raises(DataError, match=re.escape(says)) as error:
+        list(read_judgements(Source(folder), "test"))
+    assert_says(error, f"{folder}/qrels/test.tsv:3: ")
+
+
+def test_a_folder_that_lacks_files_is_refused_by_their_names(folder: Path) -> None:
+    names = ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"]
+    assert required_files(folder, None, "test") == [str(folder / name) for name in names]
+    with pytest.raises(ConfigError, match=re.escape(f"{folder}: ") + "a dataset in BEIR form .* it has no qrels/dev.tsv$"):
+        required_files(folder, None, "dev")
+    with pytest.raises(ConfigError, match=re.escape(f"{folder}/wiki: ") + ".*no corpus.jsonl, queries.jsonl, qrels/test.tsv$"):
+        required_files(folder, "wiki", "test")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_missing_file_is_named(folder: Path, packed: bool) -> None:
+    path = zip_folder(folder, folder.with_suffix(".zip")) if packed else folder
+    where = f"{path}:tiny/qrels/dev.tsv" if packed else f"{path}/qrels/dev.tsv"
+    with pytest.raises(DataError, match=re.escape(f"{where}: this file is missing")):
+        list(read_judgements(Source(path), "dev"))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_forum_is_found_in_an_archive_and_in_a_folder(tmp_path: Path, packed: bool) -> None:
+    for forum in ("gaming", "wordpress"):
+        write_beir(tmp_path / "forums" / forum, {forum: "text"}, {"q": "?"}, {"q": {forum: 1}})
+    path = zip_folder(tmp_path / "forums", tmp_path / "forums.zip") if packed else tmp_path / "forums"
+    assert documents(path, "wordpress") == [(1, "wordpress", "text")]
+    assert count_documents(path, "gaming") == 1
+    with pytest.raises(ConfigError, match=r"physics/corpus\.jsonl"):
+        count_documents(path, "physics")
+
+
+def test_two_corpora_in_an_archive_need_a_forum(tmp_path: Path) -> None:
+    for forum in ("gaming", "wordpress"):
+        write_beir(tmp_path / "forums" / forum, {forum: "text"}, {"q": "?"}, {"q": {forum: 1}})
+    archive = zip_folder(tmp_path / "forums", tmp_path / "forums.zip")
+    with pytest.raises(DataError) as error:
+        Source(archive)
+    assert_says(error, f"{archive}: expected one corpus.jsonl", "found 2", "forums/gaming/corpus.jsonl")
+
+
+@pytest.mark.parametrize("name", ["../evil.txt", "tiny/../../evil.txt", "/etc/evil", "..\\evil.txt", "\\evil.txt", "C:/evil.txt"])
+def test_an_archive_with_a_member_outside_its_folder_is_refused(folder: Path, name: str) -> None:
+    archive = zip_folder(folder, folder.with_suffix(".zip"))
+    with zipfile.ZipFile(archive, "a") as target:
+        target.writestr(name, "evil")
+    with pytest.raises(DataError, match=re.escape(f"{archive}: the archive has a member that would leave its folder, {name!r}")):
+        Source(archive)
+
+
+def test_an_absent_or_truncated_archive_is_refused(folder: Path) -> None:
+    archive = folder.with_suffix(".zip")
+    with pytest.raises(DataError, match=re.escape(f"{archive}: there is no such archive")):
+        Source(archive)
+    whole = zip_folder(folder, archive).read_bytes()
+    for size in (0, 10, len(whole) // 2, len(whole) - 1):
+        archive.write_bytes(whole[:size])
+        with pytest.raises(
+            DataError, match=re.escape(f"{archive}: not a zip archive that can be read") + f".*; replace it.* rm {archive}$"
+        ):
+            Source(archive)
+
+
+def test_an_archive_with_one_byte_changed_gives_the_same_documents_or_an_error(folder: Path) -> None:
+    (folder / "Größe.txt").write_text("a name in UTF-8")
+    archive = zip_folder(folder, folder.with_suffix(".zip"))
+    whole, expected, refusals = archive.read_bytes(), documents(archive), []
+    for position in range(len(whole)):
+        archive.write_bytes(whole[:position] + bytes([255 - whole[position]]) + whole[position + 1 :])
+        try:
+            assert documents(archive) == expected
+        except DataError as error:
+            refusals.append(str(error))
+    assert len(refusals) > len(whole) // 4
+    assert all(refusal.startswith(f"{archive}:") for refusal in refusals)
+
+
+def test_a_wrong_checksum_in_an_archive_is_an_error_that_names_the_file(folder: Path) -> None:
+    archive = zip_folder(folder, folder.with_suffix(".zip"))
+    with zipfile.ZipFile(archive) as members:
+        crc = members.getinfo("tiny/corpus.jsonl").CRC.to_bytes(4, "little")
+    archive.write_bytes(archive.read_bytes().replace(crc, b"\0\0\0\0"))
+    with pytest.raises(DataError, match=re.escape(f"{archive}:tiny/corpus.jsonl: the archive is damaged (Bad CRC-32")):
+        documents(archive)

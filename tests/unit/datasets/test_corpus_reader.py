@@ -1,0 +1,163 @@
+"""The fast parser and the careful one read the same, or the fast one leaves it to the careful one."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pytest
+from beirflow.datasets import corpus_reader as document_batches
+from beirflow.datasets.beir_files import Source
+from beirflow.datasets.corpus_reader import fingerprint, join_title_and_text, read_batches
+from beirflow.files.errors import DataError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+# Lines between what both read and what both refuse: every piece may stand where it does not belong.
+PIECES = st.sampled_from(
+    [
+        b'{"_id": "d1", "text": "x"}',
+        b'{"_id": "d2", "title": "T", "text": "\\u00e9\\n", "metadata": {"n": [1, {"a": null}]}}',
+        b'{"_id": "d3", "title": null, "text": "\xe6\x97\xa5"}',
+        b'{"_id": "d4", "title": 3, "text": "x"}',
+        b'{"_id": "d5", "text": "x", "text": "y"}',
+        b'{"_id": "d6", "text": "\\ud800"}',
+        b'{"_id": "d7", "text": "\xff"}',
+        b'{"_id": "", "text": "x"}',
+        b'{"_id": "d8", "text": "a\tb"}',
+        b'{"_id": "d9", "text": "} null"}',
+        b'{"_id": "d10", "text": "x", "n": 1e999}',
+        b'{"_id": "d11", "text": "\\u0000"}',
+        b'{"_id": "d12", "text": "x", "other": "\xff"}',
+        b'{"_id": "d13", "title": "", "text": ""}',
+        b"{",
+        b"}",
+        b",",
+        b" ",
+        b"\r",
+        b"\n",
+        b'"x"',
+        b"[]",
+        b"null",
+        b"\xef\xbb\xbf",
+    ]
+)
+LINES = st.lists(st.lists(PIECES, max_size=3).map(b"".join), max_size=6).map(b"\n".join)
+
+
+def both(tmp_path: Path, content: bytes) -> list[Any]:
+    """What the block holds, read fast and read with care: documents, None where it is left to care, or the error."""
+    numbers = range(1, 1 + content.count(b"\n") + (not content.endswith(b"\n")))
+    found: list[Any] = []
+    for read in (
+        lambda: document_batches._parse_fast(numbers, content),
+        lambda: document_batches._parse_with_care(Source(tmp_path), numbers, content),
+    ):
+        try:
+            result = read()
+        except DataError as error:
+            result = str(error)
+        found.append((result[0].tolist(), result[1].to_pylist()) if isinstance(result, tuple) else result)
+    return found
+
+
+@settings(max_examples=500, deadline=None)
+@given(content=LINES)
+def test_whatever_is_read_fast_is_read_the_same_with_care(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    fast, careful = both(tmp_path_factory.getbasetemp(), content)
+    assert fast is None or fast == careful
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+RECORDS = st.fixed_dictionaries(
+    {"_id": TEXT.filter(bool), "text": TEXT}, optional={"title": st.none() | TEXT, "more": st.lists(TEXT)}
+)
+WRITERS = st.sampled_from([orjson.dumps, lambda record: json.dumps(record).encode()])
+EDITS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 2), st.integers(0, 255)), max_size=3)
+
+
+@settings(max_examples=200, deadline=None)
+@given(records=st.lists(RECORDS, min_size=1, max_size=5), write=WRITERS, edits=EDITS)
+def test_any_line_however_it_is_damaged_means_one_thing_or_is_an_error(
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[dict[str, Any]],
+    write: Callable[[Any], bytes],
+    edits: list[tuple[int, int, int]],
+) -> None:
+    """Bytes are changed, put in or taken out."""
+    content = bytearray(b"\n".join(map(write, records)))
+    for place, kind, byte in edits:
+        start = place % (len(content) + 1)
+        content[start : start + (kind != 1)] = bytes([byte]) * (kind != 2)
+    fast, careful = both(tmp_path_factory.getbasetemp(), bytes(content))
+    assert fast is None or fast == careful
+    if not edits:
+        texts = [f"{record['title']} {record['text']}" if record.get("title") else record["text"] for record in records]
+        expected = [{"doc_id": record["_id"], "text": text} for record, text in zip(records, texts, strict=True)]
+        assert careful == (list(range(1, len(records) + 1)), expected)
+
+
+def test_an_ordinary_block_is_read_fast(tmp_path: Path) -> None:
+    lines = [{"_id": f"d{i}", "title": "日本" * (i % 2), "text": f"text {i}", "metadata": {"url": "x"}} for i in range(50)]
+    fast, careful = both(tmp_path, b"\n".join(map(orjson.dumps, lines)) + b"\n")
+    assert fast == careful
+    assert fast[0] == list(range(1, 51))
+    assert fast[1][:2] == [{"doc_id": "d0", "text": "text 0"}, {"doc_id": "d1", "text": "日本 text 1"}]
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', " [ "])
+def test_a_line_of_brackets_is_an_error_and_no_crash(tmp_path: Path, opening: str) -> None:
+    line = '{"_id": "d1", "text": "x", "metadata": ' + opening * 10**6
+    (tmp_path / "corpus.jsonl").write_text(line)
+    with pytest.raises(DataError, match=r"corpus\.jsonl:1: expected a JSON object"):
+        list(read_batches(Source(tmp_path), threads=1))
+
+
+@pytest.mark.parametrize("depth", [10, 500, 990, 1010, 5000, 10**5])
+def test_brackets_are_read_fast_only_where_they_cannot_nest_too_deep(tmp_path: Path, depth: int) -> None:
+    deep = b'{"_id": "d1", "text": "x", "metadata": ' + b"[" * depth + b"]" * depth + b"}"
+    flat = b'{"_id": "d1", "text": "x", "metadata": [' + b"[]," * depth + b"0]}"
+    for line in (deep, flat):
+        fast, careful = both(tmp_path, line)
+        assert (fast is None) == (depth > document_batches.BRACKETS - 2)
+        assert fast in (None, careful)
+
+
+@pytest.mark.parametrize("length", [document_batches.BRACKETS, 10**5, 10**7])
+def test_long_lines_are_read_like_others(tmp_path: Path, length: int) -> None:
+    rows = [{"_id": "a", "text": "x"}, {"_id": "b", "text": "y" * length}, {"_id": "c", "text": "z"}]
+    (tmp_path / "corpus.jsonl").write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    batches = list(read_batches(Source(tmp_path), threads=2))
+    assert [row for batch in batches for row in batch.documents.to_pylist()] == [
+        {"doc_id": row["_id"], "text": row["text"]} for row in rows
+    ]
+    assert [length for batch in batches for length in batch.characters] == [1, length, 1]
+
+
+@pytest.mark.parametrize("others", [[], [("U", "y")], [(None, "y")], [("", "y")]])
+@pytest.mark.parametrize(
+    ("title", "text", "joined"),
+    [("T", "x", "T x"), (None, "x", "x"), ("", "x", "x"), ("T", "", "T "), (" ", "x", "  x"), ("", "", "")],
+)
+def test_title_and_text_are_joined_by_a_space_where_there_is_a_title(
+    title: str | None, text: str, joined: str, others: list[tuple[str | None, str]]
+) -> None:
+    titles, texts = (pa.array(column, pa.large_string()) for column in zip((title, text), *others, strict=True))
+    assert join_title_and_text(titles, texts)[0].as_py() == joined
+
+
+@given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), max_size=20), copies=st.integers(1, 3))
+def test_equal_texts_have_equal_fingerprints_wherever_they_stand(texts: list[str], copies: int) -> None:
+    array = pa.array([*texts * copies, "end"], pa.large_string())
+    numbers = fingerprint(array)
+    assert numbers.dtype == np.uint64
+    assert (numbers[: len(texts) * copies].reshape(copies, -1) == numbers[: len(texts)]).all()
+    np.testing.assert_array_equal(fingerprint(array.slice(1)), numbers[1:])
+
+
+def test_texts_that_differ_in_length_or_in_their_first_bytes_have_different_fingerprints() -> None:
+    texts = ["", "\0", "\0\0", "a", "b", "ab", "abcdefgh", "abcdefghi", "bbcdefghi", "x" * 100, "x" * 101]
+    assert len(set(fingerprint(pa.array(texts, pa.large_string())).tolist())) == len(texts)

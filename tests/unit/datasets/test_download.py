@@ -1,0 +1,236 @@
+"""Downloads from real servers on the loopback, good and bad."""
+
+import hashlib
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from beirflow.datasets.download import download_dataset
+from beirflow.files.errors import DownloadError
+from http_servers import Answer, FileServer, dead_url
+
+BODY = np.random.default_rng(0).bytes(3 << 20)
+OTHER = np.random.default_rng(1).bytes(len(BODY))
+HALF = len(BODY) // 2
+MD5 = hashlib.md5(BODY, usedforsecurity=False).hexdigest()
+FILES = {"/a.zip": BODY}
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "a.zip"
+
+
+def part_of(output: Path, content: bytes = b"") -> Path:
+    """The partial file, with some content if there is any."""
+    part = output.with_name("a.zip.part")
+    if content:
+        part.parent.mkdir(parents=True)
+        part.write_bytes(content)
+    return part
+
+
+def download(output: Path, *servers: FileServer, urls: Sequence[str] = (), attempts: int = 3, md5: str = MD5) -> None:
+    """Download from these servers, then from these addresses."""
+    all_urls = [*(f"{server.url}/a.zip" for server in servers), *urls]
+    download_dataset(urls=all_urls, md5=md5, output_path=str(output), attempts=attempts, first_pause=0.01)
+
+
+def assert_whole(output: Path) -> None:
+    """The archive is right, and nothing else is left in its folder."""
+    assert output.read_bytes() == BODY
+    assert [file.name for file in output.parent.iterdir()] == ["a.zip"]
+
+
+def test_an_archive_is_fetched_with_one_request(output: Path) -> None:
+    with FileServer(FILES) as server:
+        download(output, server)
+    assert server.ranges == [None]
+    assert_whole(output)
+
+
+def test_a_verified_archive_is_never_fetched(output: Path) -> None:
+    output.parent.mkdir()
+    output.write_bytes(BODY)
+    with FileServer(FILES) as server:
+        download(output, server)
+    assert server.asked == []
+    assert_whole(output)
+
+
+def test_an_archive_with_another_md5_is_replaced(output: Path) -> None:
+    output.parent.mkdir()
+    output.write_bytes(OTHER)
+    with FileServer(FILES) as server:
+        download(output, server)
+    assert_whole(output)
+
+
+def test_an_archive_with_another_md5_stays_until_the_right_one_is_there(output: Path) -> None:
+    output.parent.mkdir()
+    output.write_bytes(OTHER)
+    with FileServer({}) as server, pytest.raises(DownloadError):
+        download(output, server)
+    assert output.read_bytes() == OTHER
+
+
+def test_wrong_bytes_are_deleted_and_reported(output: Path) -> None:
+    with FileServer({"/a.zip": OTHER}) as server, pytest.raises(DownloadError) as caught:
+        download(output, server)
+    found = hashlib.md5(OTHER, usedforsecurity=False).hexdigest()
+    for expected in ("a.zip", f"{server.url}/a.zip", found, MD5, "mirrors", str(output)):
+        assert expected in str(caught.value)
+    assert list(output.parent.iterdir()) == []
+
+
+def test_only_the_rest_of_a_partial_file_is_sent(output: Path) -> None:
+    part_of(output, BODY[:HALF])
+    with FileServer(FILES) as server:
+        download(output, server)
+    assert [(asked.range, asked.sent) for asked in server.asked] == [(f"bytes={HALF}-", len(BODY) - HALF)]
+    assert_whole(output)
+
+
+@pytest.mark.parametrize("size", [100_000, len(BODY)])
+def test_a_cut_connection_is_resumed_where_it_broke(output: Path, size: int) -> None:
+    body, cut = BODY[:size], size // 2 + 1
+    with FileServer({"/a.zip": body}, [Answer(cut_after=cut)]) as server:
+        download(output, server, md5=hashlib.md5(body, usedforsecurity=False).hexdigest())
+    assert output.read_bytes() == body
+    assert server.ranges == [None, f"bytes={cut}-"]
+
+
+def test_a_connection_cut_at_every_attempt_leaves_what_arrived_for_the_next_run(output: Path) -> None:
+    with FileServer(FILES, [Answer(cut_after=1 << 20), Answer(cut_after=1 << 20)]) as server:
+        with pytest.raises(DownloadError, match="2 attempts"):
+            download(output, server, attempts=2)
+        assert not output.exists()
+        assert part_of(output).read_bytes() == BODY[: 2 << 20]
+        download(output, server, attempts=1)
+    assert server.ranges == [None, f"bytes={1 << 20}-", f"bytes={2 << 20}-"]
+    assert_whole(output)
+
+
+def test_a_server_without_ranges_starts_over(output: Path) -> None:
+    part_of(output, BODY[:HALF])
+    with FileServer(FILES, [Answer(ranges=False)]) as server:
+        download(output, server)
+    assert server.ranges == [f"bytes={HALF}-"]
+    assert_whole(output)
+
+
+@pytest.mark.parametrize("sent", [f"bytes 0-{len(BODY) - 1}/{len(BODY)}", f"bytes {HALF + 1}-", "nonsense", ""])
+def test_another_range_than_was_asked_for_starts_over(output: Path, sent: str) -> None:
+    part_of(output, BODY[:HALF])
+    with FileServer(FILES, [Answer(content_range=sent)]) as server:
+        download(output, server)
+    assert server.ranges == [f"bytes={HALF}-", None]
+    assert_whole(output)
+
+
+def test_a_server_that_always_sends_another_range_is_given_up(output: Path) -> None:
+    with FileServer(FILES, itertools.repeat(Answer(content_range="bytes 7-"))) as bad, FileServer(FILES) as good:
+        download(output, bad, good)
+    assert len(good.asked) == 1
+    assert_whole(output)
+
+
+def test_a_complete_partial_file_needs_no_more_bytes(output: Path) -> None:
+    part_of(output, BODY)
+    with FileServer(FILES) as server:
+        download(output, server)
+    assert [(asked.range, asked.sent) for asked in server.asked] == [(f"bytes={len(BODY)}-", 0)]
+    assert_whole(output)
+
+
+@pytest.mark.parametrize("stale", [OTHER[:HALF], OTHER, OTHER + BODY], ids=["shorter", "as long", "longer"])
+def test_a_partial_file_of_something_else_is_fetched_afresh_from_the_same_url(output: Path, stale: bytes) -> None:
+    part_of(output, stale)
+    with FileServer(FILES) as server:
+        download(output, server)
+    assert server.ranges == [f"bytes={len(stale)}-", None]
+    assert_whole(output)
+
+
+def test_a_partial_file_from_a_bad_mirror_does_not_spoil_the_next(output: Path) -> None:
+    with FileServer({"/a.zip": OTHER}, [Answer(cut_after=1 << 20)]) as bad, FileServer(FILES) as good:
+        download(output, bad, good, attempts=1)
+    assert_whole(output)
+
+
+@pytest.mark.parametrize("status", [404, 403, 410, 400])
+def test_an_archive_that_nobody_has_is_an_error_that_names_every_url(output: Path, status: int) -> None:
+    with (
+        FileServer(FILES, [Answer(status)]) as one,
+        FileServer(FILES, [Answer(status)]) as two,
+        pytest.raises(DownloadError) as caught,
+    ):
+        download(output, one, two)
+    for server in (one, two):
+        assert f"{server.url}/a.zip: HTTP status {status}" in str(caught.value)
+        assert len(server.asked) == 1
+    for todo in ("check the network", "'mirrors'", str(output)):
+        assert todo in str(caught.value)
+    assert list(output.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("bad", [{}, {"/a.zip": OTHER}, {"/a.zip": b""}], ids=["404", "wrong bytes", "empty"])
+def test_the_second_mirror_serves_what_the_first_does_not(output: Path, bad: dict[str, bytes]) -> None:
+    with FileServer(bad) as first, FileServer(FILES) as second:
+        download(output, first, second)
+    assert first.ranges == second.ranges == [None]
+    assert_whole(output)
+
+
+def test_mirrors_after_the_one_that_serves_are_not_asked(output: Path) -> None:
+    with FileServer(FILES) as first, FileServer(FILES) as second:
+        download(output, first, second)
+    assert second.asked == []
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_a_busy_server_is_asked_again(output: Path, status: int) -> None:
+    with FileServer(FILES, [Answer(status), Answer(status)]) as server:
+        download(output, server)
+    assert server.ranges == [None] * 3
+    assert_whole(output)
+
+
+def test_a_server_that_stays_busy_is_given_up_after_the_attempts(output: Path) -> None:
+    with FileServer(FILES, [Answer(503)] * 3) as busy, pytest.raises(DownloadError, match=r"3 attempts.*503"):
+        download(output, busy)
+    assert len(busy.asked) == 3
+
+
+def test_a_redirect_is_followed(output: Path) -> None:
+    with FileServer({"/b.zip": BODY}, [Answer(302, headers={"Location": "/b.zip"})]) as server:
+        download(output, server)
+    assert_whole(output)
+
+
+def test_a_server_that_is_down_is_passed_over(output: Path) -> None:
+    with dead_url() as dead, FileServer(FILES) as second:
+        download_dataset(
+            urls=[f"{dead}/a.zip", f"{second.url}/a.zip"], md5=MD5, output_path=str(output), attempts=2, first_pause=0.01
+        )
+    assert_whole(output)
+
+
+@pytest.mark.parametrize("address", ["http:///a.zip", "http://127.0.0.1:port/a.zip", "ftp://127.0.0.1/a.zip"])
+def test_an_address_that_cannot_be_used_is_named(output: Path, address: str) -> None:
+    with pytest.raises(DownloadError) as caught:
+        download(output, urls=[address])
+    assert address in str(caught.value)
+
+
+def test_a_server_that_redirects_forever_is_passed_over(output: Path) -> None:
+    with FileServer({}, itertools.repeat(Answer(302, headers={"Location": "/a.zip"}))) as loop, FileServer(FILES) as good:
+        download(output, loop, good, attempts=1)
+    assert_whole(output)

@@ -1,0 +1,125 @@
+"""Judged queries and judgements: what is kept, in which order, and what is refused."""
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from beir_writer import write_beir
+from beirflow.datasets.beir_files import Source
+from beirflow.datasets.judged_queries import read_judged_queries
+from beirflow.files.errors import DataError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def dataset(folder: Path, qrels: str = "q1\td1\t1\n", queries: str = '{"_id": "q1", "text": "one"}\n') -> Source:
+    write_beir(folder, {"d1": "text"}, {}, {})
+    (folder / "qrels/test.tsv").write_text(qrels, encoding="utf-8")
+    (folder / "queries.jsonl").write_text(queries, encoding="utf-8")
+    return Source(folder)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)
+IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r"), min_size=1, max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(
+        IDS,
+        st.tuples(TEXT.filter(str.strip), st.dictionaries(IDS, st.integers(-9, 9), min_size=1, max_size=4)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_any_queries_and_judgements_come_back_as_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, judged: dict[str, tuple[str, dict[str, int]]]
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    texts, judgements = ({query_id: both[i] for query_id, both in judged.items()} for i in range(2))
+    write_beir(folder, {"d": "x"}, texts, judgements)
+    queries, qrels = read_judged_queries(Source(folder), "test")
+    assert dict(zip(*queries.to_pydict().values(), strict=True)) == texts
+    found: dict[str, dict[str, int]] = {query_id: {} for query_id in texts}
+    for row in qrels.to_pylist():
+        found[row["query_id"]][row["doc_id"]] = row["score"]
+    assert found == judgements
+
+
+def test_only_judged_queries_are_kept_in_byte_order_of_their_ids(tmp_path: Path) -> None:
+    judged = ["q10", "\U00010000", "q1", "Q", "\uffff", "é", "q2"]
+    queries = {"unjudged": "no"} | {query_id: f"text of {query_id}" for query_id in judged}
+    write_beir(tmp_path, {"d1": "text"}, queries, {query_id: {"d1": 1} for query_id in judged})
+    table, _ = read_judged_queries(Source(tmp_path), "test")
+    ordered = ["Q", "q1", "q10", "q2", "é", "\uffff", "\U00010000"]
+    assert table.to_pydict() == {"query_id": ordered, "text": [f"text of {query_id}" for query_id in ordered]}
+    assert table.schema.types == [pa.string(), pa.large_string()]
+
+
+def test_judgements_are_sorted_by_query_and_document(tmp_path: Path) -> None:
+    write_beir(tmp_path, {"d": "x"}, {"q2": "two", "q1": "one"}, {"q2": {"d9": 2, "d10": -1}, "q1": {"z": 0, "é": 1, "Z": 3}})
+    _, table = read_judged_queries(Source(tmp_path), "test")
+    rows = [("q1", "Z", 3), ("q1", "z", 0), ("q1", "é", 1), ("q2", "d10", -1), ("q2", "d9", 2)]
+    assert [tuple(row.values()) for row in table.to_pylist()] == rows
+    assert table.schema.types == [pa.string(), pa.string(), pa.int32()]
+
+
+def test_the_split_decides_which_judgements_are_read(tmp_path: Path) -> None:
+    write_beir(tmp_path, {"d": "x"}, {"q1": "one", "q2": "two"}, {"q1": {"d": 1}})
+    write_beir(tmp_path, {"d": "x"}, {"q1": "one", "q2": "two"}, {"q2": {"d": 1}}, split="dev")
+    for split, query_id in (("test", "q1"), ("dev", "q2")):
+        queries, qrels = read_judged_queries(Source(tmp_path), split)
+        assert queries["query_id"].to_pylist() == qrels["query_id"].to_pylist() == [query_id]
+
+
+def test_a_judgement_that_is_repeated_counts_once(tmp_path: Path) -> None:
+    _, qrels = read_judged_queries(dataset(tmp_path, "q1\td1\t2\nq1\td2\t0\nq1\td1\t2\n"), "test")
+    assert qrels.to_pylist() == [{"query_id": "q1", "doc_id": "d1", "score": 2}, {"query_id": "q1", "doc_id": "d2", "score": 0}]
+
+
+def test_judgements_that_contradict_each_other_are_both_named(tmp_path: Path) -> None:
+    source = dataset(tmp_path, "q1\td1\t2\nq1\td2\t0\n\nq1\td1\t1\n")
+    says = f"{tmp_path}/qrels/test.tsv:4: found the score 1 for query 'q1' and document 'd1', but line 1 says 2"
+    with pytest.raises(DataError, match=re.escape(says)):
+        read_judged_queries(source, "test")
+
+
+@pytest.mark.parametrize(("score", "fits"), [(1000, True), (1001, False), (-1000, True), (-1001, False), (2**31, False)])
+def test_a_score_that_measures_cannot_hold_is_refused(tmp_path: Path, score: int, fits: bool) -> None:
+    source = dataset(tmp_path, f"q1\td1\t{score}\n")
+    if fits:
+        assert read_judged_queries(source, "test")[1]["score"].to_pylist() == [score]
+    else:
+        with pytest.raises(DataError, match=re.escape(f"qrels/test.tsv:1: a score of at most 1000 was expected, found {score}")):
+            read_judged_queries(source, "test")
+
+
+@pytest.mark.parametrize("qrels", ["", "\n\n", "query-id\tcorpus-id\tscore\r\n"])
+def test_a_file_without_judgements_is_refused(tmp_path: Path, qrels: str) -> None:
+    with pytest.raises(DataError, match=re.escape(f"{tmp_path}/qrels/test.tsv: no judgements; at least one was expected")):
+        read_judged_queries(dataset(tmp_path, qrels), "test")
+
+
+def test_judged_queries_that_do_not_exist_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
+    source = dataset(tmp_path, "q1\td1\t1\nq9\td1\t1\nq8\td1\t1\n")
+    where = f"{tmp_path}/qrels/test.tsv: 2 judged queries are not in {tmp_path}/queries.jsonl, the first is 'q8'"
+    with pytest.raises(DataError, match=re.escape(where)):
+        read_judged_queries(source, "test")
+
+
+@pytest.mark.parametrize("text", ["", ', "text": null', ', "text": ""', ', "text": " \\n"', ', "text": 5'])
+def test_a_query_without_text_is_refused_only_if_it_is_judged(tmp_path: Path, text: str) -> None:
+    queries = f'{{"_id": "q1", "text": "one"}}\n{{"_id": "q2"{text}}}\n'
+    table, _ = read_judged_queries(dataset(tmp_path, queries=queries), "test")
+    assert table.to_pylist() == [{"query_id": "q1", "text": "one"}]
+    source = dataset(tmp_path, "q1\td1\t1\nq2\td1\t0\n", queries)
+    with pytest.raises(DataError, match=re.escape(f"{tmp_path}/queries.jsonl:2: the query 'q2' has judgements but no text")):
+        read_judged_queries(source, "test")
+
+
+def test_a_judged_query_that_stands_twice_is_named_with_both_lines(tmp_path: Path) -> None:
+    queries = '{"_id": "q0", "text": "zero"}\n{"_id": "q1", "text": "one"}\n\n{"_id": "q1", "text": "uno"}\n'
+    with pytest.raises(DataError, match=re.escape(f"{tmp_path}/queries.jsonl:4: the query id 'q1' stands ")) as error:
+        read_judged_queries(dataset(tmp_path, queries=queries), "test")
+    assert "line 2" in str(error.value)

@@ -1,0 +1,278 @@
+"""Preparing a corpus: every document once, in the order and chunk that the rules say, or nothing at all."""
+
+import hashlib
+import io
+import logging
+import random
+import re
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from beir_writer import write_beir, zip_folder
+from beirflow.datasets import beir_files
+from beirflow.datasets import chunking as dealing
+from beirflow.datasets.corpus_files import footer_digest
+from beirflow.datasets.prepare import prepare_corpus
+from beirflow.files.errors import DataError
+from beirflow.files.records import read_json
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+OUTPUTS = ["corpus.json", "documents.parquet", "qrels.parquet", "queries.parquet"]
+
+
+def prepare(source: Path, out: Path, chunks: int = 1, forum: str | None = None, **expected: Any) -> dict[str, Any]:
+    prepare_corpus(
+        source_path=str(source),
+        forum=forum,
+        split="test",
+        chunks=chunks,
+        expected={"documents": None, "queries": None, "files": {}} | expected,
+        documents_path=str(out / "documents.parquet"),
+        queries_path=str(out / "queries.parquet"),
+        qrels_path=str(out / "qrels.parquet"),
+        summary_path=str(out / "corpus.json"),
+    )
+    return read_json(out / "corpus.json")
+
+
+def write(folder: Path, documents: Mapping[str, Any]) -> Path:
+    return write_beir(folder, documents, {"q1": "which?"}, {"q1": {next(iter(documents)): 1}})
+
+
+def chunks_in(out: Path) -> list[list[tuple[str, str]]]:
+    file = pq.ParquetFile(out / "documents.parquet")
+    assert file.schema_arrow.equals(pa.schema([("doc_id", pa.string()), ("text", pa.large_string())]))
+    groups = [file.read_row_group(i).to_pydict() for i in range(file.num_row_groups)]
+    return [list(zip(group["doc_id"], group["text"], strict=True)) for group in groups]
+
+
+def dealt(documents: Mapping[str, str], chunks: int) -> list[list[tuple[str, str]]]:
+    """The rule in plain words: longest first, then id in byte order; each new text goes to the next chunk."""
+    turn: dict[str, int] = {}
+    dealt: list[list[tuple[str, str]]] = [[] for _ in range(chunks)]
+    for doc_id, text in sorted(documents.items(), key=lambda item: (-len(item[1]), item[0].encode())):
+        dealt[turn.setdefault(text, len(turn)) % chunks].append((doc_id, text))
+    return dealt
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_documents_are_sorted_by_length_and_then_by_id_in_byte_order(tmp_path: Path) -> None:
+    texts = {"b": "xx1", "é": "xx2", "B": "xx3", "a10": "xx4", "a2": "xx5", "z": "ééééé", "y": {"title": "T", "text": "6"}}
+    prepare(write(tmp_path / "in", texts), tmp_path / "out")
+    ids = [doc_id for doc_id, _ in chunks_in(tmp_path / "out")[0]]
+    assert ids == ["z", "B", "a10", "a2", "b", "y", "é"]
+
+
+def test_documents_whose_texts_differ_are_dealt_in_turn(tmp_path: Path) -> None:
+    prepare(write(tmp_path / "in", {f"d{n}": "x" * n for n in range(10)}), tmp_path / "out", chunks=3)
+    ids = [[doc_id for doc_id, _ in chunk] for chunk in chunks_in(tmp_path / "out")]
+    assert ids == [["d9", "d6", "d3", "d0"], ["d8", "d5", "d2"], ["d7", "d4", "d1"]]
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 3, 7])
+def test_documents_with_the_same_text_are_in_the_same_chunk(tmp_path: Path, chunks: int) -> None:
+    documents = {f"d{n:02}": f"text {n % 5}" for n in range(40)}
+    summary = prepare(write(tmp_path / "in", documents), tmp_path / "out", chunks=chunks)
+    found = chunks_in(tmp_path / "out")
+    assert found == dealt(documents, chunks)
+    assert sum(len({text for _, text in chunk}) for chunk in found) == summary["distinct_texts"] == 5
+
+
+def test_chunks_without_documents_are_empty_row_groups(tmp_path: Path) -> None:
+    prepare(write(tmp_path / "in", {"d1": "longer", "d2": "short", "d3": "short"}), tmp_path / "out", chunks=4)
+    assert chunks_in(tmp_path / "out") == [[("d1", "longer")], [("d2", "short"), ("d3", "short")], [], []]
+
+
+@pytest.mark.parametrize(("open_files", "batch"), [(128, 20_000), (128, 100), (7, 3), (1, 1)])
+def test_more_chunks_than_files_may_be_open_take_several_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_files: int, batch: int
+) -> None:
+    monkeypatch.setattr(dealing, "OPEN_FILES", open_files)
+    monkeypatch.setattr(beir_files, "BLOCK_BYTES", batch)
+    chunks, count = (300, 1000) if open_files == 128 else (20, 50)
+    documents = {f"d{n}": f"{n} " * (n % 17) for n in range(count)}
+    prepare(write(tmp_path / "in", documents), tmp_path / "out", chunks=chunks)
+    assert chunks_in(tmp_path / "out") == dealt(documents, chunks)
+
+
+@pytest.mark.parametrize(("chunks", "batch"), [(1, 20_000), (1, 7), (3, 500)])
+def test_the_order_of_the_corpus_file_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int, batch: int
+) -> None:
+    monkeypatch.setattr(beir_files, "BLOCK_BYTES", batch)
+    letters = random.Random(0)
+    rows = [(f"d{n}", "".join(letters.choices("abcdef ", k=n % 1500))) for n in range(2000)]
+    written = []
+    for order in (rows, rows[::-1], letters.sample(rows, len(rows))):
+        write_beir(tmp_path / "in", dict(order), {"q1": "which?"}, {"q1": {"d1": 1}})
+        summary = prepare(tmp_path / "in", tmp_path / "out", chunks=chunks)
+        written.append((digest(tmp_path / "out/documents.parquet"), summary["sha256"]))
+    assert written[0] == written[1] == written[2]
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(documents=st.dictionaries(TEXTS.filter(bool), TEXTS, min_size=1, max_size=30), chunks=st.integers(1, 5))
+def test_every_document_is_in_the_one_place_that_the_rules_say(
+    tmp_path_factory: pytest.TempPathFactory, documents: dict[str, str], chunks: int
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    prepare(write_beir(folder, documents, {"q": "?"}, {"q": {"d": 1}}), folder / "out", chunks=chunks)
+    assert chunks_in(folder / "out") == dealt(documents, chunks)
+
+
+def test_the_summary_counts_what_was_read_and_names_its_digests(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    judgements = {"q1": {"d1": 2, "d2": 0, "gone": 1}, "q2": {"d3": 1, "lost": 0, "d4": -1}}
+    documents = {"d1": "x", "d2": {"title": "é", "text": ""}, "d3": "日本語", "d4": "x" * 10, "d5": "x"}
+    folder = write_beir(tmp_path / "in", documents, {"q1": "a", "q2": "b", "q3": "c"}, judgements)
+    summary = prepare(folder, tmp_path / "out", chunks=2)
+    names = ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"]
+    assert summary == {
+        "split": "test",
+        "chunks": 2,
+        "documents": 5,
+        "distinct_texts": 4,
+        "queries": 2,
+        "judgements": 6,
+        "positives": 3,
+        "judgements_without_document": 2,
+        "official": None,
+        "characters": pytest.approx({"min": 1, "mean": 3.4, "median": 2, "p90": 3 + 0.6 * 7, "p99": 3 + 0.96 * 7, "max": 10}),
+        "source_sha256": {name: digest(folder / name) for name in names},
+        "code": "",
+        "sha256": {name: digest(tmp_path / "out" / name) for name in OUTPUTS[1:]},
+        "documents_footer_sha256": footer_digest(tmp_path / "out/documents.parquet"),
+    }
+    assert [record.levelname for record in caplog.records if record.levelno >= logging.WARNING] == ["WARNING"]
+    assert f"{folder}/qrels/test.tsv: judged but not in the corpus: 2, the first is the document 'gone'" in caplog.text
+    assert pq.read_table(tmp_path / "out/queries.parquet").to_pydict() == {"query_id": ["q1", "q2"], "text": ["a", "b"]}
+    qrels = pq.read_table(tmp_path / "out/qrels.parquet").to_pydict()
+    assert qrels["doc_id"] == ["d1", "d2", "gone", "d3", "d4", "lost"]
+
+
+@pytest.mark.parametrize(
+    ("files", "queries", "official", "says"),
+    [
+        ({}, None, None, []),
+        ({}, 1, None, []),
+        ({"corpus.jsonl": True, "qrels/test.tsv": True}, None, True, []),
+        ({"corpus.jsonl": True, "qrels/dev.tsv": False}, 1, True, []),
+        ({"corpus.jsonl": True, "queries.jsonl": False}, 1, False, ["queries.jsonl: sha256 "]),
+        ({"corpus.jsonl": True}, 2, False, ["1 judged queries, expected 2"]),
+        ({}, 2, False, ["1 judged queries, expected 2"]),
+        ({"qrels/test.tsv": False}, 2, False, ["qrels/test.tsv: sha256 ", "1 judged queries, expected 2"]),
+    ],
+)
+def test_data_is_official_if_the_catalogue_knows_it_and_all_that_was_read_agrees(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, files: dict[str, bool], queries: int, official: bool | None, says: list[str]
+) -> None:
+    folder = write(tmp_path / "in", {"d1": "text"})
+    known = {name: digest(folder / name) if agrees else "0" * 64 for name, agrees in files.items()}
+    assert prepare(folder, tmp_path / "out", queries=queries, files=known)["official"] is official
+    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(warnings) == len(says)
+    for warning, said in zip(warnings, says, strict=True):
+        assert warning.startswith("this is not the official data, so no published score is comparable: ")
+        assert said in warning
+
+
+@pytest.mark.parametrize("forum", ["gaming", "wordpress"])
+def test_an_archive_gives_the_same_files_as_its_folder(tmp_path: Path, forum: str) -> None:
+    for name in ("gaming", "wordpress"):
+        write(tmp_path / "forums" / name, {f"{name}{n}": "x" * n for n in range(1, 9)})
+    archive = zip_folder(tmp_path / "forums", tmp_path / "forums.zip")
+    summaries = [prepare(path, tmp_path / path.name / "out", 2, forum) for path in (tmp_path / "forums", archive.with_suffix(""))]
+    summaries.append(prepare(archive, tmp_path / "out", 2, forum))
+    assert summaries[0] == summaries[1] == summaries[2]
+    assert chunks_in(tmp_path / "out")[0][0][0] == f"{forum}8"
+
+
+def bad(name: str, content: bytes | None = None) -> Callable[[Path], Path]:
+    def damage(folder: Path) -> Path:
+        (folder / name).unlink()
+        if content is not None:
+            (folder / name).write_bytes(content)
+        return folder
+
+    return damage
+
+
+def packed(change: Callable[[bytes], bytes]) -> Callable[[Path], Path]:
+    def damage(folder: Path) -> Path:
+        archive = zip_folder(folder, folder.with_suffix(".zip"))
+        archive.write_bytes(change(archive.read_bytes()))
+        return archive
+
+    return damage
+
+
+def wrong_checksum(archive: bytes) -> bytes:
+    crc = zipfile.ZipFile(io.BytesIO(archive)).getinfo("in/corpus.jsonl").CRC
+    return archive.replace(crc.to_bytes(4, "little"), b"\0\0\0\0")
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "empty": (bad("corpus.jsonl", b""), "in/corpus.jsonl: the corpus is empty; at least one document was expected"),
+    "blank": (bad("corpus.jsonl", b"\n \r\n"), "in/corpus.jsonl: the corpus is empty"),
+    "truncated": (bad("corpus.jsonl", b'{"_id": "d1", "text": "x"}\n{"_id": "d2'), "in/corpus.jsonl:2: expected a JSON object"),
+    "twice": (
+        bad("corpus.jsonl", b'{"_id": "d1", "text": "x"}\n{"_id": "d2", "text": ""}\n\n{"_id": "d1", "text": "y"}'),
+        "in/corpus.jsonl:4: the document id 'd1' stands in line 1 already; ids must be unique",
+    ),
+    "surrogate": (bad("corpus.jsonl", b'{"_id": "d1", "text": "\\ud800"}'), "in/corpus.jsonl:1: "),
+    "fewer": (
+        bad("corpus.jsonl", b'{"_id": "d1", "text": "x"}'),
+        "in/corpus.jsonl: expected 2 documents, found 1; is this",
+    ),
+    "no corpus": (bad("corpus.jsonl"), "in/corpus.jsonl: this file is missing"),
+    "no queries": (bad("queries.jsonl"), "in/queries.jsonl: this file is missing"),
+    "no qrels": (bad("qrels/test.tsv"), "in/qrels/test.tsv: this file is missing"),
+    "unknown query": (bad("qrels/test.tsv", b"q9\td1\t1\n"), "in/qrels/test.tsv: 1 judged queries are not in "),
+    "bad score": (bad("qrels/test.tsv", b"q1\td1\tx\n"), "in/qrels/test.tsv:1: the score must be an integer, found 'x'"),
+    "short archive": (packed(lambda data: data[:-30]), "in.zip: not a zip archive that can be read"),
+    "bad checksum": (
+        packed(wrong_checksum),
+        "in.zip:in/corpus.jsonl: the archive is damaged (Bad CRC",
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "says"), DAMAGES.values(), ids=DAMAGES.keys())
+@pytest.mark.parametrize("prepared_before", [False, True])
+def test_bad_input_leaves_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], Path], says: str, prepared_before: bool
+) -> None:
+    monkeypatch.setattr(beir_files, "BLOCK_BYTES", 1)
+    folder, out = write(tmp_path / "in", {"d1": "eins", "d2": "zwei"}), tmp_path / "out"
+    if prepared_before:
+        prepare(folder, out)
+    before = {name: (out / name).read_bytes() for name in files_in(out)}
+    with pytest.raises(DataError, match=re.escape(f"{tmp_path}/{says}")):
+        prepare(damage(folder), out, documents=2)
+    assert {name: (out / name).read_bytes() for name in files_in(out)} == before
+    assert sorted(before) == (OUTPUTS if prepared_before else [])
+
+
+def test_what_a_killed_job_leaves_behind_does_not_matter(tmp_path: Path) -> None:
+    folder, out = write(tmp_path / "in", {"d1": "eins", "d2": "zwei!"}), tmp_path / "out"
+    (out / ".partial-prepare").mkdir(parents=True)
+    for name in (".partial-prepare/chunk-0.arrow", ".partial-prepare/spill.arrow", ".partial-documents.parquet"):
+        (out / name).write_text("half")
+    prepare(folder, out, chunks=2, documents=2)
+    assert chunks_in(out) == [[("d2", "zwei!")], [("d1", "eins")]]
+    assert files_in(out) == OUTPUTS

@@ -1,0 +1,268 @@
+"""Search of one chunk is exact, ties at the cut included, and depends on the vectors alone."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from beir_writer import write_corpus_record
+from beirflow.dense import search
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from beirflow.files.records import read_json, write_json
+from beirflow.runs.ranking import byte_order
+
+CPU = torch.device("cpu")
+Hits = list[tuple[int, int, float]]
+
+
+@pytest.fixture(autouse=True)
+def _few_threads() -> None:
+    torch.set_num_threads(2)
+
+
+def random_vectors(kind: str, count: int, dim: int = 8, seed: int = 0) -> np.ndarray:
+    """float32 vectors; small whole numbers have many equal scores, and no rounding in any order of summation."""
+    rng = np.random.default_rng((seed, count, dim))
+    if kind == "normal":
+        return rng.standard_normal((count, dim)).astype(np.float32)
+    if kind == "whole":
+        return rng.integers(-2, 3, (count, dim)).astype(np.float32)
+    if kind == "duplicates":
+        return rng.standard_normal((5, dim)).astype(np.float32)[rng.integers(0, 5, count)]
+    return np.ones((count, dim), np.float32)
+
+
+def ids_for(count: int, seed: int = 0) -> list[str]:
+    return [f"d{number}" for number in np.random.default_rng(seed).permutation(count)]
+
+
+def exact(vectors: tuple[np.ndarray, np.ndarray], ids: Sequence[str], k: int, **options: Any) -> Hits:
+    queries, documents = vectors
+    settings = {"similarity": "dot", "excluded": np.full(len(queries), -1), "device": CPU} | options
+    found = search.exact_top_k(queries, documents, byte_order(pa.array(ids, pa.string())), k, **settings)
+    assert [column.dtype for column in found] == [np.int32, np.int32, np.float32]
+    return list(zip(*(column.tolist() for column in found), strict=True))
+
+
+def brute_force(vectors: tuple[np.ndarray, np.ndarray], ids: Sequence[str], k: int, **options: Any) -> Hits:
+    """Every score in float64, rounded to float32, sorted as the rule reads."""
+    queries, documents = (array.astype(np.float64) for array in vectors)
+    if options.get("similarity") == "cosine":
+        queries, documents = (unit_length(array) for array in (queries, documents))
+    scores = (queries @ documents.T).astype(np.float32)
+    left_out = options.get("excluded", np.full(len(queries), -1))
+    hits: Hits = []
+    for query, own in enumerate(left_out):
+        rows = [row for row in range(len(documents)) if row != own]
+        rows.sort(key=lambda row: (scores[query, row], ids[row].encode()), reverse=True)
+        hits += [(query, row, float(scores[query, row])) for row in rows[:k]]
+    return hits
+
+
+def unit_length(vectors: np.ndarray) -> np.ndarray:
+    norms = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
+    return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0).astype(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize("spare", [0, 3, 128])
+@pytest.mark.parametrize("k", [1, 10, 50, 199, 200, 1000])
+@pytest.mark.parametrize("kind", ["normal", "whole", "duplicates", "equal"])
+def test_the_top_k_is_that_of_brute_force(monkeypatch: pytest.MonkeyPatch, kind: str, k: int, spare: int) -> None:
+    monkeypatch.setattr(search, "SPARE", spare)
+    vectors = random_vectors(kind, 7, seed=1), random_vectors(kind, 200)
+    assert exact(vectors, ids_for(200), k) == brute_force(vectors, ids_for(200), k)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("queries", [1, 3])
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_small_chunks_are_searched_too(count: int, queries: int, similarity: str) -> None:
+    vectors = random_vectors("whole", queries, seed=2), random_vectors("whole", count)
+    found = exact(vectors, ids_for(count), 2, similarity=similarity)
+    assert found == brute_force(vectors, ids_for(count), 2, similarity=similarity)
+    assert len(found) == queries * count
+
+
+def test_more_ties_at_the_cut_than_room_are_cut_by_id() -> None:
+    documents = np.concatenate([np.full((5, 4), 2.0), np.ones((3000, 4)), np.zeros((50, 4))]).astype(np.float32)
+    vectors = np.ones((2, 4), np.float32), documents
+    assert 10 + search.SPARE < 3000
+    assert exact(vectors, ids_for(3055), 10) == brute_force(vectors, ids_for(3055), 10)
+
+
+def test_scores_that_are_all_negative_are_ranked() -> None:
+    vectors = -np.abs(random_vectors("normal", 3, seed=1)), np.abs(random_vectors("normal", 300))
+    found = exact(vectors, ids_for(300), 5)
+    assert found == brute_force(vectors, ids_for(300), 5)
+    assert max(score for _, _, score in found) < 0
+
+
+def test_the_cosine_ignores_lengths_and_is_zero_for_zero_vectors() -> None:
+    documents = random_vectors("normal", 60)
+    documents[40:50] = documents[:10] * 4
+    documents[50:] = 0
+    queries = np.concatenate([random_vectors("normal", 4, seed=1), np.zeros((1, 8), np.float32)])
+    found = exact((queries, documents), ids_for(60), 60, similarity="cosine")
+    assert found == brute_force((queries, documents), ids_for(60), 60, similarity="cosine")
+    score = {(query, row): value for query, row, value in found}
+    assert all(score[query, row] == score[query, row + 40] != 0 for query in range(4) for row in range(10))
+    assert {value for (query, row), value in score.items() if query == 4 or row >= 50} == {0.0}
+
+
+def test_the_cosine_of_a_tiny_vector_is_that_of_its_direction() -> None:
+    documents = np.array([[1e-32, 0], [0.5, 0.5]], np.float32)
+    found = exact((np.array([[1, 0]], np.float32), documents), ["a", "b"], 2, similarity="cosine")
+    assert found == [(0, 0, 1.0), (0, 1, float(np.float32(0.5**0.5)))]
+
+
+@pytest.mark.parametrize("kind", ["normal", "duplicates", "equal"])
+def test_an_excluded_row_leaves_its_place_to_the_next(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(queries=4, documents=30, pairs=7))
+    monkeypatch.setattr(search, "SPARE", 2)
+    documents, ids = random_vectors(kind, 100), ids_for(100)
+    query = random_vectors("normal", 1, seed=1)
+    ranking = [row for _, row, _ in brute_force((query, documents), ids, 100)]
+    excluded = np.array([-1, ranking[0], ranking[4], ranking[5], ranking[99], 0, 29, 30, 99])
+    vectors = np.repeat(query, len(excluded), axis=0), documents
+    found = exact(vectors, ids, 5, excluded=excluded)
+    assert found == brute_force(vectors, ids, 5, excluded=excluded)
+    assert not {(number, own) for number, own in enumerate(excluded)} & {(number, row) for number, row, _ in found}
+
+
+def test_a_chunk_of_nothing_but_the_excluded_row_has_no_hit() -> None:
+    assert exact((np.ones((1, 4), np.float32),) * 2, ["d"], 3, excluded=np.array([0])) == []
+
+
+@pytest.mark.parametrize("kind", ["normal", "duplicates", "equal"])
+def test_results_depend_on_no_block_and_no_thread(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    vectors, ids = (random_vectors(kind, 20, 33, seed=1), random_vectors(kind, 500, 33)), ids_for(500)
+    expected = exact(vectors, ids, 10)
+    for document_block, query_block, threads in [(1, 512, 1), (7, 3, 2), (499, 1, 1), (500, 20, 2), (501, 19, 1)]:
+        monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(query_block, document_block, pairs=1 + document_block % 5))
+        torch.set_num_threads(threads)
+        assert exact(vectors, ids, 10) == expected
+
+
+@pytest.mark.parametrize("dim", [1, 3, 17, 384, 768])
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_equal_vectors_have_equal_scores_wherever_they_stand(dim: int, similarity: str) -> None:
+    documents = random_vectors("normal", 300, dim)
+    copies = [0, 1, 150, 298, 299]
+    documents[copies] = documents[0]
+    query = random_vectors("normal", 1, dim, seed=1)
+    score = {row: value for _, row, value in exact((query, documents), ids_for(300), 300, similarity=similarity)}
+    [(_, _, alone)] = exact((query, documents[:1]), ["d"], 1, similarity=similarity)
+    assert {score[row] for row in copies} == {alone}
+
+
+@pytest.mark.parametrize("spare", [0, 4, 128])
+def test_scores_that_a_product_in_float32_confuses_are_ranked_exactly(monkeypatch: pytest.MonkeyPatch, spare: int) -> None:
+    monkeypatch.setattr(search, "SPARE", spare)
+    rng = np.random.default_rng(5)
+    halves = rng.integers(2**18, 2**20, (400, 32)).astype(np.float32)
+    documents = np.concatenate([halves, -halves, rng.integers(-40, 40, (400, 1)) / 64], axis=1).astype(np.float32)
+    documents = documents[:, rng.permutation(65)]
+    query = np.full((1, 65), 1 + 2.0**-12, np.float32)  # its products with the documents do not fit into float32
+    sums = [math.fsum(float(a) * float(b) for a, b in zip(row, query[0], strict=True)) for row in documents]
+    ids = ids_for(400)
+    expected = sorted(range(400), key=lambda row: (np.float32(sums[row]), ids[row].encode()), reverse=True)
+    naive = documents @ query[0]
+    assert sorted(range(400), key=lambda row: (naive[row], ids[row].encode()), reverse=True)[:10] != expected[:10]
+    assert exact((query, documents), ids, 10) == [(0, row, float(np.float32(sums[row]))) for row in expected[:10]]
+
+
+@pytest.fixture
+def chunk(tmp_path: Path) -> dict[str, Any]:
+    """Arguments to search the second of two chunks; d4, which is also a query, stands in it, d1 does not."""
+    ids, query_ids = [f"d{i}" for i in range(8)], ["d1", "d4", "q"]
+    pq.write_table(pa.table({"query_id": query_ids}), tmp_path / "queries.parquet")
+    pq.write_table(pa.table({"doc_id": ids}), tmp_path / "documents.parquet", row_group_size=3)
+    write_corpus_record(tmp_path)
+    write_json(tmp_path / "model.json", {})
+    for name, vectors in (("queries", np.ones((3, 4))), ("chunk", np.ones((3, 4)) * [[1], [3], [2]])):
+        store(tmp_path / f"{name}.npy", vectors)
+    return {
+        "system": "toy",
+        "model_path": str(tmp_path / "model.json"),
+        "queries_path": str(tmp_path / "queries.parquet"),
+        "documents_path": str(tmp_path / "documents.parquet"),
+        "chunk": 1,
+        "query_vectors_path": str(tmp_path / "queries.npy"),
+        "chunk_vectors_path": str(tmp_path / "chunk.npy"),
+        "output_path": str(tmp_path / "candidates.npz"),
+        "similarity": "dot",
+        "top_k": 2,
+        "drop_self_matches": True,
+        "device": "cpu",
+        "threads": 1,
+    }
+
+
+def store(path: Path, vectors: np.ndarray) -> None:
+    np.save(path, vectors.astype(np.float32))
+    corpus = read_json(path.with_name("corpus.json"))["sha256"]
+    origin = {"model": file_digest(path.with_name("model.json")), **corpus}
+    write_json(path.with_suffix(".json"), {"system": "toy", "sha256": file_digest(path), "from_sha256": origin})
+
+
+@pytest.mark.parametrize(("drop", "dropped", "of_d4"), [(True, 1, [(2, 8.0), (0, 4.0)]), (False, 0, [(1, 12.0), (2, 8.0)])])
+def test_self_matches_are_dropped_before_the_cut_and_counted(
+    chunk: dict[str, Any], drop: bool, dropped: int, of_d4: list[tuple[int, float]]
+) -> None:
+    search.search_chunk(**chunk | {"drop_self_matches": drop})
+    with np.load(chunk["output_path"]) as found:
+        hits = list(zip(*(found[name].tolist() for name in ("query", "row", "score")), strict=True))
+        assert int(found["self_matches"]) == dropped
+        assert float(found["seconds"]) > 0
+    others = [(1, 12.0), (2, 8.0)]
+    assert hits == [(q, *hit) for q, of_query in enumerate([others, of_d4, others]) for hit in of_query]
+
+
+def flip_one_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+
+
+def cut_in_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize("name", ["queries.npy", "chunk.npy"])
+@pytest.mark.parametrize("damage", [flip_one_bit, cut_in_half, lambda path: store(path, np.ones((2, 4)))])
+def test_damaged_vectors_are_refused_with_the_command_that_helps(
+    chunk: dict[str, Any], tmp_path: Path, damage: Any, name: str
+) -> None:
+    damage(tmp_path / name)
+    with pytest.raises(DataError) as caught:
+        search.search_chunk(**chunk)
+    assert str(caught.value).startswith(f"{tmp_path / name}: ")
+    assert str(caught.value).endswith(f"rm {tmp_path / name}")
+    assert not Path(chunk["output_path"]).exists()
+
+
+def test_dot_products_that_overflow_are_an_error() -> None:
+    queries, documents = np.array([[2, 5]], np.float32), np.array([[3e38, 0], [3e38, 1]], np.float32)
+    with pytest.raises(DataError, match="overflow float32"):
+        search.exact_top_k(
+            queries, documents, np.arange(2), 2, similarity="dot", excluded=np.array([-1]), device=torch.device("cpu")
+        )
+
+
+def test_vectors_of_different_dimensions_are_an_error() -> None:
+    with pytest.raises(DataError, match="2 dimensions, the documents' 3"):
+        search.exact_top_k(
+            np.ones((1, 2), np.float32),
+            np.ones((4, 3), np.float32),
+            np.arange(4),
+            2,
+            similarity="dot",
+            excluded=np.array([-1]),
+            device=torch.device("cpu"),
+        )

@@ -1,0 +1,64 @@
+"""Vectors on disk are those that were written, or an error."""
+
+import hashlib
+import io
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from beirflow.dense.vectors import VectorFile, VectorWriter, read_vectors
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from beirflow.files.records import write_json
+from beirflow.files.writing import DigestingWriter
+
+VECTORS = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
+
+
+def store(path: Path, vectors: np.ndarray = VECTORS) -> Path:
+    np.save(path, vectors)
+    write_json(path.with_suffix(".json"), {"sha256": file_digest(path)})
+    return path
+
+
+@pytest.mark.parametrize("bounds", [[0, 50], [0, 1, 30, 50], [0, 0, 20, 20, 50]])
+def test_parts_are_written_as_numpy_writes_the_whole(tmp_path: Path, bounds: list[int]) -> None:
+    with DigestingWriter(tmp_path / "v.npy") as stream:
+        writer = VectorWriter(stream, 50)
+        for first, last in pairwise(bounds):
+            writer.write(VECTORS[first:last])
+        digest = stream.digest()
+    whole = io.BytesIO()
+    np.save(whole, VECTORS)
+    assert (tmp_path / "v.npy").read_bytes() == whole.getvalue()
+    assert digest == hashlib.sha256(whole.getvalue()).hexdigest()
+
+
+def test_no_vectors_are_an_array_of_their_dimension(tmp_path: Path) -> None:
+    with DigestingWriter(tmp_path / "v.npy") as stream:
+        VectorWriter(stream, 0).write(np.empty((0, 6), np.float32))
+        digest = stream.digest()
+    assert digest == file_digest(tmp_path / "v.npy")
+    assert np.load(tmp_path / "v.npy").shape == (0, 6)
+
+
+@pytest.mark.parametrize("rows", [slice(0, 50), slice(10, 30), slice(45, 99), slice(7, 7), slice(60, 70)])
+def test_a_slice_reads_its_rows(tmp_path: Path, rows: slice) -> None:
+    file = VectorFile(store(tmp_path / "v.npy"), 50)
+    assert (len(file), file.shape) == (50, (50, 6))
+    np.testing.assert_array_equal(file[rows], VECTORS[rows])
+    assert file[rows].dtype == np.float32
+
+
+def test_an_empty_file_has_a_shape(tmp_path: Path) -> None:
+    file = VectorFile(store(tmp_path / "v.npy", VECTORS[:0]), 0)
+    assert file.shape == file[0:5].shape == (0, 6)
+
+
+@pytest.mark.parametrize("vectors", [VECTORS[:49], VECTORS[0], VECTORS.astype(np.float64)])
+def test_a_file_that_does_not_hold_a_float32_vector_a_row_is_refused(tmp_path: Path, vectors: np.ndarray) -> None:
+    path = store(tmp_path / "v.npy", vectors)
+    for open_file in (VectorFile, read_vectors):
+        with pytest.raises(DataError, match=r"v\.npy: .*rm "):
+            open_file(path, 50)

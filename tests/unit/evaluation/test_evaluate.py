@@ -1,0 +1,169 @@
+"""A run is evaluated into one file of every query and one of the means, which names what they were computed from."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from beirflow.evaluation.evaluate import average_forums, evaluate_run
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from beirflow.files.records import read_json, write_json
+from beirflow.runs.run_file import RUN
+
+Row = tuple[str, str, float, int]
+
+RUN_ROWS: list[Row] = [("q1", "d1", 2.0, 1), ("q1", "d2", 1.0, 2), ("q2", "d9", 1.0, 1), ("q2", "d3", 0.5, 2)]
+QRELS = [("q1", "d1", 1), ("q2", "d3", 1), ("q3", "d4", 1), ("q4", "d4", 1)]
+CORPUS = {"split": "dev", "official": None, "documents": 9, "queries": 4, "judgements": 4, "judgements_without_document": 1}
+
+
+def prepare(folder: Path, rows: list[Row]) -> dict[str, Any]:
+    """Write a run and its judgements; the arguments to evaluate it."""
+    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+    run = pa.Table.from_arrays([pa.array(column, field.type) for column, field in zip(columns, RUN, strict=True)], schema=RUN)
+    pq.write_table(run, folder / "run.parquet")
+    query_ids, doc_ids, scores = zip(*QRELS, strict=True)
+    pq.write_table(
+        pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())}), folder / "qrels.parquet"
+    )
+    seconds = {"load": 1.0, "encode_queries": 2.0, "encode_documents": 3.0, "search": 4.0, "merge": 5.0}
+    sources = {"queries.parquet": "of the queries", "documents.parquet": "of the documents"}
+    record = {"system": "toy", "sha256": file_digest(folder / "run.parquet"), "from_sha256": sources}
+    write_json(folder / "run.json", record | {"self_matches_dropped": 7, "seconds": seconds})
+    write_json(folder / "corpus.json", CORPUS | {"sha256": sources | {"qrels.parquet": file_digest(folder / "qrels.parquet")}})
+    return {
+        "system": "toy",
+        "dataset": "tiny",
+        "run_path": str(folder / "run.parquet"),
+        "run_record_path": str(folder / "run.json"),
+        "qrels_path": str(folder / "qrels.parquet"),
+        "corpus_path": str(folder / "corpus.json"),
+        "cutoffs": [1, 10],
+        "per_query_path": str(folder / "metrics" / "tiny.parquet"),
+        "means_path": str(folder / "metrics" / "tiny.json"),
+    }
+
+
+def evaluated(folder: Path, rows: list[Row] = RUN_ROWS) -> tuple[pd.DataFrame, dict[str, Any]]:
+    arguments = prepare(folder, rows)
+    evaluate_run(**arguments)
+    return pq.read_table(arguments["per_query_path"]).to_pandas().set_index("query_id"), read_json(arguments["means_path"])
+
+
+def test_every_judged_query_has_a_row_with_every_measure(tmp_path: Path) -> None:
+    table, means = evaluated(tmp_path)
+    assert list(table.index) == ["q1", "q2", "q3", "q4"]
+    assert table["MRR@10"].to_dict() == {"q1": 1, "q2": 1 / 2, "q3": 0, "q4": 0}
+    assert list(means["measures"]) == list(table.columns)
+    assert {name.partition("@")[2] for name in table.columns} == {"1", "10"}
+
+
+def test_means_are_over_all_judged_queries_in_full_precision(tmp_path: Path) -> None:
+    table, means = evaluated(tmp_path)
+    assert means["measures"]["MRR@10"] == (1 + 1 / 2 + 0 + 0) / 4
+    assert means["measures"]["P@1"] == (1 + 0 + 0 + 0) / 4
+    assert means["measures"] == pytest.approx({name: sum(table[name]) / 4 for name in table.columns}, abs=1e-15)
+
+
+def test_the_means_say_of_what_they_are(tmp_path: Path) -> None:
+    _, means = evaluated(tmp_path)
+    assert [means[key] for key in ("system", "dataset", "split", "official_data")] == ["toy", "tiny", "dev", None]
+    assert means["counts"] == {
+        "documents": 9,
+        "queries": 4,
+        "judgements": 4,
+        "judgements_without_document": 1,
+        "retrieved": 4,
+        "queries_without_results": 2,
+        "self_matches_dropped": 7,
+    }
+
+
+def test_seconds_are_those_of_the_run_and_of_the_evaluation(tmp_path: Path) -> None:
+    seconds = evaluated(tmp_path)[1]["seconds"]
+    assert seconds.pop("evaluate") > 0
+    assert seconds == {"load": 1.0, "encode_queries": 2.0, "encode_documents": 3.0, "search": 4.0, "merge": 5.0}
+
+
+def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
+    _, means = evaluated(tmp_path)
+    assert means["sha256"] == file_digest(tmp_path / "metrics" / "tiny.parquet")
+    assert means["from_sha256"] == {
+        "run": file_digest(tmp_path / "run.parquet"),
+        "run record": file_digest(tmp_path / "run.json"),
+        "qrels.parquet": file_digest(tmp_path / "qrels.parquet"),
+        "corpus.json": file_digest(tmp_path / "corpus.json"),
+    }
+
+
+def test_a_run_without_results_is_0_for_all_queries(tmp_path: Path) -> None:
+    _, means = evaluated(tmp_path, [])
+    assert set(means["measures"].values()) == {0.0}
+    assert (means["counts"]["retrieved"], means["counts"]["queries_without_results"]) == (0, 4)
+
+
+def test_queries_without_judgements_change_neither_measures_nor_counts_of_queries(tmp_path: Path) -> None:
+    _, expected = evaluated(tmp_path)
+    _, means = evaluated(tmp_path, [*RUN_ROWS, ("stranger", "d1", 1.0, 1)])
+    assert means["measures"] == expected["measures"]
+    assert means["counts"]["queries_without_results"] == 2
+
+
+def test_per_query_measures_have_the_same_bytes_every_time(tmp_path: Path) -> None:
+    digests = {evaluated(tmp_path)[1]["sha256"] for _ in range(2)}
+    assert len(digests) == 1
+
+
+def test_a_run_that_was_changed_afterwards_is_refused(tmp_path: Path) -> None:
+    arguments = prepare(tmp_path, RUN_ROWS)
+    record = Path(arguments["run_record_path"]).read_bytes()
+    prepare(tmp_path, RUN_ROWS[:-1])
+    Path(arguments["run_record_path"]).write_bytes(record)
+    with pytest.raises(DataError) as caught:
+        evaluate_run(**arguments)
+    assert str(caught.value).startswith(f"{arguments['run_path']}: sha256 ")
+    assert str(caught.value).endswith(f"rm {arguments['run_path']}")
+    assert not (tmp_path / "metrics").exists()
+
+
+def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
+    arguments = prepare(tmp_path, RUN_ROWS)
+    pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": pa.array([2], pa.int32())}), arguments["qrels_path"])
+    with pytest.raises(DataError, match="damaged or exchanged") as caught:
+        evaluate_run(**arguments)
+    assert str(caught.value).startswith(f"{arguments['qrels_path']}: sha256 ")
+    assert not Path(arguments["means_path"]).exists()
+
+
+def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) -> None:
+    paths = []
+    for forum, ndcg, queries, official in (("android", 0.2, 1, None), ("gis", 0.4, 10, True), ("tex", 0.9, 1000, True)):
+        paths.append(str(tmp_path / f"toy/stack-{forum}.json"))
+        means = {"system": "toy", "dataset": f"stack-{forum}", "split": "test", "official_data": official}
+        means |= {"measures": {"NDCG@10": ndcg}, "counts": {"queries": queries}, "seconds": {"search": 2.0}}
+        write_json(paths[-1], means)
+    average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"))
+    assert read_json(tmp_path / "stack.json") == {
+        "system": "toy",
+        "dataset": "stack",
+        "split": "test",
+        "official_data": None,
+        "measures": {"NDCG@10": pytest.approx((0.2 + 0.4 + 0.9) / 3, abs=1e-15)},
+        "counts": {"queries": 1011},
+        "seconds": {"search": 6.0},
+        "code": "",
+        "from_sha256": {Path(path).stem: file_digest(path) for path in paths},
+    }
+
+
+@pytest.mark.parametrize(("official", "together"), [([True, True], True), ([True, None], None), ([None, False], False)])
+def test_a_dataset_of_forums_is_official_when_all_of_them_are(tmp_path: Path, official: list[bool], together: bool) -> None:
+    paths = [str(tmp_path / f"toy/{number}.json") for number in range(2)]
+    for path, value in zip(paths, official, strict=True):
+        means = {"system": "toy", "dataset": Path(path).stem, "split": "test", "official_data": value}
+        write_json(path, means | {"measures": {}, "counts": {}, "seconds": {}})
+    average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"))
+    assert read_json(tmp_path / "stack.json")["official_data"] is together

@@ -1,0 +1,100 @@
+"""Paired tests against enumeration, against scipy, and against their formulas."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from beirflow.evaluation.paired_tests import DRAWN, EXACT, confidence_interval, effect_size, holm, randomisation_test
+from scipy import stats
+
+
+def differences(queries: int, pairs: int = 1, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0.1, 0.3, (queries, pairs)) / queries
+
+
+def test_all_signs_of_a_few_differences_are_tried() -> None:
+    found = np.array([0.5, 0.25, 0.0, -0.125, 0.5])
+    sums = [abs(sum(sign * value for sign, value in zip(signs, found, strict=True))) for signs in product((1, -1), repeat=5)]
+    expected = sum(value >= abs(found.sum()) for value in sums) / 2**5
+    assert randomisation_test(found[:, None]) == pytest.approx([expected])
+    assert 0.1 < expected < 0.9
+
+
+@pytest.mark.parametrize("queries", [2, 7, EXACT])
+def test_a_few_differences_give_what_scipy_gives(queries: int) -> None:
+    values = differences(queries, seed=queries)
+    zeros = np.zeros(queries)
+    exact = stats.permutation_test(
+        (values[:, 0], zeros), lambda a, b: np.sum(a - b), permutation_type="samples", n_resamples=np.inf
+    )
+    assert randomisation_test(values)[0] == pytest.approx(exact.pvalue, abs=1e-12)
+
+
+def test_differences_of_0_change_no_sum_and_are_not_counted_among_the_few() -> None:
+    few = differences(EXACT)
+    assert randomisation_test(np.concatenate([few, np.zeros((1000, 1))])) == pytest.approx(randomisation_test(few))
+
+
+def test_many_differences_are_tested_with_drawn_signs_near_the_exact_p() -> None:
+    values = differences(EXACT + 1, seed=3)
+    signs = np.array(list(product((1, -1), repeat=EXACT + 1)))
+    exact = np.mean(np.abs(signs @ values[:, 0]) >= abs(values.sum()) - 1e-12)
+    found = randomisation_test(values)[0]
+    assert found == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / DRAWN))
+    assert found * (DRAWN + 1) == pytest.approx(round(found * (DRAWN + 1)))
+
+
+def test_p_of_a_pair_depends_on_no_other_pair() -> None:
+    values = differences(40, pairs=3)
+    assert randomisation_test(values).tolist() == [randomisation_test(values[:, [pair]])[0] for pair in range(3)]
+
+
+def test_drawn_signs_never_give_0() -> None:
+    assert randomisation_test(np.full((100, 1), 0.01)) == pytest.approx([1 / (DRAWN + 1)])
+
+
+def test_systems_that_are_equal_have_p_1() -> None:
+    balanced = np.concatenate([np.full(20, 0.1), np.full(20, -0.1)])
+    assert randomisation_test(np.stack([np.zeros(40), balanced], axis=1)).tolist() == [1.0, 1.0]
+
+
+def test_holm_multiplies_by_the_number_of_what_is_left_and_never_descends() -> None:
+    assert holm(np.array([0.01, 0.04, 0.03, 0.5])) == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
+    assert holm(np.array([])).tolist() == []
+
+
+def test_the_interval_of_one_corpus_is_that_of_the_paired_t_test() -> None:
+    a, b = np.random.default_rng(1).random((2, 30))
+    expected = stats.ttest_rel(a, b).confidence_interval(0.95)
+    assert confidence_interval([a - b]) == pytest.approx(expected)
+
+
+def test_the_interval_over_two_forums_is_that_of_welch() -> None:
+    generator = np.random.default_rng(2)
+    first, second = generator.normal(0.1, 0.2, 12), generator.normal(0.3, 0.6, 40)
+    expected = stats.ttest_ind(first, -second, equal_var=False).confidence_interval(0.95)
+    assert confidence_interval([first, second]) == pytest.approx((expected.low / 2, expected.high / 2))
+
+
+def test_an_interval_needs_two_queries_and_is_a_point_where_nothing_varies() -> None:
+    assert np.isnan(confidence_interval([np.array([0.5])])).all()
+    assert confidence_interval([np.zeros(5)]) == (0.0, 0.0)
+
+
+def test_the_effect_size_is_the_mean_over_the_standard_deviation() -> None:
+    values = np.random.default_rng(4).normal(0.2, 0.5, 25)
+    assert effect_size(values, np.full(25, 1 / 25)) == pytest.approx(values.mean() / values.std(ddof=1))
+
+
+def test_the_effect_size_over_forums_weighs_forums_equally() -> None:
+    first, second = np.array([0.0, 1.0]), np.array([0.5, 0.5, 0.5, 0.1])
+    weights = np.array([1 / 4] * 2 + [1 / 8] * 4)
+    mean = (0.5 + 0.4) / 2
+    variance = (np.mean((first - mean) ** 2) + np.mean((second - mean) ** 2)) / 2 * 6 / 5
+    assert effect_size(np.concatenate([first, second]), weights) == pytest.approx(mean / np.sqrt(variance))
+
+
+def test_an_effect_size_is_not_defined_without_spread() -> None:
+    assert np.isnan(effect_size(np.full(4, 0.1), np.full(4, 1 / 4)))
+    assert np.isnan(effect_size(np.array([0.1]), np.ones(1)))

@@ -1,0 +1,95 @@
+"""The file that says whether systems differ."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from beirflow.evaluation.paired_tests import holm
+from beirflow.evaluation.significance import COLUMNS, compare_systems
+from beirflow.files.errors import DataError
+from results_writer import write_metrics
+from scipy import stats
+
+ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
+SIZES = {"plain": 12, "stack-a": 3, "stack-b": 5}
+
+
+def values(system: str, corpus: str) -> np.ndarray:
+    return np.random.default_rng([*system.encode(), *corpus.encode()]).random(SIZES[corpus])
+
+
+def compare(folder: Path, systems: list[str], **changes: Any) -> pd.DataFrame:
+    paths = [
+        write_metrics(folder, system, corpus, {"NDCG@10": values(system, corpus), "P@10": np.ones(size)})
+        for system in systems
+        for corpus, size in SIZES.items()
+    ]
+    means_paths, per_query_paths = zip(*paths, strict=True)
+    arguments = {"means_paths": means_paths, "per_query_paths": per_query_paths, "rows": ROWS} | changes
+    compare_systems(**arguments, comparison_path=str(folder / "significance.csv"))
+    return pd.read_csv(folder / "significance.csv")
+
+
+def test_every_two_systems_are_compared_on_every_dataset(tmp_path: Path) -> None:
+    table = compare(tmp_path, ["x", "y", "z"])
+    assert tuple(table.columns) == COLUMNS
+    found = list(zip(table["dataset"], table["system_a"], table["system_b"], strict=True))
+    assert found == [(row, a, b) for row in ROWS for a, b in (("x", "y"), ("x", "z"), ("y", "z"))]
+    assert set(table["measure"]) == {"NDCG@10"}
+
+
+def test_a_plain_dataset_is_compared_as_by_scipy(tmp_path: Path) -> None:
+    row = compare(tmp_path, ["x", "y"]).iloc[0]
+    a, b = values("x", "plain"), values("y", "plain")
+    exact = stats.permutation_test((a, b), lambda a, b: np.mean(a - b), permutation_type="samples", n_resamples=np.inf)
+    assert row["p"] == pytest.approx(exact.pvalue)
+    assert (row["low"], row["high"]) == pytest.approx(stats.ttest_rel(a, b).confidence_interval())
+    assert (row["mean_a"], row["mean_b"], row["difference"]) == pytest.approx((a.mean(), b.mean(), a.mean() - b.mean()))
+    assert row["effect_size"] == pytest.approx((a - b).mean() / (a - b).std(ddof=1))
+    assert row["queries"] == 12
+
+
+def test_a_dataset_of_forums_is_compared_by_the_plain_mean_of_its_forums(tmp_path: Path) -> None:
+    row = compare(tmp_path, ["x", "y"]).iloc[1]
+    parts = [values("x", corpus) - values("y", corpus) for corpus in ROWS["stack"]]
+    assert row["difference"] == pytest.approx((parts[0].mean() + parts[1].mean()) / 2)
+    assert row["queries"] == 3 + 5
+    signs = 1 - 2 * ((np.arange(1 << 8)[:, None] >> np.arange(8)) & 1)
+    means = (signs * np.concatenate([parts[0] / 6, parts[1] / 10])).sum(axis=1)
+    assert row["p"] == pytest.approx(np.mean(np.abs(means) >= abs(row["difference"]) - 1e-12))
+
+
+def test_p_is_corrected_for_all_pairs_and_datasets(tmp_path: Path) -> None:
+    table = compare(tmp_path, ["x", "y", "z"])
+    assert table["p_holm"].tolist() == pytest.approx(holm(table["p"].to_numpy()).tolist())
+    assert table["p_holm"][table["p"].idxmin()] == pytest.approx(min(1, 6 * table["p"].min()))
+
+
+def test_one_system_is_compared_with_none(tmp_path: Path) -> None:
+    assert compare(tmp_path, ["x"]).empty
+    assert (tmp_path / "significance.csv").read_text() == ",".join(COLUMNS) + "\n"
+
+
+def test_a_single_query_has_p_1_and_no_interval(tmp_path: Path) -> None:
+    paths = [write_metrics(tmp_path, system, "one", {"NDCG@10": [value]}) for system, value in (("x", 0.2), ("y", 0.9))]
+    means_paths, per_query_paths = zip(*paths, strict=True)
+    row = compare(tmp_path, ["x"], means_paths=means_paths, per_query_paths=per_query_paths, rows={"one": ["one"]}).iloc[0]
+    assert row["p"] == 1
+    assert row[["low", "high", "effect_size"]].isna().all()
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
+    compare(tmp_path, ["x", "y"])
+    before = (tmp_path / "significance.csv").read_bytes()
+    compare(tmp_path, ["x", "y"])
+    assert (tmp_path / "significance.csv").read_bytes() == before
+
+
+def test_systems_that_were_evaluated_on_other_queries_are_not_compared(tmp_path: Path) -> None:
+    one = write_metrics(tmp_path, "x", "plain", {"NDCG@10": [0.1, 0.2]})
+    other = write_metrics(tmp_path, "y", "plain", {"NDCG@10": [0.1, 0.2]}, ids=["q0", "q7"])
+    with pytest.raises(DataError, match="other queries") as caught:
+        compare(tmp_path, ["x"], means_paths=[one[0], other[0]], per_query_paths=[one[1], other[1]])
+    assert str(caught.value).startswith(other[1])

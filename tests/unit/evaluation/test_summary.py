@@ -1,0 +1,231 @@
+"""The summary: a row a dataset, averages that say of what, and published scores where they may be compared."""
+
+import csv
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from beirflow.evaluation.summary import for_terminal, summarize
+from beirflow.experiment.catalogue import CATALOGUE
+from beirflow.files.digests import file_digest
+from beirflow.files.records import write_json
+
+MEASURES = {
+    "NDCG@10": 0.5,
+    "Recall@100": 0.75,
+    "MAP@100": 0.4,
+    "R_cap@100": 0.8,
+    "MRR@10": 0.6,
+    "P@10": 0.1,
+    "Hole@10": 0.3,
+    "F1@10": 0.2,
+}
+FIFTEEN = list(yaml.safe_load((CATALOGUE / "datasets.yaml").read_text(encoding="utf-8"))["datasets"])
+SECONDS = {"load": 1.0, "encode_queries": 2.0, "encode_documents": 10.0, "search": 3.0, "merge": 4.0, "evaluate": 5.0}
+
+Rows = dict[tuple[str, str], dict[str, str]]
+
+
+class Results:
+    """Metrics in a folder, and the summary of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.paths: dict[tuple[str, str], str] = {}
+
+    def add(self, system: str, dataset: str, *, ndcg: float = 0.5, queries: int = 10, **changes: Any) -> None:
+        means = {
+            "system": system,
+            "dataset": dataset,
+            "split": "test",
+            "official_data": None,
+            "measures": MEASURES | {"NDCG@10": ndcg},
+            "counts": {"documents": 1000, "queries": queries, "retrieved": 1},
+            "seconds": SECONDS,
+        }
+        self.paths[system, dataset] = str(self.folder / f"metrics/{system}/{dataset}.json")
+        write_json(self.paths[system, dataset], means | changes)
+
+    def write(self) -> str:
+        return summarize(means_paths=list(self.paths.values()), summary_path=str(self.folder / "summary.csv"))
+
+    def summary(self) -> Rows:
+        """The rows of ``summary.csv`` as text, by system and dataset."""
+        self.write()
+        with (self.folder / "summary.csv").open(encoding="utf-8", newline="") as stream:
+            return {(row["system"], row["dataset"]): row for row in csv.DictReader(stream)}
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return Results(tmp_path)
+
+
+def test_a_system_and_dataset_has_a_row_in_full_precision(results: Results) -> None:
+    results.add("toy", "scifact", ndcg=1 / 3)
+    row = results.summary()["toy", "scifact"]
+    assert row["NDCG@10"] == repr(1 / 3)
+    assert {name: float(row[name]) for name in MEASURES if name in row} == {
+        name: value for name, value in (MEASURES | {"NDCG@10": 1 / 3}).items() if name != "F1@10"
+    }
+    assert (row["split"], row["documents"], row["queries"]) == ("test", "1000", "10")
+    assert float(row["documents_per_second"]) == 1000 / 10
+    assert float(row["seconds"]) == 1 + 2 + 10 + 3 + 4 + 5
+    assert row["metrics_sha256"] == file_digest(results.paths["toy", "scifact"])
+
+
+def test_a_single_dataset_has_no_average(results: Results) -> None:
+    results.add("toy", "scifact")
+    assert list(results.summary()) == [("toy", "scifact")]
+
+
+def test_an_average_names_its_datasets_and_weighs_them_alike(results: Results) -> None:
+    results.add("toy", "scifact", ndcg=0.25, queries=1)
+    results.add("toy", "nfcorpus", ndcg=0.75, queries=999)
+    summary = results.summary()
+    assert list(summary) == [("toy", "scifact"), ("toy", "nfcorpus"), ("toy", "mean of 2 (scifact, nfcorpus)")]
+    row = summary["toy", "mean of 2 (scifact, nfcorpus)"]
+    assert float(row["NDCG@10"]) == (0.25 + 0.75) / 2
+    assert (row["documents"], row["queries"], float(row["documents_per_second"])) == ("2000", "1000", 2000 / 20)
+    assert row["split"] == row["published_NDCG@10"] == row["difference_NDCG@10"] == row["source_NDCG@10"] == ""
+    digests = "".join(file_digest(path) for path in results.paths.values())
+    assert row["metrics_sha256"] == hashlib.sha256(digests.encode()).hexdigest()
+
+
+def values_of(names: list[str]) -> float:
+    return sum(FIFTEEN.index(name) / 16 for name in names) / len(names)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "own", "averages"),
+    [
+        (
+            [],
+            [],
+            ["mean of 15 (BEIR)", "mean of 14 (BEIR without msmarco)", "mean of 13 (BEIR without msmarco and cqadupstack)"],
+        ),
+        (["msmarco"], [], ["mean of 14 (BEIR without msmarco)", "mean of 13 (BEIR without msmarco and cqadupstack)"]),
+        (["msmarco", "cqadupstack"], [], ["mean of 13 (BEIR without msmarco and cqadupstack)"]),
+        (["scifact"], [], [f"mean of 14 ({', '.join(FIFTEEN[:-1])})"]),
+        (
+            ["msmarco", "cqadupstack"],
+            ["mine"],
+            [
+                "mean of 13 (BEIR without msmarco and cqadupstack)",
+                f"mean of 14 ({', '.join(name for name in [*FIFTEEN, 'mine'] if name not in ('msmarco', 'cqadupstack'))})",
+            ],
+        ),
+    ],
+)
+def test_the_averages_of_the_literature_are_there_when_all_their_datasets_are(
+    results: Results, left_out: list[str], own: list[str], averages: list[str]
+) -> None:
+    names = [name for name in FIFTEEN if name not in left_out]
+    for name in names:
+        results.add("toy", name, ndcg=FIFTEEN.index(name) / 16)
+    for name in own:
+        results.add("toy", name)
+    summary = results.summary()
+    assert [name for _, name in summary][len(names) + len(own) :] == averages
+    for label in averages:
+        if "BEIR" in label:
+            members = [name for name in FIFTEEN if f"without {name}" not in label and f"and {name}" not in label]
+            assert float(summary["toy", label]["NDCG@10"]) == pytest.approx(values_of(members), abs=1e-15)
+
+
+def test_averages_hold_whatever_measure_the_rows_hold(results: Results) -> None:
+    for name, value in (("scifact", 0.25), ("nfcorpus", 0.75)):
+        results.add("toy", name, measures={"NDCG@3": value, "MAP@3": 0.0})
+    summary = results.summary()
+    assert summary["toy", "scifact"]["NDCG@3"] == "0.25"
+    assert summary["toy", "mean of 2 (scifact, nfcorpus)"]["NDCG@3"] == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("system", "dataset", "measure", "value", "source"),
+    [
+        ("contriever", "scifact", "NDCG@10", 0.6493, "pyserini"),
+        ("contriever", "msmarco", "NDCG@10", 0.206, "paper"),
+        ("contriever", "trec-covid", "Recall@100", 0.0368, "pyserini"),
+        ("contriever", "webis-touche2020", "NDCG@10", 0.1668, "pyserini"),
+        ("tas-b", "scifact", "NDCG@10", 0.643, "paper"),
+    ],
+)
+def test_a_published_score_stands_beside_ours_with_its_source(
+    results: Results, system: str, dataset: str, measure: str, value: float, source: str
+) -> None:
+    results.add(system, dataset, ndcg=0.75)
+    row = results.summary()[system, dataset]
+    assert (float(row[f"published_{measure}"]), row[f"source_{measure}"]) == (value, source)
+    assert float(row[f"difference_{measure}"]) == pytest.approx(0.75 - value, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("system", "dataset", "measure", "official"),
+    [
+        ("tas-b", "webis-touche2020", "NDCG@10", None),  # the paper's judgements were version 1
+        ("tas-b", "scifact", "Recall@100", None),  # the paper is silent
+        ("my-system", "scifact", "NDCG@10", True),
+        ("contriever", "my-corpus", "NDCG@10", None),
+        ("contriever", "scifact", "NDCG@10", False),
+        ("contriever", "scifact", "Recall@100", False),
+    ],
+)
+def test_a_score_that_must_not_be_compared_leaves_its_columns_blank(
+    results: Results, system: str, dataset: str, measure: str, official: bool | None
+) -> None:
+    results.add(system, dataset, official_data=official)
+    row = results.summary()[system, dataset]
+    assert [row[f"{kind}_{measure}"] for kind in ("published", "difference", "source")] == ["", "", ""]
+
+
+def test_data_that_is_not_official_bars_the_comparison(results: Results) -> None:
+    results.add("contriever", "cqadupstack", official_data=False)
+    row = results.summary()["contriever", "cqadupstack"]
+    assert row["published_NDCG@10"] == row["difference_NDCG@10"] == ""
+
+
+def test_systems_do_not_mix(results: Results) -> None:
+    for system, value in (("contriever", 0.25), ("toy", 0.75)):
+        for name in ("scifact", "nfcorpus"):
+            results.add(system, name, ndcg=value)
+    summary = results.summary()
+    label = "mean of 2 (scifact, nfcorpus)"
+    assert list(summary) == [(system, name) for system in ("contriever", "toy") for name in ("scifact", "nfcorpus", label)]
+    assert (summary["contriever", label]["NDCG@10"], summary["toy", label]["NDCG@10"]) == ("0.25", "0.75")
+    assert summary["contriever", "scifact"]["published_NDCG@10"] != summary["toy", "scifact"]["published_NDCG@10"] == ""
+
+
+def test_what_is_missing_is_blank_in_the_csv_and_on_the_terminal(results: Results) -> None:
+    results.add("toy", "scifact")
+    results.add("contriever", "scifact")
+    terminal = results.write()
+    written = (results.folder / "summary.csv").read_text(encoding="utf-8")
+    assert not [word for word in ("nan", "None", "inf", "NaT") if word in f"{written}{terminal}"]
+
+
+def test_the_summary_has_the_same_bytes_every_time(results: Results) -> None:
+    results.add("toy", "scifact", ndcg=1 / 3)
+    results.add("toy", "nfcorpus", ndcg=1 / 7)
+    digests = [results.write() and file_digest(results.folder / "summary.csv") for _ in range(2)]
+    assert digests[0] == digests[1]
+
+
+def test_the_terminal_shows_the_table_rounded_and_without_digests(results: Results) -> None:
+    results.add("contriever", "scifact", ndcg=2 / 3)
+    header, row = (line.split() for line in results.write().splitlines())
+    assert "0.6667" in row
+    assert f"{2 / 3 - 0.6493:+.4f}" in row
+    assert {"1,000", "100", "25"} <= set(row)
+    assert {"publ", "diff", "docs/s"} <= set(header)
+    assert not {"metrics_sha256", "source_NDCG@10", "pyserini"} & {*header, *row}
+
+
+def test_the_terminal_leaves_the_table_as_it_is() -> None:
+    table = pd.DataFrame({"dataset": ["a", "b"], "NDCG@10": [2 / 3, None], "metrics_sha256": ["x", "y"]})
+    before = table.copy(deep=True)
+    assert for_terminal(table).split() == ["dataset", "NDCG@10", "a", "0.6667", "b"]
+    pd.testing.assert_frame_equal(table, before)

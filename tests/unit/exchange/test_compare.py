@@ -1,0 +1,101 @@
+"""Two folders of results side by side."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from beirflow.exchange.compare import compare
+from beirflow.files.errors import DataError
+from beirflow.files.records import read_json, write_json
+from results_maker import Made
+
+
+@pytest.fixture
+def two(results_once: Made, tmp_path: Path) -> tuple[Path, Path]:
+    for name in ("here", "there"):
+        shutil.copytree(results_once.results, tmp_path / name)
+    return tmp_path / "here", tmp_path / "there"
+
+
+def test_equal_results_have_no_difference_and_agree_everywhere(two: tuple[Path, Path]) -> None:
+    words = compare(folder=str(two[0]), other=str(two[1]))
+    report = read_json(two[0] / "comparison.json")
+    assert list(report["differences"].values()) == [[]] * 5
+    assert {score["difference"] for row in report["scores"] for score in row["measures"].values()} == {0}
+    assert len(report["rankings"]) == 2 * 4
+    for row in report["rankings"]:
+        assert (row["overlap@10"], row["same"], row["changed most"]) == (1, row["queries"], [])
+        assert (row["rbo"], row["tau"]) == pytest.approx((1, 1), abs=1e-12)
+    assert "configuration: 0 differences" in words
+    assert not (two[1] / "comparison.json").exists()
+
+
+def test_what_differs_is_named_with_both_sides(two: tuple[Path, Path]) -> None:
+    manifest = read_json(two[1] / "manifest.json")
+    manifest["configuration"]["precision"] = "bfloat16"
+    manifest["environment"]["packages"]["torch"] = "0.1"
+    manifest["repository"]["commit"] = "another"
+    del manifest["from_sha256"]["metrics"]["metrics/second/more.json"]
+    write_json(two[1] / "manifest.json", manifest)
+    corpus = read_json(two[1] / "corpora/small/corpus.json")
+    corpus["source_sha256"]["corpus.jsonl"] = "other"
+    write_json(two[1] / "corpora/small/corpus.json", corpus)
+    means = read_json(two[1] / "metrics/tiny/small.json")
+    means["measures"]["NDCG@10"] -= 0.25
+    write_json(two[1] / "metrics/tiny/small.json", means)
+    compare(folder=str(two[0]), other=str(two[1]))
+    report = read_json(two[0] / "comparison.json")
+    found = {name: [one["what"] for one in differences] for name, differences in report["differences"].items()}
+    assert found == {
+        "configuration": ["precision"],
+        "systems": [],
+        "code": ["commit"],
+        "environment": ["packages.torch"],
+        "data": ["corpora/small/corpus.json.source_sha256.corpus.jsonl"],
+    }
+    assert report["differences"]["configuration"] == [{"what": "precision", "here": "float32", "there": "bfloat16"}]
+    assert report["only in one"] == [[["second", "more"]], []]
+    (score,) = [row["measures"]["NDCG@10"]["difference"] for row in report["scores"] if row["dataset"] == "small"][:1]
+    assert score == pytest.approx(0.25, abs=1e-12)
+    assert "corpora/small/corpus.json.source_sha256.corpus.jsonl" in (two[0] / "comparison.html").read_text()
+
+
+def test_the_query_whose_ranking_was_turned_round_changed_most(two: tuple[Path, Path]) -> None:
+    path = two[1] / "runs/tiny/small.parquet"
+    table = pq.read_table(path)
+    run = table.to_pandas()
+    mine = run["query_id"] == "q2"
+    run.loc[mine, "doc_id"] = run.loc[mine, "doc_id"].to_numpy()[::-1]
+    pq.write_table(pa.Table.from_pandas(run, schema=table.schema, preserve_index=False), path)
+    compare(folder=str(two[0]), other=str(two[1]))
+    (row,) = [
+        row for row in read_json(two[0] / "comparison.json")["rankings"] if (row["system"], row["dataset"]) == ("tiny", "small")
+    ]
+    assert [found["query"] for found in row["changed most"]] == ["q2"]
+    assert (row["changed most"][0]["tau"], row["same"], row["tau"]) == (-1, row["queries"] - 1, pytest.approx(0.5))
+
+
+def test_a_query_that_only_one_side_answers_agrees_in_nothing(two: tuple[Path, Path]) -> None:
+    path = two[1] / "runs/tiny/small.parquet"
+    run = pq.read_table(path)
+    keep = pd.Series(run["query_id"].to_pylist()) != "q0"
+    pq.write_table(run.filter(pa.array(keep)), path)
+    compare(folder=str(two[0]), other=str(two[1]))
+    (row,) = [
+        row for row in read_json(two[0] / "comparison.json")["rankings"] if (row["system"], row["dataset"]) == ("tiny", "small")
+    ]
+    (found,) = row["changed most"]
+    assert (found["query"], found["rbo"], found["tau"], found["overlap@10"]) == ("q0", 0, None, 0)
+
+
+def test_what_cannot_be_compared_says_what_to_do(two: tuple[Path, Path], tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="--config compare_with="):
+        compare(folder=str(two[0]), other=None)
+    with pytest.raises(DataError, match="snakemake --cores 2"):
+        compare(folder=str(two[0]), other=str(tmp_path / "nowhere"))
+    (two[1] / "metrics/tiny/small.json").write_text("{}")
+    with pytest.raises(DataError, match="audit both"):
+        compare(folder=str(two[0]), other=str(two[1]))

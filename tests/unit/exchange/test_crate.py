@@ -1,0 +1,144 @@
+"""The results as a Workflow Run RO-Crate: the public validator accepts it, and it says where everything comes from."""
+
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from beirflow.audit.chain import Chain, read_record
+from beirflow.exchange.crate import export_crate
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from requests.adapters import HTTPAdapter
+from requests_cache import CachedSession
+from results_maker import Made
+from rocrate_validator.models import Severity
+from rocrate_validator.services import ValidationSettings, validate
+from urllib3 import HTTPResponse
+
+CONTEXT = "https://w3id.org/ro/crate/1.1/context"
+SCHEMA_ORG = (
+    "ComputerLanguage CreateAction CreativeWork Dataset PropertyValue SoftwareApplication SoftwareSourceCode about"
+    " actionStatus additionalProperty additionalType contentSize datePublished description encodingFormat endTime exampleOfWork"
+    " hasPart instrument license mainEntity mentions name object operatingSystem programmingLanguage result"
+    " softwareRequirements softwareVersion url value version workExample"
+)
+TERMS = {name: f"http://schema.org/{name}" for name in SCHEMA_ORG.split()} | {
+    "File": "http://schema.org/MediaObject",
+    "conformsTo": "http://purl.org/dc/terms/conformsTo",
+    "ComputationalWorkflow": "https://bioschemas.org/ComputationalWorkflow",
+    "FormalParameter": "https://bioschemas.org/FormalParameter",
+    "input": "https://bioschemas.org/ComputationalWorkflow#input",
+}
+"""Of RO-Crate's own context, which lies on the network, the terms that these crates use."""
+
+
+class ContextFromHere(HTTPAdapter):
+    """Answers for the host of the context."""
+
+    def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
+        body = io.BytesIO(json.dumps({"@context": TERMS}).encode())
+        headers = {"Content-Type": "application/ld+json"}
+        raw = HTTPResponse(body, headers, 200, preload_content=False, request_url=request.url)
+        return self.build_response(request, raw)
+
+
+@pytest.fixture
+def exported(results_once: Made, tmp_path: Path) -> Path:
+    results = tmp_path / "results"
+    shutil.copytree(results_once.results, results)
+    export(results)
+    return results
+
+
+def export(results: Path) -> None:
+    export_crate(
+        manifest_path=f"{results}/manifest.json",
+        crate_path=f"{results}/ro-crate-metadata.json",
+        code_folder=f"{results}/code",
+    )
+
+
+def entities(results: Path) -> dict[str, dict[str, Any]]:
+    graph = json.loads((results / "ro-crate-metadata.json").read_text())["@graph"]
+    return {entity["@id"]: entity for entity in graph}
+
+
+def values_of(crate: dict[str, dict[str, Any]], entity: str) -> dict[str, Any]:
+    found = (crate[reference["@id"]] for reference in crate[entity]["additionalProperty"])
+    return {value["name"]: value["value"] for value in found}
+
+
+def issues(results: Path, cache: Path) -> list[str]:
+    """What the validator finds, with the context served from its cache, since nothing else of it needs a network."""
+    session = CachedSession(cache_name=str(cache), backend="sqlite", expire_after=-1)
+    session.mount(CONTEXT, ContextFromHere())
+    session.get(CONTEXT)
+    session.close()
+    settings = ValidationSettings(
+        rocrate_uri=str(results),
+        profile_identifier="workflow-run-crate-0.5",
+        requirement_severity=Severity.REQUIRED,
+        cache_path=str(cache),
+        offline=True,
+    )
+    return [str(issue.message) for issue in validate(settings).get_issues()]
+
+
+def test_the_public_validator_accepts_it_and_would_not_accept_anything(exported: Path, tmp_path: Path) -> None:
+    assert issues(exported, tmp_path / "cache") == []
+    path = exported / "ro-crate-metadata.json"
+    path.write_text(path.read_text().replace('"instrument"', '"object"'))
+    assert issues(exported, tmp_path / "cache") != []
+
+
+def test_every_file_of_the_chain_is_in_it_with_its_digest(exported: Path) -> None:
+    chain = Chain(exported, str(exported), read_record(exported / "manifest.json"))
+    chain.follow()
+    crate = entities(exported)
+    for path in chain.claims:
+        assert crate[path]["sha256"] == file_digest(exported / path)
+    assert (exported / crate["./"]["mainEntity"]["@id"]).read_text() == Path(__file__).parents[3].joinpath(
+        "Snakefile"
+    ).read_text()
+
+
+def test_it_says_what_the_results_were_made_from_and_with(exported: Path) -> None:
+    crate, manifest = entities(exported), read_record(exported / "manifest.json")
+    corpus, model = read_record(exported / "corpora/small/corpus.json"), read_record(exported / "models/tiny.json")
+    assert (
+        values_of(crate, "corpora/small/corpus.json").items()
+        >= {f"sha256 of {name}": digest for name, digest in corpus["source_sha256"].items()}.items()
+    )
+    assert (
+        values_of(crate, "models/tiny.json").items()
+        >= {
+            "model": model["model"],
+            "sha256 of model.safetensors": model["sha256"]["model.safetensors"],
+        }.items()
+    )
+    assert {"commit", "working tree clean"} <= set(values_of(crate, "code/Snakefile")) or manifest["repository"]["commit"] is None
+    run = values_of(crate, "#run/tiny/small")
+    assert run["precision"] == "float32"
+    assert {"devices", "seconds", "torch", "python of encoding", "code of encoding"} <= set(run)
+    assert crate["#package/numpy"]["softwareVersion"] == manifest["environment"]["packages"]["numpy"]
+    assert crate["#configuration/top_k"]["value"] == manifest["configuration"]["top_k"]
+    assert crate["#evaluation"]["endTime"] == manifest["written"]
+
+
+def test_deleted_vectors_are_left_out_and_the_same_results_give_the_same_crate(exported: Path) -> None:
+    before = (exported / "ro-crate-metadata.json").read_bytes()
+    export(exported)
+    assert (exported / "ro-crate-metadata.json").read_bytes() == before
+    (exported / "embeddings/tiny/small/chunk-0.npy").unlink()
+    export(exported)
+    assert "embeddings/tiny/small/chunk-0.npy" not in entities(exported)
+
+
+def test_results_with_a_damaged_record_are_not_described(exported: Path) -> None:
+    (exported / "runs/tiny/small.json").write_text("{}")
+    with pytest.raises(DataError, match=r"runs/tiny/small.json: nothing stands under from_sha256.*snakemake --cores 1 audit"):
+        export(exported)

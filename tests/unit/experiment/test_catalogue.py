@@ -1,0 +1,178 @@
+"""The catalogue holds the fifteen datasets as BEIR publishes them, and knows which published scores may be compared."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beir_names import FIFTEEN, FORUMS
+from beirflow.experiment.catalogue import CATALOGUE, Catalogue, custom_dataset, load_catalogue
+from beirflow.files.errors import ConfigError
+
+
+@pytest.fixture(scope="module")
+def known() -> Catalogue:
+    return load_catalogue()
+
+
+def test_there_are_fifteen_datasets_in_the_order_of_the_paper(known: Catalogue) -> None:
+    assert list(known.datasets) == FIFTEEN
+
+
+def test_cqadupstack_is_twelve_forums_in_one_archive_and_the_others_are_one_corpus(known: Catalogue) -> None:
+    assert [part.forum for part in known.datasets["cqadupstack"]] == FORUMS
+    assert [part.name for part in known.datasets["cqadupstack"]] == [f"cqadupstack-{forum}" for forum in FORUMS]
+    assert {(part.row, part.archive) for part in known.datasets["cqadupstack"]} == {("cqadupstack", "cqadupstack")}
+    for name in set(FIFTEEN) - {"cqadupstack"}:
+        [dataset] = known.datasets[name]
+        assert (dataset.name, dataset.row, dataset.archive, dataset.forum) == (name, name, name, None)
+
+
+@pytest.mark.parametrize(("names", "documents", "queries"), [(["cqadupstack"], 457_199, 13_145), (FIFTEEN, 33_860_495, 53_359)])
+def test_documents_and_queries_add_up(known: Catalogue, names: list[str], documents: int, queries: int) -> None:
+    parts = [part for name in names for part in known.datasets[name]]
+    assert (sum(part.documents or 0 for part in parts), sum(part.queries or 0 for part in parts)) == (documents, queries)
+
+
+def test_every_archive_has_an_md5_of_its_own(known: Catalogue) -> None:
+    md5s = {name: parts[0].md5 for name, parts in known.datasets.items()}
+    assert len(set(md5s.values())) == 15
+    assert md5s["fever"] == "5a818580227bfb4b35bb6fa46d9b6c03"  # BEIR's list of digests repeats scifact's here
+    assert md5s["scifact"] == "5f7d1de60b170fc8027bb7898e2efca1"
+    assert md5s["webis-touche2020"] == "46f650ba5a527fc69e0a6521c5a23563"  # version 2 of the judgements
+
+
+def test_msmarco_is_evaluated_on_dev_and_the_others_on_test(known: Catalogue) -> None:
+    splits = {part.row: part.split for parts in known.datasets.values() for part in parts}
+    assert splits == dict.fromkeys(FIFTEEN, "test") | {"msmarco": "dev"}
+
+
+def test_self_matches_are_dropped_everywhere_as_beir_does(known: Catalogue) -> None:
+    assert all(part.drop_self_matches for parts in known.datasets.values() for part in parts)
+
+
+def test_climate_fever_shares_the_texts_of_fever_and_no_other_dataset_shares_any(known: Catalogue) -> None:
+    shared = {part.name: part.shares_texts_with for parts in known.datasets.values() for part in parts if part.shares_texts_with}
+    assert shared == {"climate-fever": "fever"}
+
+
+def test_files_are_named_by_their_place_in_the_archive(known: Catalogue) -> None:
+    with_files = {name: set(parts[0].files) for name, parts in known.datasets.items() if parts[0].files}
+    named = {"corpus.jsonl", "queries.jsonl", "qrels/test.tsv"}
+    assert with_files == dict.fromkeys(("nfcorpus", "arguana", "scifact"), named)
+
+
+def test_contriever_is_encoded_by_its_recipe(known: Catalogue) -> None:
+    system = known.systems["contriever"]
+    assert (system.pooling, system.similarity, system.normalize, system.max_length) == ("mean", "dot", False, 512)
+    assert (system.query_prefix, system.document_prefix) == ("", "")
+
+
+def test_models_of_a_hub_are_pinned(known: Catalogue) -> None:
+    assert {"contriever", "contriever-msmarco", "all-minilm-l6-v2"} <= set(known.systems)
+    assert all(len(system.revision or "") == 40 for system in known.systems.values())
+
+
+@pytest.mark.parametrize(
+    ("system", "dataset", "measure", "expected"),
+    [
+        ("contriever", "scifact", "NDCG@10", (0.6493, "pyserini", 4)),
+        ("contriever", "scifact", "Recall@100", (0.9260, "pyserini", 4)),
+        ("contriever", "msmarco", "NDCG@10", (0.206, "paper", 3)),
+        ("contriever", "trec-covid", "Recall@100", (0.0368, "pyserini", 4)),
+        ("contriever", "webis-touche2020", "NDCG@10", (0.1668, "pyserini", 4)),
+        ("tas-b", "scifact", "NDCG@10", (0.643, "paper", 3)),
+        ("tas-b", "scifact", "Recall@100", None),
+        ("tas-b", "webis-touche2020", "NDCG@10", None),
+        ("bm25-paper", "arguana", "NDCG@10", None),
+        ("contriever", "scifact", "MAP@100", None),
+        ("contriever", "my-corpus", "NDCG@10", None),
+        ("my-system", "scifact", "NDCG@10", None),
+    ],
+)
+def test_the_most_precise_score_that_may_be_compared_is_the_reference(
+    known: Catalogue, system: str, dataset: str, measure: str, expected: tuple[float, str, int] | None
+) -> None:
+    found = known.reference(system, dataset, measure)
+    assert (found and (found.value, found.source, found.decimals)) == expected
+
+
+def only_the_paper(known: Catalogue, system: str) -> Catalogue:
+    return replace(known, published={system: [source for source in known.published[system] if source["source"] == "paper"]})
+
+
+@pytest.mark.parametrize(
+    ("dataset", "ndcg", "recall"), [("webis-touche2020", None, None), ("trec-covid", 0.274, None), ("nq", 0.254, 0.771)]
+)
+def test_scores_on_other_judgements_or_of_another_measure_are_no_reference(
+    known: Catalogue, dataset: str, ndcg: float | None, recall: float | None
+) -> None:
+    references = [
+        only_the_paper(known, "contriever").reference("contriever", dataset, name) for name in ("NDCG@10", "Recall@100")
+    ]
+    assert [reference and reference.value for reference in references] == [ndcg, recall]
+
+
+def test_sources_stand_in_the_order_of_their_precision(known: Catalogue) -> None:
+    for sources in known.published.values():
+        decimals = [source["decimals"] for source in sources]
+        assert decimals == sorted(decimals, reverse=True)
+
+
+def test_scores_have_no_more_decimals_than_their_source_prints(known: Catalogue) -> None:
+    for sources in known.published.values():
+        for source in sources:
+            values = [value for scores in source["scores"].values() for value in scores if value is not None]
+            assert values == [round(value, source["decimals"]) for value in values]
+            assert set(source["scores"]) <= set(FIFTEEN)
+
+
+@pytest.mark.parametrize(("system", "ndcg"), [("contriever", 0.360), ("contriever-msmarco", 0.462)])
+def test_the_paper_average_is_the_mean_of_its_fifteen_scores(known: Catalogue, system: str, ndcg: float) -> None:
+    [source] = only_the_paper(known, system).published[system]
+    scores = source["scores"]
+    assert len(scores) == 15
+    assert round(sum(values[0] for values in scores.values()) / 15, 3) == ndcg
+
+
+def add_an_unknown_key(text: str) -> str:
+    return text.replace("    split: dev\n", "    split: dev\n    splitt: test\n")
+
+
+def share_with_nobody(text: str) -> str:
+    return text.replace("    split: dev\n", "    split: dev\n    shares_texts_with: feber\n")
+
+
+def shorten_a_digest(text: str) -> str:
+    return text.replace("444067daf65d982533ea17ebd59501e4", "444067daf65d982533ea17ebd59501e")
+
+
+@pytest.mark.parametrize(
+    ("edit", "key"),
+    [(add_an_unknown_key, "splitt"), (shorten_a_digest, "md5"), (share_with_nobody, "shares_texts_with.*'fever'")],
+)
+def test_a_catalogue_that_does_not_follow_its_schema_is_refused(tmp_path: Path, edit: Callable[[str], str], key: str) -> None:
+    for path in CATALOGUE.glob("*.yaml"):
+        text = path.read_text(encoding="utf-8")
+        (tmp_path / path.name).write_text(edit(text) if path.stem == "datasets" else text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"(?s)datasets\.yaml.*msmarco.*{key}"):
+        load_catalogue(tmp_path)
+
+
+def test_a_dataset_of_ones_own_takes_what_its_entry_says_and_the_defaults() -> None:
+    [plain] = custom_dataset("mine", {"path": "data/mine"})
+    assert (plain.name, plain.row, plain.path, plain.split, plain.documents) == ("mine", "mine", "data/mine", "test", None)
+    assert plain.drop_self_matches
+    entry: dict[str, Any] = {"path": "p", "split": "dev", "drop_self_matches": False}
+    [chosen] = custom_dataset("mine", entry | {"documents": 5})
+    assert (chosen.split, chosen.drop_self_matches, chosen.documents) == ("dev", False, 5)
+    assert (plain.shares_texts_with, custom_dataset("mine", entry | {"shares_texts_with": "x"})[0].shares_texts_with) == (
+        None,
+        "x",
+    )
+    forums = custom_dataset("mine", entry | {"forums": ["a", "b"]})
+    assert [(part.name, part.row, part.forum, part.split) for part in forums] == [
+        ("mine-a", "mine", "a", "dev"),
+        ("mine-b", "mine", "b", "dev"),
+    ]

@@ -1,0 +1,335 @@
+"""The configuration: what it means, and what is said when it means nothing."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from beir_names import FIFTEEN, FORUMS
+from beir_writer import write_beir, zip_folder
+from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.files.errors import ConfigError
+from snakemake.resources import Resources
+
+ROOT = Path(__file__).parents[3]
+DOCUMENTS = {"d1": "one", "d2": "two", "d3": "three"}
+
+
+def write_dataset(folder: Path, split: str = "test") -> Path:
+    return write_beir(folder, DOCUMENTS, {"q1": "one?"}, {"q1": {"d1": 1}}, split)
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A dataset of three documents."""
+    return write_dataset(tmp_path / "mine")
+
+
+def with_datasets(datasets: dict[str, Any], **config: Any) -> Experiment:
+    """An experiment on datasets of the user's own."""
+    return load_experiment({"datasets": list(datasets), "custom": {"datasets": datasets}, **config})
+
+
+def problems_of(config: dict[str, Any]) -> list[str]:
+    """What is said about a configuration, line by line, without the first line, which says where it was found."""
+    with pytest.raises(ConfigError) as caught:
+        load_experiment(config)
+    first, *lines = str(caught.value).splitlines()
+    assert "config.yaml" in first
+    return [line.strip() for line in lines]
+
+
+def test_the_shipped_configuration_is_contriever_on_the_fifteen_datasets() -> None:
+    experiment = load_experiment(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))
+    assert experiment.chosen_systems == ["contriever"]
+    assert sorted(experiment.chosen_rows) == sorted(FIFTEEN)
+    assert len(experiment.chosen_datasets) == len(FIFTEEN) - 1 + len(FORUMS)
+
+
+def test_the_shipped_configuration_is_what_is_used_without_one() -> None:
+    shipped = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    filled = dict(load_experiment({}).config)
+    assert filled.pop("custom") == {}
+    assert shipped.pop("custom") == {"systems": {}, "datasets": {}}
+    assert filled == shipped
+
+
+def test_the_baseline_is_the_first_system_unless_another_is_named() -> None:
+    systems = ["contriever-msmarco", "all-minilm-l6-v2"]
+    assert load_experiment({"systems": systems}).baseline == "contriever-msmarco"
+    assert load_experiment({"systems": systems, "baseline": "all-minilm-l6-v2"}).baseline == "all-minilm-l6-v2"
+
+
+def test_cqadupstack_is_twelve_corpora() -> None:
+    experiment = load_experiment({"datasets": ["scifact", "cqadupstack"]})
+    names = [f"cqadupstack-{forum}" for forum in FORUMS]
+    assert experiment.chosen_rows == {"scifact": ["scifact"], "cqadupstack": names}
+    assert experiment.chosen_datasets == ["scifact", *names]
+    assert experiment.source_files(names[0]) == ["<results>/data/cqadupstack.zip"]
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"topk": 10}, ["topk: found 'topk'", "allowed are systems, datasets", "did you mean 'top_k'?"]),
+        ({"custom": {"system": {}}}, ["custom.system:", "allowed are systems, datasets", "did you mean 'systems'?"]),
+        ({"custom": {"systems": {"x": {"model": "m", "poling": "cls"}}}}, ["custom.systems.x.poling", "'pooling'?"]),
+        ({"custom": {"datasets": {"x": {"path": "p", "splt": "dev"}}}}, ["custom.datasets.x.splt", "'split'?"]),
+        ({"custom": {"systems": {"x": {}}}}, ["custom.systems.x.model", "required"]),
+        ({"custom": {"datasets": {"x": {}}}}, ["custom.datasets.x.path", "required"]),
+        ({"custom": {"systems": {"x": {"model": "m", "pooling": "men"}}}}, ["x.pooling: found 'men'", "cls, pooler", "'mean'?"]),
+        ({"custom": {"systems": {"x": {"model": "m", "revision": "main"}}}}, ["x.revision: found 'main'", "40 lowercase hex"]),
+        ({"custom": {"systems": {"x": {"model": "m", "max_length": 2}}}}, ["x.max_length: found 2", "minimum of 3"]),
+        ({"datasets": ["sciafct"]}, ["datasets.0: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
+        ({"datasets": ["scifact", "zzz"]}, ["datasets.1: found 'zzz'", "allowed are msmarco,", "custom.datasets"]),
+        ({"datasets": "scifact"}, ["datasets: found 'scifact'", "'all'", "array"]),
+        ({"datasets": []}, ["datasets: found []"]),
+        ({"systems": ["contreiver"]}, ["systems.0: found 'contreiver'", "custom.systems", "did you mean 'contriever'?"]),
+        ({"systems": "contriever"}, ["systems: found 'contriever'", "array"]),
+        ({"systems": []}, ["systems: found []"]),
+        ({"systems": ["contriever", "contriever"]}, ["systems: found ['contriever', 'contriever']", "non-unique"]),
+        ({"top_k": "10"}, ["top_k: found '10'", "integer"]),
+        ({"top_k": 10.0, "cutoffs": [1]}, ["top_k: found 10.0", "integer"]),
+        ({"top_k": 0}, ["top_k: found 0", "minimum of 1"]),
+        ({"top_k": True}, ["top_k: found True", "integer"]),
+        ({"cutoffs": [1, 2.5]}, ["cutoffs.1: found 2.5", "integer"]),
+        ({"cutoffs": 10}, ["cutoffs: found 10", "array"]),
+        ({"top_k": 50, "cutoffs": [10, 100]}, ["cutoffs: found 100", "at most top_k, which is 50"]),
+        (
+            {"baseline": "contreiver"},
+            ["baseline: found 'contreiver'", "null and", "mean 'contriever'?"],
+        ),
+        ({"baseline": "all-minilm-l6-v2"}, ["baseline: found 'all-minilm-l6-v2'", "allowed are null"]),
+        ({"chunk_documents": 0}, ["chunk_documents: found 0", "minimum of 1"]),
+        ({"device": "gpu"}, ["device: found 'gpu'", "auto, cuda, cpu"]),
+        ({"precision": "bf16"}, ["precision: found 'bf16'", "bfloat16", "did you mean 'bfloat16'?"]),
+        ({"token_budget": 0}, ["token_budget: found 0", "'auto'", "minimum of 1"]),
+        ({"mirrors": ["mirror.example.org"]}, ["mirrors.0: found 'mirror.example.org'", "http or https URL"]),
+        ({"mirrors": ["http://"]}, ["mirrors.0: found 'http://'", "http or https URL"]),
+        ({"data_dir": "/no/such/folder"}, ["data_dir: found '/no/such/folder'", "folder that exists", "null"]),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_named_with_its_key_what_was_found_and_what_is_allowed(config: dict[str, Any], expected: list[str]) -> None:
+    said = "\n".join(problems_of(config))
+    for part in expected:
+        assert part in said
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "..", ".hidden", "a b", "x" * 101, "ü", "x\n", "-x"])
+@pytest.mark.parametrize("kind", ["systems", "datasets"])
+def test_names_that_could_leave_their_folder_are_refused(kind: str, name: str, mine: Path) -> None:
+    entry = {"model": str(mine)} if kind == "systems" else {"path": str(mine)}
+    (problem,) = problems_of({"custom": {kind: {name: entry}}})
+    assert problem.startswith(f"custom.{kind}: found {name!r}")
+    assert "letters, digits, dots, dashes and underscores" in problem
+
+
+@pytest.mark.parametrize("key", ["split", "forums"])
+def test_splits_and_forums_cannot_leave_their_folder_either(key: str, mine: Path) -> None:
+    value: Any = "../../x" if key == "split" else ["../x"]
+    (problem,) = problems_of({"custom": {"datasets": {"mine": {"path": str(mine), key: value}}}})
+    assert problem.startswith(f"custom.datasets.mine.{key}")
+    assert "../x" in problem
+
+
+@pytest.mark.parametrize("name", ["scifact", "cqadupstack", "cqadupstack-tex"])
+def test_a_dataset_cannot_have_a_name_of_the_catalogue(name: str, mine: Path) -> None:
+    (problem,) = problems_of({"custom": {"datasets": {name: {"path": str(mine)}}}})
+    assert problem.startswith(f"custom.datasets.{name}: found {name!r}; another dataset or forum has this name")
+
+
+def test_a_forum_cannot_have_the_name_of_another_dataset(mine: Path) -> None:
+    (problem,) = problems_of({"custom": {"datasets": {"a": {"path": str(mine), "forums": ["b"]}, "a-b": {"path": str(mine)}}}})
+    assert problem.startswith("custom.datasets.a-b: found 'a-b'")
+
+
+def test_a_system_cannot_have_a_name_of_the_catalogue(tiny_bert: Path) -> None:
+    (problem,) = problems_of({"custom": {"systems": {"contriever": {"model": str(tiny_bert)}}}})
+    assert problem.startswith("custom.systems.contriever: found 'contriever'; the catalogue has a system of this name")
+
+
+def test_every_problem_of_the_schema_is_listed_at_once() -> None:
+    found = problems_of({"topk": 1, "mirror": [], "device": "gpu", "custom": {"systems": {"x": {}}}})
+    assert [line.partition(":")[0] for line in found].count("custom.systems.x.model") == 1
+    assert {line.partition(":")[0] for line in found} == {"topk", "mirror", "device", "custom.systems.x.model"}
+
+
+def test_every_problem_of_names_is_listed_at_once() -> None:
+    found = problems_of({"systems": ["a", "contriever", "b"], "datasets": ["c", "fiqa", "d"]})
+    assert [line.partition(":")[0] for line in found] == ["systems.0", "systems.2", "datasets.0", "datasets.2"]
+
+
+def test_every_problem_of_combinations_is_listed_at_once() -> None:
+    custom = {"systems": {"x": {"model": "/no/model"}}, "datasets": {"y": {"path": "/no/data"}}}
+    found = problems_of({"systems": ["x"], "datasets": ["y"], "data_dir": "/no", "top_k": 1, "cutoffs": [2, 3], "custom": custom})
+    keys = [line.partition(":")[0] for line in found]
+    assert sorted(keys) == ["custom.datasets.y.path", "custom.systems.x.model", "cutoffs", "cutoffs", "data_dir"]
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [("someone/model", "'revision'"), ("/no/such/model", "nothing is there"), ("package:not_there/model", "not installed")],
+)
+def test_a_model_that_cannot_be_used_is_explained_only_where_it_is_chosen(model: str, expected: str) -> None:
+    custom = {"systems": {"x": {"model": model}}}
+    assert load_experiment({"systems": ["contriever"], "custom": custom}).chosen_systems == ["contriever"]
+    (problem,) = problems_of({"systems": ["x"], "custom": custom})
+    assert problem.startswith(f"custom.systems.x.model: found {model!r}; ")
+    assert expected in problem
+
+
+@pytest.mark.parametrize("missing", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
+def test_a_dataset_that_lacks_a_file_names_key_folder_and_file(mine: Path, missing: str) -> None:
+    (mine / missing).unlink()
+    custom = {"datasets": {"mine": {"path": str(mine)}}}
+    (own,) = problems_of({"datasets": ["mine"], "custom": custom})
+    (in_data_dir,) = problems_of({"datasets": ["scifact"], "data_dir": str(mine.rename(mine.with_name("scifact")).parent)})
+    for problem, key, folder in ((own, "custom.datasets.mine.path", mine), (in_data_dir, "data_dir", mine.with_name("scifact"))):
+        for part in (key, str(folder), missing):
+            assert part in problem
+
+
+def test_the_judgements_of_another_split_are_missed(mine: Path) -> None:
+    (problem,) = problems_of({"datasets": ["mine"], "custom": {"datasets": {"mine": {"path": str(mine), "split": "dev"}}}})
+    assert "qrels/dev.tsv" in problem
+
+
+def test_data_dir_is_used_for_the_datasets_that_it_holds_and_the_others_are_downloaded(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "scifact")
+    for forum in FORUMS:
+        write_dataset(tmp_path / "cqadupstack" / forum)
+    experiment = load_experiment({"datasets": ["scifact", "fiqa", "cqadupstack"], "data_dir": str(tmp_path)})
+    assert experiment.source_files("scifact") == [str(folder / f) for f in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")]
+    assert experiment.source_files("cqadupstack-tex")[0] == str(tmp_path / "cqadupstack" / "tex" / "corpus.jsonl")
+    assert experiment.source_files("fiqa") == ["<results>/data/fiqa.zip"]
+    assert experiment.folder("fiqa") is None
+    assert experiment.folder("scifact") == str(folder)
+
+
+def test_documents_of_a_dataset_are_counted_unless_they_are_stated(mine: Path, tmp_path: Path) -> None:
+    archive = zip_folder(mine, tmp_path / "packed.zip")
+    write_dataset(tmp_path / "forums" / "f")
+    datasets = {"mine": {"path": str(mine)}, "packed": {"path": str(archive)}, "stated": {"path": str(mine), "documents": 7}}
+    experiment = with_datasets({**datasets, "with": {"path": str(tmp_path / "forums"), "forums": ["f"]}})
+    counts = {name: experiment.documents(name) for name in experiment.chosen_datasets}
+    assert counts == {"mine": len(DOCUMENTS), "packed": len(DOCUMENTS), "stated": 7, "with-f": len(DOCUMENTS)}
+    assert experiment.source_files("packed") == [str(archive)]
+
+
+@pytest.mark.parametrize(("documents", "size"), [(1, 5), (5, 5), (6, 5), (10, 5), (11, 5), (7, 1)])
+def test_chunks_are_as_many_as_the_documents_need(mine: Path, documents: int, size: int) -> None:
+    experiment = with_datasets({"mine": {"path": str(mine), "documents": documents}}, chunk_documents=size)
+    assert experiment.chunks("mine") == math.ceil(documents / size)
+    assert experiment.corpus_settings("mine")["chunks"] == math.ceil(documents / size)
+
+
+def test_an_archive_is_looked_for_at_the_mirrors_and_then_at_the_official_host() -> None:
+    experiment = load_experiment({"mirrors": ["http://a.example/beir/", "https://b.example"]})
+    host = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"
+    assert experiment.urls("nq") == ["http://a.example/beir/nq.zip", "https://b.example/nq.zip", f"{host}/nq.zip"]
+    assert experiment.md5("nq") == "d4d3d2e48787a744b6f6e691ff534307"
+
+
+def changed(encoding: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {**encoding, "system": {**encoding["system"], **fields}}
+
+
+def test_only_what_changes_a_vector_is_a_setting_of_its_encoding(tiny_bert: Path) -> None:
+    def encodings(**fields: Any) -> list[dict[str, Any]]:
+        custom = {"systems": {"x": {"model": str(tiny_bert), **fields}}}
+        experiment = load_experiment({"systems": ["x"], "custom": custom})
+        return [experiment.encoding("x", unused) for unused in ("document_prefix", "query_prefix")]
+
+    queries, documents = encodings()
+    assert encodings(similarity="cosine") == [queries, documents]
+    assert encodings(query_prefix="query: ") == [changed(queries, query_prefix="query: "), documents]
+    assert encodings(document_prefix="text: ") == [queries, changed(documents, document_prefix="text: ")]
+    assert encodings(pooling="cls") == [changed(queries, pooling="cls"), changed(documents, pooling="cls")]
+    assert queries["precision"] == documents["precision"] == "auto"
+
+
+SHARING = "custom.datasets.mine.shares_texts_with"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "other"),
+    [(["fever", "climate-fever"], "fever"), (["climate-fever", "fever"], "fever"), (["climate-fever"], None), (["fever"], None)],
+)
+def test_texts_are_shared_where_both_datasets_are_configured(chosen: list[str], other: str | None) -> None:
+    experiment = load_experiment({"datasets": chosen})
+    assert experiment.shared_with("climate-fever") == other
+    assert experiment.shared_with("fever") is None
+
+
+def test_of_all_fifteen_one_shares_its_texts() -> None:
+    experiment = load_experiment({})
+    assert {name: experiment.shared_with(name) for name in experiment.datasets if experiment.shared_with(name)} == {
+        "climate-fever": "fever"
+    }
+
+
+def test_a_dataset_of_ones_own_shares_its_texts_with_any_that_is_configured(mine: Path) -> None:
+    entry = {"path": str(mine)}
+    datasets = {
+        "mine": {**entry, "shares_texts_with": "yours"},
+        "yours": entry,
+        "theirs": {**entry, "shares_texts_with": "fever"},
+    }
+    custom = {"datasets": datasets}
+    for chosen, expected in (
+        (["mine", "yours"], {"mine": "yours"}),
+        (["mine", "theirs"], {}),
+        (["theirs", "fever", "mine"], {"theirs": "fever"}),
+    ):
+        experiment = load_experiment({"datasets": chosen, "custom": custom})
+        found = {name: experiment.shared_with(name) for name in experiment.datasets}
+        assert {name: other for name, other in found.items() if other} == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("mine", ["a dataset does not share its texts with itself", "allowed are msmarco,"]),
+        ("fevr", ["allowed are msmarco,", "yours; did you mean 'fever'?"]),
+        ("cqadupstack", ["cqadupstack has forums", "allowed are msmarco,"]),
+        ("cqadupstack-tex", ["allowed are msmarco,"]),
+        ("climate-fever", ["climate-fever shares its own texts with 'fever'; name that one"]),
+    ],
+)
+def test_a_dataset_that_texts_cannot_be_shared_with_is_refused(mine: Path, other: str, expected: list[str]) -> None:
+    datasets = {"mine": {"path": str(mine), "shares_texts_with": other}, "yours": {"path": str(mine)}}
+    (problem,) = problems_of({"custom": {"datasets": datasets}})
+    assert problem.startswith(f"{SHARING}: found {other!r}; ")
+    for part in expected:
+        assert part in problem
+    allowed = problem.partition("allowed are ")[2].partition(";")[0].split(", ")
+    assert not {"mine", "cqadupstack", "climate-fever"} & set(allowed)
+
+
+def test_a_dataset_with_forums_shares_its_texts_with_none(mine: Path) -> None:
+    datasets = {"mine": {"path": str(mine), "forums": ["a"], "shares_texts_with": "fever"}}
+    (problem,) = problems_of({"custom": {"datasets": datasets}})
+    assert problem.startswith(f"{SHARING}: found 'fever'; mine has forums, each with texts of its own")
+    assert "remove the key" in problem
+
+
+@pytest.mark.parametrize(
+    ("device", "limits", "threads", "places"),
+    [
+        ("auto", {"_cores": 16}, 8, None),
+        ("auto", {"_cores": None, "_nodes": 200}, 8, None),
+        ("auto", {"_cores": 16, "gpu": 1}, 8, 1),
+        ("cuda", {"_cores": 16, "gpu": 4}, 4, 1),
+        ("auto", {"_cores": 2, "gpu": 4}, 1, 1),
+        ("auto", {"_cores": None, "gpu": 4}, 2, 1),
+        ("auto", {"_cores": 4, "gpu": 0}, 4, 1),
+        ("cpu", {"_cores": 16, "gpu": 4}, 8, None),
+    ],
+)
+def test_jobs_share_the_cores_where_gpus_are_limited(
+    device: str, limits: dict[str, int], threads: int, places: int | None
+) -> None:
+    resources = Resources.from_mapping(limits)
+    assert load_experiment({"device": device}).gpu_share(resources) == (threads, places)

@@ -1,0 +1,45 @@
+"""The manifest names what the summary was made from, by digest."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.manifest import write_manifest
+from beirflow.files.digests import file_digest
+from beirflow.files.records import read_json, write_json
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> dict[str, Any]:
+    for name in ("metrics/contriever/scifact.json", "summary.csv", "published.yaml"):
+        write_json(tmp_path / name, {"name": name})
+    config = {"systems": ["contriever"], "datasets": ["scifact", "cqadupstack"], "mirrors": ["http://me:secret@host/beir"]}
+    write_manifest(
+        means_paths=[str(tmp_path / "metrics/contriever/scifact.json")],
+        summary_path=str(tmp_path / "summary.csv"),
+        published_path=str(tmp_path / "published.yaml"),
+        experiment=load_experiment(config),
+        code="abc",
+        manifest_path=str(tmp_path / "manifest.json"),
+    )
+    return read_json(tmp_path / "manifest.json")
+
+
+def test_files_are_named_by_digest_and_by_their_path_in_the_results(manifest: dict[str, Any], tmp_path: Path) -> None:
+    assert manifest["from_sha256"] == {
+        "summary.csv": file_digest(tmp_path / "summary.csv"),
+        "published.yaml": file_digest(tmp_path / "published.yaml"),
+        "metrics": {"metrics/contriever/scifact.json": file_digest(tmp_path / "metrics/contriever/scifact.json")},
+    }
+
+
+def test_the_configuration_is_whole_and_holds_no_password(manifest: dict[str, Any]) -> None:
+    assert manifest["configuration"]["mirrors"] == ["http://host/beir"]
+    assert (manifest["configuration"]["top_k"], manifest["code"]) == (1000, "abc")
+    assert not {"audit_sample", "compare_with"} & set(manifest["configuration"])
+    assert manifest["systems"]["contriever"]["revision"]
+    assert [corpus["name"] for corpus in manifest["datasets"]["cqadupstack"]][:2] == [
+        "cqadupstack-android",
+        "cqadupstack-english",
+    ]

@@ -1,0 +1,52 @@
+"""Results come in the order of the items, some ahead of what is asked for, and never more than that."""
+
+import threading
+import time
+
+import pytest
+from beirflow.files.background import map_ahead
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_results_come_in_the_order_of_the_items(threads: int) -> None:
+    def slow_first(number: int) -> int:
+        time.sleep(0.02 * (number % 3 == 0))
+        return number * number
+
+    assert list(map_ahead(slow_first, range(10), threads)) == [number * number for number in range(10)]
+    assert list(map_ahead(slow_first, [], threads)) == []
+
+
+def test_items_are_taken_only_when_there_is_room_for_them() -> None:
+    taken: list[int] = []
+
+    def items() -> object:
+        for number in range(10):
+            taken.append(number)
+            yield number
+
+    results = map_ahead(lambda item: item, items(), threads=2)
+    next(results)
+    assert taken == [0, 1, 2]
+    next(results)
+    assert taken == [0, 1, 2, 3]
+
+
+def test_the_next_result_is_made_while_the_last_is_used() -> None:
+    second_began = threading.Event()
+
+    def work(number: int) -> int:
+        if number == 1:
+            second_began.set()
+        return number
+
+    results = map_ahead(work, range(3))
+    assert next(results) == 0
+    assert second_began.wait(5)
+
+
+def test_an_exception_is_raised_where_its_result_is_due() -> None:
+    results = map_ahead(lambda divisor: 6 // divisor, [1, 2, 0, 3], threads=3)
+    assert [next(results), next(results)] == [6, 3]
+    with pytest.raises(ZeroDivisionError):
+        next(results)

@@ -1,0 +1,105 @@
+"""Progress in words, in the log, and on a terminal."""
+
+import io
+import logging
+from types import SimpleNamespace
+
+import pytest
+from beirflow.files import progress as module
+from beirflow.files.progress import Progress
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
+    return clock
+
+
+class Terminal(io.StringIO):
+    """A standard error that claims to be a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("total", "done", "line"),
+    [
+        (1000, 250, "encode: 250 of 1,000 documents, 25/s, 00:30 left"),
+        (1000, 1, "encode: 1 of 1,000 documents, 0/s, 2:46:30 left"),
+        (20_000, 20_000, "encode: 20,000 of 20,000 documents, 2,000/s, 10.0 s"),
+        (None, 250, "encode: 250 documents, 25/s, 10.0 s"),
+        (1000, 0, "encode: 0 of 1,000 documents, 0/s, 10.0 s"),
+        (0, 0, "encode: 0 of 0 documents, 0/s, 10.0 s"),
+    ],
+)
+def test_the_line_says_done_of_total_rate_and_time_left(clock: Clock, total: int | None, done: int, line: str) -> None:
+    progress = Progress("encode", total, "documents")
+    clock.seconds += 10
+    progress.advance(done)
+    assert progress.line() == line
+
+
+def test_the_line_has_the_rate_of_the_second_unit(clock: Clock) -> None:
+    progress = Progress("encode", 1000, "documents", "tokens")
+    clock.seconds += 10
+    progress.advance(100, 4_000)
+    progress.advance(150, 8_340)
+    assert progress.line() == "encode: 250 of 1,000 documents, 25/s, 1,234 tokens/s, 00:30 left"
+
+
+def test_work_that_takes_no_time_that_the_clock_sees_is_no_error(clock: Clock) -> None:
+    progress = Progress("encode", 1000, "documents", "tokens")
+    progress.advance(10, 40)
+    assert progress.line().startswith("encode: 10 of 1,000 documents, ")
+
+
+def test_the_log_gets_a_line_now_and_then_and_one_at_the_end(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "beirflow")
+    with Progress("copy", 10, "files") as progress:
+        for _ in range(10):
+            clock.seconds += module.LOG_EVERY_SECONDS / 4
+            progress.advance(1)
+    assert [message.split(",")[0] for message in caplog.messages] == [
+        "copy: 4 of 10 files",
+        "copy: 8 of 10 files",
+        "copy: 10 of 10 files",
+    ]
+
+
+def stop_after_three_files() -> None:
+    with Progress("copy", 10, "files") as progress:
+        progress.advance(3)
+        raise ValueError("stop")
+
+
+def test_work_that_is_broken_off_says_how_far_it_came(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "beirflow")
+    with pytest.raises(ValueError, match="stop"):
+        stop_after_three_files()
+    assert [message.split(",")[0] for message in caplog.messages] == ["copy: 3 of 10 files"]
+
+
+def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with Progress("encode", 4, "documents", "tokens") as progress:
+        progress.advance(3, 5)
+    assert "encode:  75%" in terminal.getvalue()
+    assert "tokens/s" in terminal.getvalue()
+
+
+def test_a_file_or_pipe_gets_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("encode", 4, "documents") as progress:
+        progress.advance(4)
+    assert capsys.readouterr().err == ""

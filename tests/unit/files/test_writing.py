@@ -1,0 +1,146 @@
+"""Files are whole or absent, whatever interrupts their writing."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from beirflow.files import writing as files
+from beirflow.files.digests import file_digest
+from beirflow.files.records import read_json, write_json
+from beirflow.files.writing import DigestingWriter, atomic_path
+
+PACKAGE_PATH = str(Path(files.__file__).parents[2])
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+from beirflow.files.writing import atomic_path
+with atomic_path(sys.argv[1]) as partial, partial.open("w") as stream:
+    stream.write("half of the ne")
+    stream.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def fail_while_writing(path: Path, error: type[BaseException], written: bool) -> None:
+    with atomic_path(path) as partial:
+        if written:
+            partial.write_text("half of the ne")
+        raise error
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_appears_under_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er" / "out.txt"
+    with atomic_path(str(path)) as partial:
+        partial.write_text("new")
+        assert (partial.parent, partial.suffix) == (path.parent, ".txt")
+        assert not path.exists()
+    assert path.read_text() == "new"
+    assert names(path.parent) == ["out.txt"]
+
+
+def test_a_file_is_replaced_on_success(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("old and longer")
+    with atomic_path(path) as partial:
+        partial.write_text("new")
+        assert path.read_text() == "old and longer"
+    assert path.read_text() == "new"
+    assert names(tmp_path) == ["out.txt"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("written", [True, False])
+def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path: Path, error: type[BaseException], written: bool) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+    with pytest.raises(error):
+        fail_while_writing(path, error, written)
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["out.txt"]
+
+
+def test_a_block_that_writes_nothing_is_an_error_and_no_empty_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "out.txt"):
+        pass
+    assert names(tmp_path) == []
+
+
+def test_a_killed_process_leaves_the_old_file_and_its_leftover_goes_with_the_next_attempt(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+    command = [sys.executable, "-c", KILLED_WHILE_WRITING, str(path)]
+    for _ in range(2):
+        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": PACKAGE_PATH}, check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert path.read_text() == "old"
+        assert len(names(tmp_path)) == 2
+    with atomic_path(path) as partial:
+        partial.write_text("new")
+    assert path.read_text() == "new"
+    assert names(tmp_path) == ["out.txt"]
+
+
+def test_json_is_readable_by_people_and_keeps_every_digit(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    value = {"NDCG@10": 0.1 + 0.2, "name": "Größe", "none": None, "list": [1, True]}
+    write_json(path, value)
+    assert read_json(path) == value
+    assert '  "NDCG@10": 0.30000000000000004,\n  "name": "Größe",\n' in path.read_text(encoding="utf-8")
+    assert path.read_bytes().endswith(b"}\n")
+
+
+@pytest.mark.parametrize(("value", "error"), [(float("nan"), ValueError), (float("inf"), ValueError), (object(), TypeError)])
+def test_json_that_no_reader_understands_is_refused_and_the_old_file_stays(tmp_path: Path, value: object, error: type) -> None:
+    path = tmp_path / "out.json"
+    write_json(path, {"old": 1})
+    with pytest.raises(error):
+        write_json(path, {"mean": value})
+    assert read_json(path) == {"old": 1}
+    assert names(tmp_path) == ["out.json"]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "digest"),
+    [
+        ("sha256", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        ("md5", "900150983cd24fb0d6963f7d28e17f72"),
+    ],
+)
+def test_a_digest_is_that_of_the_contents(tmp_path: Path, algorithm: str, digest: str) -> None:
+    (tmp_path / "abc").write_bytes(b"abc")
+    assert file_digest(tmp_path / "abc", algorithm) == digest
+
+
+@pytest.mark.parametrize("parts", [[], [b""], [b"a", b"", b"bc" * 10**6, b"d"], [bytes([n]) for n in range(100)]])
+def test_what_is_written_in_the_background_is_there_in_order_with_its_digest(tmp_path: Path, parts: list[bytes]) -> None:
+    with DigestingWriter(tmp_path / "f") as stream:
+        assert [stream.write(part) for part in parts] == [len(part) for part in parts]
+        digest = stream.digest()
+        assert (tmp_path / "f").read_bytes() == b"".join(parts)
+    assert digest == file_digest(tmp_path / "f")
+
+
+def test_a_buffer_that_is_used_again_is_written_as_it_was(tmp_path: Path) -> None:
+    with DigestingWriter(tmp_path / "f") as stream:
+        buffer = bytearray(b"first")
+        stream.write(buffer)
+        buffer[:] = b"later"
+    assert (tmp_path / "f").read_bytes() == b"first"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_in_the_background_is_an_error_at_the_end_at_the_latest() -> None:
+    def fill() -> None:
+        with DigestingWriter(Path("/dev/full")) as stream:
+            stream.write(bytes(10**7))
+            stream.digest()
+
+    with pytest.raises(OSError, match="No space left"):
+        fill()

@@ -1,0 +1,191 @@
+"""An edit reruns what depends on it and nothing else; and modules that need no torch do not import it."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from beirflow.jobs import code_version as module
+from beirflow.jobs.code_version import NO_INFLUENCE, code_version, reached_modules
+
+WORKFLOW = module.PACKAGE.parent
+MODULES = sorted(
+    ".".join(path.relative_to(module.PACKAGE).with_suffix("").parts)
+    for path in module.PACKAGE.rglob("*.py")
+    if path.stem != "__init__"
+)
+SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
+NEED_TORCH = {
+    *("jobs.devices", "jobs.gpu_job"),
+    *("models.encoder", "models.lean_imports", "models.packed_attention", "models.pooling"),
+    *("dense.encode", "dense.search", "dense.shortlist", "audit.spot_check"),
+}
+
+REACHED = {
+    "collect_costs": {"evaluation.cost", "files.records"},
+    "collect_scores": {"evaluation.scores", "files.writing"},
+    "compare_systems": {"evaluation.significance", "evaluation.paired_tests", "evaluation.scores"},
+    "draw_figures": {"report.figures", "report.figure_style", "report.figure_cost", "evaluation.scores"},
+    "encode_chunk": {"dense.encode", "models.encoder", "models.batching", "models.pooling", "dense.reuse", "dense.vectors"},
+    "encode_queries": {"dense.encode", "models.encoder", "models.packed_attention", "files.writing"},
+    "evaluate_run": {"evaluation.evaluate", "evaluation.measures", "runs.ranking", "files.digests"},
+    "inspect_dataset": {"analysis.inspection", "analysis.shown_queries", "analysis.document_scan", "evaluation.scores"},
+    "match_texts": {"datasets.matching", "files.writing"},
+    "merge_chunks": {"runs.ranking", "runs.run_file", "files.records"},
+    "prepare_corpus": {"datasets.prepare", "datasets.beir_files", "datasets.judged_queries", "files.writing"},
+    "search_chunk": {"dense.search", "runs.ranking", "files.digests"},
+    "summarize": {"evaluation.summary", "experiment.catalogue", "files.records"},
+}
+NOT_REACHED = {
+    "compare_systems": {"report.figures", "analysis.inspection", "evaluation.cost", "evaluation.measures"},
+    "draw_figures": {"evaluation.paired_tests", "analysis.inspection", "evaluation.summary", "evaluation.cost"},
+    "encode_chunk": {"evaluation.summary", "evaluation.measures", "datasets.prepare", "dense.search", "datasets.matching"},
+    "evaluate_run": {"dense.encode", "models.encoder", "dense.search", "datasets.prepare", "experiment.catalogue"},
+    "inspect_dataset": {"evaluation.significance", "report.figures", "evaluation.measures", "dense.search"},
+    "match_texts": {"dense.encode", "models.encoder", "dense.reuse", "datasets.prepare", "experiment.experiment"},
+    "merge_chunks": {"dense.encode", "models.encoder", "dense.search", "evaluation.measures"},
+    "prepare_corpus": {"models.encoder", "dense.search", "evaluation.measures", "experiment.catalogue"},
+    "search_chunk": {"evaluation.measures", "evaluation.summary", "datasets.prepare"},
+    "summarize": {"dense.encode", "models.encoder", "dense.search", "datasets.prepare"},
+}
+"""A few modules of each side; what is reached in full is compared with what Python loads."""
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the package and the adapters, which the digests are made of."""
+    for folder in ("beirflow", "scripts"):
+        shutil.copytree(WORKFLOW / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(module, "PACKAGE", tmp_path / "beirflow")
+    monkeypatch.setattr(module, "SCRIPTS", tmp_path / "scripts")
+    yield tmp_path
+    code_version.cache_clear()
+
+
+def fresh_version(script: str) -> str:
+    code_version.cache_clear()
+    return code_version(script)
+
+
+def edit(path: Path) -> None:
+    path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+
+
+def changes(copy: Path, script: str, edited: str) -> bool:
+    before = fresh_version(script)
+    edit(copy.joinpath("beirflow", *edited.split(".")).with_suffix(".py"))
+    return fresh_version(script) != before
+
+
+@pytest.mark.parametrize(("script", "edited"), [(script, name) for script, names in REACHED.items() for name in sorted(names)])
+def test_an_edit_to_a_module_that_a_job_uses_changes_its_digest(copy: Path, script: str, edited: str) -> None:
+    assert changes(copy, script, edited)
+
+
+@pytest.mark.parametrize(
+    ("script", "edited"), [(script, name) for script, names in NOT_REACHED.items() for name in sorted(names)]
+)
+def test_an_edit_to_a_module_that_a_job_does_not_use_changes_nothing(copy: Path, script: str, edited: str) -> None:
+    assert not changes(copy, script, edited)
+
+
+@pytest.mark.parametrize("edited", sorted(NO_INFLUENCE))
+def test_an_edit_to_words_on_a_terminal_reruns_nothing(copy: Path, edited: str) -> None:
+    assert [script for script in SCRIPTS if changes(copy, script, edited)] == []
+
+
+def test_an_edit_to_an_adapter_changes_its_digest_alone(copy: Path) -> None:
+    before = {script: fresh_version(script) for script in SCRIPTS}
+    edit(copy / "scripts/encode_chunk.py")
+    assert [script for script in SCRIPTS if fresh_version(script) != before[script]] == ["encode_chunk"]
+
+
+def test_a_digest_is_the_same_in_every_place_and_differs_between_rules(copy: Path) -> None:
+    copied = [fresh_version(script) for script in SCRIPTS]
+    assert len(set(copied)) == len(SCRIPTS)
+    assert all(len(digest) == 16 and int(digest, 16) >= 0 for digest in copied)
+    program = f"from beirflow.jobs.code_version import code_version; print(*map(code_version, {SCRIPTS}))"
+    assert run(program).split() == copied
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from beirflow.a import x",
+        "from beirflow import a",
+        "import beirflow.a",
+        "import os, beirflow.a as z",
+        "def f():\n    from beirflow.a import x",
+        "from beirflow.room import a",
+        "from beirflow.room.a import x",
+        "import beirflow.room.a",
+    ],
+)
+def test_every_way_to_import_a_module_is_seen_at_any_depth_and_in_a_circle(copy: Path, statement: str) -> None:
+    (copy / "scripts/one.py").write_text(f'"""A script."""\n{statement}\n')
+    folder, name = (copy / "beirflow/room", "room.") if "room" in statement else (copy / "beirflow", "")
+    folder.mkdir(exist_ok=True)
+    (folder / "a.py").write_text(f"from beirflow.{name}b import x\n")
+    (folder / "b.py").write_text(f"from beirflow.{name}a import y\nx = 1\n")
+    assert changes(copy, "one", f"{name}a")
+    assert changes(copy, "one", f"{name}b")
+    assert not changes(copy, "one", "files.writing")
+
+
+def test_a_module_that_is_renamed_changes_the_digest(copy: Path) -> None:
+    (copy / "scripts/one.py").write_text("import beirflow.a, beirflow.b\n")
+    (copy / "beirflow/a.py").write_text("x = 1\n")
+    (copy / "beirflow/b.py").write_text("x = 2\n")
+    before = fresh_version("one")
+    (copy / "beirflow/a.py").write_text("x = 2\n")
+    (copy / "beirflow/b.py").write_text("x = 1\n")
+    assert fresh_version("one") != before
+
+
+def test_no_module_uses_relative_imports_which_the_digest_does_not_see() -> None:
+    files = [*(WORKFLOW / "beirflow").rglob("*.py"), *(WORKFLOW / "scripts").glob("*.py")]
+    nodes = [(path.name, node) for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    assert [name for name, node in nodes if isinstance(node, ast.ImportFrom) and node.level] == []
+
+
+def run(program: str) -> str:
+    environment = os.environ | {"PYTHONPATH": str(WORKFLOW)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+LOADED_BY_EACH_SCRIPT = """
+import ast, importlib, json, pathlib, sys
+loaded = {}
+for script in map(pathlib.Path, SCRIPTS):
+    for name in [name for name in sys.modules if name.split(".")[0] == "beirflow"]:
+        del sys.modules[name]
+    for node in ast.walk(ast.parse(script.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            importlib.import_module(node.module)
+    names = [name for name in sys.modules if name.startswith("beirflow.") and name.count(".") == 2]
+    loaded[script.stem] = sorted(name.partition(".")[2] for name in names)
+print(json.dumps(loaded))
+"""
+
+
+def test_what_python_loads_for_a_job_is_in_its_digest() -> None:
+    paths = [str(WORKFLOW / "scripts" / f"{script}.py") for script in SCRIPTS]
+    loaded = json.loads(run(f"SCRIPTS = {paths}\n{LOADED_BY_EACH_SCRIPT}"))
+    for script, names in loaded.items():
+        reached = reached_modules(WORKFLOW / "scripts" / f"{script}.py")
+        # The audit loads what encodes only where a sample is asked for.
+        assert set(names) - NO_INFLUENCE <= reached if script == "audit" else set(names) - NO_INFLUENCE == reached, script
+
+
+def test_only_modules_that_encode_or_search_import_torch() -> None:
+    names = [f"beirflow.{name}" for name in MODULES if name not in NEED_TORCH]
+    assert len(names) >= 15
+    program = f"import importlib, sys\nfor name in {names}: importlib.import_module(name)\n"
+    assert run(program + "print({'torch', 'transformers'} & set(sys.modules))") == "set()\n"

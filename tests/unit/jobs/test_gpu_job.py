@@ -1,0 +1,144 @@
+"""A job's GPU: it is the only one that CUDA sees, and errors name it. What needs CUDA is in tests/gpu."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from beirflow.files.errors import BeirflowError, DeviceError, ModelError
+from beirflow.jobs.gpu_job import explained_errors, gpu_job
+from beirflow.jobs.gpus import Gpu
+from fake_gpus import LISTED, UUIDS, install_nvidia_smi
+
+PACKAGE = str(Path(__file__).parents[3] / "workflow")
+GPU = Gpu(2, "Fake H100", UUIDS[2], UUIDS[2], "2")
+NAME = rf"^GPU 2 \(Fake H100, {UUIDS[2]}\)"
+OUT_OF_MEMORY = (
+    "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 79.10 GiB of which 3.00 MiB is free. See"
+)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folder of a machine with four GPUs, all in use."""
+    for name, value in install_nvidia_smi(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+def explained(error: Exception, gpu: Gpu | None = GPU) -> str:
+    with pytest.raises(BeirflowError) as caught, explained_errors(gpu):
+        raise error
+    return str(caught.value)
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_lack_of_memory_names_the_gpu_and_who_has_its_memory() -> None:
+    message = explained(torch.OutOfMemoryError(OUT_OF_MEMORY))
+    assert message.startswith(f"{GPU} has too little memory left: CUDA out of memory. Tried to allocate 20.00 MiB. 70000 MiB of ")
+    assert "process 4711 (/usr/bin/python3) has 69000 MiB; end other processes, set jobs_per_gpu: 1" in message
+    assert "GPU 0" not in message
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_text_that_does_not_fit_alone_says_so_too() -> None:
+    error = ModelError("system tiny: a text of 64 tokens does not fit into the memory of cuda; lower max_length")
+    error.__cause__ = torch.OutOfMemoryError(OUT_OF_MEMORY)
+    message = explained(error)
+    assert message.startswith(f"{GPU} has too little memory left: system tiny: a text of 64 tokens does not fit")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.AcceleratorError("CUDA error: unspecified launch failure\nCUDA kernel errors might be asynchronously reported"),
+        torch.AcceleratorError("CUDA error: uncorrectable ECC error encountered"),
+        torch.AcceleratorError("CUDA error: CUDA-capable device(s) is/are busy or unavailable"),
+        RuntimeError("No CUDA GPUs are available"),
+        RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"),
+    ],
+    ids=str,
+)
+@pytest.mark.usefixtures("machine")
+def test_a_gpu_that_fails_is_named_with_what_torch_says_and_what_to_do(error: Exception) -> None:
+    message = explained(error)
+    assert message.startswith(f"{GPU} failed: {str(error).splitlines()[0]}. 70000 MiB")
+    assert "start again" in message
+    assert "CUDA_VISIBLE_DEVICES" in message
+
+
+def test_a_gpu_that_has_disappeared_is_said_to_have(machine: Path) -> None:
+    (machine / "listed").write_text("".join(line for line in LISTED.splitlines(keepends=True) if UUIDS[2] not in line))
+    assert "nvidia-smi no longer lists it" in explained(torch.AcceleratorError("CUDA error: unknown error"))
+
+
+def test_without_nvidia_smi_errors_still_say_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    message = explained(torch.OutOfMemoryError(OUT_OF_MEMORY), gpu=None)
+    assert message.startswith("the GPU has too little memory left")
+    assert "since nvidia-smi is not on PATH" in message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.AcceleratorError("CUDA error: device-side assert triggered"),
+        RuntimeError("mat1 and mat2 shapes cannot be multiplied"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 byte"
+        ),
+        ModelError("the model cannot be loaded"),
+        KeyError("a"),
+    ],
+    ids=str,
+)
+def test_errors_that_are_not_the_gpus_stay_what_they_are(error: Exception) -> None:
+    with pytest.raises(type(error)) as caught, explained_errors(GPU):
+        raise error
+    assert caught.value is error
+
+
+@pytest.mark.skipif(torch.version.cuda is not None, reason="torch is built for CUDA here")
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_a_torch_without_cuda_is_not_made_to_wait_for_a_gpu(machine: Path, device: str) -> None:
+    with gpu_job(device, 1):
+        pass
+    assert not (machine / "locks").exists()
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own: what is done to CUDA in one lasts."""
+    environment = {**os.environ, "PYTHONPATH": PACKAGE, **environment}
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_where_there_is_no_gpu_nothing_is_made(tmp_path: Path) -> None:
+    code = "import torch; torch.version.cuda = '13'; from beirflow.jobs.gpu_job import gpu_job\nwith gpu_job('auto', 1): pass"
+    (tmp_path / "bin").mkdir()
+    done = run(code, PATH=str(tmp_path / "bin"), BEIRFLOW_LOCKS=str(tmp_path / "locks"), CUDA_VISIBLE_DEVICES="")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not (tmp_path / "locks").exists()
+
+
+def test_a_gpu_that_torch_cannot_use_is_an_error_and_no_slow_run_on_the_cpu(tmp_path: Path) -> None:
+    code = "import torch; torch.version.cuda = '13'; from beirflow.jobs.gpu_job import gpu_job\nwith gpu_job('auto', 1): pass"
+    done = run(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES="2,1")
+    last = done.stderr.splitlines()[-1]
+    assert f"{DeviceError.__name__}: GPU 2 (Fake H100, {UUIDS[2]}) is there, but torch cannot use it: " in last
+    assert "install a driver and a torch that suit each other, or set device: cpu" in last
+
+
+def test_nothing_that_a_job_imports_starts_cuda_before_its_gpu_is_chosen() -> None:
+    code = """
+import torch
+def started(*_, **__):
+    raise AssertionError("CUDA is started")
+for name in ("is_available", "device_count", "init", "_lazy_init", "current_device", "get_device_properties"):
+    setattr(torch.cuda, name, started)
+torch._C._cuda_getDeviceCount = started
+import beirflow.dense.encode, beirflow.dense.search
+"""
+    done = run(code)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,175 @@
+"""Many processes share GPUs: never more than allowed on one, never one idle while another is full, none kept by the dead."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from beirflow.files.errors import DeviceError
+from beirflow.jobs.gpu_lease import lock_folder
+from fake_gpus import UUIDS, install_nvidia_smi
+
+PACKAGE = str(Path(__file__).parents[3] / "workflow")
+
+JOB = """
+import logging, os, subprocess, sys, time
+from beirflow.jobs import gpu_lease as device_lease
+from beirflow.jobs.gpus import list_gpus, visible_gpus
+logging.basicConfig(level=logging.INFO)
+device_lease.ASK_AGAIN_SECONDS = 0.02
+if sys.argv[2] == "a moment":
+    print("ready", flush=True)
+    sys.stdin.readline()
+gpus = visible_gpus(list_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+gpu = device_lease.lease(gpus, int(sys.argv[1]))
+print(gpu.index, time.monotonic_ns(), flush=True)
+if sys.argv[2] == "child":
+    print(subprocess.Popen(["sleep", "60"], close_fds=False).pid, flush=True)
+time.sleep(0.3) if sys.argv[2] == "a moment" else sys.stdin.read()
+print(time.monotonic_ns(), flush=True)
+"""
+
+
+class Machine:
+    """Starts jobs that take a GPU and keep it: until they are told to end, or for a moment after they are told to begin."""
+
+    def __init__(self, folder: Path) -> None:
+        self.environment = {**os.environ, **install_nvidia_smi(folder), "PYTHONPATH": PACKAGE}
+        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
+        self.jobs: list[subprocess.Popen[str]] = []
+
+    def start(self, jobs_per_gpu: int = 1, keep: str = "until told", **environment: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-S", "-c", JOB, str(jobs_per_gpu), keep]
+        pipes: Mapping[str, int] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        self.jobs.append(subprocess.Popen(command, env={**self.environment, **environment}, text=True, **pipes))
+        return self.jobs[-1]
+
+
+def gpu_of(job: subprocess.Popen[str]) -> int:
+    """The GPU that a job has; waits until it has one."""
+    assert job.stdout
+    return int(job.stdout.readline().split()[0])
+
+
+def log_line(job: subprocess.Popen[str]) -> str:
+    assert job.stderr
+    return job.stderr.readline()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """Four GPUs and no job."""
+    machine = Machine(tmp_path)
+    yield machine
+    for job in machine.jobs:
+        job.kill()
+        job.communicate()
+
+
+def test_many_jobs_at_once_never_share_a_gpu_with_more_than_allowed_and_all_come_to_their_turn(machine: Machine) -> None:
+    jobs = [machine.start(2, "a moment") for _ in range(24)]
+    assert [job.stdout.readline() for job in jobs if job.stdout] == ["ready\n"] * 24
+    for job in jobs:
+        assert job.stdin
+        job.stdin.write("begin\n")
+        job.stdin.flush()
+    steps: dict[int, list[tuple[int, int]]] = {}
+    for job in jobs:
+        output, log = job.communicate(timeout=60)
+        assert job.returncode == 0, log
+        index, start, end = map(int, output.split())
+        steps.setdefault(index, []).extend([(start, 1), (end, -1)])
+    most = {}
+    for index, changes in steps.items():
+        running = [sum(change for _, change in sorted(changes)[:i]) for i in range(len(changes) + 1)]
+        most[index] = max(running)
+    assert most == {0: 2, 1: 2, 2: 2, 3: 2}
+    assert min(len(changes) // 2 for changes in steps.values()) >= 4
+
+
+def test_a_job_takes_the_gpu_with_the_fewest_jobs_and_waits_when_all_are_full(machine: Machine) -> None:
+    holders = [machine.start(2) for _ in range(4)]
+    assert sorted(map(gpu_of, holders)) == [0, 1, 2, 3]
+    holders += [machine.start(2) for _ in range(4)]
+    assert Counter(map(gpu_of, holders[4:])) == {0: 1, 1: 1, 2: 1, 3: 1}
+    waiting = machine.start(2)
+    line = log_line(waiting)
+    assert "waiting since" in line
+    assert "one of 4 GPUs, 2 jobs each" in line
+    for job in holders:
+        assert f"by process {job.pid} since" in line
+    assert waiting.poll() is None
+
+
+@pytest.mark.parametrize("keep", ["until told", "child"])
+def test_a_killed_job_gives_its_gpu_back_at_once_also_if_a_program_that_it_started_lives_on(machine: Machine, keep: str) -> None:
+    holders = [machine.start(keep=keep) for _ in range(4)]
+    had = {gpu_of(job): job for job in holders}
+    children = [int(job.stdout.readline()) for job in holders if keep == "child" and job.stdout]
+    waiting = machine.start()
+    assert "waiting" in log_line(waiting)
+    had[2].send_signal(signal.SIGKILL)
+    assert gpu_of(waiting) == 2
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_run_that_allows_fewer_jobs_does_not_join_those_of_another(machine: Machine) -> None:
+    visible = {"CUDA_VISIBLE_DEVICES": "1"}
+    assert gpu_of(machine.start(2, **visible)) == 1
+    alone = machine.start(1, **visible)
+    assert "waiting" in log_line(alone)
+    assert gpu_of(machine.start(2, **visible)) == 1
+    assert alone.poll() is None
+
+
+def test_runs_that_name_a_gpu_differently_share_its_lock(machine: Machine) -> None:
+    assert gpu_of(machine.start(CUDA_VISIBLE_DEVICES="3")) == 3
+    other = machine.start(CUDA_VISIBLE_DEVICES=f"GPU-d,{UUIDS[1]}")
+    assert gpu_of(other) == 1
+    assert "waiting" in log_line(machine.start(CUDA_VISIBLE_DEVICES=UUIDS[3]))
+
+
+def test_the_folder_is_the_same_in_every_login_of_a_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("BEIRFLOW_LOCKS", raising=False)
+    for name in ("TMPDIR", "XDG_RUNTIME_DIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    folder = Path(f"/tmp/beirflow-{os.getuid()}")  # noqa: S108 (the product checks it)
+    there = folder.exists()
+    assert lock_folder() == folder
+    assert folder.stat().st_mode & 0o777 == 0o700
+    if not there:
+        folder.rmdir()
+
+
+def test_a_folder_in_which_others_may_write_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "locks"
+    monkeypatch.setenv("BEIRFLOW_LOCKS", str(folder))
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(DeviceError, match=rf"{folder}, can be written by others; remove it, or set BEIRFLOW_LOCKS"):
+        lock_folder()
+    folder.chmod(0o700)
+    (tmp_path / "link").symlink_to(folder)
+    monkeypatch.setenv("BEIRFLOW_LOCKS", str(tmp_path / "link"))
+    with pytest.raises(DeviceError, match="is a link and not a folder"):
+        lock_folder()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BEIRFLOW_LOCKS", str(tmp_path / "file"))
+    with pytest.raises(DeviceError, match="cannot be made"):
+        lock_folder()
+
+
+def test_the_folder_of_another_user_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = Path("/")
+    if os.getuid() == 0:
+        folder = tmp_path / "theirs"
+        folder.mkdir(mode=0o700)
+        os.chown(folder, 12345, 12345)
+    monkeypatch.setenv("BEIRFLOW_LOCKS", str(folder))
+    with pytest.raises(DeviceError, match=r"belongs to user \d+, not to you"):
+        lock_folder()

@@ -1,0 +1,125 @@
+"""The log of a job: what reaches its file, what reaches the terminal."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from beirflow.files.errors import BeirflowError, DataError
+from beirflow.jobs import job as module
+from beirflow.jobs.job import job_log
+
+PACKAGE_PATH = str(Path(module.__file__).parents[2])
+logger = logging.getLogger("beirflow.some_module")
+
+
+@pytest.fixture(autouse=True)
+def _undo_capture_of_warnings() -> Iterator[None]:
+    yield
+    logging.captureWarnings(False)
+
+
+def run(code: str, log: Path) -> subprocess.CompletedProcess[str]:
+    program = f"import logging, warnings\nfrom beirflow.jobs.job import job_log\nwith job_log({str(log)!r}):\n    {code}\n"
+    environment = os.environ | {"PYTHONPATH": PACKAGE_PATH}
+    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_news_go_to_the_file_and_what_matters_to_the_terminal_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "logs" / "rule" / "job.log"
+    with job_log(str(path)):
+        logger.debug("a detail")
+        logger.info("as usual: café")
+        logger.warning("look here")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [line.split(" ", 2)[2] for line in lines] == ["INFO as usual: café", "WARNING look here"]
+    assert capsys.readouterr().err == "WARNING: look here\n"
+
+
+def test_the_log_of_an_earlier_attempt_is_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "job.log"
+    path.write_text("earlier")
+    with job_log(str(path)):
+        pass
+    assert path.read_text() == ""
+
+
+@pytest.mark.parametrize("error", [BeirflowError, DataError])
+def test_an_error_for_people_is_its_message_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], error: type[Exception]
+) -> None:
+    with pytest.raises(SystemExit) as exit_, job_log(str(tmp_path / "job.log")):
+        raise error("corpus.jsonl:3: 100 % wrong")
+    assert exit_.value.code == 1
+    assert capsys.readouterr().err == "ERROR: corpus.jsonl:3: 100 % wrong\n"
+    assert (tmp_path / "job.log").read_text().endswith(" ERROR corpus.jsonl:3: 100 % wrong\n")
+
+
+def test_an_error_that_nobody_foresaw_comes_with_its_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "job.log"
+    with pytest.raises(SystemExit) as exit_, job_log(str(path)):
+        [].pop()
+    assert exit_.value.code == 1
+    for text in (path.read_text(), capsys.readouterr().err):
+        assert f"please report it with this log, {path}" in text
+        assert "Traceback" in text
+        assert text.endswith("IndexError: pop from empty list\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_block_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a process that nohup started ignores it
+    before = signal.getsignal(number)
+    with pytest.raises(SystemExit) as exit_, job_log(str(tmp_path / "job.log")):
+        signal.raise_signal(number)
+    assert exit_.value.code == 130
+    assert capsys.readouterr().err == ""
+    assert (tmp_path / "job.log").read_text().endswith(" INFO stopped by a signal before it was done\n")
+    assert signal.getsignal(number) == before
+
+
+@pytest.mark.parametrize("error", [None, DataError, ValueError, KeyboardInterrupt])
+def test_nothing_is_logged_to_the_file_after_the_block(tmp_path: Path, error: type[BaseException] | None) -> None:
+    path = tmp_path / "job.log"
+    before = list(logging.getLogger("beirflow").handlers)
+    try:
+        with job_log(str(path)):
+            if error:
+                raise error("stop")
+    except (SystemExit, KeyboardInterrupt):
+        pass
+    written = path.read_text()
+    logger.warning("too late")
+    logging.getLogger("py.warnings").warning("too late")
+    assert path.read_text() == written
+    assert logging.getLogger("beirflow").handlers == before
+
+
+def test_warnings_are_captured_only_while_the_block_runs(tmp_path: Path) -> None:
+    before = warnings.showwarning
+    with job_log(str(tmp_path / "job.log")):
+        assert warnings.showwarning is not before
+    assert warnings.showwarning is before
+
+
+def test_a_warning_of_a_library_is_in_the_file(tmp_path: Path) -> None:
+    done = run("warnings.warn('soon gone', FutureWarning)", tmp_path / "job.log")
+    assert done.returncode == 0
+    assert "FutureWarning: soon gone" in (tmp_path / "job.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [("from beirflow.files.errors import DataError; raise DataError('bad line')", "ERROR: bad line\n"), ("exit(3)", "")],
+)
+def test_a_script_that_fails_for_a_known_reason_prints_no_traceback(tmp_path: Path, code: str, says: str) -> None:
+    done = run(code, tmp_path / "job.log")
+    assert done.returncode == (1 if says else 3)
+    assert done.stderr == says

@@ -1,0 +1,56 @@
+"""What computed a result is written down, as far as it can be known."""
+
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from beirflow.jobs.provenance import code_state, environment
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    return subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "checkout"
+    (folder / "workflow").mkdir(parents=True)
+    (folder / "Snakefile").write_text("")
+    (folder / "workflow/a.py").write_text("")
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "all")
+    return folder
+
+
+def test_a_checkout_has_a_commit_and_is_clean_until_code_changes(checkout: Path) -> None:
+    commit = git(checkout, "rev-parse", "HEAD")
+    (checkout / "notes.txt").write_text("no code")
+    assert code_state(checkout) == {"commit": commit, "clean": True}
+    (checkout / "workflow/b.py").write_text("")
+    assert code_state(checkout) == {"commit": commit, "clean": False}
+    (checkout / "workflow/b.py").unlink()
+    (checkout / "Snakefile").write_text("edited")
+    assert code_state(checkout) == {"commit": commit, "clean": False}
+
+
+def test_what_is_no_checkout_has_no_commit(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = {"commit": None, "clean": None}
+    copy = checkout / "copy"
+    shutil.copytree(checkout / "workflow", copy / "workflow")
+    (copy / "Snakefile").write_text("")
+    assert code_state(copy) == unknown
+    assert code_state(checkout / "nowhere") == unknown
+    monkeypatch.setenv("PATH", "")
+    assert code_state(checkout) == unknown
+
+
+def test_versions_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beirflow.jobs.provenance.PACKAGES", ("numpy", "no-such-package"))
+    found = environment()
+    assert found["packages"] == {"numpy": np.__version__, "no-such-package": None}
+    assert found["python"] == platform.python_version()

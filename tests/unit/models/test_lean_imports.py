@@ -1,0 +1,87 @@
+"""What is left out is not loaded, is there again afterwards, and changes no vector."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed
+import transformers.utils
+from beirflow.models import lean_imports
+from beirflow.models.lean_imports import load_lean
+from tiny_bert import save_tiny_bert
+
+ENCODE = """
+import sys
+import numpy as np
+from pathlib import Path
+if sys.argv[1] == "whole":
+    import transformers.models.bert.modeling_bert
+from beirflow.models.encoder import TransformersEncoder
+from beirflow.models.settings import System
+folder = Path(sys.argv[2])
+system = System(name="tiny", model=str(folder), max_length=64)
+encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=64)
+print(encoder.encode_corpus(["w1 w2", "w3", "w4 " * 50]).tobytes().hex())
+print([name in sys.modules for name in ("torch._dynamo", "scipy.optimize", "torch.distributed.tensor")])
+"""
+
+
+def run(kind: str, folder: Path) -> list[str]:
+    path = {"PYTHONPATH": str(Path(__file__).parents[3] / "workflow")}
+    done = subprocess.run([sys.executable, "-c", ENCODE, kind, folder], capture_output=True, text=True, check=True, env=path)
+    return done.stdout.splitlines()
+
+
+def test_a_model_is_loaded_without_the_compiler_and_has_the_same_vectors(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path)
+    whole, lean = (run(kind, folder) for kind in ("whole", "lean"))
+    assert whole[0] == lean[0]
+    assert "True" in whole[1]
+    assert lean[1] == "[False, False, False]"
+
+
+def replaced() -> list[object]:
+    return [torch.distributed.is_available, torch.compiler.disable, transformers.utils.is_scipy_available, set(sys.modules)]
+
+
+def test_stand_ins_are_there_while_it_loads_and_gone_afterwards() -> None:
+    def load() -> str:
+        assert not torch.distributed.is_available()
+        assert not transformers.utils.is_scipy_available()
+        assert torch.compiler.disable(len) is len
+        assert torch.compiler.disable(recursive=False)(len) is len
+        return "loaded"
+
+    before = replaced()
+    assert load_lean(load) == "loaded"
+    assert replaced() == before
+
+
+@pytest.mark.parametrize("error", [ImportError, AttributeError])
+def test_whoever_needs_more_than_the_stand_ins_has_everything(error: type[Exception]) -> None:
+    before, calls = replaced(), []
+
+    def load() -> str:
+        calls.append(torch.distributed.is_available())
+        if len(calls) == 1:
+            raise error("no such name")
+        return "loaded"
+
+    assert load_lean(load) == "loaded"
+    assert calls == [False, torch.distributed.is_available()]
+    assert replaced() == before
+
+
+def test_other_errors_pass() -> None:
+    before = replaced()
+    with pytest.raises(ZeroDivisionError):
+        load_lean(lambda: 1 // 0)
+    assert replaced() == before
+
+
+def test_masks_of_functions_load_the_compiler_when_they_need_it() -> None:
+    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+
+    assert isinstance(lean_imports._transform_get_item_to_index(), TransformGetItemToIndex)

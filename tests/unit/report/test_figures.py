@@ -1,0 +1,183 @@
+"""The figures: what they show is what was computed, and the same results give the same bytes."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from beirflow.analysis.lengths import histogram
+from beirflow.evaluation.cost import collect_costs
+from beirflow.evaluation.significance import compare_systems
+from beirflow.files.records import write_json
+from beirflow.report.figure_cost import cost
+from beirflow.report.figure_data import Results, read_results
+from beirflow.report.figure_lengths import document_lengths
+from beirflow.report.figure_scores import holes, ndcg_difference, ndcg_per_query, recall_over_k
+from beirflow.report.figure_style import MARKERS, house_style, style_of
+from beirflow.report.figures import FIGURES, draw_figures
+from results_writer import write_metrics
+
+REPOSITORY = Path(__file__).parents[3]
+ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
+SIZES = {"plain": 20, "stack-a": 6, "stack-b": 10}
+SVG_TEXT = "{http://www.w3.org/2000/svg}text"
+MEASURES = ("NDCG@10", "Recall@1", "Recall@10", "Recall@100", "Hole@10")
+
+
+def values(system: str, corpus: str, measure: str) -> np.ndarray:
+    return np.random.default_rng([*system.encode(), *corpus.encode(), *measure.encode()]).random(SIZES[corpus]).round(2)
+
+
+def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str = "x") -> dict[str, Any]:
+    """Results of some systems on a plain dataset and one of two forums."""
+    means, per_query, records, rows = [], [], [], []
+    for system in systems:
+        for corpus in SIZES:
+            measures = {name: values(system, corpus, name) for name in MEASURES}
+            paths = write_metrics(folder, system, corpus, measures)
+            means.append(paths[0])
+            per_query.append(paths[1])
+            records.append(str(folder / f"runs/{system}-{corpus}.json"))
+            write_json(records[-1], {"dim": 32, "from_sha256": {"chunks": [""]}})
+        stack = {name: np.mean([values(system, corpus, name).mean() for corpus in ROWS["stack"]]) for name in MEASURES}
+        write_json(folder / f"metrics/{system}/stack.json", {"system": system, "dataset": "stack", "measures": stack})
+        rows += [str(folder / f"metrics/{system}/{row}.json") for row in ROWS]
+    inspections = [str(folder / f"inspection/{corpus}.json") for corpus in SIZES]
+    for path, (corpus, size) in zip(inspections, SIZES.items(), strict=True):
+        lengths = {"all": histogram(np.full(size, size)), "relevant": histogram(np.zeros(0, np.int32))}
+        lengths["retrieved"] = {system: histogram(np.arange(3 * size)) for system in systems}
+        write_json(path, {"dataset": corpus, "lengths": lengths})
+    comparison, costs = str(folder / "significance.csv"), str(folder / "cost.csv")
+    compare_systems(means_paths=means, per_query_paths=per_query, rows=ROWS, comparison_path=comparison)
+    collect_costs(means_paths=means, record_paths=records, rows=ROWS, benchmarks_folder=str(folder), costs_path=costs)
+    return {
+        "means_paths": rows,
+        "corpus_means_paths": means,
+        "per_query_paths": per_query,
+        "inspection_paths": inspections,
+        "comparison_path": comparison,
+        "costs_path": costs,
+        "rows": ROWS,
+        "baseline": baseline,
+    }
+
+
+@pytest.fixture(autouse=True)
+def style() -> Iterator[None]:
+    with house_style():
+        yield
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return read_results(**sources(tmp_path))
+
+
+def text_of(path: Path) -> list[str]:
+    return [element.text or "" for element in ElementTree.parse(path).iter(SVG_TEXT)]  # noqa: S314 (our own file)
+
+
+def test_the_rule_knows_the_names_of_all_figures() -> None:
+    rules = (REPOSITORY / "workflow/rules/report.smk").read_text()
+    names = re.findall(r'^    "(\w+)": ', rules, re.MULTILINE)
+    assert names == [draw.__name__ for draw in FIGURES]
+    assert all((REPOSITORY / f"workflow/report/{name}.rst").is_file() for name in names)
+
+
+def test_what_is_computed_does_not_depend_on_the_baseline() -> None:
+    assert "baseline" not in (REPOSITORY / "workflow/rules/analyse.smk").read_text()
+
+
+def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: Path) -> None:
+    arguments = sources(tmp_path)
+    for folder in ("one", "two"):
+        draw_figures(folder=str(tmp_path / folder), **arguments)
+    files = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert files == sorted(f"{draw.__name__}.{kind}" for draw in FIGURES for kind in ("pdf", "svg"))
+    for name in files:
+        content = (tmp_path / "one" / name).read_bytes()
+        assert content == (tmp_path / "two" / name).read_bytes()
+        assert b"CreationDate" not in content
+        assert b"dc:date" not in content
+    for draw in FIGURES:
+        text = " ".join(text_of(tmp_path / f"one/{draw.__name__}.svg"))
+        assert all(name in text for name in ("plain", "stack", "y"))
+
+
+def test_differences_to_the_baseline_are_sorted_and_have_the_sign_of_the_system(tmp_path: Path) -> None:
+    for baseline, other in (("x", "y"), ("y", "x")):
+        results = read_results(**sources(tmp_path, baseline=baseline))
+        (panel,) = ndcg_difference(results).axes
+        shown = {
+            label.get_text().removeprefix("* "): next(bar.get_width() for bar in panel.patches if bar.get_y() + 0.35 == place)
+            for place, label in enumerate(panel.get_yticklabels())
+        }
+        expected = {row: results.means[other, row]["NDCG@10"] - results.means[baseline, row]["NDCG@10"] for row in ROWS}
+        assert shown == pytest.approx(expected)
+        assert list(shown.values()) == sorted(shown.values(), reverse=True)
+        assert panel.get_title(loc="left") == other
+        assert {bar.get_hatch() is not None for bar in panel.patches if bar.get_width() < 0} <= {True}
+
+
+def test_a_significant_difference_has_a_star(results: Results) -> None:
+    for p, expected in ((0.049, {"* plain", "* stack"}), (0.051, {"plain", "stack"})):
+        results.comparison["p_holm"] = p
+        (panel,) = ndcg_difference(results).axes
+        assert {label.get_text() for label in panel.get_yticklabels()} == expected
+
+
+def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_and_the_others_are_drawn(tmp_path: Path) -> None:
+    drawn = {draw.__name__: draw(read_results(**sources(tmp_path, ["x"]))) for draw in FIGURES}
+    assert [text.get_text() for text in drawn["ndcg_difference"].texts] == [
+        "x is the only system: there is nothing to compare it with."
+    ]
+    assert [name for name, figure in drawn.items() if not figure.axes] == ["ndcg_difference"]
+
+
+def test_recall_is_shown_at_every_cutoff(results: Results) -> None:
+    plain, stack = recall_over_k(results).axes
+    assert [line.get_xdata().tolist() for line in plain.lines] == [[1, 10, 100]] * 2
+    assert stack.lines[1].get_ydata().tolist() == [results.means["y", "stack"][f"Recall@{k}"] for k in (1, 10, 100)]
+
+
+def test_the_distribution_is_the_share_of_queries_that_reach_a_value(results: Results) -> None:
+    stack = ndcg_per_query(results).axes[1]
+    found = np.concatenate([values("y", corpus, "NDCG@10") for corpus in ROWS["stack"]])
+    expected = {number / 100: np.mean(found >= number / 100) for number in range(1, 101)}
+    assert dict(zip(stack.lines[1].get_xdata(), stack.lines[1].get_ydata(), strict=True)) == pytest.approx(expected)
+
+
+def test_holes_stand_beside_scores(results: Results) -> None:
+    scores, shares = holes(results).axes
+    assert list(scores.lines[1].get_xdata()) == [results.means["y", row]["NDCG@10"] for row in ROWS]
+    assert list(shares.lines[0].get_xdata()) == [results.means["x", row]["Hole@10"] for row in ROWS]
+
+
+def test_lengths_of_forums_are_added_up_and_what_is_empty_is_left_out(results: Results) -> None:
+    edges, counts = results.lengths["stack"]["x"]
+    assert sum(counts) == 3 * (6 + 10)
+    assert (counts[5], counts[0]) == (2, 2)
+    assert len(edges) == len(counts) + 1
+    plain, _ = document_lengths(results).axes
+    assert len(plain.collections) == 3
+    assert [label.get_text() for label in plain.get_yticklabels()] == ["all documents", "relevant", "x", "y"]
+    median = plain.lines[-2].get_xdata()[0]
+    assert 25 <= median <= 32
+
+
+def test_cost_that_is_not_known_is_said_to_be(results: Results) -> None:
+    speed, seconds, memory, disk = cost(results).axes
+    assert list(speed.lines[0].get_xdata()) == [100 / 4, 200 / 8]
+    assert list(seconds.lines[0].get_xdata()) == [63, 126]
+    assert memory.get_xlabel().endswith("not known")
+    assert disk.get_xlabel() == "vectors\non disk, kB"
+    assert list(disk.lines[0].get_xdata()) == pytest.approx([(100 + 20) * 32 * 4 / 1e3, (200 + 16) * 32 * 4 / 1e3])
+
+
+def test_systems_can_be_told_apart_without_colour() -> None:
+    styles = style_of([f"system {number}" for number in range(len(MARKERS))])
+    assert len({style["marker"] for style in styles.values()}) == len(MARKERS)
+    assert len({(str(style["linestyle"]), style["marker"]) for style in styles.values()}) == len(MARKERS)

@@ -1,0 +1,80 @@
+"""The report: its parts, in order, and where its numbers come from."""
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.files.digests import file_digest
+from beirflow.report.report import FIGURES
+from report_files import ReportFiles
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> ReportFiles:
+    rows = {"forums": ["forums-a", "forums-b"], "scifact": ["scifact"]}
+    return ReportFiles(tmp_path, ["contriever", "tas-b"], rows, queries=2)
+
+
+def index(page: str) -> dict[str, Any]:
+    found = re.search(r'id="index">(.*?)</script>', page)
+    assert found
+    return json.loads(found[1])
+
+
+def test_datasets_come_in_the_order_of_the_configuration_and_forums_after_theirs(files: ReportFiles) -> None:
+    found = index(files.write().read_text(encoding="utf-8"))
+    assert found["systems"] == ["contriever", "tas-b"]
+    assert [entry["name"] for entry in found["datasets"]] == ["forums", "forums-a", "forums-b", "scifact"]
+    assert [entry.get("forums") for entry in found["datasets"]] == [["forums-a", "forums-b"], None, None, None]
+    means = json.loads((files.folder / "metrics/tas-b/forums-b.json").read_text())
+    assert found["datasets"][2]["measures"]["tas-b"] == means["measures"]
+
+
+def test_queries_are_on_the_page_as_they_are_in_their_file(files: ReportFiles) -> None:
+    page = files.write().read_text(encoding="utf-8")
+    packed = dict(re.findall(r'data-dataset="([^"]*)">([^<]*)<', page))
+    assert list(packed) == ["forums-a", "forums-b", "scifact"]
+    for name, text in packed.items():
+        assert gzip.decompress(base64.b64decode(text)) == (files.folder / f"inspection/{name}.json").read_bytes()
+
+
+def test_every_figure_is_on_the_page_with_words_and_a_link(files: ReportFiles) -> None:
+    page = files.write().read_text(encoding="utf-8")
+    for name, (title, alt) in FIGURES.items():
+        svg = base64.b64encode((files.folder / f"figures/{name}.svg").read_bytes()).decode()
+        assert f'<img alt="{alt}" src="data:image/svg+xml;base64,{svg}">' in page
+        assert f"<b>{title}.</b>" in page
+        assert f'<a href="figures/{name}.pdf">' in page
+
+
+def test_the_page_says_what_made_the_results(files: ReportFiles) -> None:
+    page = files.write().read_text(encoding="utf-8")
+    shown = [
+        "Written 2026-01-02.",
+        "2026-01-02T03:04:05",
+        "commit c0ffee, with changes",
+        "3.11.7 on Linux",
+        "torch 2.13.0",
+        "5" * 64,
+    ]
+    assert [text for text in shown if text not in page] == []
+    assert "scipy" not in page.split("<details")[0]
+    assert f"sha256 {file_digest(files.folder / 'manifest.json')}" in page
+
+
+def test_a_single_system_on_a_single_dataset_has_nothing_to_compare(tmp_path: Path) -> None:
+    page = ReportFiles(tmp_path, ["toy"], {"scifact": ["scifact"]}, queries=1, of=1).write().read_text(encoding="utf-8")
+    assert "<h1>1 system on 1 dataset</h1>" in page
+    assert 'id="significance"' not in page
+    assert 'aria-label="best"' not in page.split("<script>")[0]
+
+
+@pytest.mark.parametrize("name", ["nan", "NA", "007", "null"])
+def test_datasets_and_systems_may_have_any_name(tmp_path: Path, name: str) -> None:
+    page = ReportFiles(tmp_path, ["a", name], {name: [name]}, queries=1).write().read_text(encoding="utf-8")
+    assert index(page)["systems"] == ["a", name]
+    assert f'<th scope="row" class="stub">{name}</th>' in page

@@ -1,0 +1,85 @@
+"""The tables of the report say what the files say."""
+
+import pandas as pd
+import pytest
+from beirflow.report.pages import Cell, Table
+from beirflow.report.tables import Sources, cost_table, holes_table, main_measures, notes, results_table, significance_table
+
+SUMMARY = pd.DataFrame(
+    {
+        "system": ["contriever", "contriever", "contriever", "toy", "toy", "toy"],
+        "dataset": ["msmarco", "scifact", "mean of 2", "msmarco", "scifact", "mean of 2"],
+        "split": ["dev", "test", None, "dev", "test", None],
+        "NDCG@10": [0.25, 0.5, 0.375, 0.75, 0.5, 0.625],
+        "Hole@10": [0.125, 0.25, 0.1875, 0.5, 1.0, 0.75],
+        "published_NDCG@10": [0.206, 0.6493, None, None, None, None],
+        "difference_NDCG@10": [0.044, -0.1493, None, None, None, None],
+        "source_NDCG@10": ["paper", "pyserini", None, None, None, None],
+    }
+)
+
+
+def seen(table: Table) -> list[list[list[str]]]:
+    """What is read in the rows."""
+    return [[[cell.text + cell.note + "★" * cell.best for cell in row] for row in body] for body in table.bodies]
+
+
+def test_results_stand_beside_what_was_published_and_above_their_averages() -> None:
+    sources = Sources()
+    table = results_table(SUMMARY, "NDCG@10", sources)
+    assert seen(table) == [
+        [["msmarco", "0.2500", "0.2060a", "+0.0440", "0.7500★"], ["scifact", "0.5000★", "0.6493b", "−0.1493", "0.5000★"]],
+        [["mean of 2", "0.3750", "", "", "0.6250★"]],
+    ]
+    assert table.groups == [("contriever", 3), ("toy", 1)]
+    assert [column.label for column in table.columns] == ["Dataset", "Measured", "Published", "Diff.", "Measured"]
+    found = notes([table], sources, ["contriever", "toy"])
+    assert [note[:2] for note in found[-2:]] == ["a:", "b:"]
+    assert "Izacard" in found[-2]
+    assert "Pyserini" in found[-1]
+
+
+def test_a_single_system_has_no_best_and_no_groups_without_published_scores() -> None:
+    table = results_table(SUMMARY[SUMMARY["system"] == "toy"], "NDCG@10", Sources())
+    assert seen(table)[0] == [["msmarco", "0.7500"], ["scifact", "0.5000"]]
+    assert table.groups == ()
+    assert [column.label for column in table.columns] == ["Dataset", "toy"]
+    assert notes([table], Sources(), ["toy"]) == ["Below the line, averages; each says over which datasets it is."]
+
+
+def test_holes_stand_beside_scores_where_both_were_measured() -> None:
+    table = holes_table(SUMMARY)
+    assert table
+    assert seen(table) == [
+        [["msmarco", "0.2500", "0.1250", "0.7500", "0.5000"], ["scifact", "0.5000", "0.2500", "0.5000", "1.0000"]]
+    ]
+    assert holes_table(SUMMARY.drop(columns="Hole@10")) is None
+
+
+@pytest.mark.parametrize(
+    ("measures", "expected"),
+    [(["MAP@3", "P@3"], ["MAP@3"]), (["MAP@100", "Recall@100"], ["Recall@100"]), (["NDCG@10"], ["NDCG@10"])],
+)
+def test_what_has_a_table_of_its_own(measures: list[str], expected: list[str]) -> None:
+    assert main_measures(pd.DataFrame(columns=["system", "dataset", *measures])) == expected
+
+
+def test_significance_names_the_higher_system_and_leaves_blank_what_is_not_defined() -> None:
+    numbers = {"low": -0.5, "high": 0.25, "p": 0.00001, "p_holm": 1.0, "effect_size": float("nan"), "queries": 1234}
+    rows = [{"dataset": "d", "measure": "NDCG@10", "system_a": "a", "system_b": "b", "difference": value, **numbers}
+            for value in (-0.125, 0.125, 0.0)]  # fmt: skip
+    table = significance_table(pd.DataFrame(rows))
+    assert table
+    assert seen(table)[0][0] == ["d", "a − b", "b", "−0.1250", "−0.5000", "+0.2500", "", "0.00001", "1.00000", "1,234"]
+    assert [row[2].text for row in table.bodies[0]] == ["b", "a", ""]
+    assert significance_table(pd.DataFrame(columns=list(rows[0]))) is None
+
+
+def test_cost_is_read_in_units_for_people() -> None:
+    seconds = dict.fromkeys((f"{name}_seconds" for name in ("encode_documents", "encode_queries", "search", "evaluate")), 1.5)
+    row = {"system": "s", "dataset": "d", "documents": 5000, "documents_taken_over": 0, "documents_per_second": 10.4, **seconds}
+    row |= {"seconds": 6.0, "peak_memory_bytes": float("nan"), "vector_bytes": 3 << 20, "precision": "float32", "devices": None}
+    table = cost_table(pd.DataFrame([row]))
+    assert seen(table) == [[["d", "s", "float32", "", "5,000", "0", "10", "1.5", "1.5", "1.5", "1.5", "6.0", "", "3.0"]]]
+    assert sum(span for _, span in table.groups) == len(table.columns) - 1
+    assert table.bodies[0][0][-1] == Cell("3.0", 3.0)

@@ -1,0 +1,144 @@
+"""The ranking rule is trec_eval's: score descending as float32, then id descending in byte order."""
+
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import pytrec_eval
+from beirflow.runs.ranking import byte_order, merge_hits, rank
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+# From the first to the last in byte order; UTF-16 would put U+10000 before U+FFFD, a locale would mix the cases and accents.
+SORTED_IDS = ["", "-1", "1", "10", "2", "B", "a", "aa", "z", "\u00e9", "\u0416", "\ufffd", "\U00010000", "\U0001f600"]
+
+words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=3)
+scores = st.one_of(st.floats(-2, 2, width=32), st.sampled_from([0.0, -0.0, 0.5, 0.5 + 2.0**-30, 1.0]))
+
+
+def ranked(ids: list[str], values: list[float], k: int | None = None) -> list[str]:
+    """Ids of one query's documents in the order of the rule."""
+    order, ranks = rank(
+        np.zeros(len(ids), np.int64), np.array(values), lambda tied: byte_order(pa.array(ids, pa.string()).take(tied)), k
+    )
+    assert ranks.tolist() == list(range(1, len(order) + 1))
+    return [ids[i] for i in order]
+
+
+def ranked_by_trec_eval(ids: list[str], values: list[float]) -> list[str]:
+    """The same by trec_eval: a document's rank is the reciprocal of the reciprocal rank, when it alone is relevant."""
+    run = dict(zip(ids, values, strict=True))
+    queries = {str(i): {doc_id: 1} for i, doc_id in enumerate(ids)}
+    found = pytrec_eval.RelevanceEvaluator(queries, {"recip_rank"}).evaluate(dict.fromkeys(queries, run))
+    return sorted(ids, key=lambda doc_id: 1 / found[str(ids.index(doc_id))]["recip_rank"])
+
+
+def by_tuples(ids: list[str], values: list[float]) -> list[str]:
+    """The rule as it reads, on Python's tuples."""
+    narrow = [float(np.float32(value)) for value in values]
+    return [i for _, i in sorted(zip(narrow, ids, strict=True), key=lambda pair: (pair[0], pair[1].encode()), reverse=True)]
+
+
+def test_byte_order_is_the_order_of_the_utf8_bytes() -> None:
+    shuffled = np.random.default_rng(0).permutation(len(SORTED_IDS))
+    assert byte_order(pa.array([SORTED_IDS[i] for i in shuffled])).tolist() == shuffled.tolist()
+
+
+def test_byte_order_of_nothing_is_empty() -> None:
+    assert byte_order(pa.array([], pa.string())).shape == (0,)
+
+
+def test_higher_scores_come_first_whatever_the_id() -> None:
+    assert ranked(["z", "a", "m"], [-1.0, 2.0, 0.5]) == ["a", "m", "z"]
+
+
+def test_equal_scores_are_ranked_by_id_descending_in_byte_order() -> None:
+    assert ranked(SORTED_IDS, [1.0] * len(SORTED_IDS)) == SORTED_IDS[::-1]
+
+
+def test_scores_that_float32_cannot_tell_apart_are_equal() -> None:
+    assert ranked(["a", "b"], [1.0 + 2.0**-30, 1.0]) == ["b", "a"]
+    assert ranked(["a", "b"], [1.0 + 2.0**-23, 1.0]) == ["a", "b"]
+
+
+def test_minus_zero_equals_zero() -> None:
+    assert ranked(["a", "b"], [0.0, -0.0]) == ["b", "a"]
+
+
+@pytest.mark.parametrize(("k", "kept"), [(1, 1), (3, 3), (4, 4), (9, 4), (None, 4)])
+def test_the_first_k_are_kept(k: int | None, kept: int) -> None:
+    assert ranked(["a", "b", "c", "d"], [1.0, 1.0, 2.0, 1.0], k) == ["c", "d", "b", "a"][:kept]
+
+
+def test_each_query_is_ranked_and_cut_by_itself() -> None:
+    queries = np.array([7, 3, 7, 3, 7, 9])
+    values = np.array([0.1, 0.2, 0.3, 0.4, 0.2, -5.0], np.float32)
+    order, ranks = rank(queries, values, lambda tied: tied, 2)
+    assert order.tolist() == [3, 1, 2, 4, 5]
+    assert ranks.tolist() == [1, 2, 1, 2, 1]
+    assert ranks.dtype == np.int32
+
+
+@pytest.mark.parametrize("k", [None, 5])
+def test_no_candidates_have_no_ranks(k: int | None) -> None:
+    order, ranks = rank(np.empty(0, np.int32), np.empty(0, np.float32), lambda tied: tied, k)
+    assert (len(order), len(ranks)) == (0, 0)
+
+
+@pytest.mark.parametrize("ids", [SORTED_IDS[1:], ["10", "9", "2"], ["doc-é", "doc-e", "doc-z", "doc-Ж"]])
+def test_a_constant_scorer_has_the_first_document_of_trec_eval(ids: list[str]) -> None:
+    first = ranked(ids, [0.5] * len(ids))[0]
+    for doc_id in ids:
+        evaluator = pytrec_eval.RelevanceEvaluator({"q": {doc_id: 1}}, {"P.1"})
+        assert evaluator.evaluate({"q": dict.fromkeys(ids, 0.5)})["q"]["P_1"] == float(doc_id == first)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(words, scores, max_size=12))
+def test_the_order_is_that_of_trec_eval_and_of_sorted_tuples(run: dict[str, float]) -> None:
+    ids, values = list(run), list(run.values())
+    assert ranked(ids, values) == by_tuples(ids, values)
+    assert ranked(ids, values) == ranked_by_trec_eval(ids, values)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), scores, words), max_size=30, unique_by=lambda row: (row[0], row[2])), st.integers(1, 5)
+)
+def test_candidates_of_many_queries_are_cut_as_if_each_query_stood_alone(rows: list[tuple[int, float, str]], k: int) -> None:
+    ids = sorted({doc_id for _, _, doc_id in rows}, key=str.encode)
+    places = np.array([ids.index(doc_id) for _, _, doc_id in rows], np.int64)
+    order, ranks = rank(
+        np.array([q for q, _, _ in rows], np.int64), np.array([s for _, s, _ in rows]), lambda tied: places[tied], k
+    )
+    expected = []
+    for query in range(4):
+        own = [(score, doc_id) for q, score, doc_id in rows if q == query]
+        first = by_tuples([doc_id for _, doc_id in own], [score for score, _ in own])[:k]
+        expected += [(query, doc_id, place) for place, doc_id in enumerate(first, start=1)]
+    assert [(rows[i][0], rows[i][2], place) for i, place in zip(order, ranks.tolist(), strict=True)] == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), scores, words), max_size=30, unique_by=lambda row: (row[0], row[2])),
+    st.integers(1, 5),
+    st.randoms(use_true_random=False),
+)
+def test_however_candidates_are_split_and_cut_before_the_merge_is_the_same(
+    rows: list[tuple[int, float, str]], k: int, random: Random
+) -> None:
+    """Some parts are empty, and some hold fewer than k."""
+    ids = sorted({doc_id for _, _, doc_id in rows}, key=str.encode)
+    hits = [(query, ids.index(doc_id), np.float32(score)) for query, score, doc_id in rows]
+    parts: list[list[tuple[int, int, np.float32]]] = [[] for _ in range(4)]
+    for hit in hits:
+        random.choice(parts).append(hit)
+
+    def merged(lists: list[list[tuple[int, int, np.float32]]]) -> list[tuple[int, ...]]:
+        columns = [tuple(np.array([hit[i] for hit in part], kind) for i, kind in enumerate("iif")) for part in lists]
+        return list(zip(*(column.tolist() for column in merge_hits(columns, lambda row: row, k)), strict=True))
+
+    cut = [[(query, row, np.float32(score)) for query, row, score, _ in merged([part])] for part in parts]
+    assert merged(cut) == merged([hits])

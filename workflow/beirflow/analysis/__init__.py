@@ -1,0 +1,1 @@
+"""What the paper looks at beyond scores: queries shown, first hits, lengths of documents."""

@@ -1,0 +1,55 @@
+"""The part of a run that is looked at: the first ranks of all queries, and all ranks of some."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.files.verified import check_digest
+
+RUN_ROWS = 1 << 18
+"""Rows of a run that are read at once."""
+
+
+@dataclass(frozen=True)
+class FirstHits:
+    """What is kept of a run.
+
+    Attributes:
+        doc_ids: Documents in the first ranks of all queries, one a hit.
+        ranked: By query of the sample, by document in the order of the ranks, its rank and score.
+    """
+
+    doc_ids: pa.ChunkedArray
+    ranked: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)
+
+
+def read_first_hits(run_path: str, expected: str, source: str, depth: int, sample: Sequence[str]) -> FirstHits:
+    """Read a run piece by piece and keep the part that is looked at.
+
+    Args:
+        run_path: Parquet of the run.
+        expected: Its digest when it was evaluated.
+        source: Where that stands.
+        depth: The first ranks of all queries.
+        sample: Ids of the queries whose ranks are all kept.
+
+    Returns:
+        That part.
+
+    Raises:
+        DataError: The run was changed after it was evaluated.
+    """
+    check_digest(run_path, expected, source)
+    wanted = pa.array(sample, pa.string())
+    first: list[pa.Array] = []
+    ranked: dict[str, dict[str, tuple[int, float]]] = {query_id: {} for query_id in sample}
+    with pq.ParquetFile(run_path) as run:
+        for batch in run.iter_batches(RUN_ROWS):
+            first.append(batch["doc_id"].filter(pc.less_equal(batch["rank"], depth)))
+            rows = batch.filter(pc.is_in(batch["query_id"], value_set=wanted)).to_pydict()
+            for query_id, doc_id, score, rank in zip(*(rows[name] for name in run.schema_arrow.names), strict=True):
+                ranked[query_id][doc_id] = (rank, score)
+    return FirstHits(pa.chunked_array(first, pa.string()), ranked)

@@ -1,0 +1,161 @@
+"""Queries to look at: their texts, their judged documents and their first hits, and how long the documents of a corpus are.
+
+``inspection/<dataset>.json`` holds, for one corpus: ``dataset``, ``split``, ``documents`` (their number), ``measure`` and
+``cutoff`` of the scores, ``depth`` (hits that are shown), ``systems``; ``sample`` (``shown``, ``of`` how many queries,
+``how``); ``queries``, the worst first; ``texts``, the beginning of every document that is named, by id (a judged document that
+is not in the corpus has none); ``lengths``; ``code`` and ``from_sha256``. A query has ``id``, ``text``, ``relevant`` (number of
+documents judged above 0), ``ndcg`` by system, ``judged_total``, ``judged`` (at most 20, highest grade first, each with
+``doc_id``, ``grade``, and ``ranks`` by system, null where it is not in the run), and ``hits`` by system in the order of the
+ranks (``doc_id``, ``score``, and ``grade``, null where it is not judged). ``lengths`` has, with their ``unit``, histograms
+(:mod:`beirflow.analysis.lengths`) of ``all`` documents, of the ``relevant`` (one count a judgement above 0) and of the
+``retrieved`` by each system (one count a hit in the first ranks of any query).
+
+Memory holds one number a document, the ids of what is counted or shown, and some rows of the corpus; never all of its texts.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.analysis.document_scan import scan_documents
+from beirflow.analysis.first_hits import FirstHits, read_first_hits
+from beirflow.analysis.shown_queries import choose_queries
+from beirflow.datasets.corpus_files import read_table
+from beirflow.evaluation.scores import main_cutoff, read_per_query
+from beirflow.files.records import read_json, write_json
+
+DEPTH = 10
+"""Hits of a query that are shown, and whose lengths are counted."""
+
+JUDGED = 20
+"""Judged documents of a query that are shown."""
+
+
+def inspect_dataset(
+    *,
+    dataset: str,
+    documents_path: str,
+    queries_path: str,
+    qrels_path: str,
+    corpus_path: str,
+    run_paths: Sequence[str],
+    means_paths: Sequence[str],
+    per_query_paths: Sequence[str],
+    code: str,
+    output_path: str,
+) -> None:
+    """Choose queries of one corpus and write what is needed to look at them.
+
+    Args:
+        dataset: Name of the corpus.
+        documents_path: ``documents.parquet``.
+        queries_path: ``queries.parquet``.
+        qrels_path: ``qrels.parquet``.
+        corpus_path: ``corpus.json``.
+        run_paths: Parquet of the run of every system.
+        means_paths: The ``metrics`` JSON of every system, in the same order.
+        per_query_paths: The values of every query, in the same order.
+        code: Digest of the code that runs, for the record.
+        output_path: JSON to write, as this module says.
+
+    Raises:
+        DataError: A file is not the one that was recorded.
+    """
+    corpus = read_json(corpus_path)
+    means = {each["system"]: each for each in map(read_json, means_paths)}
+    cutoff = main_cutoff(next(iter(means.values()))["measures"])
+    measure = f"NDCG@{cutoff}"
+    scores = {
+        system: read_per_query(means_path, path, [measure])[1][measure].to_numpy()
+        for system, means_path, path in zip(means, means_paths, per_query_paths, strict=True)
+    }
+    sample = choose_queries(np.stack(list(scores.values())), measure)
+    queries = read_table(queries_path).take(pa.array(sample.rows)).to_pylist()
+    ids = [query["query_id"] for query in queries]
+    runs = {
+        system: read_first_hits(path, means[system]["from_sha256"]["run"], means_path, DEPTH, ids)
+        for system, means_path, path in zip(means, means_paths, run_paths, strict=True)
+    }
+    qrels = read_table(qrels_path)
+    grades = _grades(qrels, ids)
+    entries = [
+        {
+            "id": query["query_id"],
+            "text": query["text"],
+            "relevant": sum(grade > 0 for grade in grades[query["query_id"]].values()),
+            "ndcg": {system: float(values[row]) for system, values in scores.items()},
+            **_judged_and_hits(query["query_id"], grades[query["query_id"]], runs),
+        }
+        for row, query in zip(sample.rows, queries, strict=True)
+    ]
+    relevant = qrels["doc_id"].filter(pc.greater(qrels["score"], 0))
+    texts, lengths = scan_documents(documents_path, _named(entries), [relevant, *(run.doc_ids for run in runs.values())])
+    write_json(
+        output_path,
+        {
+            "dataset": dataset,
+            "split": corpus["split"],
+            "documents": corpus["documents"],
+            "measure": measure,
+            "cutoff": cutoff,
+            "depth": DEPTH,
+            "systems": list(means),
+            "sample": sample.described(),
+            "queries": entries,
+            "texts": texts,
+            "lengths": {
+                "unit": "words",
+                "all": lengths[0],
+                "relevant": lengths[1],
+                "retrieved": dict(zip(means, lengths[2:], strict=True)),
+            },
+            "code": code,
+            "from_sha256": {
+                **corpus["sha256"],
+                "runs": {system: each["from_sha256"]["run"] for system, each in means.items()},
+                "metrics": {system: each["sha256"] for system, each in means.items()},
+            },
+        },
+    )
+
+
+def _grades(qrels: pa.Table, ids: Sequence[str]) -> dict[str, dict[str, int]]:
+    """The judgements of some queries: by query, by document, the grade."""
+    grades: dict[str, dict[str, int]] = {query_id: {} for query_id in ids}
+    for row in qrels.filter(pc.is_in(qrels["query_id"], value_set=pa.array(ids, pa.string()))).to_pylist():
+        grades[row["query_id"]][row["doc_id"]] = row["score"]
+    return grades
+
+
+def _judged_and_hits(query_id: str, grades: Mapping[str, int], runs: Mapping[str, FirstHits]) -> dict[str, Any]:
+    """What is shown of one query: its judged documents with their ranks, and the first hits of every system."""
+    ranked = {system: run.ranked[query_id] for system, run in runs.items()}
+    # Sorting keeps documents with the same grade in byte order of their ids, in which judgements stand.
+    best = sorted(grades.items(), key=lambda judgement: -judgement[1])[:JUDGED]
+    return {
+        "judged_total": len(grades),
+        "judged": [
+            {
+                "doc_id": doc_id,
+                "grade": grade,
+                "ranks": {system: found[doc_id][0] if doc_id in found else None for system, found in ranked.items()},
+            }
+            for doc_id, grade in best
+        ],
+        "hits": {
+            system: [
+                {"doc_id": doc_id, "score": float(str(np.float32(score))), "grade": grades.get(doc_id)}
+                for doc_id, (_, score) in list(found.items())[:DEPTH]
+            ]
+            for system, found in ranked.items()
+        },
+    }
+
+
+def _named(entries: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Ids of all documents that are shown."""
+    judged = {document["doc_id"] for entry in entries for document in entry["judged"]}
+    return judged.union(hit["doc_id"] for entry in entries for hits in entry["hits"].values() for hit in hits)

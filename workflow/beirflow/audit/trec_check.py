@@ -1,0 +1,44 @@
+"""Does a run in TREC form say what the run says?"""
+
+import gzip
+import zlib
+from itertools import zip_longest
+
+import pyarrow.parquet as pq
+
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import FAILED, PASSED, UNREADABLE, Check, Number, damaged
+
+HEADER = bytes.fromhex("1f8b080000000000 02ff")
+"""What every such file begins with: no name, no time."""
+
+
+def check_trec(chain: Chain, system: str, dataset: str, number: Number) -> Check:
+    """Compare a run in TREC form with the Parquet file that it was written from.
+
+    Args:
+        chain: What records say.
+        system: Name of the system.
+        dataset: Name of the corpus.
+        number: The row of the summary that the run belongs to.
+
+    Returns:
+        One check; a difference affects no number, since none is computed from this file.
+    """
+    name, path, source = "runs in TREC form say the same", f"runs/{system}/{dataset}.trec.gz", f"runs/{system}/{dataset}.parquet"
+    again = f"rm {chain.shown}/{path}; snakemake --cores 1 {chain.shown}/{path}"
+    try:
+        with (chain.folder / path).open("rb") as raw:
+            if raw.read(len(HEADER)) != HEADER:
+                return Check(name, FAILED, f"{path} has another header", HEADER.hex(), (path,), (), again)
+        with gzip.open(chain.folder / path, "rt", encoding="utf-8") as lines, pq.ParquetFile(chain.folder / source) as run:
+            columns = ["query_id", "doc_id", "rank", "score"]
+            rows = (row for batch in run.iter_batches() for row in zip(*(batch[key].to_pylist() for key in columns), strict=True))
+            expected = (f"{query} Q0 {doc_id} {rank} {score:.9g} {system}\n" for query, doc_id, rank, score in rows)
+            for place, (line, right) in enumerate(zip_longest(lines, expected), 1):
+                if line != right:
+                    found = f"{path}:{place}: {line!r}; no number is computed from this file"
+                    return Check(name, FAILED, found, f"{right!r}, by {source}", (path,), (), again)
+    except (EOFError, zlib.error, *UNREADABLE) as error:
+        return damaged(name, path, error, [number], again)
+    return Check(name, PASSED, f"{path} holds every line of {source}", files=(path,))

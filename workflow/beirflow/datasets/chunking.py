@@ -1,0 +1,176 @@
+"""Deal the documents of a corpus to chunks: texts wait on disk until their chunk is written.
+
+The spill file holds the texts in the order of the corpus, one after another as UTF-8; where each begins follows from the lengths
+that the scan keeps. Everything is read and written in sequence, whatever the disk, and memory holds one chunk.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.datasets.corpus_reader import DOCUMENTS
+from beirflow.files.background import map_ahead
+from beirflow.files.writing import DigestingWriter
+
+SPILL_ROWS = 20_000
+OPEN_FILES = 128
+
+
+@dataclass
+class Scan:
+    """What one pass over a corpus leaves in memory, one entry a document in the order of the file.
+
+    Attributes:
+        ids: Document ids, large_string.
+        characters: Lengths of the joined texts in characters, int64.
+        sizes: Lengths of the joined texts in bytes, int64.
+        first_equal: Row of the first document that has the same text, int32.
+    """
+
+    ids: pa.Array
+    characters: np.ndarray
+    sizes: np.ndarray
+    first_equal: np.ndarray
+
+
+def first_equal_texts(fingerprints: np.ndarray, sizes: np.ndarray, spill: Path) -> np.ndarray:
+    """Row of the first document with the same text, for each document.
+
+    Args:
+        fingerprints: Equal for equal texts, uint64 of shape (n,).
+        sizes: Lengths of the texts in bytes, int64 of shape (n,).
+        spill: The texts; those that share a fingerprint are read again and compared by a digest of 128 bits.
+
+    Returns:
+        int32 of shape (n,); a row's own number where no earlier document has its text.
+    """
+    order = np.argsort(fingerprints)
+    same_as_next = fingerprints[order][1:] == fingerprints[order][:-1]
+    suspects = np.sort(order[np.append(same_as_next, False) | np.append(False, same_as_next)])
+    first_equal = np.arange(len(sizes), dtype=np.int32)
+    first_row: dict[bytes, int] = {}
+    starts = np.cumsum(sizes) - sizes
+    with spill.open("rb") as stream:
+        for row in suspects.tolist():
+            stream.seek(int(starts[row]))
+            digest = hashlib.blake2b(stream.read(int(sizes[row])), digest_size=16).digest()
+            first_equal[row] = first_row.setdefault(digest, row)
+    return first_equal
+
+
+def deal(scan: Scan, chunks: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sort documents by length and deal them to chunks in turn, so that every chunk has the same mix of lengths.
+
+    Documents with the same text stay together: they are encoded once, and so are ties whatever the number of chunks.
+
+    Args:
+        scan: The corpus, n documents.
+        chunks: Number of chunks.
+
+    Returns:
+        ``order``, int32 of shape (n,): rows of the corpus, longest first, equal lengths in byte order of their ids; and
+        ``chunk_of``, int32 of shape (n,): the chunk of each row of the corpus.
+    """
+    keys = pa.table({"length": scan.characters, "doc_id": scan.ids})
+    order = pc.sort_indices(keys, sort_keys=[("length", "descending"), ("doc_id", "ascending")]).to_numpy().astype(np.int32)
+    text = scan.first_equal[order]
+    places = np.arange(len(order), dtype=np.int32)
+    first_place = np.empty_like(places)
+    first_place[text[::-1]] = places[::-1]  # of several places of a text the last that is written stays: its first
+    turn = np.cumsum(first_place[text] == places, dtype=np.int32) - 1
+    chunk_of = np.empty_like(places)
+    chunk_of[order] = turn[first_place[text]] % chunks
+    return order, chunk_of
+
+
+def write_documents(stream: DigestingWriter, scratch: Path, scan: Scan, chunks: int, threads: int) -> None:
+    """Write the chunks as row groups, from the texts in the spill file.
+
+    Args:
+        stream: Where to write the Parquet file.
+        scratch: Folder of the spill file, for more such files.
+        scan: The corpus.
+        chunks: Number of chunks.
+        threads: Threads that sort while another writes.
+    """
+    order, chunk_of = deal(scan, chunks)
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order), dtype=np.int32)
+    del order
+
+    sink = pa.PythonFile(stream, mode="w")
+    # With a checksum on each page, whoever reads a chunk can tell that it is whole without reading the others.
+    how = {"compression": "snappy", "use_dictionary": False, "write_statistics": False, "write_page_checksum": True}
+    with pq.ParquetWriter(sink, DOCUMENTS, **how) as writer:
+        for chunk, texts_path in enumerate(_part_texts(scratch, scan.sizes, chunk_of, chunks, threads)):
+            rows = np.flatnonzero(chunk_of == chunk)
+            # A function holds the texts, so that those of one chunk are gone before the next are read.
+            writer.write_table(_sorted_chunk(texts_path, scan, rows, position), row_group_size=max(1, len(rows)))
+            texts_path.unlink()
+
+
+def _sorted_chunk(texts_path: Path, scan: Scan, rows: np.ndarray, position: np.ndarray) -> pa.Table:
+    """The documents of a chunk, whose rows are given in the order of the corpus, in the order of their positions."""
+    order = np.argsort(position[rows])
+    texts = _strings(np.fromfile(texts_path, np.uint8), scan.sizes[rows]).take(pa.array(order))
+    return pa.Table.from_arrays([scan.ids.take(pa.array(rows[order])).cast(pa.string()), texts], schema=DOCUMENTS)
+
+
+def _part_texts(scratch: Path, sizes: np.ndarray, chunk_of: np.ndarray, chunks: int, threads: int) -> Iterator[Path]:
+    """Files with the texts of each chunk in turn, in the order of the corpus.
+
+    Each pass over the spill file deals out as many chunks as may be open at once.
+    """
+    if chunks == 1:
+        yield spill_path(scratch)
+        return
+
+    def by_chunk(rows_and_texts: tuple[slice, bytes]) -> tuple[np.ndarray, pa.Array]:
+        """The chunk of each text, in ascending order, and the texts in that order."""
+        rows, texts = rows_and_texts
+        order = np.argsort(chunk_of[rows], kind="stable")
+        return chunk_of[rows][order], _strings(texts, sizes[rows]).take(pa.array(order))
+
+    for first in range(0, chunks, OPEN_FILES):
+        group = range(first, min(first + OPEN_FILES, chunks))
+        paths = [scratch / f"chunk-{chunk}.txt" for chunk in group]
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("wb")) for path in paths]
+            for chunk_of_texts, texts in map_ahead(by_chunk, _read_spill(spill_path(scratch), sizes), threads):
+                bounds = np.searchsorted(chunk_of_texts, [*group, group.stop])
+                for file, start, stop in zip(files, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+                    file.write(text_bytes(texts.slice(start, stop - start)))
+        yield from paths
+
+
+def spill_path(scratch: Path) -> Path:
+    """The spill file in a scratch folder."""
+    return scratch / "spill.txt"
+
+
+def text_bytes(texts: pa.Array) -> memoryview:
+    """The texts of an array, one after another in UTF-8, without a copy."""
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[[texts.offset, texts.offset + len(texts)]]
+    return memoryview(data or b"")[bounds[0] : bounds[1]]
+
+
+def _read_spill(path: Path, sizes: np.ndarray) -> Iterator[tuple[slice, bytes]]:
+    """The texts in the order of the corpus, some at a time, with their rows."""
+    with path.open("rb") as stream:
+        for start in range(0, len(sizes), SPILL_ROWS):
+            rows = slice(start, min(start + SPILL_ROWS, len(sizes)))
+            yield rows, stream.read(int(sizes[rows].sum()))
+
+
+def _strings(data: bytes | np.ndarray, sizes: np.ndarray) -> pa.Array:
+    """An array of the texts that stand one after another in some bytes, without a copy."""
+    offsets = pa.py_buffer(np.concatenate([[0], np.cumsum(sizes)]))
+    return pa.Array.from_buffers(pa.large_string(), len(sizes), [None, offsets, pa.py_buffer(data)])

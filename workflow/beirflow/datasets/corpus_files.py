@@ -1,0 +1,122 @@
+"""The files of a prepared corpus, read only if they match the digests in ``corpus.json``."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.files.records import read_json
+from beirflow.files.verified import check_digest, damaged, parquet_errors
+
+FOOTER = "documents_footer_sha256"
+"""Key of ``corpus.json``."""
+
+PIECE_BYTES = 1 << 20
+
+PARQUET_END_BYTES = 8
+"""At the end of a Parquet file stand the length of its footer, four bytes, and a magic number."""
+
+
+def recorded_digest(path: str | Path) -> str:
+    """The sha256 that ``corpus.json`` says of a file beside it."""
+    return read_json(_record_of(path))["sha256"][Path(path).name]
+
+
+def _record_of(path: str | Path) -> Path:
+    return Path(path).with_name("corpus.json")
+
+
+def read_table(path: str | Path) -> pa.Table:
+    """Read ``queries.parquet`` or ``qrels.parquet`` if it is the one that was prepared.
+
+    Args:
+        path: The file, with ``corpus.json`` beside it.
+
+    Returns:
+        The table.
+
+    Raises:
+        DataError: The file was changed after it was written.
+    """
+    check_digest(path, recorded_digest(path), _record_of(path))
+    return pq.read_table(path)
+
+
+class Documents:
+    """``documents.parquet``, of which a job reads and checks no more than it needs.
+
+    The digest of the whole would make every job read the whole corpus. So the footer, which says where each page stands and how
+    large it is, is compared with ``corpus.json``, and every page that is read with its own checksum.
+
+    Args:
+        path: ``documents.parquet``, with ``corpus.json`` beside it.
+        piecewise: Whether the file is read a little at a time, which takes less memory than a chunk at once.
+
+    Attributes:
+        sizes: Documents of each chunk.
+
+    Raises:
+        DataError: The footer is not the one that was written.
+    """
+
+    def __init__(self, path: str | Path, *, piecewise: bool = False) -> None:
+        self.path = Path(path)
+        found, expected = footer_digest(path), read_json(_record_of(path))[FOOTER]
+        if found != expected:
+            raise damaged(path, f"the sha256 of its footer is {found}, but {_record_of(path)} says {expected}")
+        how = {"buffer_size": PIECE_BYTES, "pre_buffer": False} if piecewise else {}
+        self._file = pq.ParquetFile(path, page_checksum_verification=True, **how)
+        groups = self._file.metadata
+        self.sizes: list[int] = [groups.row_group(chunk).num_rows for chunk in range(groups.num_row_groups)]
+
+    def __enter__(self) -> "Documents":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, chunks: Sequence[int], columns: list[str] | None = None) -> pa.Table:
+        """Read some chunks; no byte of another is touched.
+
+        Args:
+            chunks: Their numbers.
+            columns: Columns to read; all if None.
+
+        Returns:
+            The rows, chunk after chunk.
+
+        Raises:
+            DataError: What is read was changed after it was written.
+        """
+        with parquet_errors(self.path):
+            return self._file.read_row_groups(list(chunks), columns)
+
+    def batches(self, chunk: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Read a chunk a few rows at a time.
+
+        Args:
+            chunk: Its number.
+            columns: Columns to read.
+            rows: Most rows of a batch.
+
+        Yields:
+            Batches of rows.
+
+        Raises:
+            DataError: What is read was changed after it was written.
+        """
+        with parquet_errors(self.path):
+            yield from self._file.iter_batches(rows, row_groups=[chunk], columns=columns)
+
+
+def footer_digest(path: str | Path) -> str:
+    """sha256 of the footer of a Parquet file, as lowercase hexadecimal."""
+    with Path(path).open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        stream.seek(max(0, size - PARQUET_END_BYTES))
+        length = int.from_bytes(stream.read(4), "little")
+        stream.seek(max(0, size - PARQUET_END_BYTES - length))
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,175 @@
+"""Documents of a corpus in batches of columns, parsed in several threads.
+
+Arrow's parser reads a block of lines many times faster than one line at a time, but says less of what is wrong, and of some
+things nothing. So a block counts as read only where it can have but one meaning; any other is read again line by line, by
+:func:`~beirflow.datasets.beir_files.documents_in`, which decides.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+
+from beirflow.datasets.beir_files import Source, documents_in
+from beirflow.files.background import map_ahead
+
+DOCUMENTS = pa.schema([("doc_id", pa.string()), ("text", pa.large_string())])
+FIELDS = pa.schema([("_id", pa.string()), ("title", pa.string()), ("text", pa.string())])
+
+BRACKETS = 1000
+"""In a line with more it is not known how deep they nest, and the fast parser's stack does not survive every depth."""
+
+SAMPLES = 4
+"""Places of a text, eight bytes each, that its fingerprint is made of."""
+
+
+class DocumentBatch(NamedTuple):
+    """Consecutive documents of a corpus.
+
+    Attributes:
+        lines: Line numbers, int64 of shape (n,).
+        documents: ``doc_id`` and joined ``text``, n rows.
+        characters: Lengths of the texts in characters, int64 of shape (n,).
+        sizes: Lengths of the texts in bytes, int64 of shape (n,).
+        fingerprints: Equal for equal texts, uint64 of shape (n,); different texts may share one.
+    """
+
+    lines: np.ndarray
+    documents: pa.RecordBatch
+    characters: np.ndarray
+    sizes: np.ndarray
+    fingerprints: np.ndarray
+
+
+def read_batches(source: Source, threads: int) -> Iterator[DocumentBatch]:
+    """Documents of ``corpus.jsonl`` in the order of the file.
+
+    Args:
+        source: The dataset.
+        threads: Blocks that are parsed at the same time.
+
+    Yields:
+        Batches, none of them empty.
+
+    Raises:
+        DataError: A line is not a document; see :func:`~beirflow.datasets.beir_files.documents_in`.
+    """
+    for batch in map_ahead(partial(_read_block, source), source.blocks("corpus.jsonl"), threads):
+        if len(batch.lines):
+            yield batch
+
+
+def _read_block(source: Source, numbered_block: tuple[range, bytes]) -> DocumentBatch:
+    numbers, block = numbered_block
+    lines, documents = _parse_fast(numbers, block) or _parse_with_care(source, numbers, block)
+    texts = documents["text"]
+    lengths = (pc.utf8_length(texts), pc.binary_length(texts))
+    characters, sizes = (length.to_numpy().astype(np.int64) for length in lengths)
+    return DocumentBatch(lines, documents, characters, sizes, fingerprint(texts))
+
+
+def _parse_with_care(source: Source, numbers: range, block: bytes) -> tuple[np.ndarray, pa.RecordBatch]:
+    rows = list(documents_in(source, numbers, block))
+    types = (pa.int64(), pa.string(), pa.large_string(), pa.large_string())
+    lines, ids, titles, texts = (pa.array([row[i] for row in rows], kind) for i, kind in enumerate(types))
+    return lines.to_numpy(), pa.record_batch([ids, join_title_and_text(titles, texts)], schema=DOCUMENTS)
+
+
+def _parse_fast(numbers: range, block: bytes) -> tuple[np.ndarray, pa.RecordBatch] | None:
+    """Line numbers and documents of a block, or None where it must be read with care."""
+    if not _is_one_object_a_line(block) or not _is_utf8(block):
+        return None
+    reading = pa.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    parsing = pa.json.ParseOptions(explicit_schema=FIELDS, newlines_in_values=False, unexpected_field_behavior="ignore")
+    try:
+        table = pa.json.read_json(pa.BufferReader(block), reading, parsing)
+    except pa.ArrowInvalid:
+        return None
+    ids, titles, texts = (column.combine_chunks() for column in table.columns)
+    if len(ids) != len(numbers) or ids.null_count or texts.null_count or pc.any(pc.equal(ids, "")).as_py():
+        return None
+    joined = join_title_and_text(*(column.cast(pa.large_string()) for column in (titles, texts)))
+    return np.arange(numbers.start, numbers.stop), pa.record_batch([ids, joined], schema=DOCUMENTS)
+
+
+def _is_one_object_a_line(block: bytes) -> bool:
+    """Whether every line begins and ends as an object does, and nothing follows an object that the fast parser does not survive.
+
+    No string holds a line feed. So where a brace closes before each and one opens after it, each line is one object or several.
+    """
+    data = np.frombuffer(block.removesuffix(b"\n"), np.uint8)
+    feeds = np.flatnonzero(data == ord("\n"))
+    edges = np.concatenate([[-1], feeds, [len(data)]])
+    lengths = np.diff(edges) - 1
+    if lengths.min() < len("{}"):
+        return False
+    if (data[edges[:-1] + 1] != ord("{")).any() or (data[edges[1:] - 1] != ord("}")).any():
+        return False
+    long = np.flatnonzero(lengths > BRACKETS)
+    for start, end in zip(edges[long].tolist(), edges[long + 1].tolist(), strict=True):
+        if block.count(b"[", start + 1, end) + block.count(b"{", start + 1, end) > BRACKETS:
+            return False
+    closing = np.flatnonzero(data[:-1] == ord("}"))
+    followed_by = data[closing + 1]
+    suspects = closing[np.isin(followed_by, np.frombuffer(b" \t\rn", np.uint8))]
+    return not any(block[place + 1 : place + 100].lstrip(b" \t\r")[:4] in (b"null", b"") for place in suspects.tolist())
+
+
+def _is_utf8(block: bytes) -> bool:
+    if block.isascii():
+        return True
+    offsets = pa.py_buffer(np.array([0, len(block)], dtype=np.int64))
+    try:
+        pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(block)]).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def join_title_and_text(titles: pa.Array, texts: pa.Array) -> pa.Array:
+    """The texts of documents as systems see them: title, space, text where there is a title, else the text.
+
+    Contriever's recipe; the one place where the two are joined.
+
+    Args:
+        titles: n titles; null or empty where there is none.
+        texts: n texts.
+
+    Returns:
+        n strings of the same type.
+    """
+    titled = pc.fill_null(pc.not_equal(titles, pa.scalar("", titles.type)), False)
+    if not pc.any(titled).as_py():
+        return texts
+    joined = pc.binary_join_element_wise(titles, texts, pa.scalar(" ", titles.type))
+    return joined if pc.all(titled).as_py() else pc.if_else(titled, joined, texts)
+
+
+def fingerprint(texts: pa.Array) -> np.ndarray:
+    """A number for each text, from its length and a few of its bytes.
+
+    Reading a few bytes instead of all is what makes it fast; whoever needs to know must compare the texts that share a number.
+
+    Args:
+        texts: n texts, large_string.
+
+    Returns:
+        uint64 of shape (n,); equal for equal texts.
+    """
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    starts, lengths = bounds[:-1], np.diff(bounds)
+    padded = np.append(np.frombuffer(data or b"", np.uint8), np.zeros(8, np.uint8))
+    eight_bytes_at = np.ndarray(len(padded) - 7, np.dtype("<u8"), padded, strides=(1,))
+    numbers = lengths.astype(np.uint64)
+    shortest = np.uint64(8) * np.minimum(lengths, 8).astype(np.uint64)
+    mask = np.where(lengths >= 8, ~np.uint64(0), (np.uint64(1) << (shortest % np.uint64(64))) - np.uint64(1))
+    for sample in range(SAMPLES):
+        numbers ^= eight_bytes_at[starts + np.maximum(lengths - 8, 0) * sample // (SAMPLES - 1)] & mask
+        numbers *= np.uint64(0x9E3779B97F4A7C15)
+        numbers ^= numbers >> np.uint64(29)
+    return numbers

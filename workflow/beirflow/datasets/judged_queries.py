@@ -1,0 +1,80 @@
+"""The judged queries of a split and their judgements, read and checked."""
+
+import pyarrow as pa
+
+from beirflow.datasets.beir_files import Judgement, Source, read_judgements, read_queries
+from beirflow.files.errors import DataError
+
+HIGHEST_SCORE = 1000
+"""Of a judgement: 2 to the power of more is no number that NDCG_exp can divide by."""
+
+
+def read_judged_queries(source: Source, split: str) -> tuple[pa.Table, pa.Table]:
+    """Read the queries that have judgements, and the judgements.
+
+    Args:
+        source: The dataset.
+        split: Name of the judgements.
+
+    Returns:
+        A table of ``query_id`` and ``text`` in byte order of the ids, and a table of ``query_id``, ``doc_id`` and ``score``
+        (int32) in byte order of query and document.
+
+    Raises:
+        DataError: There are no judgements; a judgement stands twice with different scores; a judged query is missing, stands
+            twice, or has no text.
+    """
+    judgements = _judgements(source, split)
+    judged = {judgement.query_id for judgement in judgements}
+    texts = _texts(source, judged)
+    missing = sorted(judged - texts.keys())
+    if missing:
+        where = source.where(f"qrels/{split}.tsv")
+        raise DataError(
+            f"{where}: {len(missing)} judged queries are not in {source.where('queries.jsonl')}, the first is {missing[0]!r}"
+        )
+    ids = sorted(judged, key=_bytes)
+    queries = pa.table({"query_id": ids, "text": pa.array([texts[query_id] for query_id in ids], pa.large_string())})
+    judgements.sort(key=lambda judgement: (_bytes(judgement.query_id), _bytes(judgement.doc_id)))
+    query_ids, doc_ids, scores = zip(*judgements, strict=True)
+    return queries, pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())})
+
+
+def _bytes(identifier: str) -> bytes:
+    return identifier.encode("utf-8")
+
+
+def _judgements(source: Source, split: str) -> list[Judgement]:
+    """Judgements without repetition."""
+    where = source.where(f"qrels/{split}.tsv")
+    seen: dict[tuple[str, str], tuple[int, int]] = {}
+    for line, (query_id, doc_id, score) in read_judgements(source, split):
+        if abs(score) > HIGHEST_SCORE:
+            raise DataError(f"{where}:{line}: a score of at most {HIGHEST_SCORE} was expected, found {score}")
+        first_line, first_score = seen.setdefault((query_id, doc_id), (line, score))
+        if score != first_score:
+            found = f"{score} for query {query_id!r} and document {doc_id!r}"
+            raise DataError(
+                f"{where}:{line}: found the score {found}, but line {first_line} says {first_score}; keep one of them"
+            )
+    if not seen:
+        raise DataError(f"{where}: no judgements; at least one was expected")
+    return [Judgement(query_id, doc_id, score) for (query_id, doc_id), (_, score) in seen.items()]
+
+
+def _texts(source: Source, judged: set[str]) -> dict[str, str]:
+    """Texts of the judged queries."""
+    where = source.where("queries.jsonl")
+    texts: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for line, query_id, text in read_queries(source):
+        if query_id not in judged:
+            continue
+        if query_id in lines:
+            found = f"the query id {query_id!r} stands in line {lines[query_id]} already"
+            raise DataError(f"{where}:{line}: {found}; ids must be unique")
+        lines[query_id] = line
+        if text is None:
+            raise DataError(f"{where}:{line}: the query {query_id!r} has judgements but no text")
+        texts[query_id] = text
+    return texts

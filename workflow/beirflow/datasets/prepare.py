@@ -1,0 +1,177 @@
+"""Prepare a corpus: read it, sort it by length, deal it to chunks, and write it as Parquet, a row group a chunk.
+
+Memory is bounded by one chunk plus a few numbers a document: texts wait on disk until their chunk is written.
+"""
+
+import logging
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.datasets.beir_files import Source
+from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, text_bytes, write_documents
+from beirflow.datasets.corpus_files import FOOTER, footer_digest
+from beirflow.datasets.corpus_reader import read_batches
+from beirflow.datasets.judged_queries import read_judged_queries
+from beirflow.files.digests import file_digest
+from beirflow.files.disks import written_here
+from beirflow.files.errors import DataError
+from beirflow.files.progress import Progress
+from beirflow.files.records import write_json
+from beirflow.files.writing import DigestingWriter, atomic_path
+
+logger = logging.getLogger(__name__)
+
+
+def prepare_corpus(
+    *,
+    source_path: str,
+    forum: str | None,
+    split: str,
+    chunks: int,
+    expected: dict[str, Any],
+    documents_path: str,
+    queries_path: str,
+    qrels_path: str,
+    summary_path: str,
+    threads: int = 2,
+    code: str = "",
+) -> None:
+    """Turn a dataset in BEIR form into the files that every system works from.
+
+    Args:
+        source_path: Folder or archive of the dataset.
+        forum: Folder of a forum inside it, or None.
+        split: Name of the judgements.
+        chunks: Number of row groups to write.
+        expected: What the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path.
+        documents_path: Parquet of ``doc_id`` and ``text``; row group i is chunk i, longest document first.
+        queries_path: Parquet of ``query_id`` and ``text``: the judged queries, in byte order of their ids.
+        qrels_path: Parquet of ``query_id``, ``doc_id``, ``score``, in byte order of query and document.
+        summary_path: JSON with counts, digests and length statistics.
+        threads: Threads to parse the corpus with.
+        code: Digest of the code that runs, for the record.
+
+    Raises:
+        DataError: The dataset is not what it should be; nothing has been written then.
+    """
+    source = Source(source_path, forum)
+    queries, qrels = read_judged_queries(source, split)
+    with _scratch_folder(Path(documents_path)) as scratch:
+        scan = _scan(source, spill_path(scratch), expected["documents"], threads)
+        _check_documents(source, scan, expected["documents"])
+        pa.default_memory_pool().release_unused()
+        with atomic_path(documents_path) as partial, DigestingWriter(partial) as stream:
+            write_documents(stream, scratch, scan, chunks, threads)
+            digest = stream.digest()
+    for table, path in ((queries, queries_path), (qrels, qrels_path)):
+        with atomic_path(path) as partial:
+            pq.write_table(table, partial, compression="zstd")
+    missing = _judged_but_missing(qrels, scan.ids)
+    if missing.num_rows:
+        where, first = source.where(f"qrels/{split}.tsv"), missing["doc_id"][0].as_py()
+        logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
+    written = {Path(documents_path).name: digest} | {Path(path).name: file_digest(path) for path in (queries_path, qrels_path)}
+    write_json(
+        summary_path,
+        {
+            "split": split,
+            "chunks": chunks,
+            "documents": len(scan.ids),
+            "distinct_texts": int((scan.first_equal == np.arange(len(scan.ids))).sum()),
+            "queries": queries.num_rows,
+            "judgements": qrels.num_rows,
+            "positives": pc.sum(pc.greater(qrels["score"], 0)).as_py(),
+            "judgements_without_document": missing.num_rows,
+            "official": _compare(source, expected, queries.num_rows),
+            "characters": _length_statistics(scan.characters),
+            "source_sha256": source.digests,
+            "code": code,
+            "sha256": written,
+            FOOTER: footer_digest(documents_path),
+        },
+    )
+
+
+@contextmanager
+def _scratch_folder(beside: Path) -> Iterator[Path]:
+    """An empty folder on the output's disk; its name is always the same, so that a killed job leaves nothing for good."""
+    folder = beside.parent / ".partial-prepare"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        with written_here(folder):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _scan(source: Source, spill: Path, expected: int | None, threads: int) -> Scan:
+    """Read the corpus once; texts go to the spill file, what orders them stays."""
+    parts = []
+    title = f"prepare {source.where('corpus.jsonl')}"
+    with spill.open("wb") as stream, Progress(title, expected, "documents") as progress:
+        for batch in read_batches(source, threads):
+            stream.write(text_bytes(batch.documents["text"]))
+            ids = batch.documents["doc_id"].cast(pa.large_string())
+            parts.append((ids, batch.characters, batch.sizes, batch.fingerprints))
+            progress.advance(len(batch.lines))
+    if not parts:
+        raise DataError(f"{source.where('corpus.jsonl')}: the corpus is empty; at least one document was expected")
+    all_ids, *numbers = zip(*parts, strict=True)
+    characters, sizes, fingerprints = (np.concatenate(columns) for columns in numbers)
+    return Scan(pa.concat_arrays(all_ids), characters, sizes, first_equal_texts(fingerprints, sizes, spill))
+
+
+def _check_documents(source: Source, scan: Scan, expected: int | None) -> None:
+    """No id twice, and as many documents as the catalogue says."""
+    where = source.where("corpus.jsonl")
+    if len(pc.unique(scan.ids)) < len(scan.ids):
+        first_line: dict[str, int] = {}
+        for batch in read_batches(source, threads=1):
+            for doc_id, line in zip(batch.documents["doc_id"].to_pylist(), batch.lines.tolist(), strict=True):
+                if doc_id in first_line:
+                    found = f"the document id {doc_id!r} stands in line {first_line[doc_id]} already"
+                    raise DataError(f"{where}:{line}: {found}; ids must be unique")
+                first_line[doc_id] = line
+    if expected is not None and len(scan.ids) != expected:
+        raise DataError(
+            f"{where}: expected {expected:,} documents, found {len(scan.ids):,}; is this another version of the dataset,"
+            " or a part of it? A dataset of your own goes under custom.datasets with a name of its own"
+        )
+
+
+def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
+    """The judgements whose document is not in the corpus."""
+    judged = pc.unique(qrels["doc_id"])
+    present = ids.filter(pc.is_in(ids, value_set=judged.cast(ids.type))).cast(judged.type)
+    return qrels.filter(pc.invert(pc.is_in(qrels["doc_id"], value_set=present)))
+
+
+def _compare(source: Source, expected: dict[str, Any], queries: int) -> bool | None:
+    """Whether this is the official data: None where the catalogue does not know, a warning where it is not."""
+    differences = [
+        f"{source.where(name)}: sha256 {source.digests[name]}, expected {digest}"
+        for name, digest in expected["files"].items()
+        if source.digests.get(name, digest) != digest
+    ]
+    if expected["queries"] not in (None, queries):
+        differences.append(f"{queries} judged queries, expected {expected['queries']}")
+    for difference in differences:
+        logger.warning("this is not the official data, so no published score is comparable: %s", difference)
+    if differences:
+        return False
+    return True if expected["files"] else None
+
+
+def _length_statistics(lengths: np.ndarray) -> dict[str, float]:
+    """Lengths of the joined texts in characters."""
+    quantiles = dict(zip(("median", "p90", "p99"), np.quantile(lengths, [0.5, 0.9, 0.99]).tolist(), strict=True))
+    return {"min": int(lengths.min()), "mean": float(lengths.mean()), **quantiles, "max": int(lengths.max())}

@@ -1,0 +1,266 @@
+"""Exact search of one chunk.
+
+A fast pass in float32 finds candidates; their scores are then computed again in float64 and rounded to float32, so that a score
+depends on its two vectors alone: not on the chunk, the block or the number of threads, and on the device only where two sums in
+float64 round to different sides, once in a hundred million times. The fast pass keeps every document whose exact score may reach
+the k-th, by a bound on the rounding error of a dot product: the cut is exact, ties included.
+
+The chunk goes by twice in blocks, once for each pass: memory holds a block, the queries, and the candidates.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from beirflow.datasets.corpus_files import Documents, read_table
+from beirflow.dense.shortlist import Shortlist
+from beirflow.dense.vectors import VectorFile, origin_of, read_vectors
+from beirflow.files.errors import DataError
+from beirflow.files.progress import Progress
+from beirflow.files.records import read_json
+from beirflow.files.verified import check_origin
+from beirflow.jobs.devices import choose_device
+from beirflow.jobs.gpu_job import gpu_job
+from beirflow.runs.candidates import Candidates, write_candidates
+from beirflow.runs.ranking import Hits, byte_order, merge_hits
+
+
+class Blocks(NamedTuple):
+    """How much is computed at once: queries and documents of the fast pass, and pairs that are scored exactly."""
+
+    queries: int
+    documents: int
+    pairs: int
+
+
+BLOCKS = {"cpu": Blocks(512, 16_384, 512), "cuda": Blocks(4096, 65_536, 1 << 18)}
+"""On a CPU what its caches hold, on a GPU enough to keep it busy: there a block of scores takes 1 GiB."""
+
+SPARE = 128
+"""Candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th."""
+
+UNIT_ROUNDOFF = 2.0**-24
+"""Of float32. The error of a dot product of length d is at most about d times this times the norms (Higham 2002, section 3.1)."""
+
+
+def search_chunk(
+    *,
+    system: str,
+    queries_path: str,
+    documents_path: str,
+    model_path: str,
+    chunk: int,
+    query_vectors_path: str,
+    chunk_vectors_path: str,
+    output_path: str,
+    similarity: str,
+    top_k: int,
+    drop_self_matches: bool,
+    device: str,
+    threads: int,
+    jobs_per_gpu: int = 1,
+    code: str = "",
+) -> None:
+    """Find the top k of one chunk for every query.
+
+    Args:
+        system: Name of the system.
+        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
+        documents_path: ``documents.parquet``.
+        model_path: What ``fetch_model`` wrote about the model.
+        chunk: Number of the chunk.
+        query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record beside it.
+        chunk_vectors_path: ``.npy`` of the chunk's vectors, float32 of shape (documents of the chunk, dim).
+        output_path: ``.npz`` to write, as :func:`~beirflow.runs.candidates.write_candidates` does.
+        similarity: ``dot`` or ``cosine``.
+        top_k: Documents to keep for each query.
+        drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time.
+        code: Digest of the code that runs, for the record of the run.
+
+    Raises:
+        DataError: A file is not the one that was recorded, or vectors are not those of this system, model and dataset.
+        DeviceError: The GPU fails or has too little memory.
+    """
+    torch.set_num_threads(threads)
+    origins = [origin_of(system, path, model_path) for path in (queries_path, documents_path)]
+    record_paths = [Path(path).with_suffix(".json") for path in (query_vectors_path, chunk_vectors_path)]
+    records = [read_json(path) for path in record_paths]
+    for path, record, origin in zip(record_paths, records, origins, strict=True):
+        check_origin(path, record, origin)
+    query_ids = read_table(queries_path)["query_id"].combine_chunks()
+    with Documents(documents_path) as file:
+        doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
+    queries = np.array(read_vectors(query_vectors_path, len(query_ids)))
+    documents = VectorFile(chunk_vectors_path, len(doc_ids))
+    with gpu_job(device, jobs_per_gpu):
+        start = time.perf_counter()
+        own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
+        order, where = byte_order(doc_ids), choose_device(device)
+        found = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=own, device=where)
+    candidates = Candidates(*found, int((own >= 0).sum()), time.perf_counter() - start, code)
+    write_candidates(output_path, candidates, [record["sha256"] for record in records], top_k)
+
+
+def _own_rows(query_ids: pa.Array, doc_ids: pa.Array) -> np.ndarray:
+    """For each query the row of the document that has its id, or -1."""
+    return pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy()
+
+
+def exact_top_k(
+    queries: np.ndarray,
+    documents: np.ndarray | VectorFile,
+    id_order: np.ndarray,
+    k: int,
+    *,
+    similarity: str,
+    excluded: np.ndarray,
+    device: torch.device,
+) -> Hits:
+    """The k best documents of each query by the ranking rule.
+
+    Args:
+        queries: float32 of shape (queries, dim).
+        documents: float32 of shape (documents, dim); read in slices.
+        id_order: Place of each document's id in byte order, integers of shape (documents,).
+        k: Documents to keep for each query.
+        similarity: ``dot`` or ``cosine``; a vector of zeros has cosine 0 with every other.
+        excluded: For each query a row of ``documents`` that is left out, or -1; shape (queries,).
+        device: Where to compute.
+
+    Returns:
+        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
+
+    Raises:
+        DataError: The vectors have different dimensions, or are so long that a dot product may overflow.
+    """
+    if queries.shape[1] != documents.shape[1]:
+        raise DataError(
+            f"the queries' vectors have {queries.shape[1]} dimensions, the documents' {documents.shape[1]}; encode both again"
+        )
+    torch.set_float32_matmul_precision("highest")  # the bound supposes it
+    if not len(documents):
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
+    matrix = _prepare(queries, similarity, device)
+    chunk = _Chunk(matrix, documents, torch.from_numpy(excluded.astype(np.int64)).to(device), similarity)
+    scores, rows, longest = _fast_pass(chunk, min(len(documents), k + SPARE))
+    dim = queries.shape[1]
+    bounds = 2 * dim * UNIT_ROUNDOFF / (1 - dim * UNIT_ROUNDOFF) * longest * matrix.norm(dim=1)
+    if not bool(bounds.isfinite().all()):
+        raise DataError("the vectors are so long that their dot products overflow float32; use the cosine, or another model")
+    least = scores[:, min(k, scores.shape[1]) - 1] - 2 * bounds
+    inside = (scores >= least[:, None]) & (scores > -torch.inf)
+    crowded = inside[:, -1] & (scores.shape[1] < len(documents))
+    query, place = (inside & ~crowded[:, None]).nonzero(as_tuple=True)
+    hits = [
+        *_score_candidates(chunk, query, rows[query, place]),
+        _score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k),
+    ]
+    return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """What is searched for and in what: queries on the device, documents that are read in blocks."""
+
+    queries: torch.Tensor
+    documents: np.ndarray | VectorFile
+    excluded: torch.Tensor
+    similarity: str
+
+    @property
+    def sizes(self) -> Blocks:
+        """How much is computed at once on this device."""
+        return BLOCKS[self.queries.device.type]
+
+    def blocks(self) -> Iterator[tuple[int, torch.Tensor]]:
+        """Blocks of documents, each with the row of its first."""
+        for start in range(0, len(self.documents), self.sizes.documents):
+            block = self.documents[start : start + self.sizes.documents]
+            yield start, _prepare(block, self.similarity, self.queries.device)
+
+    def scores(self, queries: torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
+        """Fast scores of some queries, given by their numbers, with a block; minus infinity for a document that is left out."""
+        scores = self.queries[queries] @ block.T
+        own = self.excluded[queries] - start
+        here = ((own >= 0) & (own < len(block))).nonzero().flatten()
+        scores[here, own[here]] = -torch.inf
+        return scores
+
+
+def _prepare(vectors: np.ndarray, similarity: str, device: torch.device) -> torch.Tensor:
+    """Vectors on the device, scaled to length 1 for the cosine."""
+    tensor = torch.from_numpy(vectors).to(device)
+    if similarity == "cosine":
+        exact = tensor.double()
+        tensor = (exact / exact.norm(dim=1, keepdim=True).clamp_min(1e-60)).float()
+    return tensor
+
+
+def _fast_pass(chunk: _Chunk, keep: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Fast scores and rows of the best ``keep`` documents of each query, best first; and the longest document's length."""
+    device = chunk.queries.device
+    shortlist = Shortlist(len(chunk.queries), keep, device)
+    longest = torch.zeros((), device=device)
+    with Progress("search", len(chunk.documents), "documents") as progress:
+        for start, block in chunk.blocks():
+            longest = torch.maximum(longest, block.norm(dim=1).max())
+            for queries in torch.split(torch.arange(len(chunk.queries), device=device), chunk.sizes.queries):
+                shortlist.offer(queries, chunk.scores(queries, start, block), start)
+            progress.advance(len(block))
+    return *shortlist.best(), longest
+
+
+def _score_candidates(chunk: _Chunk, query: torch.Tensor, row: torch.Tensor) -> Iterator[Hits]:
+    """Exact scores of pairs of query and document, block by block."""
+    block_of = row // chunk.sizes.documents
+    order = block_of.argsort(stable=True)
+    counts = torch.bincount(block_of, minlength=-(-len(chunk.documents) // chunk.sizes.documents)).tolist()
+    for (start, block), here in zip(chunk.blocks(), torch.split(order, counts), strict=True):
+        yield _hits(query[here], row[here], exact_scores(chunk.queries, block, query[here], row[here] - start))
+
+
+def _score_crowded(chunk: _Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> Hits:
+    """Exact top k of queries with more documents about the k-th score than the shortlist has room for."""
+    best = _hits(crowded[:0], crowded[:0], least[:0])
+    for start, block in chunk.blocks() if len(crowded) else ():
+        for queries in torch.split(crowded, chunk.sizes.queries):
+            scores = chunk.scores(queries, start, block)
+            place, column = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
+            exact = exact_scores(chunk.queries, block, queries[place], column)
+            best = merge_hits([best, _hits(queries[place], column + start, exact)], lambda rows: id_order[rows], k)[:3]
+    return best
+
+
+def exact_scores(queries: torch.Tensor, documents: torch.Tensor, query: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+    """Dot products of pairs of query and document, accumulated in float64 and rounded to float32.
+
+    Args:
+        queries: float32 of shape (queries, dim).
+        documents: float32 of shape (documents, dim).
+        query: Number of each pair's query, int64 of shape (n,).
+        row: Row of each pair's document, int64 of shape (n,).
+
+    Returns:
+        float32 of shape (n,); equal vectors have equal scores, wherever they stand.
+    """
+    size = BLOCKS[queries.device.type].pairs
+    scores = torch.empty(len(row), device=queries.device)
+    for start in range(0, len(row), size):
+        pairs = slice(start, start + size)
+        products = documents.index_select(0, row[pairs]).double()
+        scores[pairs] = products.mul_(queries.index_select(0, query[pairs])).sum(dim=1)
+    return scores
+
+
+def _hits(query: torch.Tensor, row: torch.Tensor, score: torch.Tensor) -> Hits:
+    return query.cpu().numpy().astype(np.int32), row.cpu().numpy().astype(np.int32), score.cpu().numpy()

@@ -1,0 +1,1 @@
+"""From runs to numbers: measures, means, significance, cost and the summary."""

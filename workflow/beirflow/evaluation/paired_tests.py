@@ -1,0 +1,112 @@
+"""Statistics of paired differences: a test, a correction for many tests, an interval, an effect size.
+
+Their sources are named in :mod:`beirflow.evaluation.significance`, which applies them.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy import stats
+
+DRAWN = 100_000
+EXACT = 16
+"""Differences up to which all signs are tried: 65,536."""
+
+SEED = 20211018
+BLOCK = 1 << 22
+"""Signs that are drawn at once; 8 bytes each."""
+
+ROUNDING = 1e-12
+"""Two sums of the same numbers in another order differ by less, if their values are at most 1."""
+
+
+def randomisation_test(differences: np.ndarray) -> np.ndarray:
+    """Two-sided paired randomisation tests.
+
+    Args:
+        differences: Weighted difference of every query for some pairs of systems, float64 of shape (queries, pairs); their
+            sum over the queries is what is tested.
+
+    Returns:
+        p of every pair, float64 of shape (pairs,); it does not depend on which other pairs there are.
+    """
+    p = np.empty(differences.shape[1])
+    few = np.count_nonzero(differences, axis=0) <= EXACT
+    for pair in np.flatnonzero(few):
+        column = differences[:, pair]
+        numbers = column[column != 0]
+        positive = (np.arange(1 << len(numbers))[:, None] >> np.arange(len(numbers))) & 1
+        p[pair] = _as_large(positive.astype(np.float64), numbers[:, None])[0] / len(positive)
+    if not few.all():
+        many = differences[:, ~few]
+        p[~few] = (sum(_as_large(positive, many) for positive in _drawn_signs(len(many))) + 1) / (DRAWN + 1)
+    return p
+
+
+def _drawn_signs(queries: int) -> Iterator[np.ndarray]:
+    """Blocks of random signs, 1 for positive and 0 for negative, float64 of shape (n, queries)."""
+    generator = np.random.default_rng(SEED)
+    block = max(1, BLOCK // queries)
+    for start in range(0, DRAWN, block):
+        drawn = generator.integers(0, 256, (min(block, DRAWN - start), -(-queries // 8)), np.uint8)
+        yield np.unpackbits(drawn, axis=1, count=queries).astype(np.float64)
+
+
+def _as_large(positive: np.ndarray, differences: np.ndarray) -> np.ndarray:
+    """By pair, how often the absolute sum under some signs is at least the one that was seen."""
+    total = differences.sum(axis=0)
+    found: np.ndarray = (np.abs(2 * (positive @ differences) - total) >= np.abs(total) - ROUNDING).sum(axis=0)
+    return found
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Correct p values for their number: Holm's step-down method.
+
+    Args:
+        p: float64 of shape (n,).
+
+    Returns:
+        float64 of shape (n,), in the same order, at most 1.
+    """
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))) if len(p) else []
+    return corrected
+
+
+def confidence_interval(strata: Sequence[np.ndarray], level: float = 0.95) -> tuple[float, float]:
+    """Interval of the plain mean of the means of some strata.
+
+    Args:
+        strata: The differences of every forum, or of the one corpus, float64.
+        level: Share of such intervals that hold the true mean.
+
+    Returns:
+        Lower and upper bound; not-a-number where a stratum has a single query.
+    """
+    middle = float(np.mean([part.mean() for part in strata]))
+    if min(map(len, strata)) < 2:
+        return np.nan, np.nan
+    parts = np.array([part.var(ddof=1) / len(part) for part in strata]) / len(strata) ** 2
+    variance = parts.sum()
+    if variance == 0:
+        return middle, middle
+    freedom = variance**2 / (parts**2 / np.array([len(part) - 1 for part in strata])).sum()
+    reach = float(stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(variance))
+    return middle - reach, middle + reach
+
+
+def effect_size(differences: np.ndarray, weights: np.ndarray) -> float:
+    """Cohen's d_z of weighted differences.
+
+    Args:
+        differences: Of every query, float64 of shape (n,).
+        weights: Of every query, float64 of shape (n,), with the sum 1.
+
+    Returns:
+        Mean over standard deviation (with n - 1 for equal weights); not-a-number where the deviation is 0 or not defined.
+    """
+    n, mean = len(differences), float(weights @ differences)
+    if n < 2 or np.ptp(differences) == 0:
+        return np.nan
+    return mean / float(np.sqrt(weights @ (differences - mean) ** 2 * n / (n - 1)))

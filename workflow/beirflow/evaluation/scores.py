@@ -1,0 +1,94 @@
+"""The scores of every query: read beside what was recorded of them, and collected in one file for plots of one's own.
+
+``scores.parquet`` is in long form, a row a value: ``system``, ``dataset`` (a corpus: of a dataset of forums, the forum),
+``query_id`` and ``measure``, all four dictionary-encoded, and ``value``, float64. A row group is one system on one corpus, in
+the order of the configuration; inside, measure by measure, and for each the queries in byte order of their ids. The metadata of
+its schema hold JSON under ``beirflow``: ``from_sha256``, the digest of every file of values by system and dataset, and
+``code``.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.files.records import read_json
+from beirflow.files.verified import check_digest
+from beirflow.files.writing import atomic_path
+
+NAME = pa.dictionary(pa.int32(), pa.string())
+
+SCORES = pa.schema([*((name, NAME) for name in ("system", "dataset", "query_id", "measure")), ("value", pa.float64())])
+"""Columns of ``scores.parquet``."""
+
+
+def collect_scores(*, means_paths: Sequence[str], per_query_paths: Sequence[str], code: str, scores_path: str) -> None:
+    """Write every measure of every query of all systems on all corpora in one file; one corpus at a time is in memory.
+
+    Args:
+        means_paths: The ``metrics`` JSON of every system on every corpus.
+        per_query_paths: The values of every query, in the same order.
+        code: Digest of the code that runs, for the record.
+        scores_path: Parquet to write, as this module says.
+
+    Raises:
+        DataError: Values are not those that were recorded.
+    """
+    paths = list(zip(means_paths, per_query_paths, strict=True))
+    means = [read_json(path) for path in means_paths]
+    record = {"code": code, "from_sha256": {f"{each['system']}/{each['dataset']}": each["sha256"] for each in means}}
+    schema = SCORES.with_metadata({"beirflow": json.dumps(record)})
+    with atomic_path(scores_path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+        for means_path, per_query_path in paths:
+            table = _long(*read_per_query(means_path, per_query_path)).replace_schema_metadata(schema.metadata)
+            writer.write_table(table, row_group_size=max(1, table.num_rows))
+
+
+def read_per_query(means_path: str, per_query_path: str, columns: Sequence[str] | None = None) -> tuple[dict[str, Any], pa.Table]:
+    """Read the values of every query of one system on one corpus, if they are those that were recorded.
+
+    Args:
+        means_path: JSON that ``evaluate_run`` wrote.
+        per_query_path: Parquet that it wrote with it.
+        columns: Names of columns; all if None.
+
+    Returns:
+        What the JSON holds; and the table, ``query_id`` and a column a measure, queries in byte order of their ids.
+
+    Raises:
+        DataError: The Parquet was changed after it was written.
+    """
+    means = read_json(means_path)
+    check_digest(per_query_path, means["sha256"], means_path)
+    return means, pq.read_table(per_query_path, columns=None if columns is None else list(columns))
+
+
+def main_cutoff(measures: Iterable[str]) -> int:
+    """The cutoff of what is shown first: 10, or where there is no NDCG@10 the nearest, the lower of two.
+
+    Args:
+        measures: Names of measures, as ``NDCG@10``.
+
+    Returns:
+        The cutoff.
+    """
+    cutoffs = [int(name.partition("@")[2]) for name in measures if name.startswith("NDCG@")]
+    return min(cutoffs, key=lambda cutoff: (abs(cutoff - 10), cutoff))
+
+
+def _long(means: dict[str, Any], table: pa.Table) -> pa.Table:
+    """One row a value."""
+    names = [name for name in table.column_names if name != "query_id"]
+    query, measure = np.arange(table.num_rows, dtype=np.int32), np.arange(len(names), dtype=np.int32)
+    indices_of = [
+        (np.zeros(len(query) * len(names), np.int32), [means["system"]]),
+        (np.zeros(len(query) * len(names), np.int32), [means["dataset"]]),
+        (np.tile(query, len(names)), table["query_id"].combine_chunks()),
+        (np.repeat(measure, len(query)), names),
+    ]
+    columns = [pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string())) for indices, values in indices_of]
+    values = np.concatenate([table[name].to_numpy() for name in names])
+    return pa.Table.from_arrays([*columns, pa.array(values)], schema=SCORES)

@@ -1,0 +1,131 @@
+"""Summarise the metrics of all systems on all datasets in one table."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from beirflow.evaluation.means import read_means
+from beirflow.experiment.catalogue import Catalogue, load_catalogue
+from beirflow.files.digests import file_digest
+from beirflow.files.writing import atomic_path
+
+MAIN_MEASURES = ("NDCG@10", "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
+PUBLISHED = ("NDCG@10", "Recall@100")
+LAST = ("documents_per_second", "seconds", "metrics_sha256")
+SUMS = ("documents", "queries", "encode_seconds", "seconds")
+
+AVERAGES = (
+    ("BEIR", ()),
+    ("BEIR without msmarco", ("msmarco",)),
+    ("BEIR without msmarco and cqadupstack", ("msmarco", "cqadupstack")),
+)
+"""The three averages of the literature, by what they leave out."""
+
+
+def summarize(*, means_paths: Sequence[str], summary_path: str) -> str:
+    """Write the table of all results.
+
+    Args:
+        means_paths: The ``metrics`` JSON of every system on every dataset.
+        summary_path: CSV to write: a row a system and dataset, then the averages of each system.
+
+    Returns:
+        The same table for reading on a terminal, numbers rounded.
+
+    Raises:
+        DataError: A file was changed after it was written, or belongs elsewhere.
+    """
+    table = summary_table(means_paths)
+    with atomic_path(summary_path) as partial:
+        table.to_csv(partial, index=False)
+    return for_terminal(table)
+
+
+def summary_table(means_paths: Sequence[str]) -> pd.DataFrame:
+    """The table of all results.
+
+    Args:
+        means_paths: The ``metrics`` JSON of every system on every dataset.
+
+    Returns:
+        A row a system and dataset, then the averages of each system.
+    """
+    catalogue = load_catalogue()
+    by_system: dict[str, list[dict[str, Any]]] = {}
+    for path in means_paths:
+        row = _dataset_row(catalogue, read_means(path)) | {"metrics_sha256": file_digest(path)}
+        by_system.setdefault(row["system"], []).append(row)
+    official = list(catalogue.datasets)
+    table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows)])
+    table["documents_per_second"] = table["documents"] / table.pop("encode_seconds")
+    return table[[name for name in table.columns if name not in LAST] + list(LAST)]
+
+
+def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any]) -> dict[str, Any]:
+    """The main measures of one dataset, or its first where it has none of them, beside what was published."""
+    measures = means["measures"]
+    row: dict[str, Any] = {key: means[key] for key in ("system", "dataset", "split")}
+    row |= {key: means["counts"][key] for key in ("documents", "queries")}
+    row |= {name: measures[name] for name in MAIN_MEASURES if name in measures} or dict(list(measures.items())[:1])
+    for name in PUBLISHED:
+        comparable = means["official_data"] is not False and name in measures
+        reference = catalogue.reference(means["system"], means["dataset"], name) if comparable else None
+        row[f"published_{name}"] = reference.value if reference else None
+        row[f"difference_{name}"] = measures[name] - reference.value if reference else None
+        row[f"source_{name}"] = reference.source if reference else None
+    return row | {"encode_seconds": means["seconds"]["encode_documents"], "seconds": sum(means["seconds"].values())}
+
+
+def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Means over datasets, named by what they are means of; none for a single dataset."""
+    present = [row["dataset"] for row in rows]
+    groups: dict[str, list[str]] = {}
+    for label, excluded in AVERAGES:
+        members = [name for name in official if name not in excluded]
+        if set(members) <= set(present):
+            groups[f"mean of {len(members)} ({label})"] = members
+    if len(present) > 1 and set(present) not in map(set, groups.values()):
+        groups[f"mean of {len(present)} ({', '.join(present)})"] = present
+    return [_average_row(label, [row for row in rows if row["dataset"] in members]) for label, members in groups.items()]
+
+
+def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    average: dict[str, Any] = {"system": rows[0]["system"], "dataset": label}
+    average |= {key: sum(row[key] for row in rows) for key in SUMS}
+    average |= {key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if _is_measure(key)}
+    digests = "".join(row["metrics_sha256"] for row in rows)
+    return average | {"metrics_sha256": hashlib.sha256(digests.encode()).hexdigest()}
+
+
+def _is_measure(column: str) -> bool:
+    return "@" in column and not column.startswith(("published_", "difference_", "source_"))
+
+
+def for_terminal(table: pd.DataFrame) -> str:
+    """The summary in aligned columns, rounded, without the columns that only programs read.
+
+    Args:
+        table: What stands in ``summary.csv``.
+
+    Returns:
+        Lines of text.
+    """
+    table = table.drop(columns=[name for name in table.columns if name.startswith("source_") or name.endswith("sha256")])
+    table = table.dropna(axis="columns", how="all")
+    formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
+    formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
+    formats |= {"documents": "{:,.0f}", "queries": "{:,.0f}", "documents_per_second": "{:,.0f}", "seconds": "{:,.0f}"}
+    text = pd.DataFrame(
+        {
+            name: ["" if pd.isna(value) else formats.get(name, "{}").format(value) for value in table[name]]
+            for name in table.columns
+        }
+    )
+    short = {"difference_": "diff ", "published_": "publ ", "documents_per_second": "docs/s"}
+    headers = list(text.columns)
+    for old, new in short.items():
+        headers = [header.replace(old, new) for header in headers]
+    text.columns = pd.Index(headers)
+    return text.to_string(index=False, justify="right", line_width=None)

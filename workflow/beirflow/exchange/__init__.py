@@ -1,0 +1,1 @@
+"""Results beside other results, and results for other tools."""

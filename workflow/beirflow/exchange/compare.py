@@ -1,0 +1,210 @@
+"""Set two folders of results side by side: what differs in how they were made, and in what came out."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from beirflow.audit.chain import METRICS, SAFE_NAME, part, read_record
+from beirflow.audit.checks import UNREADABLE, RecordError
+from beirflow.exchange.rank_agreement import kendall_tau, overlap_at, rank_biased_overlap
+from beirflow.experiment.manifest import NAME as MANIFEST
+from beirflow.files.errors import DataError
+from beirflow.files.records import write_json
+from beirflow.report.pages import write_page
+
+CHANGED_MOST = 10
+"""Queries of each system and corpus that are shown."""
+
+MAIN = "NDCG@10"
+
+Rankings = Iterator[tuple[str, list[str]]]
+
+
+def compare(*, folder: str, other: str | None) -> str:
+    """Compare two folders of results and write ``comparison.json`` and ``comparison.html`` into the first.
+
+    Args:
+        folder: The results that are looked at.
+        other: The results that they are compared with.
+
+    Returns:
+        A short table for reading on a terminal.
+
+    Raises:
+        DataError: A folder is not named, or does not hold results that can be read.
+    """
+    if other is None:
+        raise DataError(
+            "compare_with is null; name another folder of results: snakemake compare --config compare_with=/other/results"
+        )
+    sides = [Path(folder), Path(other)]
+    manifests = [_manifest(side) for side in sides]
+    try:
+        pairs = _common(manifests)
+        report = {
+            "folders": [str(side) for side in sides],
+            "written": [manifest.get("written") for manifest in manifests],
+            "differences": {
+                **{key: _differences(*(manifest.get(key, {}) for manifest in manifests)) for key in ("configuration", "systems")},
+                "code": _differences(*(manifest.get("repository", {}) for manifest in manifests)),
+                "environment": _differences(*(manifest.get("environment", {}) for manifest in manifests)),
+                "data": _data_differences(sides),
+            },
+            "only in one": [sorted(_names(manifest) - set(pairs)) for manifest in manifests],
+            "scores": [_scores(sides, *pair) for pair in pairs],
+            "rankings": [_rankings(sides, *pair) for pair in _common_runs(sides)],
+        }
+    except (RecordError, *UNREADABLE) as error:
+        found = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
+        raise DataError(f"{found}; audit both: snakemake --cores 1 audit") from error
+    write_json(sides[0] / "comparison.json", report)
+    write_page("comparison.html.j2", sides[0] / "comparison.html", report | {"title": "Comparison of two folders of results"})
+    return for_terminal(report)
+
+
+def _manifest(folder: Path) -> Any:
+    try:
+        return read_record(folder / MANIFEST)
+    except (OSError, ValueError) as error:
+        todo = f"make it with: snakemake --cores 2 {folder}/summary.csv"
+        raise DataError(f"{folder}/{MANIFEST} cannot be read ({error}); {todo}") from error
+
+
+def _names(manifest: Any) -> set[tuple[str, str]]:
+    """Systems and datasets that a summary has."""
+    found = (METRICS.fullmatch(path) for path in part(manifest, "from_sha256", "metrics", kind=dict))
+    return {(match[1], match[2]) for match in found if match and SAFE_NAME.fullmatch(match[1]) and SAFE_NAME.fullmatch(match[2])}
+
+
+def _common(manifests: list[Any]) -> list[tuple[str, str]]:
+    both = _names(manifests[0]) & _names(manifests[1])
+    order = (METRICS.fullmatch(path) for path in manifests[0]["from_sha256"]["metrics"])
+    return [(match[1], match[2]) for match in order if match and (match[1], match[2]) in both]
+
+
+def _common_runs(sides: list[Path]) -> list[tuple[str, str]]:
+    """Systems and corpora that both folders have runs of."""
+    names = [{path.relative_to(side / "runs").as_posix() for path in side.glob("runs/*/*.parquet")} for side in sides]
+    return [(name.split("/")[0], name.split("/")[1].removesuffix(".parquet")) for name in sorted(names[0] & names[1])]
+
+
+def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
+    """The places where two values differ, each with what stands on both sides."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = [*one, *(key for key in other if key not in one)]
+        return [found for key in keys for found in _differences(one.get(key), other.get(key), f"{path}.{key}".lstrip("."))]
+    return [] if one == other else [{"what": path, "here": one, "there": other}]
+
+
+def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
+    """Where corpora of the same name, or models, are not the same."""
+    found = []
+    for pattern, keys in (
+        ("corpora/*/corpus.json", ("split", "documents", "queries", "source_sha256")),
+        ("models/*.json", ("sha256",)),
+    ):
+        here = {path.relative_to(sides[0]).as_posix() for path in sides[0].glob(pattern)}
+        there = {path.relative_to(sides[1]).as_posix() for path in sides[1].glob(pattern)}
+        for name in sorted(here & there):
+            one, other = ({key: read_record(side / name).get(key) for key in keys} for side in sides)
+            found += _differences(one, other, name)
+    return found
+
+
+def _scores(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
+    """The measures of a dataset on both sides."""
+    here, there = (part(read_record(side / f"metrics/{system}/{dataset}.json"), "measures", kind=dict) for side in sides)
+    measures = {
+        name: {"here": here[name], "there": there[name], "difference": here[name] - there[name]} for name in here if name in there
+    }
+    return {"system": system, "dataset": dataset, "measures": measures}
+
+
+def _rankings(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
+    """How far the rankings of a corpus agree, and which queries changed most."""
+    measured = [_per_query(side, system, dataset) for side in sides]
+    queries: list[dict[str, Any]] = []
+    for query, here, there in _both([_read_rankings(side / f"runs/{system}/{dataset}.parquet") for side in sides]):
+        scores = [table.get(query) for table in measured]
+        queries.append(
+            {
+                "query": query,
+                "same": here == there,
+                "rbo": rank_biased_overlap(here, there),
+                "tau": kendall_tau(here, there),
+                "overlap@10": overlap_at(here, there),
+                MAIN: scores,
+                "difference": None if scores[0] is None or scores[1] is None else scores[0] - scores[1],
+            }
+        )
+    most = sorted(queries, key=lambda found: (-abs(found["difference"] or 0), found["rbo"], found["query"]))[:CHANGED_MOST]
+    taus = [found["tau"] for found in queries if found["tau"] is not None]
+    means = {key: fmean(found[key] for found in queries) if queries else None for key in ("rbo", "overlap@10")}
+    return {
+        "system": system,
+        "dataset": dataset,
+        "queries": len(queries),
+        "same": sum(found["same"] for found in queries),
+        **means,
+        "tau": fmean(taus) if taus else None,
+        "changed most": [found for found in most if not found["same"] or found["difference"]],
+    }
+
+
+def _per_query(side: Path, system: str, dataset: str) -> Mapping[str, float]:
+    path = side / f"metrics/{system}/{dataset}.parquet"
+    if not path.is_file() or MAIN not in pq.read_schema(path).names:
+        return {}
+    table = pq.read_table(path, columns=["query_id", MAIN])
+    return dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _read_rankings(path: Path) -> Rankings:
+    """Queries in byte order of their ids, with their documents, one query at a time."""
+    with pq.ParquetFile(path) as file:
+        batches = file.iter_batches(columns=["query_id", "doc_id"])
+        rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        for query, of_query in groupby(rows, key=itemgetter(0)):
+            yield query, [doc_id for _, doc_id in of_query]
+
+
+def _both(sides: list[Rankings]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Queries that either side has, with the documents of both; none where a side has no results."""
+    here, there = (next(side, None) for side in sides)
+    while here or there:
+        first = min(found[0] for found in (here, there) if found)
+        yield first, here[1] if here and here[0] == first else [], there[1] if there and there[0] == first else []
+        if here and here[0] == first:
+            here = next(sides[0], None)
+        if there and there[0] == first:
+            there = next(sides[1], None)
+
+
+def for_terminal(report: Mapping[str, Any]) -> str:
+    """What differs, in a few lines.
+
+    Args:
+        report: What stands in ``comparison.json``.
+
+    Returns:
+        Lines of text.
+    """
+    lines = [f"{report['folders'][0]} beside {report['folders'][1]}"]
+    lines += [f"  {name}: {len(found)} differences" for name, found in report["differences"].items()]
+    rankings = {(found["system"], found["dataset"]): found for found in report["rankings"]}
+    width = max([len(f"{found['system']} on {found['dataset']}") for found in [*report["scores"], *report["rankings"]]] or [0])
+    lines.append(f"{'':{width}}  {MAIN:>9} {'other':>8} {'diff':>8} {'RBO':>7} {'tau':>7} {'top 10':>7} {'same rankings':>14}")
+    shown = {(found["system"], found["dataset"]): found["measures"].get(MAIN) for found in report["scores"]}
+    for pair in [*shown, *(pair for pair in rankings if pair not in shown)]:
+        score, ranks = shown.get(pair), rankings.get(pair)
+        numbers = f"{score['here']:9.4f} {score['there']:8.4f} {score['difference']:+8.4f}" if score else " " * 27
+        if ranks:
+            values = (f"{'' if ranks[key] is None else format(ranks[key], '.4f'):>7}" for key in ("rbo", "tau", "overlap@10"))
+            numbers += f" {' '.join(values)} {ranks['same']:>6} of {ranks['queries']:>4}"
+        lines.append(f"{pair[0] + ' on ' + pair[1]:{width}}  {numbers}".rstrip())
+    return "\n".join([*lines, f"Everything: {report['folders'][0]}/comparison.html"])

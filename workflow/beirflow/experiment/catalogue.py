@@ -1,0 +1,183 @@
+"""What the project knows: datasets, systems and published scores, read from YAML and from the configuration."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from beirflow.experiment.schema import Problems, nearest, problems_with
+from beirflow.models.settings import System
+
+CATALOGUE = Path(__file__).parents[2] / "catalogue"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One corpus with its queries and judgements: a dataset, or one forum of a dataset.
+
+    Attributes:
+        name: Its name in paths; for a forum ``<dataset>-<forum>``.
+        row: The dataset that it belongs to, which is its row in the summary.
+        forum: The forum's folder inside the dataset; None if the dataset has no forums.
+        split: The qrels that are used, ``qrels/<split>.tsv``.
+        documents: Number of documents of the corpus; None if it must be counted.
+        queries: Number of queries with judgements in the split; None where it is not known.
+        archive: Stem of the official archive; None for a dataset of the user's own.
+        md5: Digest of that archive.
+        path: Folder or archive of a dataset of the user's own; None for one of the catalogue.
+        files: sha256 of the source files, where they are known, by their path inside the dataset.
+        drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
+        shares_texts_with: Dataset that has most of the same texts; None if no such is known.
+    """
+
+    name: str
+    row: str
+    forum: str | None = None
+    split: str = "test"
+    documents: int | None = None
+    queries: int | None = None
+    archive: str | None = None
+    md5: str | None = None
+    path: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    drop_self_matches: bool = True
+    shares_texts_with: str | None = None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A published score: its value, where it stands, and how many decimals of the fraction are printed there."""
+
+    value: float
+    source: str
+    citation: str
+    decimals: int
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The content of ``workflow/catalogue``.
+
+    Attributes:
+        host: Base URL of the official archives.
+        systems: By name.
+        datasets: By the name of the dataset, its corpora: one, or one a forum.
+        published: By system, its sources, the most precise first, as they stand in ``published.yaml``.
+    """
+
+    host: str
+    systems: Mapping[str, System]
+    datasets: Mapping[str, tuple[Dataset, ...]]
+    published: Mapping[str, list[dict[str, Any]]]
+
+    def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
+        """The most precise published score that may be compared with ours.
+
+        Args:
+            system: Name of the system.
+            dataset: Name of the dataset (not of a forum).
+            measure: ``NDCG@10`` or ``Recall@100``.
+
+        Returns:
+            The score, or None if there is none or if every one that there is must not be compared.
+        """
+        for source in self.published.get(system, ()):
+            barred = source.get("not_comparable", {}).get(dataset, {}).get("measures", ())
+            scores = dict(zip(("NDCG@10", "Recall@100"), source["scores"].get(dataset, ()), strict=False))
+            value = scores.get(measure)
+            if value is not None and measure not in barred:
+                return Reference(value, source["source"], source["citation"], source["decimals"])
+        return None
+
+
+@cache
+def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
+    """Read and check the catalogue.
+
+    Args:
+        folder: Holds ``datasets.yaml``, ``systems.yaml`` and ``published.yaml``.
+
+    Returns:
+        The catalogue.
+
+    Raises:
+        ConfigError: A file does not follow its schema, or names a dataset that texts cannot be shared with.
+    """
+    datasets, systems, published = (_load(folder / f"{name}.yaml", name) for name in ("datasets", "systems", "published"))
+    rows = {name: official_dataset(name, entry) for name, entry in datasets["datasets"].items()}
+    problems = Problems()
+    check_shared_texts(rows, rows, "datasets", problems)
+    problems.raise_if_any(f"catalogue file {folder / 'datasets.yaml'}")
+    return Catalogue(
+        host=datasets["host"],
+        systems={name: System(name=name, **entry) for name, entry in systems.items()},
+        datasets=rows,
+        published=published["systems"],
+    )
+
+
+def _load(path: Path, schema: str) -> Any:
+    value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    problems_with(value, schema).raise_if_any(f"catalogue file {path}")
+    return value
+
+
+def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
+    """The corpora of a dataset of the catalogue: one, or one a forum."""
+    common = {
+        "split": entry["split"],
+        "archive": name,
+        "md5": entry["archive"]["md5"],
+        "drop_self_matches": entry.get("drop_self_matches", True),
+        "shares_texts_with": entry.get("shares_texts_with"),
+    }
+    if "forums" not in entry:
+        counts = {key: entry[key] for key in ("documents", "queries")}
+        return (Dataset(name=name, row=name, files=entry.get("files", {}), **counts, **common),)
+    return tuple(
+        Dataset(name=f"{name}-{forum}", row=name, forum=forum, **counts, **common) for forum, counts in entry["forums"].items()
+    )
+
+
+def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
+    """The corpora of a dataset of the user's own, from ``custom.datasets.<name>`` of the configuration."""
+    common = {key: entry[key] for key in ("path", "split", "drop_self_matches", "shares_texts_with") if key in entry}
+    forums = entry.get("forums")
+    if forums is None:
+        return (Dataset(name=name, row=name, documents=entry.get("documents"), **common),)
+    return tuple(Dataset(name=f"{name}-{forum}", row=name, forum=forum, **common) for forum in forums)
+
+
+def check_shared_texts(names: Iterable[str], rows: Mapping[str, tuple[Dataset, ...]], path: str, problems: Problems) -> None:
+    """Note where a dataset names another that it cannot share texts with.
+
+    Args:
+        names: The datasets to check.
+        rows: Every known dataset by name with its corpora.
+        path: Path of the key that holds the datasets' entries.
+        problems: Where what is wrong is added.
+    """
+    for name in names:
+        other = rows[name][0].shares_texts_with
+        if other is not None and (problem := _sharing_problem(name, other, rows)):
+            problems.add(f"{path}.{name}.shares_texts_with", other, problem)
+
+
+def _sharing_problem(name: str, other: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str | None:
+    """Why a dataset cannot take over the vectors of the other, and what it can name instead."""
+    possible = [row for row, corpora in rows.items() if row != name and not (corpora[0].forum or corpora[0].shares_texts_with)]
+    allowed = f"allowed are {', '.join(possible)}"
+    if rows[name][0].forum:
+        return f"{name} has forums, each with texts of its own, so it shares them with no dataset; remove the key"
+    if other == name:
+        return f"a dataset does not share its texts with itself; {allowed}"
+    if other not in rows:
+        return f"{allowed}{nearest(other, possible)}"
+    if rows[other][0].forum:
+        return f"{other} has forums, each with texts of its own; {allowed}"
+    if rows[other][0].shares_texts_with:
+        return f"{other} shares its own texts with {rows[other][0].shares_texts_with!r}; name that one instead"
+    return None

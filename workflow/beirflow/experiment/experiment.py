@@ -1,0 +1,279 @@
+"""The experiment: the configuration, checked and joined with the catalogue, as the rules see it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from beirflow.datasets.beir_files import count_documents, required_files
+from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue
+from beirflow.experiment.schema import Problems, defaults, nearest, problems_with
+from beirflow.files.digests import file_state
+from beirflow.files.errors import ConfigError
+from beirflow.models.model_files import model_files, model_problem
+from beirflow.models.settings import System
+
+# Snakemake fills in the pathvar <results>.
+ARCHIVE = "<results>/data/{archive}.zip"
+
+MOST_THREADS = 8
+"""Of a job that encodes or searches."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is known and what is asked for.
+
+    Attributes:
+        config: The configuration with every default filled in.
+        catalogue: What the project knows.
+        systems: Every known system by name, those of the configuration included.
+        rows: Every known dataset by name with its corpora, those of the configuration included.
+        datasets: Every known corpus by name: datasets, and forums as ``<dataset>-<forum>``.
+    """
+
+    config: Mapping[str, Any]
+    catalogue: Catalogue
+    systems: Mapping[str, System]
+    rows: Mapping[str, tuple[Dataset, ...]]
+    datasets: Mapping[str, Dataset]
+
+    @property
+    def chosen_systems(self) -> list[str]:
+        """Names of the configured systems."""
+        return list(self.config["systems"])
+
+    @property
+    def baseline(self) -> str:
+        """The configured system that the others are compared with."""
+        return self.config["baseline"] or self.chosen_systems[0]
+
+    @property
+    def chosen_rows(self) -> dict[str, list[str]]:
+        """By configured dataset, which is a row of the summary, the names of its corpora: one, or one a forum."""
+        chosen = list(self.catalogue.datasets) if self.config["datasets"] == "all" else self.config["datasets"]
+        return {row: [dataset.name for dataset in self.rows[row]] for row in chosen}
+
+    @property
+    def chosen_datasets(self) -> list[str]:
+        """Names of the configured corpora: datasets, and forums in place of a dataset that has them."""
+        return [name for names in self.chosen_rows.values() for name in names]
+
+    @property
+    def rows_of_forums(self) -> dict[str, list[str]]:
+        """By dataset that has forums, configured or not, the names of its corpora."""
+        return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
+
+    def shared_with(self, name: str) -> str | None:
+        """The dataset whose vectors a dataset takes over where texts are equal; None unless both are configured."""
+        other, chosen = self.datasets[name].shares_texts_with, self.chosen_rows
+        return other if name in chosen and other in chosen else None
+
+    def folder(self, name: str) -> str | None:
+        """Where a dataset lies already: the folder or archive of the user's own, or its folder in ``data_dir``, or None."""
+        dataset = self.datasets[name]
+        if dataset.path is not None:
+            return str(Path(dataset.path).expanduser())
+        if self.config["data_dir"] is None:
+            return None
+        folder = Path(self.config["data_dir"]).expanduser() / dataset.row
+        return str(folder) if folder.is_dir() else None
+
+    def source_files(self, name: str) -> list[str]:
+        """The files that ``prepare_corpus`` depends on: those of the folder, or the archive."""
+        folder, dataset = self.folder(name), self.datasets[name]
+        if folder is None:
+            return [ARCHIVE.format(archive=dataset.archive)]
+        return [folder] if folder.endswith(".zip") else required_files(Path(folder), dataset.forum, dataset.split)
+
+    def source_states(self, name: str) -> list[str]:
+        """The states of these files as they are now; none of an archive that is downloaded, which is checked by its md5."""
+        return [file_state(path) for path in self.source_files(name)] if self.folder(name) else []
+
+    def documents(self, name: str) -> int:
+        """Number of documents that the corpus must have; counted once if nobody states it."""
+        dataset = self.datasets[name]
+        if dataset.documents is not None:
+            return dataset.documents
+        return _counted(str(self.folder(name)), dataset.forum)
+
+    def chunks(self, name: str) -> int:
+        """Number of chunks of the corpus, known before anything is downloaded."""
+        return max(1, math.ceil(self.documents(name) / self.config["chunk_documents"]))
+
+    def md5(self, archive: str) -> str:
+        """Digest of an official archive."""
+        return next(dataset.md5 for dataset in self.datasets.values() if dataset.archive == archive and dataset.md5)
+
+    def corpus_settings(self, name: str) -> dict[str, Any]:
+        """What decides over a prepared corpus, as arguments of ``prepare_corpus``.
+
+        Args:
+            name: Name of the corpus.
+
+        Returns:
+            Keyword arguments, all but the paths.
+        """
+        dataset = self.datasets[name]
+        return {
+            "forum": dataset.forum,
+            "split": dataset.split,
+            "chunks": self.chunks(name),
+            "expected": {"documents": self.documents(name), "queries": dataset.queries, "files": dict(dataset.files)},
+        }
+
+    def encoding(self, system: str, unused: str) -> dict[str, Any]:
+        """What decides over the vectors of a system, so that only these values encode again when they change.
+
+        Args:
+            system: Name of the system.
+            unused: The field for the other kind of text: ``query_prefix`` or ``document_prefix``.
+
+        Returns:
+            ``system``, fields of :class:`~beirflow.models.settings.System`, and ``precision``, as arguments of ``encode_table``.
+        """
+        others = {"similarity", "weights_sha256", "family", unused}
+        fields = {key: value for key, value in asdict(self.systems[system]).items() if key not in others}
+        return {"system": fields, "precision": self.config["precision"]}
+
+    def model_states(self, system: str) -> list[str]:
+        """The states of the files of a model that needs no hub."""
+        return [file_state(path) for path in model_files(self.systems[system])]
+
+    def search_settings(self, system: str, name: str) -> dict[str, Any]:
+        """What decides over the candidates of a chunk, as arguments of ``search_chunk``."""
+        return {
+            "system": system,
+            "similarity": self.systems[system].similarity,
+            "drop_self_matches": self.datasets[name].drop_self_matches,
+            "top_k": self.config["top_k"],
+        }
+
+    def gpu_share(self, limits: Mapping[str, Any]) -> tuple[int, int | None]:
+        """What a job that may compute on a GPU asks Snakemake for.
+
+        Args:
+            limits: Snakemake's own: ``_cores`` and, where it is limited, ``gpu``, which is how many such jobs run at once.
+
+        Returns:
+            Threads, so few that all these jobs find cores; and how many of ``gpu`` it takes, None where that is not limited:
+            an executor of a cluster would ask for a GPU, which a profile decides.
+        """
+        gpus, cores = (limits[name].value if name in limits else None for name in ("gpu", "_cores"))
+        if self.config["device"] == "cpu" or gpus is None:
+            return MOST_THREADS, None
+        return max(1, min(MOST_THREADS, (cores or MOST_THREADS) // max(1, gpus))), 1
+
+    def urls(self, archive: str) -> list[str]:
+        """Where the archive is looked for, in order: the mirrors, then the official host."""
+        return [f"{base.rstrip('/')}/{archive}.zip" for base in [*self.config["mirrors"], self.catalogue.host]]
+
+
+@cache
+def _counted(source: str, forum: str | None) -> int:
+    return count_documents(source, forum)
+
+
+def load_experiment(config: Mapping[str, Any]) -> Experiment:
+    """Check the configuration and join it with the catalogue.
+
+    Args:
+        config: What Snakemake read from ``config.yaml`` and from the command line.
+
+    Returns:
+        The experiment; nothing is read or written but the catalogue and the presence of files.
+
+    Raises:
+        ConfigError: An unknown key or name, a value that is not allowed, or a combination that is impossible; the message
+            lists every problem with the key's path, what was found, what is allowed and the nearest name.
+    """
+    where = "the configuration (config.yaml, --configfile, --config)"
+    problems_with(dict(config), "config").raise_if_any(where)
+    config = {**defaults("config"), **config}
+    catalogue = load_catalogue()
+    custom = config["custom"] or {}
+    systems = {name: System(name=name, **entry) for name, entry in (custom.get("systems") or {}).items()}
+    rows = {name: custom_dataset(name, entry) for name, entry in (custom.get("datasets") or {}).items()}
+    problems = Problems()
+    _check_names(config, catalogue, systems, rows, problems)
+    _check_baseline(config, problems)
+    problems.raise_if_any(where)
+    all_rows = {**catalogue.datasets, **rows}
+    experiment = Experiment(
+        config=config,
+        catalogue=catalogue,
+        systems={**catalogue.systems, **systems},
+        rows=all_rows,
+        datasets={dataset.name: dataset for datasets in all_rows.values() for dataset in datasets},
+    )
+    _check_combinations(experiment, problems)
+    problems.raise_if_any(where)
+    return experiment
+
+
+def _check_names(
+    config: Mapping[str, Any],
+    catalogue: Catalogue,
+    systems: Mapping[str, System],
+    rows: Mapping[str, tuple[Dataset, ...]],
+    problems: Problems,
+) -> None:
+    """Every name is defined, and defined once."""
+    for name in systems:
+        if name in catalogue.systems:
+            problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name; choose another")
+    taken = {corpus.name for corpora in catalogue.datasets.values() for corpus in corpora} | set(catalogue.datasets)
+    for row, corpora in rows.items():
+        for name in {row, *(corpus.name for corpus in corpora)}:
+            if name in taken:
+                problems.add(f"custom.datasets.{row}", name, "another dataset or forum has this name; choose another")
+            taken.add(name)
+    known_systems = [*catalogue.systems, *systems]
+    for i, name in enumerate(config["systems"]):
+        if name not in known_systems:
+            allowed = f"allowed are {', '.join(known_systems)}, or define it under custom.systems{nearest(name, known_systems)}"
+            problems.add(f"systems.{i}", name, allowed)
+    known_rows = [*catalogue.datasets, *rows]
+    for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
+        if name not in known_rows:
+            allowed = f"allowed are {', '.join(known_rows)}, or define it under custom.datasets{nearest(name, known_rows)}"
+            problems.add(f"datasets.{i}", name, allowed)
+
+
+def _check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
+    """The others can be compared with a system that has results."""
+    chosen = config["systems"]
+    if config["baseline"] not in (None, *chosen):
+        allowed = f"allowed are null and the configured systems, {', '.join(chosen)}{nearest(config['baseline'], chosen)}"
+        problems.add("baseline", config["baseline"], allowed)
+
+
+def _check_combinations(experiment: Experiment, problems: Problems) -> None:
+    """What is defined can also be done together."""
+    config = experiment.config
+    for cutoff in config["cutoffs"]:
+        if cutoff > config["top_k"]:
+            allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"
+            problems.add("cutoffs", cutoff, allowed)
+    for name, system in experiment.systems.items():
+        origin = f"custom.systems.{name}" if name not in experiment.catalogue.systems else f"systems.{name}"
+        problem = model_problem(system) if name in experiment.chosen_systems else None
+        if problem:
+            problems.add(f"{origin}.model", system.model, problem)
+    own = [row for row in experiment.rows if row not in experiment.catalogue.datasets]
+    check_shared_texts(own, experiment.rows, "custom.datasets", problems)
+    if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
+        problems.add("data_dir", config["data_dir"], "a folder that exists is needed, or null to download")
+    for name in experiment.chosen_datasets:
+        dataset = experiment.datasets[name]
+        key = "data_dir" if dataset.path is None else f"custom.datasets.{dataset.row}.path"
+        value = dataset.path or config["data_dir"]
+        if dataset.path is not None and not Path(dataset.path).expanduser().exists():
+            problems.add(key, value, "a folder or a .zip that exists is needed")
+            continue
+        try:
+            experiment.source_files(name)
+        except ConfigError as error:
+            problems.add(key, value, str(error))

@@ -1,0 +1,109 @@
+"""JSON Schema checks whose messages name the key, what was found, what is allowed, and the nearest name."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator, TypeChecker, ValidationError, validators
+from referencing import Registry, Resource
+
+from beirflow.files.errors import ConfigError
+
+SCHEMAS = Path(__file__).parents[2] / "schemas"
+
+
+def _is_integer(_: TypeChecker, value: object) -> bool:
+    """JSON Schema takes 10.0 for an integer, but NDCG@10.0 is no measure."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_TYPES = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+_Validator: Any = validators.extend(Draft202012Validator, type_checker=_TYPES)  # type: ignore[no-untyped-call]
+
+
+@dataclass
+class Problems:
+    """What is wrong with a configuration or a catalogue file, one line a problem."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, key: str, found: Any, allowed: str) -> None:
+        """Note a problem: the path of the key, the value found, what would be allowed."""
+        self.lines.append(f"{key}: found {found!r}; {allowed}")
+
+    def raise_if_any(self, where: str) -> None:
+        """Raise all the problems at once.
+
+        Args:
+            where: What was checked, for the first line of the message.
+
+        Raises:
+            ConfigError: There is at least one problem.
+        """
+        if self.lines:
+            raise ConfigError("\n  ".join([f"{where} cannot be used:", *self.lines]))
+
+
+def nearest(name: object, allowed: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` where ``name`` looks like a typo of an allowed name, else nothing."""
+    matches = difflib.get_close_matches(str(name), list(allowed), n=1)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
+
+
+def problems_with(value: Any, schema: str) -> Problems:
+    """Check a value against ``workflow/schemas/<schema>.schema.yaml``.
+
+    Args:
+        value: What a YAML file holds.
+        schema: Name of the schema.
+
+    Returns:
+        The problems, in the order of the keys; none if the value is as it should be.
+    """
+    problems = Problems()
+    for error in sorted(_validator(schema).iter_errors(value), key=lambda error: [str(part) for part in error.absolute_path]):
+        for inner in error.context or [error]:
+            for key, found, allowed in _explain(inner):
+                problems.add(key, found, allowed)
+    return problems
+
+
+def defaults(schema: str) -> dict[str, Any]:
+    """The default of each top-level key of a schema that has one."""
+    return {key: entry["default"] for key, entry in _schema(schema)["properties"].items() if "default" in entry}
+
+
+def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
+    """Key path, value found, and what is allowed, of each problem behind one schema error."""
+    path = ".".join(str(part) for part in error.absolute_path)
+    schema: Any = error.schema
+    if error.validator == "additionalProperties":
+        known = list(schema.get("properties", {}))
+        for unknown in (key for key in error.instance if key not in known):  # type: ignore[union-attr]
+            allowed = f"no such key here, allowed are {', '.join(known)}{nearest(unknown, known)}"
+            yield f"{path}.{unknown}".lstrip("."), unknown, allowed
+    elif error.validator == "required":
+        for missing in (key for key in schema["required"] if key not in error.instance):  # type: ignore[operator]
+            yield f"{path}.{missing}".lstrip("."), None, "this key is required"
+    elif error.validator == "enum":
+        choices = [str(choice) for choice in schema["enum"]]
+        yield path, error.instance, f"allowed are {', '.join(choices)}{nearest(error.instance, choices)}"
+    else:
+        described = f" ({schema['description']})" if error.validator == "pattern" and "description" in schema else ""
+        yield path or "the file", error.instance, f"{error.message}{described}"
+
+
+@cache
+def _schema(name: str) -> Any:
+    return yaml.safe_load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"))
+
+
+@cache
+def _validator(name: str) -> Any:
+    stems = [path.name.removesuffix(".schema.yaml") for path in SCHEMAS.glob("*.schema.yaml")]
+    registry: Registry[Any] = Registry().with_resources((stem, Resource.from_contents(_schema(stem))) for stem in stems)
+    return _Validator(_schema(name), registry=registry)

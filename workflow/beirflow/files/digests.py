@@ -1,0 +1,29 @@
+"""Digests of files, and what tells a file from another of the same name."""
+
+import hashlib
+from pathlib import Path
+
+SMALL_BYTES = 1_000_000
+"""Snakemake compares smaller inputs by their contents and larger ones by their times, and so do we."""
+
+
+def file_digest(path: str | Path, algorithm: str = "sha256") -> str:
+    """Digest of a file's contents as lowercase hexadecimal, read in blocks."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def file_state(path: str | Path) -> str:
+    """What tells a file from another that takes its name, even one that is older, as Snakemake would not.
+
+    Args:
+        path: A file.
+
+    Returns:
+        The digest of a small file, so that touching it changes nothing; of a large one, which is not read, its size and the time
+        of its last change.
+    """
+    status = Path(path).stat()
+    if status.st_size < SMALL_BYTES:
+        return file_digest(path)
+    return f"{status.st_size} bytes, changed at {status.st_mtime_ns} ns"

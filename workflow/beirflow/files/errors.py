@@ -1,0 +1,25 @@
+"""The exceptions that speak to a person: what was found, what was expected, where, and what to do."""
+
+
+class BeirflowError(Exception):
+    """Base of every error whose message is meant for the person who runs the workflow."""
+
+
+class ConfigError(BeirflowError):
+    """The configuration or the catalogue asks for something that is not defined or not possible."""
+
+
+class DownloadError(BeirflowError):
+    """An archive or a model could not be fetched, or what was fetched is not what was expected."""
+
+
+class DataError(BeirflowError):
+    """A dataset, an archive or a file of the results does not hold what it should."""
+
+
+class DeviceError(BeirflowError):
+    """A GPU is not there, fails, or has too little memory."""
+
+
+class ModelError(BeirflowError):
+    """A model cannot be loaded, or does not compute what it should."""

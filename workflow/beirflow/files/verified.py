@@ -1,0 +1,70 @@
+"""Read a result file only if it matches the digest recorded when it was written; a mismatch is an error that names the repair."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+
+
+def check_digest(path: str | Path, expected: str, source: str | Path) -> None:
+    """Make sure that a file is the one that was recorded.
+
+    Args:
+        path: The file; it is read as a whole.
+        expected: Its sha256.
+        source: Where that stands, for the message.
+
+    Raises:
+        DataError: The file was changed after it was written.
+    """
+    found = file_digest(path)
+    if found != expected:
+        raise damaged(path, f"sha256 {found}, but {source} says {expected}")
+
+
+def check_origin(record_path: str | Path, record: Mapping[str, Any], origin: Mapping[str, str]) -> None:
+    """Make sure that vectors or a run are those of the system, the model and the dataset that they are taken for.
+
+    Args:
+        record_path: The record beside them.
+        record: What it holds.
+        origin: What they should be made from: the ``system``, and digests by name.
+
+    Raises:
+        DataError: They are made from something else.
+    """
+    found = {"system": record["system"], **record["from_sha256"]}
+    for what, expected in origin.items():
+        if found.get(what) != expected:
+            raise damaged(record_path, f"it belongs to the {what} {found.get(what)}, but {expected} is used here")
+
+
+@contextmanager
+def parquet_errors(path: str | Path) -> Iterator[None]:
+    """Say of a Parquet file that cannot be read that it is damaged; but not where the disk or the network is to blame."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        if getattr(error, "errno", None):
+            raise
+        raise damaged(path, f"it cannot be read ({error})") from error
+
+
+def damaged(path: str | Path, found: str) -> DataError:
+    """The error for a file of the results that is not what was written, with the command that makes it again.
+
+    Args:
+        path: The file.
+        found: What is wrong with it.
+
+    Returns:
+        The error, to be raised.
+    """
+    todo = f"delete it and run again: rm {shlex.quote(str(path))}"
+    return DataError(f"{path}: {found}; the file was damaged or exchanged after it was written; {todo}")

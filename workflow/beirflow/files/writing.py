@@ -1,0 +1,134 @@
+"""Write a file so that it is whole or absent."""
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from beirflow.files.disks import written_here
+
+FLUSH_BYTES = 1 << 26
+"""Bytes after which a writer in the background flushes to the disk: at the end all at once takes seconds that nothing hides."""
+
+WAITING_WRITES = 2
+"""Of a writer in the background; what waits is in memory."""
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Give a name beside ``path`` to write to; flush and rename it when the block succeeds.
+
+    The temporary name is a function of ``path`` alone, so that what a killed job leaves behind is overwritten by the next
+    attempt and never piles up.
+
+    Args:
+        path: The file to create or replace. Missing parent folders are made.
+
+    Yields:
+        The temporary path, in the same folder and with the same suffix.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".partial-{path.name}")
+    try:
+        with written_here(path):
+            yield partial
+            _flush(partial)
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    _flush(path.parent)
+
+
+class Buffer(Protocol):
+    """Whatever shows its bytes, as Arrow's buffers do."""
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """The bytes."""
+
+
+class DigestingWriter:
+    """A file that is written, and its digest computed, in the background, while what comes next is made.
+
+    Args:
+        path: The file to write.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.closed = False
+        self._stream = path.open("wb")
+        self._digest = hashlib.sha256()
+        self._background = ThreadPoolExecutor(max_workers=1)
+        self._pending: deque[Future[None]] = deque()
+        self._unflushed = 0
+
+    def __enter__(self) -> "DigestingWriter":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self.flush()
+        finally:
+            self._background.shutdown(cancel_futures=True)
+            self._stream.close()
+
+    def write(self, content: Buffer) -> int:
+        """Write next; waits only when much is waiting already.
+
+        Args:
+            content: Bytes, or a memoryview that must not change afterwards; anything else is copied, since Parquet uses its
+                buffers again.
+
+        Returns:
+            Number of bytes, as files do.
+
+        Raises:
+            OSError: Something before could not be written.
+        """
+        if len(self._pending) == WAITING_WRITES:
+            self._pending.popleft().result()
+        safe = content if isinstance(content, bytes | memoryview) else bytes(content)
+        self._pending.append(self._background.submit(self._write, safe))
+        return memoryview(safe).nbytes
+
+    def flush(self) -> None:
+        """Wait until everything so far is written.
+
+        Raises:
+            OSError: Something could not be written.
+        """
+        while self._pending:
+            self._pending.popleft().result()
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing: whoever opened it closes it, by leaving the block."""
+
+    def digest(self) -> str:
+        """sha256 of everything so far, as lowercase hexadecimal."""
+        self.flush()
+        return self._digest.hexdigest()
+
+    def _write(self, content: bytes | memoryview) -> None:
+        self._digest.update(content)
+        self._stream.write(content)
+        self._unflushed += memoryview(content).nbytes
+        if self._unflushed >= FLUSH_BYTES:
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+            self._unflushed = 0
+
+
+def _flush(path: Path) -> None:
+    """Make the contents of a file, or the names in a folder, survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,67 @@
+"""Where to compute, and in which precision."""
+
+from pathlib import Path
+
+import torch
+
+from beirflow.files.errors import ModelError
+
+OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "CUDA error: out of memory")
+"""What a CPU, and the libraries of CUDA, say in other errors than torch's own."""
+
+
+def choose_device(device: str) -> torch.device:
+    """The device for a configured name.
+
+    Args:
+        device: ``auto``, ``cuda`` or ``cpu``.
+
+    Returns:
+        The device; ``auto`` is CUDA where there is one.
+
+    Raises:
+        ModelError: CUDA is asked for and there is none.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ModelError(
+            "device: found 'cuda', but torch sees no CUDA device here; use 'auto' or 'cpu', or install torch for CUDA"
+        )
+    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def choose_precision(precision: str, device: torch.device) -> torch.dtype:
+    """The dtype of the weights and activations for a configured name.
+
+    Args:
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        device: Where it is computed.
+
+    Returns:
+        The dtype; ``auto`` is bfloat16 where the device has instructions for it, else float32.
+    """
+    if precision != "auto":
+        return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[precision]
+    if device.type == "cuda":
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        capabilities = torch.cpu.get_capabilities()
+        native = any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+    return torch.bfloat16 if native else torch.float32
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether an error means that memory ran out, on whatever device.
+
+    Args:
+        error: What torch or one of its libraries raised.
+
+    Returns:
+        Whether less at once may succeed.
+    """
+    return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
+
+
+def driver_version() -> str | None:
+    """Version of NVIDIA's driver, as its kernel module says; None where it says nothing."""
+    path = Path("/sys/module/nvidia/version")
+    return path.read_text(encoding="ascii").strip() if path.is_file() else None

@@ -1,0 +1,112 @@
+"""What surrounds a job that may compute on a GPU: it gets one of its own, and its errors say which and what to do."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import torch
+
+from beirflow.files.errors import DeviceError, ModelError
+from beirflow.jobs.devices import is_out_of_memory
+from beirflow.jobs.gpu_lease import lease
+from beirflow.jobs.gpus import Gpu, list_gpus, memory_in_use, visible_gpus
+
+logger = logging.getLogger(__name__)
+
+OF_THE_DEVICE = ("CUDA error", "CUDA driver error", "CUDA GPUs", "CUDA-capable", "CUDNN_STATUS", "CUBLAS_STATUS", "NVML_SUCCESS")
+"""What torch and the libraries of CUDA say when a GPU fails."""
+
+OF_THE_PROGRAM = (
+    "device-side assert",
+    "illegal memory access",
+    "misaligned address",
+    "invalid argument",
+    "invalid configuration",
+)
+"""What they say when it was told to do something impossible: not the GPU's fault."""
+
+
+@contextmanager
+def gpu_job(device: str, jobs_per_gpu: int) -> Iterator[None]:
+    """Let the block compute on one GPU, the only one that CUDA then sees; where there is none, nothing happens.
+
+    Args:
+        device: ``auto``, ``cuda`` or ``cpu``.
+        jobs_per_gpu: Jobs that may use a GPU at a time.
+
+    Raises:
+        DeviceError: The GPU fails, disappears or has too little memory, or there is one that cannot be used.
+    """
+    gpu = _own_gpu(jobs_per_gpu) if device != "cpu" and torch.version.cuda else None
+    with explained_errors(gpu):
+        yield
+
+
+@cache  # a process keeps its GPU: CUDA reads CUDA_VISIBLE_DEVICES once
+def _own_gpu(jobs_per_gpu: int) -> Gpu | None:
+    gpus = visible_gpus(list_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    if not gpus:
+        if torch.cuda.is_available() and torch.cuda.device_count() > 1:
+            todo = "put nvidia-smi on PATH, or set CUDA_VISIBLE_DEVICES to one of them"
+            logger.warning(
+                "torch sees %d GPUs, but nvidia-smi lists none: every job takes the first; %s", torch.cuda.device_count(), todo
+            )
+        return None
+    gpu = lease(gpus, jobs_per_gpu)
+    os.environ["CUDA_VISIBLE_DEVICES"] = gpu.visible
+    try:
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+    except (RuntimeError, AssertionError) as error:
+        todo = "install a driver and a torch that suit each other, or set device: cpu"
+        raise DeviceError(f"{gpu} is there, but torch cannot use it: {_first_line(error)}. {_state(gpu)}; {todo}") from error
+    if torch.cuda.device_count() != 1:
+        raise DeviceError(f"CUDA was started before {gpu} was chosen, and sees others too; please report it with this log")
+    return gpu
+
+
+@contextmanager
+def explained_errors(gpu: Gpu | None) -> Iterator[None]:
+    """Turn what CUDA raises in the block into an error that names the GPU and says what to do.
+
+    Args:
+        gpu: The GPU of this process, or None where nothing is known about it.
+
+    Raises:
+        DeviceError: A GPU failed, disappeared or had too little memory.
+    """
+    try:
+        yield
+    except (RuntimeError, ModelError) as error:
+        cause = error.__cause__ if isinstance(error, ModelError) else error
+        failed = any(words in str(cause) for words in OF_THE_DEVICE) and not any(words in str(cause) for words in OF_THE_PROGRAM)
+        short = isinstance(cause, Exception) and is_out_of_memory(cause) and "CPU" not in str(cause)
+        if not (failed or short):
+            raise
+        logger.info("the error of torch", exc_info=cause)
+        which = str(gpu) if gpu else "the GPU"
+        if short:
+            found = f"{which} has too little memory left: {_first_line(error)}"
+            todo = "end other processes, set jobs_per_gpu: 1, lower token_budget or max_length"
+        else:
+            found = f"{which} failed: {_first_line(error)}"
+            todo = "look for Xid in the output of `sudo dmesg`; start again, which goes on with what is missing"
+        other = "or leave this GPU out by naming others in CUDA_VISIBLE_DEVICES (`nvidia-smi -L` lists them), or set device: cpu"
+        raise DeviceError(f"{found}. {_state(gpu)}; {todo}; {other}") from error
+
+
+def _first_line(error: Exception) -> str:
+    """What happened, without torch's advice and without its count of GPUs, which is another than nvidia-smi's."""
+    return ". ".join((str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[:2]).rstrip(".")
+
+
+def _state(gpu: Gpu | None) -> str:
+    if gpu is None:
+        return "Nothing is known about it, since nvidia-smi is not on PATH or lists none"
+    try:
+        if gpu.index is not None and gpu.uuid not in [other.uuid for other in list_gpus()]:
+            return "nvidia-smi no longer lists it"
+        return memory_in_use(gpu) or "nvidia-smi does not say how much of its memory is in use"
+    except DeviceError as error:
+        return str(error)

@@ -1,0 +1,135 @@
+"""A GPU for this process: a file lock on a place of it, which the kernel gives back however the process ends.
+
+Every run of a user on a machine shares one folder of lock files, named by the GPUs' UUIDs. There is nothing to clean up: a file
+without a lock means nothing, and a lock does not outlive its process.
+"""
+
+import fcntl
+import logging
+import os
+import stat
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from beirflow.files.errors import DeviceError
+from beirflow.jobs.gpus import Gpu
+
+logger = logging.getLogger(__name__)
+
+MOST_JOBS_PER_GPU = 16
+"""As the schema of the configuration says."""
+
+ASK_AGAIN_SECONDS = 0.5
+REPORT_SECONDS = 60.0
+
+
+def lock_folder() -> Path:
+    """The folder of lock files: BEIRFLOW_LOCKS, or one in /tmp.
+
+    Not in TMPDIR or XDG_RUNTIME_DIR, which differ between two logins and jobs of one user, who would then share nothing.
+
+    Returns:
+        The folder, which exists.
+
+    Raises:
+        DeviceError: It is not a folder, or others may write there.
+    """
+    folder = Path(os.environ.get("BEIRFLOW_LOCKS") or f"/tmp/beirflow-{os.getuid()}")  # noqa: S108 (checked below)
+    todo = "remove it, or set BEIRFLOW_LOCKS to a folder of your own on this machine, the same for all runs"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = folder.lstat()
+    except OSError as error:
+        raise DeviceError(f"the folder of GPU locks, {folder}, cannot be made ({error}); {todo}") from error
+    if not stat.S_ISDIR(state.st_mode):
+        raise DeviceError(f"the folder of GPU locks, {folder}, is a link and not a folder; {todo}")
+    if state.st_uid != os.getuid():
+        raise DeviceError(f"the folder of GPU locks, {folder}, belongs to user {state.st_uid}, not to you; {todo}")
+    if state.st_mode & 0o022:
+        raise DeviceError(f"the folder of GPU locks, {folder}, can be written by others; {todo}")
+    return folder
+
+
+def lease(gpus: Sequence[Gpu], jobs_per_gpu: int) -> Gpu:
+    """Wait for a place on a GPU and take it until this process ends; the one with the fewest jobs, and of these the first.
+
+    Args:
+        gpus: The GPUs to choose from, at least one.
+        jobs_per_gpu: Jobs that may use a GPU at a time, this one included.
+
+    Returns:
+        The GPU.
+
+    Raises:
+        DeviceError: The folder of lock files cannot be used.
+    """
+    folder = lock_folder()
+    start, reported = time.time(), 0.0
+    while True:
+        gpu, holders = _take(folder, gpus, jobs_per_gpu)
+        if gpu:
+            waited = time.time() - start
+            logger.info("uses %s, for which it waited %.1f s", gpu, waited)
+            return gpu
+        if time.monotonic() - reported >= REPORT_SECONDS or not reported:
+            reported = time.monotonic()
+            since = time.strftime("%H:%M:%S", time.localtime(start))
+            logger.info("waiting since %s for one of %d GPUs, %d jobs each: %s", since, len(gpus), jobs_per_gpu, holders)
+        time.sleep(ASK_AGAIN_SECONDS)
+
+
+def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | None, str]:
+    """Take a place, if there is one; else say who has them."""
+    # While one process looks for a place, no other does, so that none takes what another only tries for a held one.
+    looking = _open(folder / "looking")
+    try:
+        fcntl.flock(looking, fcntl.LOCK_EX)
+        free: dict[Gpu, list[Path]] = {gpu: [] for gpu in gpus}
+        holders = []
+        for gpu in gpus:
+            name = gpu.uuid.replace("/", "_")
+            for path in (folder / f"{name}.{place}" for place in range(MOST_JOBS_PER_GPU)):
+                if holder := _holder(path):
+                    holders.append(f"{gpu} by {holder}")
+                else:
+                    free[gpu].append(path)
+        gpu = max(gpus, key=lambda gpu: len(free[gpu]))
+        if MOST_JOBS_PER_GPU - len(free[gpu]) >= jobs_per_gpu:
+            return None, ", ".join(holders)
+        _lock(free[gpu][0])
+        return gpu, ""
+    finally:
+        os.close(looking)
+
+
+def _open(path: Path) -> int:
+    """A descriptor of a lock file; processes that this one starts do not inherit it."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise DeviceError(f"the GPU lock {path} cannot be opened ({error}); remove {path.parent}") from error
+
+
+def _holder(path: Path) -> str:
+    """Who holds a lock, in words; empty if nobody does."""
+    if not path.exists():
+        return ""
+    descriptor = _open(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.pread(descriptor, 100, 0).decode(errors="replace") or "an unknown process"
+    else:
+        return ""
+    finally:
+        os.close(descriptor)
+
+
+def _lock(path: Path) -> None:
+    """Take a lock that nobody holds; the descriptor stays open as long as the process lives."""
+    descriptor = _open(path)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.ftruncate(descriptor, 0)
+    # Writing also makes the file young, so that what cleans up in /tmp leaves it.
+    os.pwrite(descriptor, f"process {os.getpid()} since {time.strftime('%F %T')}".encode(), 0)

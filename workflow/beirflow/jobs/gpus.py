@@ -1,0 +1,170 @@
+"""The GPUs that this process may use, as nvidia-smi and CUDA_VISIBLE_DEVICES say, before CUDA starts."""
+
+import logging
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from beirflow.files.errors import DeviceError
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 120
+"""For nvidia-smi, which takes seconds where the driver is loaded for it, and never ends where the driver hangs."""
+
+LINE = re.compile(
+    r"GPU (?P<index>\d+): (?P<name>.*) \(UUID: (?P<gpu>GPU-[^)]+)\)|MIG (?P<size>\S+) .*\(UUID: (?P<mig>MIG-[^)]+)\)"
+)
+"""What `nvidia-smi -L` prints: a GPU a line, and below it a line for each instance that it is divided into."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU, or an instance of one that is divided (MIG).
+
+    Attributes:
+        index: Number of the GPU, as nvidia-smi counts.
+        name: Name of the model.
+        uuid: Its own, the same on every machine and in every order.
+        card: The whole GPU's, which differs where this is an instance.
+        visible: What CUDA_VISIBLE_DEVICES holds when it is the only one.
+    """
+
+    index: int | None
+    name: str
+    uuid: str
+    card: str
+    visible: str
+
+    def __str__(self) -> str:
+        number = "" if self.index is None else f" {self.index}"
+        return f"GPU{number} ({self.name}, {self.uuid})"
+
+
+def list_gpus() -> list[Gpu]:
+    """Ask nvidia-smi for all GPUs, in its order; instances stand in place of a GPU that is divided.
+
+    Returns:
+        The GPUs; empty, at once, where nvidia-smi is not on PATH.
+
+    Raises:
+        DeviceError: nvidia-smi gives no answer, or sees GPUs and cannot reach any.
+    """
+    answer = ask_nvidia_smi("-L")
+    gpus: list[Gpu] = []
+    divided: set[str] = set()
+    unknown = []
+    for line in filter(None, map(str.strip, answer.splitlines())):
+        match = LINE.fullmatch(line)
+        if match and match["gpu"]:
+            gpus.append(Gpu(int(match["index"]), match["name"], match["gpu"], match["gpu"], match["gpu"]))
+        elif match and gpus:
+            last = gpus[-1]
+            divided.add(last.card)
+            gpus.append(
+                Gpu(last.index, f"{last.name.split(' MIG ')[0]} MIG {match['size']}", match["mig"], last.card, match["mig"])
+            )
+        else:
+            unknown.append(line)
+    found = f"nvidia-smi -L says: {' '.join(unknown)}"
+    if "device handle" in found and not gpus:
+        raise DeviceError(f"{found}; no GPU can be reached. Restart the machine, or set device: cpu")
+    if unknown:
+        logger.log(logging.WARNING if "device handle" in found else logging.INFO, "%s", found)
+    return [gpu for gpu in gpus if gpu.uuid not in divided]
+
+
+def ask_nvidia_smi(*arguments: str) -> str:
+    """What nvidia-smi prints, errors included; nothing where it is not on PATH.
+
+    Args:
+        *arguments: Its arguments.
+
+    Returns:
+        Its output.
+
+    Raises:
+        DeviceError: It gives no answer.
+    """
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ""
+    try:
+        done = subprocess.run(  # noqa: S603 (no shell)
+            [program, *arguments], capture_output=True, text=True, errors="replace", timeout=PATIENCE_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        found = f"nvidia-smi {' '.join(arguments)} gave no answer in {PATIENCE_SECONDS} s, so the driver or a GPU hangs"
+        raise DeviceError(
+            f"{found}; look for Xid in the output of `sudo dmesg`, restart the machine, or set device: cpu"
+        ) from None
+    return done.stdout + done.stderr
+
+
+def visible_gpus(gpus: Sequence[Gpu], wanted: str | None) -> list[Gpu]:
+    """The GPUs that a value of CUDA_VISIBLE_DEVICES names, read as CUDA reads it.
+
+    The first entry decides whether all are numbers, UUIDs of GPUs or UUIDs of instances; a UUID may be cut short while it is
+    unique. The list ends where an entry names nothing, and is empty if one comes twice.
+
+    Args:
+        gpus: All GPUs.
+        wanted: The value, or None where the variable is not set.
+
+    Returns:
+        The GPUs, in its order. One that is named by its number keeps it in ``visible``: which it is on a machine with different
+        GPUs depends on CUDA_DEVICE_ORDER, and CUDA then takes the one that was meant.
+
+    Raises:
+        DeviceError: The value names GPUs, but CUDA would see none.
+    """
+    if wanted is None or not gpus:
+        return list(gpus)
+    entries = wanted.split(",")
+    kind = next((kind for kind in ("GPU-", "MIG-") if wanted.startswith(kind)), "")
+    chosen: list[Gpu] = []
+    for entry in entries:
+        gpu = _named(gpus, entry, kind)
+        if gpu is None:
+            break
+        chosen.append(gpu)
+    there = f"nvidia-smi shows {', '.join(str(gpu.index) for gpu in gpus)}; `nvidia-smi -L` lists their UUIDs"
+    if len({gpu.uuid for gpu in chosen}) < len(chosen):
+        raise DeviceError(f"CUDA_VISIBLE_DEVICES={wanted} names a GPU twice, and CUDA then sees none; name each once. {there}")
+    rest = [entry for entry in entries[len(chosen) :][:1] if re.match(r"\s*\+?\d|GPU-|MIG-", entry)]
+    if rest and not chosen:
+        raise DeviceError(f"CUDA_VISIBLE_DEVICES={wanted} names the GPU {rest[0]}, which is not there; {there}")
+    if rest:
+        logger.warning(
+            "CUDA_VISIBLE_DEVICES=%s: CUDA ignores %s and what follows, which names no GPU; %s", wanted, rest[0], there
+        )
+    return chosen
+
+
+def _named(gpus: Sequence[Gpu], entry: str, kind: str) -> Gpu | None:
+    """The GPU that one entry names."""
+    if not kind:
+        number = re.match(r"\s*\+?(\d+)", entry)
+        found = next((gpu for gpu in gpus if number and gpu.index == int(number[1])), None)
+        return found and Gpu(found.index, found.name, found.uuid, found.card, str(found.index))
+    if not entry.startswith(kind):
+        return None
+    if kind == "MIG-":  # older names of instances, which CUDA knows too, are not in the list
+        whole = Gpu(None, "MIG instance", entry, entry, entry)
+        return next((gpu for gpu in gpus if gpu.uuid.startswith(entry)), whole)
+    found_cards = {gpu.card for gpu in gpus if gpu.card.startswith(entry)}
+    return next(gpu for gpu in gpus if gpu.card in found_cards) if len(found_cards) == 1 else None
+
+
+def memory_in_use(gpu: Gpu) -> str:
+    """How much of a GPU's memory is in use and by which processes, in words; empty if nvidia-smi does not say."""
+    of_card = ("--format=csv,noheader", f"--id={gpu.card}")
+    memory = re.search(r"^(\d+ \w+), (\d+ \w+)$", ask_nvidia_smi("--query-gpu=memory.used,memory.total", *of_card), re.MULTILINE)
+    if not memory:
+        return ""
+    processes = ask_nvidia_smi("--query-compute-apps=pid,process_name,used_memory", *of_card)
+    users = re.findall(r"^(\d+), (.+), ([^,\n]+)$", processes, re.MULTILINE)
+    by = "".join(f"; process {pid} ({name}) has {used}" for pid, name, used in users)
+    return f"{memory[1]} of its {memory[2]} are in use{by}"

@@ -1,0 +1,74 @@
+"""What computed a result: the commit of the code, the versions of packages and Python, the platform."""
+
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).parents[3]
+
+PACKAGES = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "safetensors",
+    "huggingface_hub",
+    "snakemake",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "pytrec-eval-terrier",
+    "orjson",
+)
+"""Those that numbers may depend on."""
+
+
+def code_state(folder: Path = REPOSITORY) -> dict[str, Any]:
+    """The commit of the code in a folder, and whether the code there is that of the commit.
+
+    Args:
+        folder: Holds ``Snakefile`` and ``workflow``.
+
+    Returns:
+        ``commit``, 40 digits, and ``clean``, whether ``Snakefile`` and ``workflow`` are as committed; both None where the folder
+        is not a checkout, or where there is no git.
+    """
+    unknown = {"commit": None, "clean": None}
+    if _git(folder, "ls-files", "--error-unmatch", "Snakefile") is None:
+        return unknown  # perhaps a copy inside a checkout of something else
+    commit = _git(folder, "rev-parse", "--verify", "HEAD")
+    status = _git(folder, "status", "--porcelain", "--", "Snakefile", "workflow")
+    return unknown if commit is None or status is None else {"commit": commit, "clean": not status}
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git prints about a folder, without the last newline; None where it cannot say."""
+    try:
+        done = subprocess.run(  # noqa: S603
+            ["git", "-C", str(folder), *arguments],  # noqa: S607
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def environment() -> dict[str, Any]:
+    """Python, the platform, and the versions of the packages; None for a package that is not installed here."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,1 @@
+"""From weights on disk or on a hub to something that computes."""

@@ -1,0 +1,105 @@
+"""What is drawn, read from the files of the results."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from beirflow.evaluation.scores import main_cutoff, read_per_query
+from beirflow.files.records import read_json
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of all systems on all datasets.
+
+    Attributes:
+        systems: Names, in the order of the configuration.
+        baseline: The one that the others are compared with.
+        datasets: Names, in the order of the configuration.
+        cutoff: Of the main measures, 10 unless the configuration has no 10.
+        means: By system and dataset, the measures.
+        per_query: By system and dataset, NDCG at the main cutoff of every query, of all forums together; float64.
+        lengths: By dataset, by name (``all``, ``relevant``, systems), the edges and counts of the lengths in words.
+        comparison: ``significance.csv``.
+        costs: ``cost.csv``.
+    """
+
+    systems: list[str]
+    baseline: str
+    datasets: list[str]
+    cutoff: int
+    means: dict[tuple[str, str], dict[str, float]]
+    per_query: dict[tuple[str, str], np.ndarray]
+    lengths: dict[str, dict[str, tuple[list[int], list[int]]]]
+    comparison: pd.DataFrame
+    costs: pd.DataFrame
+
+
+def read_results(
+    *,
+    means_paths: Sequence[str],
+    corpus_means_paths: Sequence[str],
+    per_query_paths: Sequence[str],
+    inspection_paths: Sequence[str],
+    comparison_path: str,
+    costs_path: str,
+    rows: Mapping[str, Sequence[str]],
+    baseline: str,
+) -> Results:
+    """Read what the figures show.
+
+    Args:
+        means_paths: The ``metrics`` JSON of every system on every dataset.
+        corpus_means_paths: The same on every corpus.
+        per_query_paths: The values of every query on every corpus, in the same order.
+        inspection_paths: What ``inspect_dataset`` wrote of every corpus.
+        comparison_path: ``significance.csv``.
+        costs_path: ``cost.csv``.
+        rows: By dataset the names of its corpora.
+        baseline: System that the others are compared with.
+
+    Returns:
+        The results.
+
+    Raises:
+        DataError: Values are not those that were recorded.
+    """
+    every = [read_json(path) for path in means_paths]
+    cutoff = main_cutoff(every[0]["measures"])
+    systems = list(dict.fromkeys(means["system"] for means in every))
+    of_corpus = {}
+    for means_path, path in zip(corpus_means_paths, per_query_paths, strict=True):
+        means, table = read_per_query(means_path, path, [f"NDCG@{cutoff}"])
+        of_corpus[means["system"], means["dataset"]] = table[0].to_numpy()
+    inspections = {inspection["dataset"]: inspection for inspection in map(read_json, inspection_paths)}
+    return Results(
+        systems=systems,
+        baseline=baseline,
+        datasets=list(rows),
+        cutoff=cutoff,
+        means={(means["system"], means["dataset"]): means["measures"] for means in every},
+        per_query={
+            (system, row): np.concatenate([of_corpus[system, corpus] for corpus in corpora])
+            for system in systems
+            for row, corpora in rows.items()
+        },
+        lengths={row: _added_up([inspections[corpus]["lengths"] for corpus in corpora]) for row, corpora in rows.items()},
+        comparison=pd.read_csv(comparison_path),
+        costs=pd.read_csv(costs_path),
+    )
+
+
+def _added_up(lengths: Sequence[Mapping[str, Any]]) -> dict[str, tuple[list[int], list[int]]]:
+    """Histograms of several corpora as one; their bins are the same as far as they go."""
+    named = [{"all": each["all"], "relevant": each["relevant"], **each["retrieved"]} for each in lengths]
+    return {
+        name: (
+            max((each[name]["edges"] for each in named), key=len),
+            [sum(counts) for counts in zip_longest(*(each[name]["counts"] for each in named), fillvalue=0)],
+        )
+        for name in named[0]
+    }

@@ -1,0 +1,178 @@
+"""How figures look, and how they are written: the same bytes for the same numbers.
+
+No meaning hangs on colour alone: every system has a marker and a line of its own too, and the colours (Okabe and Ito 2008) can
+be told apart by people who see few. Text stays text in SVG, so that it can be searched, read aloud and set in the fonts of the
+page.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
+
+from beirflow.files.writing import atomic_path
+
+WIDTH = 7.2
+"""Of a figure in inches: the text width of a page with two columns."""
+
+LINE = 76
+"""Characters that fit below a single panel."""
+
+COLUMNS = 4
+"""Panels side by side where there are many."""
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
+LINES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)))
+GREY = "#767676"
+
+SETTINGS: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica", "sans-serif"],
+    "font.size": 7.5,
+    "axes.titlesize": 7.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 3.5,
+    "hatch.linewidth": 0.6,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "beirflow",
+    "pdf.fonttype": 42,
+}
+
+WITHOUT_DATES: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+plain = FuncFormatter(lambda value, _: f"{value:,.10g}")
+"""Numbers as people write them, on an axis that is logarithmic."""
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw with the settings of this module while the block runs."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(SETTINGS)
+        yield
+
+
+def style_of(systems: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Colour, marker and line of every system.
+
+    Args:
+        systems: Their names, in the order of the configuration.
+
+    Returns:
+        By system, what matplotlib takes to draw a line.
+    """
+    return {
+        system: {
+            "color": COLOURS[number % len(COLOURS)],
+            "marker": MARKERS[number % len(MARKERS)],
+            "linestyle": LINES[number % len(LINES)],
+        }
+        for number, system in enumerate(systems)
+    }
+
+
+def small_multiples(titles: Sequence[str], height: float, columns: int = COLUMNS, **options: Any) -> tuple[Figure, list[Axes]]:
+    """A figure with one panel for each title, in rows.
+
+    Args:
+        titles: What stands above the panels.
+        height: Of a panel in inches.
+        columns: Most panels side by side.
+        **options: For ``Figure.subplots``, e.g. ``sharex``.
+
+    Returns:
+        The figure, and the panels in the order of the titles.
+    """
+    columns = min(columns, len(titles))
+    rows = -(-len(titles) // columns)
+    figure = Figure(figsize=(WIDTH if columns > 1 else WIDTH * 0.6, rows * height + 0.5), layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False, **options).flat)
+    for panel in panels[len(titles) :]:
+        panel.remove()
+    for above in panels[len(titles) - columns : rows * columns - columns]:
+        above.tick_params(labelbottom=True)
+    for panel, title in zip(panels, titles, strict=False):
+        panel.set_title(title)
+    return figure, panels[: len(titles)]
+
+
+def system_legend(figure: Figure, styles: Mapping[str, Mapping[str, Any]], *, lines: bool) -> None:
+    """Say above the panels which system is drawn how; lines only where there are lines."""
+    handles = [Line2D([], [], label=name, **{**style, **({} if lines else {"linestyle": ""})}) for name, style in styles.items()]
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(4, len(handles)), handlelength=3 if lines else 1)
+
+
+def below(figure: Figure, text: str) -> None:
+    """Say below the panels what they show, in lines that fit a figure with one column."""
+    figure.supxlabel(fill(text, LINE), fontsize=SETTINGS["font.size"])
+
+
+def row_height(systems: Sequence[str]) -> float:
+    """Inches that a row of :func:`dot_rows` needs, so that the markers of many systems do not cover one another."""
+    return max(0.21, 0.05 * len(systems))
+
+
+def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[float]], styles: Mapping[str, Any]) -> None:
+    """A row for each dataset and in it a marker for each system, a little below one another.
+
+    Args:
+        panel: Where to draw.
+        rows: Names of the datasets, from top to bottom.
+        values: By system, a value for each dataset; not-a-number where there is none.
+        styles: What :func:`style_of` gives.
+    """
+    for number, (system, numbers) in enumerate(values.items()):
+        shift = ((number + 0.5) / len(values) - 0.5) * 0.6
+        heights = [row + shift for row in range(len(rows))]
+        panel.plot(numbers, heights, **{**styles[system], "linestyle": ""}, markeredgecolor="white", markeredgewidth=0.3)
+    panel.set_yticks(range(len(rows)), rows)
+    panel.set_ylim(len(rows) - 0.5, -0.5)
+    panel.grid(visible=False, axis="y")
+    for row in range(0, len(rows), 2):
+        panel.axhspan(row - 0.5, row + 0.5, color="#f5f5f5", linewidth=0, zorder=0)
+
+
+def words_only(text: str) -> Figure:
+    """A figure that says in words why there is nothing to draw."""
+    figure = Figure(figsize=(WIDTH * 0.6, 0.8), layout="constrained")
+    figure.text(0.5, 0.5, text, ha="center", va="center")
+    return figure
+
+
+def save(figure: Figure, folder: str, name: str, kinds: Iterable[str] = ("pdf", "svg")) -> None:
+    """Write a figure as ``<folder>/<name>.pdf`` and ``.svg``."""
+    for kind in kinds:
+        with atomic_path(Path(folder, f"{name}.{kind}")) as partial:
+            figure.savefig(partial, format=kind, metadata=WITHOUT_DATES[kind])

@@ -1,0 +1,118 @@
+"""Pages for people: one HTML file each, which needs nothing else and asks no network for anything.
+
+The templates, the style and the scripts are in ``workflow/report``. Whatever stands in the data is text: the templates escape it,
+and the page's own policy lets a browser run no script but the one that was there when the page was written.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from beirflow.files.writing import atomic_path
+
+TEMPLATES = Path(__file__).parents[2] / "report"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        label: Its header.
+        number: Whether it holds numbers: aligned on the right, sorted by value.
+        classes: Names for the style.
+    """
+
+    label: str
+    number: bool = True
+    classes: str = "number"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands at one place of a table.
+
+    Attributes:
+        text: What is read.
+        value: What a column of numbers is sorted by; None, which stays last, where there is no number.
+        best: Whether it is marked as the best of its row.
+        note: A letter that a note below the table explains.
+    """
+
+    text: str
+    value: float | None = None
+    best: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that sorts.
+
+    Attributes:
+        name: Unique on the page.
+        title: Of the part that it stands in.
+        caption: What it holds.
+        columns: From left to right; the first names the row.
+        bodies: Rows of cells that are sorted, then rows that stay below them, if there are any.
+        groups: Headers above the columns but the first, each with the number of columns that it spans; none if empty.
+        tall: Whether it scrolls in a frame of limited height.
+    """
+
+    name: str
+    title: str
+    caption: str
+    columns: Sequence[Column]
+    bodies: Sequence[Sequence[Sequence[Cell]]]
+    groups: Sequence[tuple[str, int]] = ()
+    tall: bool = False
+
+
+def number(value: Any, form: str = ".4f") -> Cell:
+    """A cell that holds a number.
+
+    Args:
+        value: The number; an empty cell if it is None or not-a-number.
+        form: How it is written, as for ``format``.
+
+    Returns:
+        The cell, with a minus sign where other text has a hyphen.
+    """
+    missing = value is None or value != value
+    return Cell("") if missing else Cell(format(value, form).replace("-", "−"), float(value))
+
+
+def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, script: str | None = None) -> None:
+    """Fill a template; what it is filled with is escaped.
+
+    Args:
+        template: Name of a file in ``workflow/report``.
+        path: HTML to write.
+        values: What the template knows as ``report``; one that extends ``page.html.j2`` needs ``title``.
+        script: Name of the script in ``workflow/report`` that the page holds; None for a page without.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
+    code = {name: _own(file) for name, file in (("style", "report.css"), ("script", script)) if file}
+    page = environment.get_template(template).render(report=values, policy=_policy(code), **({"script": None} | code))
+    with atomic_path(path) as partial:
+        partial.write_text(page, encoding="utf-8")
+
+
+def _own(file: str) -> Markup:
+    """A file of the project, which is not escaped."""
+    return Markup((TEMPLATES / file).read_text(encoding="utf-8"))  # noqa: S704
+
+
+def _policy(code: Mapping[str, str]) -> str:
+    """The content security policy: nothing from anywhere, but the page's own style and script and images inside it."""
+    allowed = [f"{name}-src 'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for name, text in code.items()]
+    return "; ".join(["default-src 'none'", "img-src data:", "base-uri 'none'", "form-action 'none'", *allowed])

@@ -1,0 +1,184 @@
+"""The report: everything that was measured on one page, from the table of all results down to single queries."""
+
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from beirflow.files.digests import file_digest
+from beirflow.files.records import read_json
+from beirflow.report.pages import TEMPLATES, write_page
+from beirflow.report.reading_files import record_views
+from beirflow.report.tables import (
+    Sources,
+    cost_table,
+    counts,
+    holes_table,
+    main_measures,
+    notes,
+    results_table,
+    significance_table,
+)
+
+FIGURES = {
+    "ndcg_difference": (
+        "Difference to the baseline",
+        "Bars: for every dataset, NDCG@10 of each system minus that of the baseline. The numbers are in the first table.",
+    ),
+    "recall_over_k": (
+        "Recall over k",
+        "Lines: for every dataset, recall of each system over the cutoff. The numbers are under “Every measure at every cutoff”.",
+    ),
+    "ndcg_per_query": (
+        "Distribution over queries",
+        "Lines: for every dataset, the share of queries with at least a given NDCG@10. The values are in scores.parquet.",
+    ),
+    "document_lengths": (
+        "Lengths of documents",
+        "Violins: for every dataset, lengths of all documents, of the relevant and of the retrieved. The quantiles are in the "
+        "table “Lengths of documents”.",
+    ),
+    "holes": ("Unjudged documents", "Points: NDCG@10 beside Hole@10. The numbers are in the table “Unjudged documents”."),
+    "cost": (
+        "Cost",
+        "Points: speed, seconds, memory and size of each system on every dataset. The numbers are in the last table.",
+    ),
+}
+"""By name of a figure: its title, and what stands in its place for who does not see it. Captions are in ``workflow/report``."""
+
+SIGNIFICANCE = (
+    "Every two systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; corrected by "
+    "Holm's method for all rows of this table. The interval is that of the paired t-test; the effect size is Cohen's d of paired "
+    "values: the mean difference over its standard deviation."
+)
+
+NAMES = ("system", "dataset", "system_a", "system_b")
+"""Columns that hold names."""
+
+
+def write_report(
+    *,
+    summary_path: str,
+    means_paths: Sequence[str],
+    inspection_paths: Sequence[str],
+    comparison_path: str,
+    costs_path: str,
+    figure_paths: Sequence[str],
+    manifest_path: str,
+    report_path: str,
+    view_paths: Sequence[str] = (),
+    code: str = "",
+) -> None:
+    """Write the page, and a record of it and of the other files for reading.
+
+    Args:
+        summary_path: ``summary.csv``.
+        means_paths: The ``metrics`` JSON of every system on every dataset and every forum; some may be named twice.
+        inspection_paths: Sampled queries of every corpus.
+        comparison_path: ``significance.csv``.
+        costs_path: ``cost.csv``.
+        figure_paths: SVG of every figure; the PDF of the same name lies beside it.
+        manifest_path: ``manifest.json``.
+        report_path: HTML to write; and beside it, as ``.json``, the digests of the page, of what it was made from, and of
+            ``view_paths``.
+        view_paths: Other files for reading.
+        code: Digest of the code that runs, for the record.
+    """
+    summary = _read(summary_path)
+    means_paths = list(dict.fromkeys(means_paths))
+    means = [read_json(path) for path in means_paths]
+    manifest = read_json(manifest_path)
+    systems, sources = list(dict.fromkeys(summary["system"])), Sources()
+    results = [results_table(summary, measure, sources) for measure in main_measures(summary)]
+    datasets = _datasets(means)
+    rows = summary[summary["split"].notna()]["dataset"].nunique()
+    heading = f"{_counted(len(systems), 'system')} on {_counted(rows, 'dataset')}"
+    values = {
+        "title": f"beirflow: {heading}",
+        "heading": heading,
+        "lead": _lead(systems, datasets, manifest),
+        "results": results,
+        "notes": notes(results, sources, systems),
+        "holes": holes_table(summary),
+        "significance": significance_table(_read(comparison_path)),
+        "significance_note": SIGNIFICANCE,
+        "cost": cost_table(_read(costs_path)),
+        "figures": [_figure(Path(path), Path(report_path).parent) for path in figure_paths],
+        "index": {"systems": systems, "datasets": datasets},
+        "inspections": [(Path(path).stem, _packed(path)) for path in inspection_paths],
+        "facts": _facts(manifest, manifest_path),
+        "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
+    }
+    write_page("report.html.j2", report_path, values, script="report.js")
+    views = [report_path, *inspection_paths, comparison_path, costs_path, *figure_paths, *view_paths]
+    record_path = str(Path(report_path).with_suffix(".json"))
+    record_views(view_paths=views, manifest_path=manifest_path, code=code, record_path=record_path)
+
+
+def _read(path: str) -> pd.DataFrame:
+    """A table in which names are words, also one like "nan" or "007"."""
+    return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(NAMES, str))
+
+
+def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Every dataset, and after a dataset of forums its forums, with all measures of all systems."""
+    found: dict[str, dict[str, Any]] = {}
+    for each in means:
+        of_forums = {} if "run" in each["from_sha256"] else {"forums": list(each["from_sha256"])}
+        entry = {"name": each["dataset"], "split": each["split"], "counts": counts(each), "measures": {}, **of_forums}
+        found.setdefault(each["dataset"], entry)["measures"][each["system"]] = each["measures"]
+    of_a_row = {forum for entry in found.values() for forum in entry.get("forums", ())}
+    rows = [entry for name, entry in found.items() if name not in of_a_row]
+    return [found[name] for entry in rows for name in (entry["name"], *entry.get("forums", ()))]
+
+
+def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any]) -> str:
+    """Which systems, how large everything is, and when it was written."""
+    corpora = [entry for entry in datasets if "forums" not in entry]
+    documents, queries = (sum(entry["counts"][key] for entry in corpora) for key in ("documents", "queries"))
+    size = f"{_counted(documents, 'document')} and {_counted(queries, 'judged query', 'judged queries')}"
+    where = f"{_counted(len(corpora), 'corpus', 'corpora')} with {size}"
+    return f"How well {_listed(systems)} retrieve from {where}. Written {manifest['written'].partition('T')[0]}."
+
+
+def _figure(path: Path, folder: Path) -> dict[str, str | None]:
+    """A figure as the template needs it: inside the page as an image, so that nothing in it touches the page."""
+    title, alt = FIGURES[path.stem]
+    caption = (TEMPLATES / f"{path.stem}.rst").read_text(encoding="utf-8").replace("``", "")
+    pdf = path.with_suffix(".pdf")
+    link = pdf.relative_to(folder).as_posix() if pdf.is_relative_to(folder) else None
+    return {"title": title, "alt": alt, "caption": caption, "pdf": link, "data": b64encode(path.read_bytes()).decode()}
+
+
+def _packed(path: str) -> str:
+    """A file, compressed and in letters that mean nothing to a browser: a third of the size, and never markup."""
+    return b64encode(gzip.compress(Path(path).read_bytes(), compresslevel=6, mtime=0)).decode()
+
+
+def _facts(manifest: Mapping[str, Any], manifest_path: str) -> list[tuple[str, str]]:
+    """What the page was made from: the manifest's main points, and its digest."""
+    repository, environment = manifest["repository"], manifest["environment"]
+    clean = {True: "as committed", False: "with changes that are not committed", None: "unknown whether changed"}
+    packages = ", ".join(f"{name} {version}" for name, version in environment["packages"].items() if version)
+    return [
+        ("Written", manifest["written"]),
+        (
+            "Code",
+            f"commit {repository['commit']}, {clean[repository['clean']]}" if repository["commit"] else "no commit is known",
+        ),
+        ("Python", f"{environment['python']} on {environment['platform']}"),
+        ("Packages", packages),
+        ("manifest.json", f"sha256 {file_digest(manifest_path)}, from which digests lead to every other file"),
+    ]
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,193 @@
+"""The tables of the report: what stands in ``summary.csv``, ``significance.csv`` and ``cost.csv``, arranged for reading."""
+
+from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
+from typing import Any
+
+import pandas as pd
+
+from beirflow.evaluation.summary import PUBLISHED
+from beirflow.experiment.catalogue import load_catalogue
+from beirflow.report.pages import Cell, Column, Table, number
+
+NAME = Column("Dataset", number=False, classes="stub")
+FIRST, QUIET = "number group", "number aside"
+MEBIBYTE = 1 << 20
+
+SIGNIFICANCE = {
+    "difference": ("Difference", "+.4f"),
+    "low": ("95 % from", "+.4f"),
+    "high": ("to", "+.4f"),
+    "effect_size": ("Effect size", "+.2f"),
+    "p": ("p", ".5f"),
+    "p_holm": ("p corrected", ".5f"),
+    "queries": ("Queries", ",.0f"),
+}
+"""Columns of ``significance.csv`` that hold numbers: their headers, and how they are written."""
+
+COST = {
+    "Documents": {
+        "documents": ("Number", ",.0f", 1),
+        "documents_taken_over": ("Taken over", ",.0f", 1),
+        "documents_per_second": ("Per second", ",.0f", 1),
+    },
+    "Seconds of all jobs": {
+        "encode_documents_seconds": ("Encode", ",.1f", 1),
+        "encode_queries_seconds": ("Queries", ",.1f", 1),
+        "search_seconds": ("Search", ",.1f", 1),
+        "evaluate_seconds": ("Evaluate", ",.1f", 1),
+        "seconds": ("All", ",.1f", 1),
+    },
+    "MiB": {
+        "peak_memory_bytes": ("Peak memory", ",.0f", MEBIBYTE),
+        "vector_bytes": ("Vectors", ",.1f", MEBIBYTE),
+    },
+}
+"""By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
+
+COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}
+"""Columns of ``cost.csv`` that hold words, which come first, and their headers."""
+
+
+class Sources:
+    """The sources of published scores, each named by a letter in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self._letters: dict[str, str] = {}
+        published = load_catalogue().published
+        self._citations = {(system, entry["source"]): entry["citation"] for system, found in published.items() for entry in found}
+
+    def letter(self, system: str, source: Any) -> str:
+        """The letter of a source of a system; none for a source that is not there."""
+        citation = self._citations.get((system, source))
+        return self._letters.setdefault(citation, ascii_lowercase[len(self._letters) % 26]) if citation else ""
+
+    def notes(self) -> list[str]:
+        """What each letter means."""
+        return [f"{letter}: {citation}" for citation, letter in self._letters.items()]
+
+
+def main_measures(summary: pd.DataFrame) -> list[str]:
+    """The measures that have a table of their own: those that are published, or else the first that there is."""
+    names = [str(name) for name in summary.columns]
+    return [name for name in PUBLISHED if name in names] or [next(name for name in names if "@" in name)]
+
+
+def results_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Table:
+    """Systems × datasets for one measure, beside what was published, and below it the averages.
+
+    Args:
+        summary: What ``summary.csv`` holds; averages have no split.
+        measure: The measure.
+        sources: Is told the sources of published scores.
+
+    Returns:
+        The table; the best of a row is marked if there are several systems.
+    """
+    systems = list(dict.fromkeys(summary["system"]))
+    published = f"published_{measure}"
+    compared = {name for name in systems if published in summary and summary[summary["system"] == name][published].notna().any()}
+    columns, groups = [NAME], []
+    for system in systems:
+        more = ["Published", "Diff."] if system in compared else []
+        groups.append((system, 1 + len(more)))
+        columns += [
+            Column("Measured", classes=FIRST) if compared else Column(system),
+            *(Column(label, classes=QUIET) for label in more),
+        ]
+    bodies: list[list[list[Cell]]] = [[], []]
+    for dataset, rows in summary.groupby("dataset", sort=False):
+        by_system = {row["system"]: row for row in rows.to_dict("records")}
+        cells = [Cell(str(dataset))]
+        best = rows[measure].max() if len(systems) > 1 else None
+        for system in systems:
+            row = by_system.get(system, {})
+            measured = number(row.get(measure))
+            cells.append(Cell(measured.text, measured.value, best=measured.value is not None and bool(measured.value == best)))
+            if system in compared:
+                reference = number(row.get(published))
+                note = sources.letter(system, row.get(f"source_{measure}"))
+                cells.append(Cell(reference.text, reference.value, note=note))
+                cells.append(number(row.get(f"difference_{measure}"), "+.4f"))
+        bodies[int(rows["split"].isna().all())].append(cells)
+    caption = f"{measure} of every system on every dataset"
+    shown = [body for body in bodies if body]
+    return Table(f"results-{measure}", measure, caption, columns, shown, groups if compared else ())
+
+
+def holes_table(summary: pd.DataFrame) -> Table | None:
+    """Hole@10 beside NDCG@10; None where they were not measured."""
+    pair = ("NDCG@10", "Hole@10")
+    if not set(pair) <= set(summary):
+        return None
+    systems = list(dict.fromkeys(summary["system"]))
+    columns = [NAME] + [
+        Column(name, classes=classes) for _ in systems for name, classes in zip(pair, (FIRST, "number"), strict=True)
+    ]
+    datasets = summary[summary["split"].notna()]
+    rows = [
+        [Cell(str(dataset))] + [number(row[name]) for _, row in rows.iterrows() for name in pair]
+        for dataset, rows in datasets.groupby("dataset", sort=False)
+    ]
+    return Table("holes", "Unjudged documents", "Hole@10 beside NDCG@10", columns, [rows], [(system, 2) for system in systems])
+
+
+def significance_table(comparison: pd.DataFrame) -> Table | None:
+    """Every two systems on every dataset; None for a single system."""
+    if comparison.empty:
+        return None
+    names = [NAME, Column("Systems", number=False, classes=""), Column("Higher", number=False, classes="")]
+    columns = names + [Column(label) for label, _ in SIGNIFICANCE.values()]
+    rows = []
+    for row in comparison.to_dict("records"):
+        pair = row["system_a"], row["system_b"]
+        higher = "" if not row["difference"] else pair[row["difference"] < 0]
+        cells = [number(row[name], form) for name, (_, form) in SIGNIFICANCE.items()]
+        rows.append([Cell(str(row["dataset"])), Cell(f"{pair[0]} − {pair[1]}"), Cell(higher), *cells])
+    caption = f"{comparison['measure'].iloc[0]} of the first system minus that of the second"
+    return Table("significance-table", "Significance", caption, columns, [rows], tall=True)
+
+
+def cost_table(costs: pd.DataFrame) -> Table:
+    """Time, memory and room on disk of every system on every dataset."""
+    columns = [
+        NAME,
+        *(Column(label, number=False, classes="group" if key == "system" else "") for key, label in COST_WORDS.items()),
+    ]
+    for group in COST.values():
+        columns += [Column(label, classes="number" if i else FIRST) for i, (label, *_) in enumerate(group.values())]
+    numbers = [(key, form, unit) for group in COST.values() for key, (_, form, unit) in group.items()]
+    rows = []
+    for row in costs.to_dict("records"):
+        words = [Cell("" if pd.isna(row[key]) else str(row[key])) for key in COST_WORDS]
+        rows.append([Cell(str(row["dataset"])), *words, *(number(row[key] / unit, form) for key, form, unit in numbers)])
+    groups = [("System", len(COST_WORDS)), *((label, len(group)) for label, group in COST.items())]
+    caption = "What every system needed on every dataset"
+    return Table("cost-table", "Cost", caption, columns, [rows], groups, tall=True)
+
+
+def notes(results: Sequence[Table], sources: Sources, systems: Sequence[str]) -> list[str]:
+    """What a reader of the first tables needs to know.
+
+    Args:
+        results: The tables.
+        sources: Of the published scores in them.
+        systems: Names of all systems.
+
+    Returns:
+        Sentences.
+    """
+    found = []
+    if len(systems) > 1:
+        found.append("★ and bold: the best of a row.")
+    if any(len(table.bodies) > 1 for table in results):
+        found.append("Below the line, averages; each says over which datasets it is.")
+    letters = sources.notes()
+    if letters:
+        found.append("Diff.: measured minus published. Empty where nothing was published that may be compared.")
+    return found + letters
+
+
+def counts(means: Mapping[str, Any]) -> dict[str, int]:
+    """The counts of a dataset that do not depend on the system, in words."""
+    return {name: means["counts"][name] for name in ("documents", "queries", "judgements") if name in means["counts"]}
