@@ -16,7 +16,7 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/download.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/dense.smk"
-include: "workflow/rules/search.smk"
+include: "workflow/rules/runs.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/report.smk"
@@ -32,4 +32,4 @@ shell.prefix(end_with_this_process())
 rule all:
     default_target: True
     input:
-        "<results>/summary.csv",
+        at(layout.SUMMARY),

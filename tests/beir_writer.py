@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from beirflow.datasets.corpus_files import FOOTER, footer_digest
+from beirflow.datasets.corpus_reader import DOCUMENTS as SCHEMA
 from beirflow.datasets.matching import match_texts
 from beirflow.files.digests import file_digest
-from beirflow.files.records import write_json
+from beirflow.files.records import Job, write_record
 
 Documents = Mapping[str, str | Mapping[str, Any]]
 Judgements = Mapping[str, Mapping[str, int]]
@@ -44,25 +45,25 @@ def zip_folder(folder: Path, archive: Path) -> Path:
 
 
 def write_documents(path: Path, chunks: Chunks, prefix: str = "d") -> Path:
-    """Chunks of texts as ``documents.parquet``, with ids that are numbered through."""
+    """Chunks of texts without titles as ``documents.parquet``, with ids that are numbered through."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    schema = pa.schema([("doc_id", pa.string()), ("text", pa.large_string())])
     number = 0
-    with pq.ParquetWriter(path, schema) as writer:
+    with pq.ParquetWriter(path, SCHEMA) as writer:
         for texts in chunks:
             ids = [f"{prefix}{number + i}" for i in range(len(texts))]
             number += len(texts)
-            writer.write_table(pa.table([ids, list(texts)], schema=schema), row_group_size=max(1, len(texts)))
+            writer.write_table(pa.table([ids, list(texts), [0] * len(texts)], schema=SCHEMA), row_group_size=max(1, len(texts)))
     return path
 
 
-def write_corpus_record(folder: Path, **more: Any) -> Path:
-    """``corpus.json`` of the Parquet files that are in a folder."""
+def write_corpus_record(folder: Path, results: Path | None = None, counts: Mapping[str, int] | None = None, **more: Any) -> Path:
+    """``corpus.json`` of the Parquet files that are in a folder, which is that of all results unless another is named."""
     files = [folder / f"{name}.parquet" for name in ("documents", "queries", "qrels")]
-    digests = {file.name: file_digest(file) for file in files if file.exists()}
+    digests = {file: file_digest(file) for file in files if file.exists()}
     footer = {FOOTER: footer_digest(files[0])} if files[0].exists() else {}
-    write_json(folder / "corpus.json", {"sha256": digests, **footer, **more})
-    return folder / "corpus.json"
+    path = folder / "corpus.json"
+    write_record(path, Job(results or folder), inputs={}, outputs=digests, counts=counts, **footer, **more)
+    return path
 
 
 def match_corpora(folder: Path, other: Path) -> Path:

@@ -7,15 +7,17 @@ from typing import Any, NamedTuple
 
 from beirflow.datasets.matching import match_texts
 from beirflow.datasets.prepare import prepare_corpus
-from beirflow.dense.encode import encode_chunk, encode_queries
-from beirflow.dense.merge import merge_chunks
+from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
 from beirflow.dense.search import search_chunk
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.evaluation.summary import summarize
 from beirflow.experiment.catalogue import CATALOGUE
 from beirflow.experiment.experiment import Experiment, load_experiment
 from beirflow.experiment.manifest import write_manifest
+from beirflow.files.records import Job
 from beirflow.models.model_files import fetch_model
+from beirflow.models.settings import EncoderSettings, ModelSettings
+from beirflow.runs.merge import merge_chunks
 from beirflow.runs.run_file import write_trec
 from workflow_runs import small_dataset, tiny_system
 
@@ -60,14 +62,16 @@ def make_results(results: Path, config: Mapping[str, Any]) -> None:
         _prepare(results, experiment, name)
     for system in experiment.chosen_systems:
         (results / "models").mkdir(exist_ok=True)
-        fetch_model(system=experiment.systems[system], output_path=f"{results}/models/{system}.json", code="f")
+        model = ModelSettings(**experiment.model_settings(system))
+        fetch_model(system=model, output_path=f"{results}/models/{system}.json", job=Job(results, code="f"))
         for name in experiment.chosen_datasets:
             _encode(results, experiment, system, name)
             _retrieve(results, experiment, system, name)
         for row, forums in experiment.rows_of_forums.items():
             if row in experiment.chosen_rows:
                 paths = [f"{results}/metrics/{system}/{forum}.json" for forum in forums]
-                average_forums(dataset=row, forum_paths=paths, means_path=f"{results}/metrics/{system}/{row}.json", code="a")
+                means_path = f"{results}/metrics/{system}/{row}.json"
+                average_forums(dataset=row, forum_paths=paths, means_path=means_path, job=Job(results, code="a"))
     shutil.rmtree(results / "candidates")
     first = experiment.chosen_systems[0]
     run = f"{results}/runs/{first}/{experiment.chosen_datasets[0]}"
@@ -85,8 +89,8 @@ def write_summary(results: Path, experiment: Experiment) -> None:
         summary_path=f"{results}/summary.csv",
         published_path=str(CATALOGUE / "published.yaml"),
         experiment=experiment,
-        code="s",
         manifest_path=f"{results}/manifest.json",
+        job=Job(results, code="s"),
     )
 
 
@@ -98,8 +102,8 @@ def _prepare(results: Path, experiment: Experiment, name: str) -> None:
         documents_path=f"{folder}/documents.parquet",
         queries_path=f"{folder}/queries.parquet",
         qrels_path=f"{folder}/qrels.parquet",
-        summary_path=f"{folder}/corpus.json",
-        code="p",
+        corpus_path=f"{folder}/corpus.json",
+        job=Job(results, code="p"),
     )
     if other := experiment.shared_with(name):
         match_texts(
@@ -111,19 +115,12 @@ def _prepare(results: Path, experiment: Experiment, name: str) -> None:
 
 def _encode(results: Path, experiment: Experiment, system: str, name: str) -> None:
     corpus, vectors = f"{results}/corpora/{name}", f"{results}/embeddings/{system}"
-    settings = {
-        "corpus_path": f"{corpus}/corpus.json",
-        "model_path": f"{results}/models/{system}.json",
-        "device": "cpu",
-        "token_budget": "auto",
-        "threads": 1,
-        "code": "e",
-    }
+    settings = experiment.encoding(system)
+    model_path = f"{results}/models/{system}.json"
+    encoding = Encoding(EncoderSettings(**settings["encoder"]), model_path, settings["precision"], device="cpu")
+    job = Job(results, code="e")
     encode_queries(
-        queries_path=f"{corpus}/queries.parquet",
-        output_path=f"{vectors}/{name}/queries.npy",
-        **settings,
-        **experiment.encoding(system, unused="document_prefix"),
+        queries_path=f"{corpus}/queries.parquet", output_path=f"{vectors}/{name}/queries.npy", encoding=encoding, job=job
     )
     other = experiment.shared_with(name)
     shared = [f"{vectors}/{other}/chunk-{chunk}.npy" for chunk in range(experiment.chunks(other))] if other else []
@@ -133,8 +130,8 @@ def _encode(results: Path, experiment: Experiment, system: str, name: str) -> No
             chunk=chunk,
             shared_paths=[f"{corpus}/shared.parquet", *shared] if other else [],
             output_path=f"{vectors}/{name}/chunk-{chunk}.npy",
-            **settings,
-            **experiment.encoding(system, unused="query_prefix"),
+            encoding=encoding,
+            job=job,
         )
 
 
@@ -143,6 +140,7 @@ def _retrieve(results: Path, experiment: Experiment, system: str, name: str) -> 
     candidates, chunks = f"{results}/candidates/{system}/{name}", range(experiment.chunks(name))
     for chunk in chunks:
         search_chunk(
+            system=system,
             queries_path=f"{corpus}/queries.parquet",
             documents_path=f"{corpus}/documents.parquet",
             model_path=f"{results}/models/{system}.json",
@@ -150,23 +148,21 @@ def _retrieve(results: Path, experiment: Experiment, system: str, name: str) -> 
             query_vectors_path=f"{vectors}/queries.npy",
             chunk_vectors_path=f"{vectors}/chunk-{chunk}.npy",
             output_path=f"{candidates}/chunk-{chunk}.npz",
-            **experiment.search_settings(system, name),
+            similarity=experiment.settings(system)["similarity"],
+            **experiment.retrieval(name),
             device="cpu",
-            threads=1,
-            code="s",
+            job=Job(results, code="s"),
         )
     merge_chunks(
         system=system,
+        dataset=name,
         candidate_paths=[f"{candidates}/chunk-{chunk}.npz" for chunk in chunks],
-        query_record_path=f"{vectors}/queries.json",
-        chunk_record_paths=[f"{vectors}/chunk-{chunk}.json" for chunk in chunks],
         queries_path=f"{corpus}/queries.parquet",
         documents_path=f"{corpus}/documents.parquet",
-        model_path=f"{results}/models/{system}.json",
         top_k=experiment.config["top_k"],
         run_path=f"{results}/runs/{system}/{name}.parquet",
         record_path=f"{results}/runs/{system}/{name}.json",
-        code="m",
+        job=Job(results, code="m"),
     )
     evaluate_run(
         system=system,
@@ -178,5 +174,5 @@ def _retrieve(results: Path, experiment: Experiment, system: str, name: str) -> 
         cutoffs=experiment.config["cutoffs"],
         per_query_path=f"{results}/metrics/{system}/{name}.parquet",
         means_path=f"{results}/metrics/{system}/{name}.json",
-        code="v",
+        job=Job(results, code="v"),
     )

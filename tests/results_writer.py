@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from beirflow.files.digests import file_digest
-from beirflow.files.records import write_json
+from beirflow.files.records import Job, write_record
 from beirflow.runs.run_file import RUN
 
 COUNTS = {"documents": 100, "queries": 4}
-SECONDS = {"load": 1.0, "encode_queries": 2.0, "encode_documents": 4.0, "search": 8.0, "merge": 16.0, "evaluate": 32.0}
+SECONDS = {"load": 1.0, "queries": 2.0, "index": 4.0, "search": 8.0, "merge": 16.0, "evaluate": 32.0}
 
 
 def write_metrics(
@@ -26,16 +26,15 @@ def write_metrics(
         pa.table({"query_id": query_ids, **{name: np.asarray(each, np.float64) for name, each in values.items()}}), path
     )
     record = {
+        "inputs": {},
         "system": system,
         "dataset": dataset,
         "split": "test",
         "measures": {name: float(np.mean(each)) for name, each in values.items()},
         "counts": {**COUNTS, "queries": len(query_ids)},
         "seconds": SECONDS,
-        "sha256": file_digest(path),
-        "from_sha256": {},
     }
-    write_json(path.with_suffix(".json"), record | means)
+    write_record(path.with_suffix(".json"), Job(folder), outputs={path: file_digest(path)}, **(record | means))
     return str(path.with_suffix(".json")), str(path)
 
 

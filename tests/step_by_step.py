@@ -1,20 +1,20 @@
 """All steps of the workflow as function calls on the workflow's own files, without Snakemake, which takes seconds to start."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from beir_writer import match_corpora
 from beirflow.datasets.prepare import prepare_corpus
-from beirflow.dense.encode import encode_chunk, encode_queries
-from beirflow.dense.merge import merge_chunks
+from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
 from beirflow.dense.search import search_chunk
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.evaluation.summary import summarize
+from beirflow.files.records import Job
 from beirflow.models.model_files import fetch_model
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
+from beirflow.runs.merge import merge_chunks
 from beirflow.runs.run_file import write_trec
 
 CHUNKS = 3
@@ -25,7 +25,8 @@ class Results:
     """The folder ``results/`` of one system on one dataset, and a second dataset that has some of its texts."""
 
     def __init__(self, folder: Path, model: Path, system: str = "tiny", dataset: str = "small") -> None:
-        self.folder, self.system, self.dataset = folder, System(name=system, model=str(model), max_length=64), dataset
+        self.job = Job(folder)
+        self.folder, self.system, self.dataset = folder, EncoderSettings(name=system, model=str(model), max_length=64), dataset
 
     def path(self, name: str) -> Path:
         """A file; ``{s}`` and ``{d}`` stand for the names of system and dataset."""
@@ -45,11 +46,11 @@ class Results:
         )
         return {
             **prepare,
-            "fetch": partial(fetch_model, system=self.system, output_path=str(self.path("models/{s}.json"))),
+            "fetch": partial(fetch_model, system=self.system, job=self.job, **self.paths(output="models/{s}.json")),
             "encode queries": self._encode_queries,
             **{f"encode {chunk}": partial(self._encode_chunk, chunk) for chunk in range(CHUNKS)},
             **shared,
-            **({"take over": self._take_over} if shared else {}),
+            **({"reuse": self._reuse} if shared else {}),
             **{f"search {chunk}": partial(self._search, chunk) for chunk in range(CHUNKS)},
             "merge": self._merge,
             "evaluate": self._evaluate,
@@ -63,17 +64,15 @@ class Results:
             "documents": "documents.parquet",
             "queries": "queries.parquet",
             "qrels": "qrels.parquet",
-            "summary": "corpus.json",
+            "corpus": "corpus.json",
         }
         expected: dict[str, Any] = {"documents": None, "queries": None, "files": {}}
         where = self.paths(**{key: f"corpora/{name}/{file}" for key, file in outputs.items()})
-        prepare_corpus(source_path=str(source), forum=None, split="test", chunks=CHUNKS, expected=expected, **where)
+        prepare_corpus(source_path=str(source), forum=None, split="test", chunks=CHUNKS, expected=expected, job=self.job, **where)
 
     def _encoding(self, dataset: str, output: str) -> dict[str, Any]:
-        where = self.paths(
-            corpus=f"corpora/{dataset}/corpus.json", model="models/{s}.json", output=f"embeddings/{{s}}/{dataset}/{output}"
-        )
-        return {**where, "system": asdict(self.system), "precision": "float32", "token_budget": 512, **CPU}
+        encoding = Encoding(self.system, str(self.path("models/{s}.json")), "float32", token_budget=512, **CPU)
+        return {**self.paths(output=f"embeddings/{{s}}/{dataset}/{output}"), "encoding": encoding, "job": self.job}
 
     def _encode_queries(self) -> None:
         encode_queries(**self.paths(queries="corpora/{d}/queries.parquet"), **self._encoding("{d}", "queries.npy"))
@@ -82,7 +81,7 @@ class Results:
         documents = self.paths(documents="corpora/{d}/documents.parquet")
         encode_chunk(**documents, chunk=chunk, **self._encoding("{d}", f"chunk-{chunk}.npy"))
 
-    def _take_over(self) -> None:
+    def _reuse(self) -> None:
         vectors = [str(self.path(f"embeddings/{{s}}/{{d}}/chunk-{chunk}.npy")) for chunk in range(CHUNKS)]
         documents = self.paths(documents="corpora/more/documents.parquet")
         shared = [str(self.path("corpora/more/shared.parquet")), *vectors]
@@ -95,6 +94,7 @@ class Results:
             similarity="dot",
             top_k=20,
             drop_self_matches=True,
+            job=self.job,
             **CPU,
             **self.paths(
                 queries="corpora/{d}/queries.parquet",
@@ -109,14 +109,13 @@ class Results:
     def _merge(self) -> None:
         merge_chunks(
             system=self.system.name,
+            dataset=self.dataset,
             candidate_paths=[str(self.path(f"candidates/{{s}}/{{d}}/chunk-{chunk}.npz")) for chunk in range(CHUNKS)],
-            chunk_record_paths=[str(self.path(f"embeddings/{{s}}/{{d}}/chunk-{chunk}.json")) for chunk in range(CHUNKS)],
             top_k=20,
+            job=self.job,
             **self.paths(
-                query_record="embeddings/{s}/{d}/queries.json",
                 queries="corpora/{d}/queries.parquet",
                 documents="corpora/{d}/documents.parquet",
-                model="models/{s}.json",
                 run="runs/{s}/{d}.parquet",
                 record="runs/{s}/{d}.json",
             ),
@@ -127,6 +126,7 @@ class Results:
             system=self.system.name,
             dataset=self.dataset,
             cutoffs=[1, 10, 20],
+            job=self.job,
             **self.paths(
                 run="runs/{s}/{d}.parquet",
                 run_record="runs/{s}/{d}.json",
@@ -142,9 +142,8 @@ class Results:
         write_trec(**paths, tag=self.system.name)
 
     def _average(self) -> None:
-        average_forums(
-            dataset="row", forum_paths=[str(self.path("metrics/{s}/{d}.json"))], **self.paths(means="metrics/{s}/row.json")
-        )
+        paths = {"forum_paths": [str(self.path("metrics/{s}/{d}.json"))], **self.paths(means="metrics/{s}/row.json")}
+        average_forums(dataset="row", job=self.job, **paths)
 
     def _summarize(self) -> None:
         summarize(means_paths=[str(self.path("metrics/{s}/{d}.json"))], **self.paths(summary="summary.csv"))

@@ -7,7 +7,7 @@ REQUIRED INPUTS
 
 OUTPUTS
   scores     = <results>/scores.parquet               every measure of every query, a row a value
-  comparison = <results>/significance.csv             every two systems on every dataset: difference, interval, p, effect size
+  significance = <results>/significance.csv             every two systems on every dataset: difference, interval, p, effect size
   costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
   inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
 
@@ -20,12 +20,16 @@ STEPS
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
 
 
+def of_all_systems(pattern):
+    return expand(at(pattern), system=corpora["system"], allow_missing=True)
+
+
 rule collect_scores:
     input:
-        means=expand("<results>/metrics/{system}/{dataset}.json", **corpora),
-        per_query=expand("<results>/metrics/{system}/{dataset}.parquet", **corpora),
+        means=expand(at(layout.METRICS), **corpora),
+        per_query=expand(at(layout.PER_QUERY), **corpora),
     output:
-        "<results>/scores.parquet",
+        at(layout.SCORES),
     log:
         "<results>/logs/collect_scores.log",
     benchmark:
@@ -42,10 +46,10 @@ rule collect_scores:
 
 rule compare_systems:
     input:
-        means=expand("<results>/metrics/{system}/{dataset}.json", **corpora),
-        per_query=expand("<results>/metrics/{system}/{dataset}.parquet", **corpora),
+        means=expand(at(layout.METRICS), **corpora),
+        per_query=expand(at(layout.PER_QUERY), **corpora),
     output:
-        "<results>/significance.csv",
+        at(layout.SIGNIFICANCE),
     log:
         "<results>/logs/compare_systems.log",
     benchmark:
@@ -63,10 +67,10 @@ rule compare_systems:
 
 rule collect_costs:
     input:
-        means=expand("<results>/metrics/{system}/{dataset}.json", **corpora),
-        records=expand("<results>/runs/{system}/{dataset}.json", **corpora),
+        means=expand(at(layout.METRICS), **corpora),
+        records=expand(at(layout.RUN_RECORD), **corpora),
     output:
-        "<results>/cost.csv",
+        at(layout.COST),
     log:
         "<results>/logs/collect_costs.log",
     benchmark:
@@ -85,21 +89,15 @@ rule collect_costs:
 
 rule inspect_dataset:
     input:
-        documents="<results>/corpora/{dataset}/documents.parquet",
-        queries="<results>/corpora/{dataset}/queries.parquet",
-        qrels="<results>/corpora/{dataset}/qrels.parquet",
-        corpus="<results>/corpora/{dataset}/corpus.json",
-        runs=expand(
-            "<results>/runs/{system}/{{dataset}}.parquet", system=corpora["system"]
-        ),
-        means=expand(
-            "<results>/metrics/{system}/{{dataset}}.json", system=corpora["system"]
-        ),
-        per_query=expand(
-            "<results>/metrics/{system}/{{dataset}}.parquet", system=corpora["system"]
-        ),
+        documents=at(layout.DOCUMENTS),
+        queries=at(layout.QUERIES),
+        qrels=at(layout.QRELS),
+        corpus=at(layout.CORPUS),
+        runs=of_all_systems(layout.RUN),
+        means=of_all_systems(layout.METRICS),
+        per_query=of_all_systems(layout.PER_QUERY),
     output:
-        "<results>/inspection/{dataset}.json",
+        at(layout.INSPECTION),
     log:
         "<results>/logs/inspect_dataset/{dataset}.log",
     benchmark:

@@ -53,10 +53,10 @@ rule compare:
 
 rule export_crate:
     input:
-        "<results>/manifest.json",
+        at(layout.MANIFEST),
     output:
-        crate="<results>/ro-crate-metadata.json",
-        code=directory("<results>/code"),
+        crate=at(layout.CRATE),
+        code=directory(at(layout.CRATE_CODE)),
     log:
         "<results>/logs/export_crate.log",
     benchmark:

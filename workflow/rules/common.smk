@@ -1,6 +1,6 @@
 """What all rules share: the package on the path, the checked experiment, the names that wildcards may take.
 
-Input functions and parameters stand here; what they compute is in the package, where it is tested.
+Input functions and parameters only; the package computes them, where they are tested.
 """
 
 import sys
@@ -8,13 +8,12 @@ import sys
 sys.path.insert(0, f"{workflow.basedir}/workflow")
 
 import re
-from dataclasses import asdict
 
+from beirflow.experiment.experiment import RESULTS, load_experiment
+from beirflow.files import layout
+from beirflow.files.errors import BeirflowError
 from beirflow.jobs.array_task import become_own_task
 from beirflow.jobs.code_version import code_version
-from beirflow.files.errors import BeirflowError
-from beirflow.experiment.experiment import load_experiment
-from beirflow.models.model_files import model_files
 
 become_own_task(sys.argv)
 try:
@@ -26,64 +25,68 @@ config.update(experiment.config)
 gpu_threads, gpu_places = experiment.gpu_share(workflow.global_resources)
 
 
+def one_of(names):
+    """A wildcard constraint. Nothing matches "(?!)"; an empty expression would allow every name."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
 wildcard_constraints:
-    system="|".join(map(re.escape, experiment.systems)),
-    dataset="|".join(map(re.escape, experiment.datasets)),
-    row="|".join(map(re.escape, experiment.rows_of_forums)),
+    system=one_of(experiment.systems),
+    dataset=one_of(experiment.datasets),
+    row=one_of(experiment.rows_of_forums),
     chunk=r"\d+",
 
 
-def archive_md5(wildcards):
-    return experiment.md5(wildcards.archive)
-
-
-def local_model_files(wildcards):
-    return [str(path) for path in model_files(experiment.systems[wildcards.system])]
-
-
-def system_settings(wildcards):
-    return asdict(experiment.systems[wildcards.system])
+def at(pattern):
+    """A pattern of layout.py below <results>/."""
+    return pattern.below(RESULTS)
 
 
 def source_files(wildcards):
     return experiment.source_files(wildcards.dataset)
 
 
-def source_folder(wildcards):
-    return experiment.folder(wildcards.dataset)
-
-
-# Without `input`: Snakemake does not notice a change of parameters that are derived from it.
+# Parameters never derive from `input`: Snakemake does not notice a change of such parameters.
 def corpus_settings(wildcards):
     return experiment.corpus_settings(wildcards.dataset)
 
 
-def query_encoding(wildcards):
-    return experiment.encoding(wildcards.system, unused="document_prefix")
+def model_record(wildcards):
+    return at(layout.MODEL).format(system=wildcards.system)
 
 
-def document_encoding(wildcards):
-    return experiment.encoding(wildcards.system, unused="query_prefix")
-
-
-def search_settings(wildcards):
-    return experiment.search_settings(wildcards.system, wildcards.dataset)
+def retrieval(wildcards):
+    return experiment.retrieval(wildcards.dataset)
 
 
 def forum_means(wildcards):
-    pattern = "<results>/metrics/{system}/{forum}.json"
     forums = experiment.rows_of_forums[wildcards.row]
-    return expand(pattern, forum=forums, allow_missing=True)
+    return expand(at(layout.METRICS), system=wildcards.system, dataset=forums)
 
 
-def chunk_files(pattern, shared=False):
-    """An input function: files of all chunks of a dataset, in order; if shared, of the one whose vectors it takes over."""
+def chunk_files(pattern):
+    """An input function: files of all chunks of a dataset, in order."""
 
     def files(wildcards):
-        dataset = wildcards.dataset
-        name = experiment.shared_with(dataset) if shared else dataset
-        chunks = range(experiment.chunks(name)) if name else []
-        patterns = pattern if name else []
-        return expand(patterns, other=name, chunk=chunks, allow_missing=True)
+        chunks = range(experiment.chunks(wildcards.dataset))
+        return expand(at(pattern), chunk=chunks, allow_missing=True)
+
+    return files
+
+
+def shared_texts(wildcards):
+    shared = experiment.shared_with(wildcards.dataset)
+    return [at(layout.SHARED).format(dataset=wildcards.dataset)] if shared else []
+
+
+def shared_files(pattern):
+    """An input function: files of the dataset whose vectors a dataset reuses, of all its chunks; none if there is none."""
+
+    def files(wildcards):
+        other = experiment.shared_with(wildcards.dataset)
+        chunks = range(experiment.chunks(other)) if other else []
+        return expand(
+            at(pattern), system=wildcards.get("system"), dataset=other, chunk=chunks
+        )
 
     return files

@@ -8,7 +8,7 @@ OUTPUTS
   documents = <results>/corpora/<dataset>/documents.parquet    row group i is chunk i, longest document first
   queries   = <results>/corpora/<dataset>/queries.parquet      the judged queries of the split
   qrels     = <results>/corpora/<dataset>/qrels.parquet        their judgements
-  summary   = <results>/corpora/<dataset>/corpus.json          counts, digests, length statistics
+  corpus    = <results>/corpora/<dataset>/corpus.json          the record: counts, digests, length statistics
   shared    = <results>/corpora/<dataset>/shared.parquet       for every document, where the other dataset has its text
 
 STEPS
@@ -18,14 +18,31 @@ STEPS
 """
 
 
+def source_folder(wildcards):
+    return experiment.folder(wildcards.dataset)
+
+
+def source_states(wildcards):
+    return experiment.source_states(wildcards.dataset)
+
+
+def other_corpus(pattern):
+    """An input function: a file of the dataset that has most of the same texts."""
+
+    def file(wildcards):
+        return at(pattern).format(dataset=experiment.shared_with(wildcards.dataset))
+
+    return file
+
+
 rule prepare_corpus:
     input:
         source_files,
     output:
-        documents="<results>/corpora/{dataset}/documents.parquet",
-        queries="<results>/corpora/{dataset}/queries.parquet",
-        qrels="<results>/corpora/{dataset}/qrels.parquet",
-        summary="<results>/corpora/{dataset}/corpus.json",
+        documents=at(layout.DOCUMENTS),
+        queries=at(layout.QUERIES),
+        qrels=at(layout.QRELS),
+        corpus=at(layout.CORPUS),
     log:
         "<results>/logs/prepare_corpus/{dataset}.log",
     benchmark:
@@ -37,7 +54,7 @@ rule prepare_corpus:
         code=code_version("prepare_corpus"),
         folder=source_folder,
         settings=corpus_settings,
-        sources=lambda wildcards: experiment.source_states(wildcards.dataset),
+        sources=source_states,
     message:
         "prepare {wildcards.dataset}"
     script:
@@ -46,22 +63,18 @@ rule prepare_corpus:
 
 rule match_texts:
     input:
-        documents="<results>/corpora/{dataset}/documents.parquet",
-        corpus="<results>/corpora/{dataset}/corpus.json",
-        other=chunk_files("<results>/corpora/{other}/documents.parquet", shared=True),
-        other_corpus=chunk_files("<results>/corpora/{other}/corpus.json", shared=True),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        other=other_corpus(layout.DOCUMENTS),
+        other_corpus=other_corpus(layout.CORPUS),
     output:
-        "<results>/corpora/{dataset}/shared.parquet",
+        at(layout.SHARED),
     log:
         "<results>/logs/match_texts/{dataset}.log",
     benchmark:
         "<results>/benchmarks/match_texts/{dataset}.tsv"
     wildcard_constraints:
-        # Nothing matches "(?!)"; an empty expression would allow every name.
-        dataset="|".join(
-            map(re.escape, filter(experiment.shared_with, experiment.datasets))
-        )
-        or "(?!)",
+        dataset=one_of(filter(experiment.shared_with, experiment.datasets)),
     conda:
         "../../envs/data.yaml"
     params:

@@ -1,4 +1,4 @@
-"""Dense retrieval: encode queries and corpus, chunk by chunk.
+"""Dense retrieval: encode queries and corpus, chunk by chunk, and search the vectors exactly.
 
 REQUIRED INPUTS
   documents, queries, corpus = <results>/corpora/<dataset>/…; and shared, where it shares its texts with another dataset
@@ -6,27 +6,41 @@ REQUIRED INPUTS
   shared_vectors, _records   = <results>/embeddings/<system>/<other>/…    all chunks of that dataset
 
 OUTPUTS
-  vectors = <results>/embeddings/<system>/<dataset>/queries.npy, chunk-<i>.npy
-  record  = the same with .json    what was computed, with what, from what
+  vectors    = <results>/embeddings/<system>/<dataset>/queries.npy, chunk-<i>.npy
+  record     = the same with .json    what was computed, with what, from what
+  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz    top k of a chunk, temporary
 
 STEPS
   - encode the queries
-  - encode each chunk, but take over the vectors of texts that the other dataset has
+  - encode each chunk, but reuse the vectors of texts that the other dataset has
+  - find the top k of each chunk: fast pass in float32, exact scores in float64
 """
+
+dense_systems = one_of(experiment.systems_of("dense"))
+
+
+def query_encoding(wildcards):
+    return experiment.encoding(wildcards.system, "document_prefix")
+
+
+def document_encoding(wildcards):
+    return experiment.encoding(wildcards.system, "query_prefix")
 
 
 rule encode_queries:
     input:
-        queries="<results>/corpora/{dataset}/queries.parquet",
-        corpus="<results>/corpora/{dataset}/corpus.json",
-        model="<results>/models/{system}.json",
+        queries=at(layout.QUERIES),
+        corpus=at(layout.CORPUS),
+        model=model_record,
     output:
-        vectors="<results>/embeddings/{system}/{dataset}/queries.npy",
-        record="<results>/embeddings/{system}/{dataset}/queries.json",
+        vectors=at(layout.QUERY_VECTORS),
+        record=at(layout.QUERY_VECTORS_RECORD),
     log:
         "<results>/logs/encode_queries/{system}/{dataset}.log",
     benchmark:
         "<results>/benchmarks/encode_queries/{system}/{dataset}.tsv"
+    wildcard_constraints:
+        system=dense_systems,
     conda:
         "../../envs/encode.yaml"
     threads: gpu_threads
@@ -43,23 +57,21 @@ rule encode_queries:
 
 rule encode_chunk:
     input:
-        documents="<results>/corpora/{dataset}/documents.parquet",
-        corpus="<results>/corpora/{dataset}/corpus.json",
-        model="<results>/models/{system}.json",
-        shared=chunk_files("<results>/corpora/{dataset}/shared.parquet", shared=True),
-        shared_vectors=chunk_files(
-            "<results>/embeddings/{system}/{other}/chunk-{chunk}.npy", shared=True
-        ),
-        shared_records=chunk_files(
-            "<results>/embeddings/{system}/{other}/chunk-{chunk}.json", shared=True
-        ),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        model=model_record,
+        shared=shared_texts,
+        shared_vectors=shared_files(layout.CHUNK_VECTORS),
+        shared_records=shared_files(layout.CHUNK_VECTORS_RECORD),
     output:
-        vectors="<results>/embeddings/{system}/{dataset}/chunk-{chunk}.npy",
-        record="<results>/embeddings/{system}/{dataset}/chunk-{chunk}.json",
+        vectors=at(layout.CHUNK_VECTORS),
+        record=at(layout.CHUNK_VECTORS_RECORD),
     log:
         "<results>/logs/encode_chunk/{system}/{dataset}/chunk-{chunk}.log",
     benchmark:
         "<results>/benchmarks/encode_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
+    wildcard_constraints:
+        system=dense_systems,
     conda:
         "../../envs/encode.yaml"
     threads: gpu_threads
@@ -72,3 +84,36 @@ rule encode_chunk:
         "encode chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:
         "../scripts/encode_chunk.py"
+
+
+rule search_chunk:
+    input:
+        queries=at(layout.QUERIES),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        model=model_record,
+        query_vectors=at(layout.QUERY_VECTORS),
+        query_record=at(layout.QUERY_VECTORS_RECORD),
+        chunk_vectors=at(layout.CHUNK_VECTORS),
+        chunk_record=at(layout.CHUNK_VECTORS_RECORD),
+    output:
+        temp(at(layout.CANDIDATES)),
+    log:
+        "<results>/logs/search_chunk/{system}/{dataset}/chunk-{chunk}.log",
+    benchmark:
+        "<results>/benchmarks/search_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
+    wildcard_constraints:
+        system=dense_systems,
+    conda:
+        "../../envs/encode.yaml"
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
+    params:
+        code=code_version("search_chunk"),
+        similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
+        retrieval=retrieval,
+    message:
+        "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
+    script:
+        "../scripts/search_chunk.py"

@@ -13,16 +13,32 @@ STEPS
 """
 
 
+def archive_md5(wildcards):
+    return experiment.md5(wildcards.archive)
+
+
+def local_model_files(wildcards):
+    return experiment.model_files(wildcards.system)
+
+
+def model_settings(wildcards):
+    return experiment.model_settings(wildcards.system)
+
+
+def model_states(wildcards):
+    return experiment.model_states(wildcards.system)
+
+
 rule download_dataset:
     output:
         # `update`: a forced run finds the archive of before and, when its md5 is right, keeps it.
-        archive=update("<results>/data/{archive}.zip"),
+        archive=update(at(layout.ARCHIVE)),
     log:
         "<results>/logs/download_dataset/{archive}.log",
     benchmark:
         "<results>/benchmarks/download_dataset/{archive}.tsv"
     wildcard_constraints:
-        archive="|".join(map(re.escape, experiment.catalogue.datasets)),
+        archive=one_of(experiment.catalogue.datasets),
     localrule: True
     conda:
         "../../envs/data.yaml"
@@ -38,18 +54,20 @@ rule fetch_model:
     input:
         local_model_files,
     output:
-        "<results>/models/{system}.json",
+        at(layout.MODEL),
     log:
         "<results>/logs/fetch_model/{system}.log",
     benchmark:
         "<results>/benchmarks/fetch_model/{system}.tsv"
+    wildcard_constraints:
+        system=one_of(experiment.systems_with_models),
     localrule: True
     conda:
         "../../envs/encode.yaml"
     params:
         code=code_version("fetch_model"),
-        system=system_settings,
-        files=lambda wildcards: experiment.model_states(wildcards.system),
+        model=model_settings,
+        files=model_states,
     message:
         "find the model of {wildcards.system}"
     script:

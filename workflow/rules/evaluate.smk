@@ -9,7 +9,6 @@ OUTPUTS
   per_query = <results>/metrics/<system>/<dataset>.parquet     every measure of every judged query
   means     = <results>/metrics/<system>/<dataset>.json        their means, counts, times
   means     = <results>/metrics/<system>/<dataset>.json        of a dataset of forums, the plain mean of theirs
-  trec      = <results>/runs/<system>/<dataset>.trec.gz        the run in TREC form, on request
 
 STEPS
   - rank by the ranking rule, look up the judgements, measure, average over all judged queries
@@ -18,13 +17,13 @@ STEPS
 
 rule evaluate_run:
     input:
-        run="<results>/runs/{system}/{dataset}.parquet",
-        run_record="<results>/runs/{system}/{dataset}.json",
-        qrels="<results>/corpora/{dataset}/qrels.parquet",
-        corpus="<results>/corpora/{dataset}/corpus.json",
+        run=at(layout.RUN),
+        run_record=at(layout.RUN_RECORD),
+        qrels=at(layout.QRELS),
+        corpus=at(layout.CORPUS),
     output:
-        per_query="<results>/metrics/{system}/{dataset}.parquet",
-        means="<results>/metrics/{system}/{dataset}.json",
+        per_query=at(layout.PER_QUERY),
+        means=at(layout.METRICS),
     log:
         "<results>/logs/evaluate_run/{system}/{dataset}.log",
     benchmark:
@@ -44,7 +43,7 @@ rule average_forums:
     input:
         forum_means,
     output:
-        means="<results>/metrics/{system}/{row}.json",
+        means=at(layout.ROW_METRICS),
     log:
         "<results>/logs/average_forums/{system}/{row}.log",
     benchmark:
@@ -58,23 +57,3 @@ rule average_forums:
         "average the forums of {wildcards.row} for {wildcards.system}"
     script:
         "../scripts/average_forums.py"
-
-
-rule trec_run:
-    input:
-        run="<results>/runs/{system}/{dataset}.parquet",
-        record="<results>/runs/{system}/{dataset}.json",
-    output:
-        "<results>/runs/{system}/{dataset}.trec.gz",
-    log:
-        "<results>/logs/trec_run/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/trec_run/{system}/{dataset}.tsv"
-    conda:
-        "../../envs/data.yaml"
-    params:
-        code=code_version("trec_run"),
-    message:
-        "write the run of {wildcards.system} on {wildcards.dataset} in TREC form"
-    script:
-        "../scripts/trec_run.py"

@@ -23,19 +23,19 @@ STEPS
 rule summarize:
     input:
         means=expand(
-            "<results>/metrics/{system}/{dataset}.json",
+            at(layout.METRICS),
             system=experiment.chosen_systems,
             dataset=experiment.chosen_rows,
         ),
         published=f"{workflow.basedir}/workflow/catalogue/published.yaml",
     output:
         summary=report(
-            "<results>/summary.csv",
+            at(layout.SUMMARY),
             caption="../report/summary.rst",
             category="Scores",
             labels={"what": "summary"},
         ),
-        manifest="<results>/manifest.json",
+        manifest=at(layout.MANIFEST),
     log:
         "<results>/logs/summarize.log",
     benchmark:
@@ -65,22 +65,20 @@ FIGURES = {
 rule draw_figures:
     input:
         means=expand(
-            "<results>/metrics/{system}/{dataset}.json",
+            at(layout.METRICS),
             system=experiment.chosen_systems,
             dataset=experiment.chosen_rows,
         ),
-        corpus_means=expand("<results>/metrics/{system}/{dataset}.json", **corpora),
-        per_query=expand("<results>/metrics/{system}/{dataset}.parquet", **corpora),
-        inspections=expand(
-            "<results>/inspection/{dataset}.json", dataset=experiment.chosen_datasets
-        ),
-        comparison="<results>/significance.csv",
-        costs="<results>/cost.csv",
+        corpus_means=expand(at(layout.METRICS), **corpora),
+        per_query=expand(at(layout.PER_QUERY), **corpora),
+        inspections=expand(at(layout.INSPECTION), dataset=experiment.chosen_datasets),
+        comparison=at(layout.SIGNIFICANCE),
+        costs=at(layout.COST),
     output:
-        pdf=expand("<results>/figures/{name}.pdf", name=FIGURES),
+        pdf=expand(at(layout.FIGURE_PDF), figure=FIGURES),
         svg=[
             report(
-                f"<results>/figures/{name}.svg",
+                at(layout.FIGURE_SVG).format(figure=name),
                 caption=f"../report/{name}.rst",
                 category="Figures",
                 labels={"what": label},
@@ -118,8 +116,8 @@ rule write_report:
         published=rules.summarize.input.published,
         templates=sorted(map(str, Path(workflow.basedir, "workflow/report").iterdir())),
     output:
-        report=report("<results>/report.html", caption="../report/report.rst"),
-        record="<results>/report.json",
+        report=report(at(layout.REPORT), caption="../report/report.rst"),
+        record=at(layout.REPORT_RECORD),
     log:
         "<results>/logs/write_report.log",
     benchmark:

@@ -1,9 +1,9 @@
 """Adapter of the rule download_dataset."""
 
-from beirflow.jobs.job import job_log
+from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job_log(snakemake.log[0]):
+    with job(snakemake):
         from beirflow.datasets.download import download_dataset
         from beirflow.experiment.experiment import load_experiment
 

@@ -1,9 +1,9 @@
 """Adapter of the rule draw_figures."""
 
-from beirflow.jobs.job import job_log
+from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job_log(snakemake.log[0]):
+    with job(snakemake):
         from beirflow.report.figures import draw_figures
 
         draw_figures(

@@ -1,9 +1,9 @@
 """Adapter of the rule evaluate_run."""
 
-from beirflow.jobs.job import job_log
+from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job_log(snakemake.log[0]):
+    with job(snakemake) as this:
         from beirflow.evaluation.evaluate import evaluate_run
 
         evaluate_run(
@@ -16,5 +16,5 @@ if __name__ == "__main__":
             cutoffs=snakemake.params.cutoffs,
             per_query_path=snakemake.output.per_query,
             means_path=snakemake.output.means,
-            code=snakemake.params.code,
+            job=this,
         )

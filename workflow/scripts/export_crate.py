@@ -1,9 +1,9 @@
 """Adapter of the rule export_crate."""
 
-from beirflow.jobs.job import job_log
+from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job_log(snakemake.log[0]):
+    with job(snakemake):
         from beirflow.exchange.crate import export_crate
 
         export_crate(manifest_path=snakemake.input[0], crate_path=snakemake.output.crate, code_folder=snakemake.output.code)

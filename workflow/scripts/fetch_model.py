@@ -1,10 +1,10 @@
 """Adapter of the rule fetch_model."""
 
-from beirflow.jobs.job import job_log
+from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job_log(snakemake.log[0]):
+    with job(snakemake) as this:
         from beirflow.models.model_files import fetch_model
-        from beirflow.models.settings import System
+        from beirflow.models.settings import ModelSettings
 
-        fetch_model(system=System(**snakemake.params.system), output_path=snakemake.output[0], code=snakemake.params.code)
+        fetch_model(system=ModelSettings(**snakemake.params.model), output_path=snakemake.output[0], job=this)

@@ -1,9 +1,9 @@
 """Adapter of the rule inspect_dataset."""
 
-from beirflow.jobs.job import job_log
+from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job_log(snakemake.log[0]):
+    with job(snakemake) as this:
         from beirflow.analysis.inspection import inspect_dataset
 
         inspect_dataset(
@@ -15,6 +15,6 @@ if __name__ == "__main__":
             run_paths=list(snakemake.input.runs),
             means_paths=list(snakemake.input.means),
             per_query_paths=list(snakemake.input.per_query),
-            code=snakemake.params.code,
             output_path=snakemake.output[0],
+            job=this,
         )

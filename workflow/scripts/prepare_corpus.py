@@ -1,9 +1,9 @@
 """Adapter of the rule prepare_corpus."""
 
-from beirflow.jobs.job import job_log
+from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job_log(snakemake.log[0]):
+    with job(snakemake) as this:
         from beirflow.datasets.prepare import prepare_corpus
 
         prepare_corpus(
@@ -12,7 +12,7 @@ if __name__ == "__main__":
             documents_path=snakemake.output.documents,
             queries_path=snakemake.output.queries,
             qrels_path=snakemake.output.qrels,
-            summary_path=snakemake.output.summary,
+            corpus_path=snakemake.output.corpus,
             threads=snakemake.threads,
-            code=snakemake.params.code,
+            job=this,
         )

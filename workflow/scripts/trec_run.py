@@ -1,9 +1,9 @@
 """Adapter of the rule trec_run."""
 
-from beirflow.jobs.job import job_log
+from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job_log(snakemake.log[0]):
+    with job(snakemake):
         from beirflow.runs.run_file import write_trec
 
         write_trec(

@@ -1,9 +1,9 @@
 """Adapter of the rule write_report."""
 
-from beirflow.jobs.job import job_log
+from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job_log(snakemake.log[0]):
+    with job(snakemake) as this:
         from beirflow.report.report import write_report
 
         write_report(
@@ -15,6 +15,6 @@ if __name__ == "__main__":
             figure_paths=list(snakemake.input.figures),
             manifest_path=snakemake.input.manifest,
             report_path=snakemake.output.report,
-            view_paths=[snakemake.input.scores, *snakemake.input.pdf],
-            code=snakemake.params.code,
+            other_paths=[snakemake.input.scores, *snakemake.input.pdf],
+            job=this,
         )

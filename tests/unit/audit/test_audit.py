@@ -172,7 +172,7 @@ def test_a_path_that_leaves_the_folder_is_refused(audited: Audited, name: str) -
 def test_two_runs_that_changed_places_are_found_with_and_without_their_records(audited: Audited) -> None:
     swap(audited.path("runs/tiny/small.parquet"), audited.path("runs/second/small.parquet"))
     found = audited.failed()
-    assert {("tiny", "small"), ("second", "small")} <= {number for check in found for number in check.numbers}
+    assert {("tiny", "small"), ("second", "small")} <= {number for check in found for number in check.results}
     swap(audited.path("runs/tiny/small.json"), audited.path("runs/second/small.json"))
     named = {name for check in audited.failed() for name in check.files}
     assert {"runs/tiny/small.parquet", "runs/second/small.json", "metrics/tiny/small.parquet"} <= named
@@ -183,7 +183,7 @@ def test_a_number_edited_in_the_summary_is_found_and_named(audited: Audited) -> 
     summary = pd.read_csv(audited.path("summary.csv"))
     summary.loc[1, "NDCG@10"] += 0.01
     summary.to_csv(audited.path("summary.csv"), index=False)
-    assert any("summary.csv" in check.files and check.numbers == (("tiny", "more"),) for check in audited.failed())
+    assert any("summary.csv" in check.files and check.results == (("tiny", "more"),) for check in audited.failed())
     audited.record_again()
     (found,) = audited.failed()
     assert f"NDCG@10 of tiny on more is {summary.loc[1, 'NDCG@10']}" in found.found
@@ -214,7 +214,7 @@ def change_a_grade(audited: Audited) -> None:
 def test_a_changed_judgement_is_found_by_its_digest(elsewhere: Audited) -> None:
     change_a_grade(elsewhere)
     found = next(check for check in elsewhere.failed() if "corpora/small/qrels.parquet" in check.files)
-    assert set(found.numbers) == {("tiny", "small"), ("second", "small")}
+    assert set(found.results) == {("tiny", "small"), ("second", "small")}
     assert "corpora/small/corpus.json says" in found.expected
     assert "rm -f" in found.repair
 
@@ -236,7 +236,7 @@ def test_a_changed_judgement_with_every_record_forged_is_found_because_the_measu
     names = {check.name for check in found}
     assert "measures of every query are what the run gives" in names
     assert "files are as they were recorded" not in names
-    assert ("tiny", "small") in found[0].numbers
+    assert ("tiny", "small") in found[0].results
 
 
 def test_a_judgement_that_changes_no_measure_is_found_beside_its_source(audited: Audited) -> None:
@@ -258,7 +258,7 @@ def test_another_model_under_the_same_path_is_found(audited: Audited, tmp_path: 
     found = audited.failed(sample=2)
     models = next(check for check in found if check.name == "models are those that encoded")
     assert "model.safetensors" in models.found
-    assert set(models.numbers) == {("tiny", "small"), ("tiny", "more"), ("tiny", "stack")}
+    assert set(models.results) == {("tiny", "small"), ("tiny", "more"), ("tiny", "stack")}
     assert {"documents encoded again have the stored vectors", "queries encoded again have the stored vectors"} <= {
         check.name for check in found
     }
@@ -271,7 +271,7 @@ def test_forged_vectors_are_found_by_encoding_again_and_forged_ranks_by_searchin
     np.save(path, vectors[::-1].copy())
     audited.record_again()
     assert [check for check in audited.failed() if "small" in str(check.files)] == []
-    names = [check.name for check in audited.failed(sample=30) if ("tiny", "small") in check.numbers]
+    names = [check.name for check in audited.failed(sample=30) if ("tiny", "small") in check.results]
     assert names == ["documents encoded again have the stored vectors", "queries searched again have the recorded ranks"]
 
 
@@ -288,7 +288,7 @@ def test_forged_vectors_are_found_by_encoding_again_and_forged_ranks_by_searchin
 def test_a_missing_file_is_named_with_what_depends_on_it(audited: Audited, name: str) -> None:
     audited.path(name).unlink()
     found = next(check for check in audited.failed() if check.name == "no file is missing" and name in check.files)
-    assert found.numbers
+    assert found.results
     assert found.repair.startswith(f"rm -f {audited.results}/{name}; ")
     assert found.repair.endswith(f" {audited.results}/summary.csv")
 
@@ -309,7 +309,7 @@ def test_what_is_left_over_is_named_and_affects_no_number(audited: Audited, name
     audited.path(name).write_text("x")
     (found,) = audited.failed()
     assert found.files == (name,)
-    assert found.numbers == ()
+    assert found.results == ()
     assert f"rm {audited.results}/{name}" in found.repair
     assert "no number of the summary depends on it" in found.found
 
@@ -341,7 +341,7 @@ def test_files_for_reading_are_compared_with_the_record_of_the_report(audited: A
         content = audited.path(name).read_bytes()
         audited.path(name).write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
         (found,) = audited.failed()
-        assert (found.files, found.numbers) == ((name,), ())
+        assert (found.files, found.results) == ((name,), ())
         assert found.repair.endswith(f" {audited.results}/report.html")
         audited.path(name).write_bytes(content)
 

@@ -62,7 +62,7 @@ def test_a_result_matches_is_near_or_differs(ours: float, verdict: str, status: 
     found = of(checks("contriever", "scifact", measures={"NDCG@10": ours}), "NDCG@10", "pyserini")
     assert (found.status, f": {verdict}," in found.found) == (status, True)
     assert "within 0.0010" in found.expected
-    assert found.numbers == ((("contriever", "scifact"),) if verdict == "differs" else ())
+    assert found.results == ((("contriever", "scifact"),) if verdict == "differs" else ())
 
 
 def test_a_paper_and_a_lower_precision_have_wider_tolerances() -> None:
@@ -89,7 +89,7 @@ def test_what_must_not_be_compared_says_why(
 ) -> None:
     measures = {"measures": {"NDCG@10": 0.1, "Recall@100": 0.1}}
     found = of(checks(system, dataset, **measures | record), measure, source)
-    assert (found.status, found.numbers) == (NOT_CHECKED, ())
+    assert (found.status, found.results) == (NOT_CHECKED, ())
     assert f"not comparable, {reason}" in found.found or reason in found.found
 
 

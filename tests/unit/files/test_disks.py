@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.files.disks import disk_problem, written_here
 from beirflow.files.writing import DigestingWriter, atomic_path
-from beirflow.jobs.job import job_log
+from beirflow.jobs.job import surroundings
 
 FULL = Path("/dev/full")
 TABLE = pa.table({"a": list(range(100_000))})
@@ -38,7 +38,7 @@ def write_with_python() -> None:
 def test_a_full_disk_is_a_message_and_no_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], write: Callable[[], None]
 ) -> None:
-    with pytest.raises(SystemExit), job_log(str(tmp_path / "job.log")), written_here(tmp_path / "out.parquet"):
+    with pytest.raises(SystemExit), surroundings(str(tmp_path / "job.log")), written_here(tmp_path / "out.parquet"):
         write()
     for text in (capsys.readouterr().err, (tmp_path / "job.log").read_text()):
         assert f"ERROR: {tmp_path}/out.parquet: the disk is full (" in text.replace(" ERROR ", " ERROR: ")
@@ -48,14 +48,14 @@ def test_a_full_disk_is_a_message_and_no_traceback(
 
 @NEEDS_FULL
 def test_a_log_without_room_keeps_no_job_from_its_end(capsys: pytest.CaptureFixture[str]) -> None:
-    with job_log(str(FULL)):
+    with surroundings(str(FULL)):
         logging.getLogger("beirflow.any").warning("heard on the terminal")
     assert capsys.readouterr().err == "WARNING: heard on the terminal\n"
 
 
 def test_a_log_that_cannot_be_opened_is_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "logs").mkdir()
-    with pytest.raises(SystemExit), job_log(str(tmp_path / "logs")):
+    with pytest.raises(SystemExit), surroundings(str(tmp_path / "logs")):
         pytest.fail("the job ran without its log")
     assert f"'{tmp_path}/logs'" in capsys.readouterr().err
 

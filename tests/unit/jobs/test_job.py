@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from beirflow.files.errors import BeirflowError, DataError
 from beirflow.jobs import job as module
-from beirflow.jobs.job import job_log
+from beirflow.jobs.job import surroundings
 
 PACKAGE_PATH = str(Path(module.__file__).parents[2])
 logger = logging.getLogger("beirflow.some_module")
@@ -25,14 +25,16 @@ def _undo_capture_of_warnings() -> Iterator[None]:
 
 
 def run(code: str, log: Path) -> subprocess.CompletedProcess[str]:
-    program = f"import logging, warnings\nfrom beirflow.jobs.job import job_log\nwith job_log({str(log)!r}):\n    {code}\n"
+    program = (
+        f"import logging, warnings\nfrom beirflow.jobs.job import surroundings\nwith surroundings({str(log)!r}):\n    {code}\n"
+    )
     environment = os.environ | {"PYTHONPATH": PACKAGE_PATH}
     return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
 
 
 def test_news_go_to_the_file_and_what_matters_to_the_terminal_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "logs" / "rule" / "job.log"
-    with job_log(str(path)):
+    with surroundings(str(path)):
         logger.debug("a detail")
         logger.info("as usual: café")
         logger.warning("look here")
@@ -44,7 +46,7 @@ def test_news_go_to_the_file_and_what_matters_to_the_terminal_as_well(tmp_path: 
 def test_the_log_of_an_earlier_attempt_is_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "job.log"
     path.write_text("earlier")
-    with job_log(str(path)):
+    with surroundings(str(path)):
         pass
     assert path.read_text() == ""
 
@@ -53,7 +55,7 @@ def test_the_log_of_an_earlier_attempt_is_overwritten(tmp_path: Path) -> None:
 def test_an_error_for_people_is_its_message_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], error: type[Exception]
 ) -> None:
-    with pytest.raises(SystemExit) as exit_, job_log(str(tmp_path / "job.log")):
+    with pytest.raises(SystemExit) as exit_, surroundings(str(tmp_path / "job.log")):
         raise error("corpus.jsonl:3: 100 % wrong")
     assert exit_.value.code == 1
     assert capsys.readouterr().err == "ERROR: corpus.jsonl:3: 100 % wrong\n"
@@ -62,7 +64,7 @@ def test_an_error_for_people_is_its_message_alone(
 
 def test_an_error_that_nobody_foresaw_comes_with_its_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "job.log"
-    with pytest.raises(SystemExit) as exit_, job_log(str(path)):
+    with pytest.raises(SystemExit) as exit_, surroundings(str(path)):
         [].pop()
     assert exit_.value.code == 1
     for text in (path.read_text(), capsys.readouterr().err):
@@ -77,7 +79,7 @@ def test_a_signal_stops_the_block_without_a_traceback(
 ) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a process that nohup started ignores it
     before = signal.getsignal(number)
-    with pytest.raises(SystemExit) as exit_, job_log(str(tmp_path / "job.log")):
+    with pytest.raises(SystemExit) as exit_, surroundings(str(tmp_path / "job.log")):
         signal.raise_signal(number)
     assert exit_.value.code == 130
     assert capsys.readouterr().err == ""
@@ -90,7 +92,7 @@ def test_nothing_is_logged_to_the_file_after_the_block(tmp_path: Path, error: ty
     path = tmp_path / "job.log"
     before = list(logging.getLogger("beirflow").handlers)
     try:
-        with job_log(str(path)):
+        with surroundings(str(path)):
             if error:
                 raise error("stop")
     except (SystemExit, KeyboardInterrupt):
@@ -104,7 +106,7 @@ def test_nothing_is_logged_to_the_file_after_the_block(tmp_path: Path, error: ty
 
 def test_warnings_are_captured_only_while_the_block_runs(tmp_path: Path) -> None:
     before = warnings.showwarning
-    with job_log(str(tmp_path / "job.log")):
+    with surroundings(str(tmp_path / "job.log")):
         assert warnings.showwarning is not before
     assert warnings.showwarning is before
 

@@ -3,7 +3,7 @@
 ``inspection/<dataset>.json`` holds, for one corpus: ``dataset``, ``split``, ``documents`` (their number), ``measure`` and
 ``cutoff`` of the scores, ``depth`` (hits that are shown), ``systems``; ``sample`` (``shown``, ``of`` how many queries,
 ``how``); ``queries``, the worst first; ``texts``, the beginning of every document that is named, by id (a judged document that
-is not in the corpus has none); ``lengths``; ``code`` and ``from_sha256``. A query has ``id``, ``text``, ``relevant`` (number of
+is not in the corpus has none); ``lengths``; and what every record says. A query has ``id``, ``text``, ``relevant`` (number of
 documents judged above 0), ``ndcg`` by system, ``judged_total``, ``judged`` (at most 20, highest grade first, each with
 ``doc_id``, ``grade``, and ``ranks`` by system, null where it is not in the run), and ``hits`` by system in the order of the
 ranks (``doc_id``, ``score``, and ``grade``, null where it is not judged). ``lengths`` has, with their ``unit``, histograms
@@ -25,7 +25,7 @@ from beirflow.analysis.first_hits import FirstHits, read_first_hits
 from beirflow.analysis.shown_queries import choose_queries
 from beirflow.datasets.corpus_files import read_table
 from beirflow.evaluation.scores import main_cutoff, read_per_query
-from beirflow.files.records import read_json, write_json
+from beirflow.files.records import Job, read_json, write_record
 
 DEPTH = 10
 """Hits of a query that are shown, and whose lengths are counted."""
@@ -44,8 +44,8 @@ def inspect_dataset(
     run_paths: Sequence[str],
     means_paths: Sequence[str],
     per_query_paths: Sequence[str],
-    code: str,
     output_path: str,
+    job: Job,
 ) -> None:
     """Choose queries of one corpus and write what is needed to look at them.
 
@@ -58,8 +58,8 @@ def inspect_dataset(
         run_paths: Parquet of the run of every system.
         means_paths: The ``metrics`` JSON of every system, in the same order.
         per_query_paths: The values of every query, in the same order.
-        code: Digest of the code that runs, for the record.
         output_path: JSON to write, as this module says.
+        job: The job, for the record.
 
     Raises:
         DataError: A file is not the one that was recorded.
@@ -76,7 +76,7 @@ def inspect_dataset(
     queries = read_table(queries_path).take(pa.array(sample.rows)).to_pylist()
     ids = [query["query_id"] for query in queries]
     runs = {
-        system: read_first_hits(path, means[system]["from_sha256"]["run"], means_path, DEPTH, ids)
+        system: read_first_hits(path, means[system]["inputs"][job.below(path)], means_path, DEPTH, ids)
         for system, means_path, path in zip(means, means_paths, run_paths, strict=True)
     }
     qrels = read_table(qrels_path)
@@ -93,31 +93,28 @@ def inspect_dataset(
     ]
     relevant = qrels["doc_id"].filter(pc.greater(qrels["score"], 0))
     texts, lengths = scan_documents(documents_path, _named(entries), [relevant, *(run.doc_ids for run in runs.values())])
-    write_json(
+    digests = [corpus["outputs"], *(each["outputs"] for each in means.values())]
+    digests += [{job.below(path): each["inputs"][job.below(path)]} for path, each in zip(run_paths, means.values(), strict=True)]
+    write_record(
         output_path,
-        {
-            "dataset": dataset,
-            "split": corpus["split"],
-            "documents": corpus["documents"],
-            "measure": measure,
-            "cutoff": cutoff,
-            "depth": DEPTH,
-            "systems": list(means),
-            "sample": sample.described(),
-            "queries": entries,
-            "texts": texts,
-            "lengths": {
-                "unit": "words",
-                "all": lengths[0],
-                "relevant": lengths[1],
-                "retrieved": dict(zip(means, lengths[2:], strict=True)),
-            },
-            "code": code,
-            "from_sha256": {
-                **corpus["sha256"],
-                "runs": {system: each["from_sha256"]["run"] for system, each in means.items()},
-                "metrics": {system: each["sha256"] for system, each in means.items()},
-            },
+        job,
+        inputs={job.results / path: digest for each in digests for path, digest in each.items()},
+        outputs={},
+        dataset=dataset,
+        split=corpus["split"],
+        documents=corpus["counts"]["documents"],
+        measure=measure,
+        cutoff=cutoff,
+        depth=DEPTH,
+        systems=list(means),
+        sample=sample.described(),
+        queries=entries,
+        texts=texts,
+        lengths={
+            "unit": "words",
+            "all": lengths[0],
+            "relevant": lengths[1],
+            "retrieved": dict(zip(means, lengths[2:], strict=True)),
         },
     )
 

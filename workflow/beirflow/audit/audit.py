@@ -1,21 +1,22 @@
 """Audit a folder of results: look at everything, change nothing, and write down what was found."""
 
 import secrets
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from beirflow.audit.chain import Chain, part
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, RecordError, damaged, row
+from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique, unreadable
 from beirflow.audit.integrity import check_digests, check_leftovers, check_manifest
 from beirflow.audit.published import check_published
 from beirflow.audit.recomputation import check_recomputation
-from beirflow.audit.sources import check_origins
+from beirflow.audit.samples import check_samples
+from beirflow.audit.sources import check_sources
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.manifest import NAME as MANIFEST
 from beirflow.files.errors import DataError
+from beirflow.files.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY
 from beirflow.files.records import write_json
 from beirflow.jobs.provenance import code_state, environment
 from beirflow.report.pages import write_page
@@ -41,29 +42,29 @@ def audit(*, folder: str, experiment: Experiment, sample: int = 0, seed: int | N
     """
     if not (Path(folder) / MANIFEST).is_file():
         found = f"{folder}: there is no {MANIFEST}, so no finished results to audit"
-        raise DataError(f"{found}; make them with: snakemake --cores 2 {folder}/summary.csv")
+        raise DataError(f"{found}; make them with: snakemake --cores 2 {folder}/{SUMMARY}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    manifest, sections = look(Path(folder), experiment, sample, seed)
+    manifest, sections = run_checks(Path(folder), experiment, sample, seed)
     checks = [check for section in sections.values() for check in section]
     report = {
         "verdict": FAILED if any(check.status == FAILED for check in checks) else PASSED,
         "audited": datetime.now(UTC).isoformat(timespec="seconds"),
         "counts": {status: sum(check.status == status for check in checks) for status in (PASSED, FAILED, WARNING, NOT_CHECKED)},
-        "affected": [list(number) for number in row(n for check in checks if check.status == FAILED for n in check.numbers)],
+        "affected": [list(result) for result in unique(n for check in checks if check.status == FAILED for n in check.results)],
         "sample": {"documents and queries": sample, "seed": seed} if sample else None,
         "with": {"repository": code_state(), "environment": environment()},
         "manifest": manifest,
         "sections": {name: [asdict(check) for check in section] for name, section in sections.items()},
     }
-    write_json(Path(folder) / "audit.json", report)
-    write_page("audit.html.j2", Path(folder) / "audit.html", report | {"title": f"Audit: {report['verdict']}"})
+    write_json(Path(folder) / AUDIT_RECORD, report)
+    write_page("audit.html.j2", Path(folder) / AUDIT, report | {"title": f"Audit: {report['verdict']}"})
     words = for_terminal(report, folder)
     if report["verdict"] == FAILED:
         raise DataError(words)
     return words
 
 
-def look(folder: Path, experiment: Experiment, sample: int, seed: int) -> tuple[Any, dict[str, list[Check]]]:
+def run_checks(folder: Path, experiment: Experiment, sample: int, seed: int) -> tuple[Any, dict[str, list[Check]]]:
     """All checks of a folder; nothing is written.
 
     Args:
@@ -81,33 +82,22 @@ def look(folder: Path, experiment: Experiment, sample: int, seed: int) -> tuple[
         return None, sections
     chain = Chain(folder, str(folder), manifest)
 
-    def section(name: str, find: Callable[[], list[Check]]) -> None:
-        """A manifest that was written by others may lack anything."""
+    for name, check in (
+        ("integrity", check_digests),
+        ("integrity", check_leftovers),
+        ("sources", partial(check_sources, experiment=experiment)),
+        ("provenance", check_provenance),
+        ("recomputation", check_recomputation),
+        ("sample", partial(check_samples, experiment=experiment, sample=sample, seed=seed)),
+        ("published scores", partial(check_published, experiment=experiment)),
+    ):
         try:
-            sections.setdefault(name, []).extend(find())
-        except (RecordError, *UNREADABLE) as error:
-            repair = chain.again(MANIFEST)
-            sections[name].append(
-                damaged("the manifest holds what it should", MANIFEST, error, (("all systems", "all datasets"),), repair)
-            )
-
-    section("integrity", lambda: check_digests(chain))
-    section("integrity", lambda: check_leftovers(chain))
-    section("origins", lambda: check_origins(chain, experiment))
-    section("provenance", lambda: check_provenance(chain))
-    section("recomputation", lambda: check_recomputation(chain))
-    section("sample", lambda: _samples(chain, experiment, sample, seed))
-    section("published scores", lambda: check_published(chain, experiment))
+            found = check(chain)
+        except UNREADABLE as error:  # a manifest that was written by others may lack anything
+            what, again = "the manifest holds what it should", chain.repair_command(MANIFEST)
+            found = [unreadable(what, MANIFEST, error, [EVERYTHING], again)]
+        sections.setdefault(name, []).extend(found)
     return manifest, sections
-
-
-def _samples(chain: Chain, experiment: Experiment, sample: int, seed: int) -> list[Check]:
-    if not sample:
-        todo = "snakemake --cores 2 audit --config audit_sample=100"
-        return [Check("documents and queries encoded again", NOT_CHECKED, "audit_sample is 0", repair=todo)]
-    from beirflow.audit.spot_check import check_samples  # imports torch
-
-    return check_samples(chain, experiment, sample, seed)
 
 
 def check_provenance(chain: Chain) -> list[Check]:
@@ -138,7 +128,7 @@ def check_provenance(chain: Chain) -> list[Check]:
 
 
 def for_terminal(report: dict[str, Any], folder: str) -> str:
-    """The verdict, what failed, and which numbers are affected.
+    """The verdict, what failed, and which results are affected.
 
     Args:
         report: What stands in ``audit.json``.
@@ -147,7 +137,7 @@ def for_terminal(report: dict[str, Any], folder: str) -> str:
     Returns:
         Lines of text.
     """
-    counts = ", ".join(f"{number} {status}" for status, number in report["counts"].items())
+    counts = ", ".join(f"{result} {status}" for status, result in report["counts"].items())
     lines = [f"The audit of {folder} {report['verdict']}: {counts}."]
     for section in report["sections"].values():
         for check in section:
@@ -160,4 +150,4 @@ def for_terminal(report: dict[str, Any], folder: str) -> str:
     if report["verdict"] == FAILED:
         affected = ", ".join(f"{system} on {dataset}" for system, dataset in report["affected"])
         lines.append(f"Numbers of the summary that are affected: {affected or 'none'}.")
-    return "\n".join([*lines, f"Everything that was looked at: {folder}/audit.html"])
+    return "\n".join([*lines, f"Everything that was looked at: {folder}/{AUDIT}"])

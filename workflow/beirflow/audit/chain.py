@@ -1,27 +1,23 @@
-"""The chain of digests: who names whom, from the manifest down to the models.
+"""The chain of digests: which record names which file, from the manifest down to the models.
 
-Paths are made from the names of systems and datasets, never taken from a file, so that nothing outside the folder is looked at.
+Every record says what it was made from and what it describes, as paths and digests, so the chain knows no family of systems. Only
+paths of one safe form are followed, so that nothing outside the folder is looked at.
 """
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.checks import UNREADABLE, Check, Number, RecordError, damaged
-from beirflow.experiment.manifest import NAME as MANIFEST
-
-SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-SHA256 = re.compile(r"[0-9a-f]{64}")
-METRICS = re.compile(r"metrics/([^/]+)/([^/]+)\.json")
-OTHER_VECTORS = re.compile(r"([^/]+)/(chunk-\d+\.npy)")
+from beirflow.audit.checks import EVERYTHING, UNREADABLE, Check, RecordError, Result, unreadable
+from beirflow.files.layout import CORPUS, MANIFEST, METRICS, RUN, SUMMARY, is_safe
+from beirflow.files.records import SHA256
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a record says about another file."""
+    """The digest that a record gives for a file."""
 
     sha256: str
     by: str
@@ -33,11 +29,11 @@ class Chain:
 
     Attributes:
         folder: The results.
-        shown: How the folder is called in commands.
+        shown: The folder as written in commands.
         manifest: The root.
         claims: By file, what records say of it.
-        numbers: By file, the systems and datasets that depend on it.
-        records: By path, the JSON files that could be read.
+        results: By file, the systems and datasets that depend on it.
+        records: By path, the records that could be read; None for one that could not.
         evaluated: Systems and corpora that have a run, each with the row of the summary that it belongs to.
         problems: Records that cannot be read or lack something.
     """
@@ -46,7 +42,7 @@ class Chain:
     shown: str
     manifest: Mapping[str, Any]
     claims: dict[str, list[Claim]] = field(default_factory=dict)
-    numbers: dict[str, set[Number]] = field(default_factory=dict)
+    results: dict[str, set[Result]] = field(default_factory=dict)
     records: dict[str, Any] = field(default_factory=dict)
     evaluated: dict[tuple[str, str], str] = field(default_factory=dict)
     problems: list[Check] = field(default_factory=list)
@@ -56,121 +52,102 @@ class Chain:
         """By name, the corpora that the manifest names: fields of :class:`~beirflow.experiment.catalogue.Dataset`."""
         return {corpus["name"]: corpus for corpora in part(self.manifest, "datasets", kind=dict).values() for corpus in corpora}
 
-    def again(self, *paths: str, goal: str = "summary.csv") -> str:
+    @property
+    def means(self) -> dict[str, Result]:
+        """The records of metrics that the summary was made from, each with its system and dataset.
+
+        Raises:
+            RecordError: The manifest names something else.
+        """
+        found = {}
+        for path in part(self.manifest, "inputs", kind=dict):
+            names = METRICS.names_in(path)
+            if names is None:
+                raise RecordError(f"names {path!r}, which is no file of metrics of these results")
+            found[path] = (names["system"], names["dataset"])
+        return found
+
+    def repair_command(self, *paths: str, goal: str = SUMMARY) -> str:
         """The commands that make files again, and after them what is made from them."""
         names = [f"{self.shown}/{path}" for path in paths]
         goals = dict.fromkeys([*names, f"{self.shown}/{goal}"])
         return f"rm -f {' '.join(names)}; snakemake --cores 2 {' '.join(goals)}"
 
-    def claim(self, path: str, sha256: Any, by: str, number: Number) -> None:
-        """Note that the record ``by`` says the digest of ``path``."""
-        if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
-            raise RecordError(f"the sha256 of {path} is {sha256!r}")
-        found = Claim(sha256, by)
-        if found not in self.claims.setdefault(path, []):
-            self.claims[path].append(found)
-        self.numbers.setdefault(path, set()).add(number)
+    def record(self, path: str) -> dict[str, Any]:
+        """A record that the chain leads to.
 
-    def read(self, path: str, number: Number, *, optional: bool = False) -> Any:
-        """A record, or None where it is missing or cannot be read; what is wrong with it is noted once."""
-        if path not in self.records:
-            try:
-                self.records[path] = read_record(self.folder / path)
-            except UNREADABLE as error:
-                self.records[path] = None
-                # A missing file is noted where digests are compared.
-                if not isinstance(error, FileNotFoundError) and not optional:
-                    self._note(path, error, number)
-        return self.records[path]
+        Args:
+            path: Its path below the results.
 
-    def _note(self, path: str, error: Exception, number: Number) -> None:
-        numbers = self.numbers.get(path, set()) | {number}
-        self.problems.append(damaged("records can be read", path, error, numbers, self.again(path)))
+        Returns:
+            What it holds.
+
+        Raises:
+            RecordError: It could not be read.
+        """
+        return part(self.records, path, kind=dict)
 
     def follow(self) -> None:
         """Walk from the manifest to every file that it leads to."""
-        self.claim("summary.csv", part(self.manifest, "from_sha256", "summary.csv"), MANIFEST, ("all systems", "all datasets"))
-        for path, digest in part(self.manifest, "from_sha256", "metrics", kind=dict).items():
-            found = METRICS.fullmatch(path)
-            if not found or not all(SAFE_NAME.fullmatch(name) for name in found.groups()):
-                raise RecordError(f"names {path!r}, which is no file of metrics of these results")
-            number = (found[1], found[2])
-            self.claim(path, digest, MANIFEST, number)
-            self._attempt(path, number, self._metrics(number, found[2]))
+        for path, digest in part(self.manifest, "outputs", kind=dict).items():
+            self._claim(path, digest, MANIFEST, EVERYTHING)
+        for path, result in self.means.items():
+            self._claim(path, self.manifest["inputs"][path], MANIFEST, result)
+            self._visit(path, result, ())
 
-    def _attempt(self, path: str, number: Number, claims: Iterator[tuple[str, Any]]) -> None:
-        """Note what a record says, until it turns out not to be what it should be."""
+    def _claim(self, path: str, sha256: Any, by: str, result: Result) -> None:
+        """Note that the record ``by`` says the digest of ``path``."""
+        if not is_safe(path):
+            raise RecordError(f"names {path!r}, which is no path below the results")
+        if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
+            raise RecordError(f"the sha256 of {path} is {sha256!r}")
+        claim = Claim(sha256, by)
+        if claim not in self.claims.setdefault(path, []):
+            self.claims[path].append(claim)
+        self.results.setdefault(path, set()).add(result)
+
+    def _visit(self, path: str, result: Result, above: tuple[str, ...]) -> None:
+        """Take in what a record says, and follow the records that it names."""
         try:
-            for name, digest in claims:
-                self.claim(name, digest, path, number)
-        except (RecordError, *UNREADABLE) as error:
-            self._note(path, error, number)
+            record = self._read(path)
+            if record is None or path in above:
+                return
+            for key in ("outputs", "inputs"):
+                for name, digest in part(record, key, kind=dict).items():
+                    self._claim(name, digest, path, result)
+            self._note_run(path, record, result)
+            for name in record["inputs"]:
+                if name.endswith(".json"):
+                    self._visit(name, result, (*above, path))
+        except UNREADABLE as error:
+            self._problem(path, error, result)
 
-    def _metrics(self, number: Number, dataset: str) -> Iterator[tuple[str, Any]]:
-        """What the metrics of a corpus, or of a dataset of forums, say."""
-        system = number[0]
-        record = self.read(f"metrics/{system}/{dataset}.json", number)
-        if record is None:
-            return
-        origins = part(record, "from_sha256", kind=dict)
-        if "sha256" not in record and dataset == number[1]:
-            for forum, digest in origins.items():
-                if forum == dataset:
-                    raise RecordError("is named as a forum of itself")
-                path = f"metrics/{system}/{_safe(forum)}.json"
-                yield path, digest
-                self._attempt(path, number, self._metrics(number, forum))
-            return
-        self.evaluated[system, dataset] = number[1]
-        yield f"metrics/{system}/{dataset}.parquet", part(record, "sha256")
-        yield f"runs/{system}/{dataset}.parquet", part(origins, "run")
-        yield f"runs/{system}/{dataset}.json", part(origins, "run record")
-        yield f"corpora/{dataset}/qrels.parquet", part(origins, "qrels.parquet")
-        yield f"corpora/{dataset}/corpus.json", part(origins, "corpus.json")
-        self._attempt(f"corpora/{dataset}/corpus.json", number, self._corpus(number, dataset))
-        self._attempt(f"runs/{system}/{dataset}.json", number, self._run(number, dataset))
+    def _note_run(self, path: str, record: Mapping[str, Any], result: Result) -> None:
+        """Remember the system and the corpus of metrics that were computed from a run."""
+        names = METRICS.names_in(path)
+        if names and RUN(**names) in record["inputs"]:
+            if CORPUS(dataset=names["dataset"]) not in record["inputs"]:
+                raise RecordError(f"names no {CORPUS(dataset=names['dataset'])}")
+            self.evaluated[names["system"], names["dataset"]] = result[1]
 
-    def _corpus(self, number: Number, dataset: str) -> Iterator[tuple[str, Any]]:
-        record = self.read(f"corpora/{dataset}/corpus.json", number)
-        if record is not None:
-            for name in ("documents.parquet", "queries.parquet", "qrels.parquet"):
-                yield f"corpora/{dataset}/{name}", part(record, "sha256", name)
+    def _read(self, path: str) -> Any:
+        """A record, or None where it is missing or was noted as unreadable before."""
+        if path not in self.records:
+            self.records[path] = None
+            try:
+                record = read_record(self.folder / path)
+            except FileNotFoundError:  # noted where digests are compared
+                return None
+            if record.get("path") != path:
+                raise RecordError(f"is the record of {record.get('path')!r}")
+            self.records[path] = record
+        return self.records[path]
 
-    def _run(self, number: Number, dataset: str) -> Iterator[tuple[str, Any]]:
-        system = number[0]
-        record = self.read(f"runs/{system}/{dataset}.json", number)
-        if record is None:
-            return
-        origins, vectors = part(record, "from_sha256", kind=dict), f"embeddings/{system}/{dataset}"
-        yield f"runs/{system}/{dataset}.parquet", part(record, "sha256")
-        yield f"models/{system}.json", part(origins, "model")
-        for name in ("queries.parquet", "documents.parquet"):
-            yield f"corpora/{dataset}/{name}", part(origins, name)
-        yield f"{vectors}/queries.npy", part(origins, "queries.npy")
-        yield f"{vectors}/queries.json", part(origins, "queries.json")
-        for kind, suffix in (("chunks", "npy"), ("chunk records", "json")):
-            for chunk, digest in enumerate(part(origins, kind, kind=list)):
-                yield f"{vectors}/chunk-{chunk}.{suffix}", digest
-        self.read(f"models/{system}.json", number)
-        for stem in ("queries", *(f"chunk-{chunk}" for chunk in range(len(origins["chunk records"])))):
-            path = f"{vectors}/{stem}.json"
-            self._attempt(path, number, self._vectors(number, dataset, stem))
-
-    def _vectors(self, number: Number, dataset: str, stem: str) -> Iterator[tuple[str, Any]]:
-        system = number[0]
-        record = self.read(f"embeddings/{system}/{dataset}/{stem}.json", number)
-        if record is None:
-            return
-        yield f"embeddings/{system}/{dataset}/{stem}.npy", part(record, "sha256")
-        for name, digest in part(record, "from_sha256", kind=dict).items():
-            if other := OTHER_VECTORS.fullmatch(name):
-                yield f"embeddings/{system}/{_safe(other[1])}/{other[2]}", digest
-            elif name == "model":
-                yield f"models/{system}.json", digest
-            elif name in ("documents.parquet", "queries.parquet", "shared.parquet"):
-                yield f"corpora/{dataset}/{name}", digest
-            else:
-                raise RecordError(f"names {name!r}, which is not known here")
+    def _problem(self, path: str, error: Exception, result: Result) -> None:
+        results = self.results.get(path, set()) | {result}
+        check = unreadable("records can be read", path, error, results, self.repair_command(path))
+        if check not in self.problems:
+            self.problems.append(check)
 
 
 def read_record(path: Path) -> Any:
@@ -192,7 +169,7 @@ def read_record(path: Path) -> Any:
 
 
 def part(record: Any, *keys: str, kind: type = object) -> Any:
-    """What stands in a record below some keys.
+    """A field of a record.
 
     Args:
         record: The record.
@@ -203,18 +180,12 @@ def part(record: Any, *keys: str, kind: type = object) -> Any:
         The value.
 
     Raises:
-        RecordError: Nothing stands there, or something of another kind.
+        RecordError: There is none, or one of another kind.
     """
     for key in keys:
         if not isinstance(record, dict) or key not in record:
-            raise RecordError(f"nothing stands under {' / '.join(keys)}")
+            raise RecordError(f"has no {' / '.join(keys)}")
         record = record[key]
     if not isinstance(record, kind):
-        raise RecordError(f"{' / '.join(keys)} is {type(record).__name__}, expected {kind.__name__}")
+        raise RecordError(f"has {type(record).__name__} as {' / '.join(keys)}, expected {kind.__name__}")
     return record
-
-
-def _safe(name: str) -> str:
-    if not SAFE_NAME.fullmatch(name):
-        raise RecordError(f"{name!r} is no name of a dataset")
-    return name

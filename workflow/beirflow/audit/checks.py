@@ -7,21 +7,10 @@ from beirflow.files.errors import DataError
 
 PASSED, FAILED, WARNING, NOT_CHECKED = "passed", "failed", "warning", "not checked"
 
-Number = tuple[str, str]
+Result = tuple[str, str]
 """A system and a dataset: a row of the summary."""
 
-UNREADABLE = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    IndexError,
-    AttributeError,
-    NotImplementedError,
-    RecursionError,
-    DataError,
-)
-"""What reading a file raises that does not hold what it should, Arrow's exceptions included."""
+EVERYTHING: Result = ("all systems", "all datasets")
 
 
 @dataclass(frozen=True)
@@ -34,7 +23,7 @@ class Check:
         found: What is the case.
         expected: What should be; empty where ``found`` says it all.
         files: Paths in the results that it is about.
-        numbers: Systems and datasets whose numbers depend on it.
+        results: Systems and datasets whose numbers depend on it.
         repair: What to do, a command where there is one.
     """
 
@@ -43,7 +32,7 @@ class Check:
     found: str
     expected: str = ""
     files: tuple[str, ...] = ()
-    numbers: tuple[Number, ...] = field(default=())
+    results: tuple[Result, ...] = field(default=())
     repair: str = ""
 
 
@@ -60,25 +49,40 @@ class RecordError(Exception):
         self.path = path
 
 
-def row(numbers: Iterable[Number]) -> tuple[Number, ...]:
+UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    NotImplementedError,
+    RecursionError,
+    DataError,
+    RecordError,
+)
+"""What reading a file raises that does not hold what it should, Arrow's exceptions included."""
+
+
+def unique(results: Iterable[Result]) -> tuple[Result, ...]:
     """Systems and datasets, each once, in order."""
-    return tuple(sorted(set(numbers)))
+    return tuple(sorted(set(results)))
 
 
-def damaged(name: str, path: str, error: Exception, numbers: Iterable[Number], repair: str) -> Check:
+def unreadable(name: str, path: str, error: Exception, results: Iterable[Result], repair: str) -> Check:
     """The check of a file that cannot be read, or does not hold what it should.
 
     Args:
         name: What was looked at.
         path: The file, in the results.
         error: What reading it raised.
-        numbers: What depends on it.
+        results: What depends on it.
         repair: What to do.
 
     Returns:
         A check that failed; "not checked" where a file is missing, since that is a failure of its own elsewhere.
     """
     if isinstance(error, FileNotFoundError):
-        return Check(name, NOT_CHECKED, f"{path}: {error.filename} is missing", "", (path,), row(numbers), repair)
+        return Check(name, NOT_CHECKED, f"{path}: {error.filename} is missing", "", (path,), unique(results), repair)
     found = str(error) if isinstance(error, (RecordError, DataError)) else f"{type(error).__name__}: {str(error)[:200]}"
-    return Check(name, FAILED, f"{path}: {found}", "what beirflow writes", (path,), row(numbers), repair)
+    return Check(name, FAILED, f"{path}: {found}", "what beirflow writes", (path,), unique(results), repair)

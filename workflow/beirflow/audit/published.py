@@ -5,10 +5,10 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from beirflow.audit.chain import Chain, part
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, Number, RecordError, damaged
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, Result, unreadable
+from beirflow.evaluation.summary import PUBLISHED
 from beirflow.experiment.experiment import Experiment
-
-MEASURES = ("NDCG@10", "Recall@100")
+from beirflow.files.layout import RUN_RECORD
 
 TOLERANCES = ((4, 0.001), (3, 0.0015))
 """By decimals of the fraction that a source prints, and more, the difference that counts as a match."""
@@ -39,7 +39,7 @@ def tolerance(decimals: int, precision: str) -> float:
 
     Args:
         decimals: Decimals of the fraction that the source prints.
-        precision: In which the vectors were encoded.
+        precision: In which the run was made.
 
     Returns:
         At least half a unit of the last decimal.
@@ -60,15 +60,14 @@ def check_published(chain: Chain, experiment: Experiment) -> list[Check]:
         a warning elsewhere.
     """
     checks = []
-    for path in part(chain.manifest, "from_sha256", "metrics", kind=dict):
-        system, dataset = path.removesuffix(".json").split("/")[1:]
+    for path, (system, dataset) in chain.means.items():
         try:
-            record = part(chain.records, path, kind=dict)
+            record = chain.record(path)
             same = _is_of_catalogue(chain, experiment, system) and part(record, "official_data") is True
             found = list(_compare(chain, experiment, record, (system, dataset)))
             checks += [_check(comparison, path, (system, dataset), certain=same) for comparison in found]
-        except (RecordError, *UNREADABLE) as error:
-            checks.append(damaged("published scores", path, error, [(system, dataset)], chain.again(path)))
+        except UNREADABLE as error:
+            checks.append(unreadable("published scores", path, error, [(system, dataset)], chain.repair_command(path)))
     return checks
 
 
@@ -77,17 +76,17 @@ def _is_of_catalogue(chain: Chain, experiment: Experiment, system: str) -> bool:
     return known is not None and asdict(known) == part(chain.manifest, "systems", system)
 
 
-def _compare(chain: Chain, experiment: Experiment, record: Mapping[str, Any], number: Number) -> Iterator[Comparison]:
+def _compare(chain: Chain, experiment: Experiment, record: Mapping[str, Any], result: Result) -> Iterator[Comparison]:
     """Every published score of a system on a dataset, or the reason why there is none."""
-    system, dataset = number
+    system, dataset = result
     sources = experiment.catalogue.published.get(system, [])
     measures = part(record, "measures", kind=dict)
     if not sources:
         yield Comparison("", "", "not comparable", None, None, None, f"nothing is published of {system} in the catalogue")
     for source in sources:
-        scores = dict(zip(MEASURES, source["scores"].get(dataset, ()), strict=False))
+        scores = dict(zip(PUBLISHED, source["scores"].get(dataset, ()), strict=False))
         barred = source.get("not_comparable", {}).get(dataset, {"measures": (), "reason": ""})
-        for measure in MEASURES:
+        for measure in PUBLISHED:
             ours, published = measures.get(measure), scores.get(measure)
             reason = barred["reason"] if measure in barred["measures"] else _reason(chain, experiment, record, dataset)
             if published is None or ours is None:
@@ -96,7 +95,7 @@ def _compare(chain: Chain, experiment: Experiment, record: Mapping[str, Any], nu
             elif reason:
                 yield Comparison(measure, source["source"], "not comparable", ours, published, None, reason)
             else:
-                within = tolerance(source["decimals"], _precision(chain, number))
+                within = tolerance(source["decimals"], _precision(chain, result))
                 apart = abs(ours - published)
                 verdict = "match" if apart <= within else "near" if apart <= NEAR * within else "differs"
                 yield Comparison(measure, source["source"], verdict, ours, published, within, "")
@@ -117,20 +116,22 @@ def _reason(chain: Chain, experiment: Experiment, record: Mapping[str, Any], dat
     return ""
 
 
-def _precision(chain: Chain, number: Number) -> str:
+def _precision(chain: Chain, result: Result) -> str:
     """The lowest precision of the runs behind a result."""
-    runs = [f"runs/{system}/{dataset}.json" for (system, dataset), of in chain.evaluated.items() if (system, of) == number]
-    found = {part(chain.records, path, "precision") for path in runs}
-    return "float32" if found == {"float32"} else "lower"
+    runs = [
+        RUN_RECORD(system=system, dataset=dataset) for (system, dataset), of in chain.evaluated.items() if (system, of) == result
+    ]
+    made = [part(chain.record(path), "made", kind=dict) for path in runs]
+    return "float32" if {each.get("precision", "float32") for each in made} == {"float32"} else "lower"
 
 
-def _check(comparison: Comparison, path: str, number: Number, *, certain: bool) -> Check:
+def _check(comparison: Comparison, path: str, result: Result, *, certain: bool) -> Check:
     measure, source, verdict, ours, published, within, reason = comparison
     status = STATUS[verdict] if certain or verdict != "differs" else WARNING
-    what = f"{measure} of {number[0]} on {number[1]}" if measure else f"{number[0]} on {number[1]}"
+    what = f"{measure} of {result[0]} on {result[1]}" if measure else f"{result[0]} on {result[1]}"
     if within is None or ours is None or published is None:
         return Check("published scores", status, f"{what}{f', {source}' if source else ''}: {verdict}, {reason}", files=(path,))
     found = f"{what}: {verdict}, {ours:.5f}, {ours - published:+.5f}"
     expected = f"{published} by {source}, within {within:.4f}"
     todo = "" if verdict == "match" else "compare model, precision, split and text with those of the source"
-    return Check("published scores", status, found, expected, (path,), (number,) if verdict == "differs" else (), todo)
+    return Check("published scores", status, found, expected, (path,), (result,) if verdict == "differs" else (), todo)

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.audit.chain import Chain, part
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Number, RecordError, damaged, row
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, Result, unique, unreadable
 from beirflow.audit.plain_measures import measures_of_query
 from beirflow.audit.trec_check import check_trec
 from beirflow.evaluation.summary import summary_table
 from beirflow.experiment.catalogue import CATALOGUE
 from beirflow.files.digests import file_digest
+from beirflow.files.layout import METRICS, QRELS, RUN, SUMMARY, TREC_RUN
 
 TOLERANCE = 1e-9
 
@@ -36,27 +37,29 @@ def check_recomputation(chain: Chain) -> list[Check]:
     """
     checks: list[Check] = []
     for (system, dataset), dataset_row in chain.evaluated.items():
-        number, path = (system, dataset_row), f"metrics/{system}/{dataset}.json"
+        names = {"system": system, "dataset": dataset}
+        result, path = (system, dataset_row), METRICS(**names)
         try:
-            checks += _check_dataset(chain, system, dataset, number)
-        except (RecordError, *UNREADABLE) as error:
+            checks += _check_dataset(chain, system, dataset, result)
+        except UNREADABLE as error:
             cause = getattr(error, "path", None) or path
-            checks.append(damaged("metrics are what the run gives", cause, error, [number], chain.again(cause)))
-        if (chain.folder / f"runs/{system}/{dataset}.trec.gz").is_file():
-            checks.append(check_trec(chain, system, dataset, number))
-    checks += [_check_mean(chain, path) for path in part(chain.manifest, "from_sha256", "metrics")]
+            checks.append(unreadable("metrics are what the run gives", cause, error, [result], chain.repair_command(cause)))
+        if (chain.folder / TREC_RUN(**names)).is_file():
+            checks.append(check_trec(chain, system, dataset, result))
+    checks += [_check_mean(chain, path, result) for path, result in chain.means.items()]
     try:
         checks.append(_check_summary(chain))
-    except (RecordError, *UNREADABLE) as error:
-        numbers = row(chain.numbers["summary.csv"])
-        checks.append(damaged("the summary is what the metrics give", "summary.csv", error, numbers, _summary_again(chain)))
+    except UNREADABLE as error:
+        results = unique(chain.results[SUMMARY])
+        checks.append(unreadable("the summary is what the metrics give", SUMMARY, error, results, chain.repair_command(SUMMARY)))
     return checks
 
 
-def _check_dataset(chain: Chain, system: str, dataset: str, number: Number) -> Iterator[Check]:
+def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> Iterator[Check]:
     """The run is ranked as it should be, and gives the recorded measures of every query and their means."""
-    run_path, path = f"runs/{system}/{dataset}.parquet", f"metrics/{system}/{dataset}.json"
-    qrels = _read_qrels(chain, f"corpora/{dataset}/qrels.parquet")
+    names = {"system": system, "dataset": dataset}
+    run_path, path = RUN(**names), METRICS(**names)
+    qrels = _read_qrels(chain, QRELS(dataset=dataset))
     judged = {doc_id for grades in qrels.values() for doc_id in grades}
     cutoffs = part(chain.manifest, "configuration", "cutoffs", kind=list)
     limit, drop = part(chain.manifest, "configuration", "top_k", kind=int), chain.corpora[dataset]["drop_self_matches"]
@@ -75,12 +78,12 @@ def _check_dataset(chain: Chain, system: str, dataset: str, number: Number) -> I
     found, files = f"{run_path}: {problem or f'{len(with_results)} queries, {retrieved} documents'}", (run_path,)
     if problem:
         expected = "score descending, then document id descending; no document twice"
-        yield Check("runs follow the ranking rule", FAILED, found, expected, files, (number,), chain.again(run_path))
+        yield Check("runs follow the ranking rule", FAILED, found, expected, files, (result,), chain.repair_command(run_path))
     else:
         yield Check("runs follow the ranking rule", PASSED, found, files=files)
-    yield _compare_queries(chain, path, number, again)
+    yield _compare_queries(chain, path, result, again)
     counts = {"queries": len(qrels), "retrieved": retrieved, "queries_without_results": len(set(qrels) - with_results)}
-    yield _compare_means(chain, path, number, again, counts)
+    yield _compare_means(chain, path, result, again, counts)
 
 
 def _read_run(chain: Chain, path: str) -> Iterator[tuple[str, list[str], list[float]]]:
@@ -123,7 +126,7 @@ def _ranking_problem(query: str, ids: Sequence[str], scores: Sequence[float], to
     return ""
 
 
-def _compare_queries(chain: Chain, path: str, number: Number, again: Mapping[str, Mapping[str, float]]) -> Check:
+def _compare_queries(chain: Chain, path: str, result: Result, again: Mapping[str, Mapping[str, float]]) -> Check:
     """The Parquet of every query has the measures that were computed again."""
     name, file = "measures of every query are what the run gives", path.removesuffix(".json") + ".parquet"
     table: pa.Table = pq.read_table(chain.folder / file)
@@ -145,81 +148,75 @@ def _compare_queries(chain: Chain, path: str, number: Number, again: Mapping[str
     else:
         found = f"{file} has {len(recorded)} queries and {len(table.column_names) - 1} measures, or others"
         expected = f"{len(again)} queries and {len(expected_names) - 1} measures"
-    return Check(name, FAILED, found, expected, (file,), (number,), chain.again(file))
+    return Check(name, FAILED, found, expected, (file,), (result,), chain.repair_command(file))
 
 
 def _compare_means(
-    chain: Chain, path: str, number: Number, again: Mapping[str, Mapping[str, float]], counts: Mapping[str, int]
+    chain: Chain, path: str, result: Result, again: Mapping[str, Mapping[str, float]], counts: Mapping[str, int]
 ) -> Check:
     """The JSON has the means of what was computed again, and counts that are true."""
-    record, queries = chain.records[path], list(again.values())
+    record, queries = chain.record(path), list(again.values())
     means = {name: math.fsum(values[name] for values in queries) / len(queries) for name in queries[0]}
     recorded = {key: part(record, "counts", key) for key in counts}
-    return _compare(chain, path, number, {**part(record, "measures", kind=dict), **recorded}, {**means, **counts}, "its run")
+    return _compare(chain, path, result, {**part(record, "measures", kind=dict), **recorded}, {**means, **counts}, "its run")
 
 
-def _check_mean(chain: Chain, path: str) -> Check:
-    """A dataset of forums has the means of its forums; another has the name and the place that it says."""
-    system, dataset = path.removesuffix(".json").split("/")[1:]
-    number = (system, dataset)
+def _check_mean(chain: Chain, path: str, result: Result) -> Check:
+    """A dataset of forums has the means of its forums; another has the name that its path has."""
+    system, dataset = result
     try:
-        record = part(chain.records, path, kind=dict)
-        if (part(record, "system"), part(record, "dataset")) != number:
+        record = chain.record(path)
+        if (part(record, "system"), part(record, "dataset")) != result:
             raise RecordError(f"is about {record['system']} on {record['dataset']}")
-        if "sha256" in record:
-            return Check("records stand where they belong", PASSED, f"{path} is about {system} on {dataset}", files=(path,))
+        if result in chain.evaluated:
+            return Check("records are where they belong", PASSED, f"{path} is about {system} on {dataset}", files=(path,))
         named = [corpus["name"] for corpus in part(chain.manifest, "datasets", dataset, kind=list)]
-        if list(part(record, "from_sha256", kind=dict)) != named:
-            raise RecordError(f"is the mean of {', '.join(record['from_sha256'])}, but the forums are {', '.join(named)}")
-        forums = [part(chain.records, f"metrics/{system}/{name}.json", "measures", kind=dict) for name in named]
+        paths = [METRICS(system=system, dataset=name) for name in named]
+        if list(part(record, "inputs", kind=dict)) != paths:
+            raise RecordError(f"is the mean of {', '.join(record['inputs'])}, but the forums are {', '.join(named)}")
+        forums = [part(chain.record(forum), "measures", kind=dict) for forum in paths]
         expected = {name: math.fsum(forum[name] for forum in forums) / len(forums) for name in forums[0]}
-        return _compare(chain, path, number, part(record, "measures", kind=dict), expected, "its forums")
-    except (RecordError, *UNREADABLE) as error:
-        return damaged("means are what they are means of", path, error, [number], chain.again(path))
+        return _compare(chain, path, result, part(record, "measures", kind=dict), expected, "its forums")
+    except UNREADABLE as error:
+        return unreadable("means are what they are means of", path, error, [result], chain.repair_command(path))
 
 
 def _compare(
-    chain: Chain, path: str, number: Number, recorded: Mapping[str, Any], expected: Mapping[str, float], source: str
+    chain: Chain, path: str, result: Result, recorded: Mapping[str, Any], expected: Mapping[str, float], source: str
 ) -> Check:
     name = "means are what they are means of"
     if set(recorded) != set(expected):
         wrong = f"{', '.join(sorted(set(recorded) ^ set(expected)))} stand on one side alone"
-        return Check(name, FAILED, f"{path}: {wrong}", f"those that {source} give", (path,), (number,), chain.again(path))
+        return Check(
+            name, FAILED, f"{path}: {wrong}", f"those that {source} give", (path,), (result,), chain.repair_command(path)
+        )
     differ = [key for key, value in expected.items() if not abs(recorded[key] - value) <= TOLERANCE]
     if differ:
         found = ", ".join(f"{key} {recorded[key]!r}" for key in differ[:5])
         right = ", ".join(f"{key} {expected[key]!r}" for key in differ[:5])
-        return Check(name, FAILED, f"{path} says {found}", f"{right}, by {source}", (path,), (number,), chain.again(path))
-    return Check(name, PASSED, f"{path}: {len(expected)} numbers are those of {source}", files=(path,))
-
-
-def _summary_again(chain: Chain) -> str:
-    return f"rm -f {chain.shown}/summary.csv; snakemake --cores 2 {chain.shown}/summary.csv"
+        return Check(
+            name, FAILED, f"{path} says {found}", f"{right}, by {source}", (path,), (result,), chain.repair_command(path)
+        )
+    return Check(name, PASSED, f"{path}: {len(expected)} results are those of {source}", files=(path,))
 
 
 def _check_summary(chain: Chain) -> Check:
     """The table holds the metrics, and is the same text when it is made again."""
-    name, path = "the summary is what the metrics give", "summary.csv"
+    name, path, again = "the summary is what the metrics give", str(SUMMARY), chain.repair_command(SUMMARY)
     written = (chain.folder / path).read_text(encoding="utf-8")
-    names = list(part(chain.manifest, "from_sha256", "metrics", kind=dict))
     rows = list(csv.DictReader(io.StringIO(written)))
-    for path_of_row in names:
-        problem = _row_problem(chain.records[path_of_row], rows)
-        if problem:
-            number = tuple(path_of_row.removesuffix(".json").split("/")[1:])
-            return Check(
-                name, FAILED, f"summary.csv: {problem[0]}", problem[1], (path,), ((number[0], number[1]),), _summary_again(chain)
-            )
-    if part(chain.manifest, "from_sha256", "published.yaml") != file_digest(CATALOGUE / "published.yaml"):
+    for means_path, result in chain.means.items():
+        if problem := _row_problem(chain.record(means_path), rows):
+            return Check(name, FAILED, f"{path}: {problem[0]}", problem[1], (path,), (result,), again)
+    if part(chain.manifest, "published_sha256") != file_digest(CATALOGUE / "published.yaml"):
         found = "every dataset has its metrics; averages and published scores were not made again, since the catalogue is another"
         return Check(name, NOT_CHECKED, found, "the catalogue that the manifest names", (path,))
-    again = summary_table([str(chain.folder / name) for name in names]).to_csv(index=False)
-    if again != written:
-        line = next(
-            (i for i, pair in enumerate(zip(again.splitlines(), written.splitlines(), strict=False), 1) if pair[0] != pair[1]), 0
-        )
-        found, expected = (text.splitlines()[line - 1][:200] if line else f"{len(text)} characters" for text in (written, again))
-        return Check(name, FAILED, f"line {line}: {found}", expected, (path,), row(chain.numbers[path]), _summary_again(chain))
+    made = summary_table([str(chain.folder / name) for name in chain.means]).to_csv(index=False)
+    if made != written:
+        lines = zip(made.splitlines(), written.splitlines(), strict=False)
+        line = next((i for i, pair in enumerate(lines, 1) if pair[0] != pair[1]), 0)
+        found, expected = (text.splitlines()[line - 1][:200] if line else f"{len(text)} characters" for text in (written, made))
+        return Check(name, FAILED, f"line {line}: {found}", expected, (path,), unique(chain.results[path]), again)
     return Check(name, PASSED, f"{len(rows)} rows, the same text", files=(path,))
 
 

@@ -7,25 +7,27 @@ from itertools import zip_longest
 import pyarrow.parquet as pq
 
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import FAILED, PASSED, UNREADABLE, Check, Number, damaged
+from beirflow.audit.checks import FAILED, PASSED, UNREADABLE, Check, Result, unreadable
+from beirflow.files.layout import RUN, TREC_RUN
 
 HEADER = bytes.fromhex("1f8b080000000000 02ff")
 """What every such file begins with: no name, no time."""
 
 
-def check_trec(chain: Chain, system: str, dataset: str, number: Number) -> Check:
+def check_trec(chain: Chain, system: str, dataset: str, result: Result) -> Check:
     """Compare a run in TREC form with the Parquet file that it was written from.
 
     Args:
         chain: What records say.
         system: Name of the system.
         dataset: Name of the corpus.
-        number: The row of the summary that the run belongs to.
+        result: The row of the summary that the run belongs to.
 
     Returns:
         One check; a difference affects no number, since none is computed from this file.
     """
-    name, path, source = "runs in TREC form say the same", f"runs/{system}/{dataset}.trec.gz", f"runs/{system}/{dataset}.parquet"
+    names = {"system": system, "dataset": dataset}
+    name, path, source = "runs in TREC form say the same", TREC_RUN(**names), RUN(**names)
     again = f"rm {chain.shown}/{path}; snakemake --cores 1 {chain.shown}/{path}"
     try:
         with (chain.folder / path).open("rb") as raw:
@@ -40,5 +42,5 @@ def check_trec(chain: Chain, system: str, dataset: str, number: Number) -> Check
                     found = f"{path}:{place}: {line!r}; no number is computed from this file"
                     return Check(name, FAILED, found, f"{right!r}, by {source}", (path,), (), again)
     except (EOFError, zlib.error, *UNREADABLE) as error:
-        return damaged(name, path, error, [number], again)
+        return unreadable(name, path, error, [result], again)
     return Check(name, PASSED, f"{path} holds every line of {source}", files=(path,))

@@ -31,12 +31,14 @@ class Scan:
         ids: Document ids, large_string.
         characters: Lengths of the joined texts in characters, int64.
         sizes: Lengths of the joined texts in bytes, int64.
+        title_bytes: Lengths of the titles in bytes, int32.
         first_equal: Row of the first document that has the same text, int32.
     """
 
     ids: pa.Array
     characters: np.ndarray
     sizes: np.ndarray
+    title_bytes: np.ndarray
     first_equal: np.ndarray
 
 
@@ -120,7 +122,9 @@ def _sorted_chunk(texts_path: Path, scan: Scan, rows: np.ndarray, position: np.n
     """The documents of a chunk, whose rows are given in the order of the corpus, in the order of their positions."""
     order = np.argsort(position[rows])
     texts = _strings(np.fromfile(texts_path, np.uint8), scan.sizes[rows]).take(pa.array(order))
-    return pa.Table.from_arrays([scan.ids.take(pa.array(rows[order])).cast(pa.string()), texts], schema=DOCUMENTS)
+    rows = rows[order]
+    ids, title_bytes = scan.ids.take(pa.array(rows)).cast(pa.string()), pa.array(scan.title_bytes[rows])
+    return pa.Table.from_arrays([ids, texts, title_bytes], schema=DOCUMENTS)
 
 
 def _part_texts(scratch: Path, sizes: np.ndarray, chunk_of: np.ndarray, chunks: int, threads: int) -> Iterator[Path]:

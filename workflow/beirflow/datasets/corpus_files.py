@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.files.records import read_json
+from beirflow.files.records import output_digest, read_json
 from beirflow.files.verified import check_digest, damaged, parquet_errors
 
 FOOTER = "documents_footer_sha256"
@@ -17,12 +17,12 @@ FOOTER = "documents_footer_sha256"
 PIECE_BYTES = 1 << 20
 
 PARQUET_END_BYTES = 8
-"""At the end of a Parquet file stand the length of its footer, four bytes, and a magic number."""
+"""At the end of a Parquet file stand the length of its footer, in four bytes, and a magic number."""
 
 
 def recorded_digest(path: str | Path) -> str:
     """The sha256 that ``corpus.json`` says of a file beside it."""
-    return read_json(_record_of(path))["sha256"][Path(path).name]
+    return output_digest(read_json(_record_of(path)), path)
 
 
 def _record_of(path: str | Path) -> Path:

@@ -17,7 +17,8 @@ import pyarrow.json
 from beirflow.datasets.beir_files import Source, documents_in
 from beirflow.files.background import map_ahead
 
-DOCUMENTS = pa.schema([("doc_id", pa.string()), ("text", pa.large_string())])
+DOCUMENTS = pa.schema([("doc_id", pa.string()), ("text", pa.large_string()), ("title_bytes", pa.int32())])
+"""Columns of a corpus: ids, titles joined with texts, and how many bytes of each are the title."""
 FIELDS = pa.schema([("_id", pa.string()), ("title", pa.string()), ("text", pa.string())])
 
 BRACKETS = 1000
@@ -32,7 +33,7 @@ class DocumentBatch(NamedTuple):
 
     Attributes:
         lines: Line numbers, int64 of shape (n,).
-        documents: ``doc_id`` and joined ``text``, n rows.
+        documents: n rows of ``DOCUMENTS``.
         characters: Lengths of the texts in characters, int64 of shape (n,).
         sizes: Lengths of the texts in bytes, int64 of shape (n,).
         fingerprints: Equal for equal texts, uint64 of shape (n,); different texts may share one.
@@ -76,7 +77,7 @@ def _parse_with_care(source: Source, numbers: range, block: bytes) -> tuple[np.n
     rows = list(documents_in(source, numbers, block))
     types = (pa.int64(), pa.string(), pa.large_string(), pa.large_string())
     lines, ids, titles, texts = (pa.array([row[i] for row in rows], kind) for i, kind in enumerate(types))
-    return lines.to_numpy(), pa.record_batch([ids, join_title_and_text(titles, texts)], schema=DOCUMENTS)
+    return lines.to_numpy(), _documents(ids, titles, texts)
 
 
 def _parse_fast(numbers: range, block: bytes) -> tuple[np.ndarray, pa.RecordBatch] | None:
@@ -92,8 +93,13 @@ def _parse_fast(numbers: range, block: bytes) -> tuple[np.ndarray, pa.RecordBatc
     ids, titles, texts = (column.combine_chunks() for column in table.columns)
     if len(ids) != len(numbers) or ids.null_count or texts.null_count or pc.any(pc.equal(ids, "")).as_py():
         return None
-    joined = join_title_and_text(*(column.cast(pa.large_string()) for column in (titles, texts)))
-    return np.arange(numbers.start, numbers.stop), pa.record_batch([ids, joined], schema=DOCUMENTS)
+    titles, texts = (column.cast(pa.large_string()) for column in (titles, texts))
+    return np.arange(numbers.start, numbers.stop), _documents(ids, titles, texts)
+
+
+def _documents(ids: pa.Array, titles: pa.Array, texts: pa.Array) -> pa.RecordBatch:
+    title_bytes = pc.fill_null(pc.binary_length(titles), 0).cast(pa.int32())
+    return pa.record_batch([ids, join_title_and_text(titles, texts), title_bytes], schema=DOCUMENTS)
 
 
 def _is_one_object_a_line(block: bytes) -> bool:
@@ -147,6 +153,26 @@ def join_title_and_text(titles: pa.Array, texts: pa.Array) -> pa.Array:
         return texts
     joined = pc.binary_join_element_wise(titles, texts, pa.scalar(" ", titles.type))
     return joined if pc.all(titled).as_py() else pc.if_else(titled, joined, texts)
+
+
+def split_title_and_text(joined: pa.Array, title_bytes: np.ndarray) -> tuple[pa.Array, pa.Array]:
+    """Undo :func:`join_title_and_text`, but for the separator, which stays before the text.
+
+    Args:
+        joined: n joined texts, large_string without null.
+        title_bytes: Bytes of each that are the title, integers of shape (n,).
+
+    Returns:
+        n titles, empty where there is none, and n texts, each with a space before it where there is a title.
+    """
+    _, offsets, data = joined.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[joined.offset : joined.offset + len(joined) + 1]
+    cuts = np.empty(2 * len(joined) + 1, np.int64)
+    cuts[::2] = bounds
+    cuts[1::2] = bounds[:-1] + title_bytes
+    pieces = pa.Array.from_buffers(joined.type, 2 * len(joined), [None, pa.py_buffer(cuts), data])
+    even = pa.array(np.arange(0, 2 * len(joined), 2))
+    return pieces.take(even), pieces.take(pc.add(even, 1))
 
 
 def fingerprint(texts: pa.Array) -> np.ndarray:

@@ -17,14 +17,14 @@ import pyarrow.parquet as pq
 
 from beirflow.datasets.beir_files import Source
 from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, text_bytes, write_documents
-from beirflow.datasets.corpus_files import FOOTER, footer_digest
+from beirflow.datasets.corpus_files import footer_digest
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.files.digests import file_digest
 from beirflow.files.disks import written_here
 from beirflow.files.errors import DataError
 from beirflow.files.progress import Progress
-from beirflow.files.records import write_json
+from beirflow.files.records import Job, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path
 
 logger = logging.getLogger(__name__)
@@ -40,9 +40,9 @@ def prepare_corpus(
     documents_path: str,
     queries_path: str,
     qrels_path: str,
-    summary_path: str,
+    corpus_path: str,
+    job: Job,
     threads: int = 2,
-    code: str = "",
 ) -> None:
     """Turn a dataset in BEIR form into the files that every system works from.
 
@@ -52,12 +52,12 @@ def prepare_corpus(
         split: Name of the judgements.
         chunks: Number of row groups to write.
         expected: What the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path.
-        documents_path: Parquet of ``doc_id`` and ``text``; row group i is chunk i, longest document first.
+        documents_path: Parquet of ``DOCUMENTS``; row group i is chunk i, longest document first.
         queries_path: Parquet of ``query_id`` and ``text``: the judged queries, in byte order of their ids.
         qrels_path: Parquet of ``query_id``, ``doc_id``, ``score``, in byte order of query and document.
-        summary_path: JSON with counts, digests and length statistics.
+        corpus_path: ``corpus.json`` to write: the record, with counts and length statistics.
+        job: The job, for the record.
         threads: Threads to parse the corpus with.
-        code: Digest of the code that runs, for the record.
 
     Raises:
         DataError: The dataset is not what it should be; nothing has been written then.
@@ -78,25 +78,26 @@ def prepare_corpus(
     if missing.num_rows:
         where, first = source.where(f"qrels/{split}.tsv"), missing["doc_id"][0].as_py()
         logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
-    written = {Path(documents_path).name: digest} | {Path(path).name: file_digest(path) for path in (queries_path, qrels_path)}
-    write_json(
-        summary_path,
-        {
-            "split": split,
-            "chunks": chunks,
+    # Without times: every system is made from this record, and would be made again for another time.
+    write_record(
+        corpus_path,
+        job,
+        inputs={},
+        outputs={documents_path: digest, **{path: file_digest(path) for path in (queries_path, qrels_path)}},
+        counts={
             "documents": len(scan.ids),
             "distinct_texts": int((scan.first_equal == np.arange(len(scan.ids))).sum()),
             "queries": queries.num_rows,
             "judgements": qrels.num_rows,
             "positives": pc.sum(pc.greater(qrels["score"], 0)).as_py(),
             "judgements_without_document": missing.num_rows,
-            "official": _compare(source, expected, queries.num_rows),
-            "characters": _length_statistics(scan.characters),
-            "source_sha256": source.digests,
-            "code": code,
-            "sha256": written,
-            FOOTER: footer_digest(documents_path),
         },
+        split=split,
+        chunks=chunks,
+        official=_compare(source, expected, queries.num_rows),
+        characters=_length_statistics(scan.characters),
+        source_sha256=source.digests,
+        documents_footer_sha256=footer_digest(documents_path),
     )
 
 
@@ -121,13 +122,13 @@ def _scan(source: Source, spill: Path, expected: int | None, threads: int) -> Sc
         for batch in read_batches(source, threads):
             stream.write(text_bytes(batch.documents["text"]))
             ids = batch.documents["doc_id"].cast(pa.large_string())
-            parts.append((ids, batch.characters, batch.sizes, batch.fingerprints))
+            parts.append((ids, batch.characters, batch.sizes, batch.documents["title_bytes"].to_numpy(), batch.fingerprints))
             progress.advance(len(batch.lines))
     if not parts:
         raise DataError(f"{source.where('corpus.jsonl')}: the corpus is empty; at least one document was expected")
     all_ids, *numbers = zip(*parts, strict=True)
-    characters, sizes, fingerprints = (np.concatenate(columns) for columns in numbers)
-    return Scan(pa.concat_arrays(all_ids), characters, sizes, first_equal_texts(fingerprints, sizes, spill))
+    characters, sizes, title_bytes, fingerprints = (np.concatenate(columns) for columns in numbers)
+    return Scan(pa.concat_arrays(all_ids), characters, sizes, title_bytes, first_equal_texts(fingerprints, sizes, spill))
 
 
 def _check_documents(source: Source, scan: Scan, expected: int | None) -> None:

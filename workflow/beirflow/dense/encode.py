@@ -3,11 +3,12 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,160 +17,171 @@ import transformers
 
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.dense.reuse import SharedVectors, find_vectors
-from beirflow.dense.vectors import VectorWriter, origin_of
+from beirflow.dense.vectors import VectorWriter, sources_of
 from beirflow.files.errors import ModelError
-from beirflow.files.records import write_json
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, together, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path
 from beirflow.jobs.devices import driver_version
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.encoder import NotFiniteError, TransformersEncoder
 from beirflow.models.model_files import check_model, model_folder
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 
 Write = Callable[[np.ndarray], None]
 
-
-def encode_queries(*, queries_path: str, **settings: Any) -> None:
-    """Encode the queries of a dataset.
-
-    Args:
-        queries_path: ``queries.parquet``.
-        **settings: The other arguments of :func:`encode_table`.
-
-    Raises:
-        DataError: The queries were changed after they were written.
-    """
-    encode_table(read_table(queries_path), Path(queries_path).name, **settings)
+Kind = Literal["queries", "documents"]
+"""What is encoded; each kind has a prefix of its own."""
 
 
-def encode_chunk(*, documents_path: str, chunk: int, shared_paths: Sequence[str] = (), **settings: Any) -> None:
-    """Encode one chunk of a corpus.
+@dataclass(frozen=True)
+class Encoding:
+    """How texts become vectors.
 
-    Args:
-        documents_path: ``documents.parquet``.
-        chunk: Number of the chunk, which is the number of the row group; no other is read.
-        shared_paths: Where another dataset has the same texts, as for :func:`~beirflow.dense.reuse.find_vectors`; else empty.
-        **settings: The other arguments of :func:`encode_table`.
-
-    Raises:
-        DataError: The chunk was changed after it was written, or the vectors of the other dataset cannot be taken over.
-    """
-    shared = None
-    if shared_paths:
-        paths = {name: settings[name] for name in ("corpus_path", "model_path")}
-        shared = find_vectors(shared_paths, chunk, system=settings["system"]["name"], **paths)
-    with Documents(documents_path) as documents:
-        table = documents.read([chunk])
-    encode_table(table, Path(documents_path).name, shared=shared, **settings)
-
-
-def encode_table(
-    table: pa.Table,
-    source: str,
-    *,
-    corpus_path: str,
-    model_path: str,
-    output_path: str,
-    system: Mapping[str, Any],
-    device: str,
-    precision: str,
-    token_budget: int | str,
-    threads: int,
-    jobs_per_gpu: int = 1,
-    shared: SharedVectors | None = None,
-    code: str = "",
-) -> None:
-    """Encode a table of ids and texts, each distinct text once.
-
-    Args:
-        table: Ids in the first column, ``text`` in the second.
-        source: ``queries.parquet`` or ``documents.parquet``, where the table comes from.
-        corpus_path: ``corpus.json``, which has the digest of that file.
-        model_path: What ``fetch_model`` wrote about the model.
-        output_path: ``.npy`` to write, float32 of shape (rows, dim), in the order of the table; and beside it, as ``.json``, the
-            record of what was computed, with what, from what, and how long it took.
-        system: Fields of :class:`~beirflow.models.settings.System`.
-        device: ``auto``, ``cuda`` or ``cpu``.
+    Attributes:
+        settings: The encoder.
+        model_path: The record of its model.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        device: ``auto``, ``cuda`` or ``cpu``.
         token_budget: Tokens of a batch, or ``auto``.
         threads: Threads to compute with on the CPU.
         jobs_per_gpu: Jobs that may use a GPU at a time; where all GPUs are taken, the model waits for one before it is loaded.
-        shared: Vectors of another dataset to take over; only the other texts are encoded, and only they count as distinct texts,
-            tokens and truncated texts in the record.
-        code: Digest of the code that runs, for the record.
+    """
+
+    settings: EncoderSettings
+    model_path: str
+    precision: str
+    device: str = "auto"
+    token_budget: int | str = "auto"
+    threads: int = 1
+    jobs_per_gpu: int = 1
+
+    def load(self, folder: Path) -> TransformersEncoder:
+        """The encoder, from the folder of its model."""
+        return TransformersEncoder(
+            self.settings, folder, device=self.device, precision=self.precision, token_budget=self.token_budget
+        )
+
+
+def encoding_of(snakemake: Any) -> Encoding:
+    """How a job encodes, from Snakemake's object of that name."""
+    settings, config = snakemake.params.settings, snakemake.config
+    return Encoding(
+        settings=EncoderSettings(**settings["encoder"]),
+        model_path=snakemake.input.model,
+        precision=settings["precision"],
+        device=config["device"],
+        token_budget=config["token_budget"],
+        threads=snakemake.threads,
+        jobs_per_gpu=config["jobs_per_gpu"],
+    )
+
+
+def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, job: Job) -> None:
+    """Encode the queries of a dataset, each distinct text once.
+
+    Args:
+        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
+        output_path: ``.npy`` to write, float32 of shape (queries, dim), in the order of the table, and beside it its record.
+        encoding: How.
+        job: The job, for the record.
 
     Raises:
         ModelError: The model cannot be loaded, or computes a value that is not finite.
         DeviceError: The GPU fails or has too little memory.
-        DataError: A record was damaged, the model is not the one that was recorded, or the vectors to take over were damaged
-            or have another precision.
+        DataError: A file is not the one that was recorded.
     """
-    torch.set_num_threads(threads)
-    os.environ["RAYON_NUM_THREADS"] = str(threads)
-    model = System(**system)
-    origin = origin_of(model.name, Path(corpus_path).with_name(source), model_path)
-    options = {"device": device, "precision": precision, "token_budget": token_budget}
-    gpu = gpu_job(device, jobs_per_gpu) if shared is None or shared.missing.any() else nullcontext()
+    _encode_table(read_table(queries_path), queries_path, "queries", output_path, encoding, job)
+
+
+def encode_chunk(
+    *, documents_path: str, chunk: int, output_path: str, encoding: Encoding, job: Job, shared_paths: Sequence[str] = ()
+) -> None:
+    """Encode one chunk of a corpus, each distinct text once.
+
+    Args:
+        documents_path: ``documents.parquet``, with ``corpus.json`` beside it.
+        chunk: Number of the chunk, which is the number of the row group; no other is read.
+        output_path: ``.npy`` to write, float32 of shape (documents, dim), in the order of the chunk, and beside it its record.
+        encoding: How.
+        job: The job, for the record.
+        shared_paths: Where another dataset has the same texts, as for :func:`~beirflow.dense.reuse.find_vectors`; else empty.
+            Only the other texts are encoded, and only they count as distinct texts, tokens and truncated texts in the record.
+
+    Raises:
+        ModelError: The model cannot be loaded, or computes a value that is not finite.
+        DeviceError: The GPU fails or has too little memory.
+        DataError: A file is not the one that was recorded, or the vectors of the other dataset cannot be reused.
+    """
+    shared = None
+    if shared_paths:
+        name, model_path = encoding.settings.name, encoding.model_path
+        shared = find_vectors(shared_paths, chunk, system=name, documents_path=documents_path, model_path=model_path, job=job)
+    with Documents(documents_path) as documents:
+        table = documents.read([chunk], ["doc_id", "text"])
+    _encode_table(table, documents_path, "documents", output_path, encoding, job, shared)
+
+
+def _encode_table(
+    table: pa.Table,
+    source_path: str,
+    kind: Kind,
+    output_path: str,
+    encoding: Encoding,
+    job: Job,
+    shared: SharedVectors | None = None,
+) -> None:
+    """Encode the texts of a table that comes from ``source_path``, and record how."""
+    torch.set_num_threads(encoding.threads)
+    os.environ["RAYON_NUM_THREADS"] = str(encoding.threads)
+    inputs = sources_of(job, source_path, encoding.model_path) | (shared.inputs() if shared else {})
+    nothing_to_encode = shared is not None and not shared.missing.any()
+    gpu = nullcontext() if nothing_to_encode else gpu_job(encoding.device, encoding.jobs_per_gpu)
     with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
         write = VectorWriter(stream, table.num_rows).write
-        if shared:
-            how = _encode_missing(table, source, model, model_path, options, shared, write)
-        else:
-            how = _encode(table, source, model, model_path, options, write)
+        how = _encode_missing(table, kind, encoding, shared, write) if shared else _encode(table, kind, encoding, write)
         digest = stream.digest()
-    write_json(
-        Path(output_path).with_suffix(".json"),
-        {
-            "system": origin.pop("system"),
-            "rows": table.num_rows,
-            **how,
-            "python": platform.python_version(),
-            "code": code,
-            "sha256": digest,
-            "from_sha256": origin | (shared.from_sha256() if shared else {}),
-        },
+    seconds = how.pop("seconds")
+    stage = "queries" if kind == "queries" else "index"
+    write_record(
+        record_of(output_path),
+        job,
+        inputs={job.results / path: digest for path, digest in inputs.items()},
+        outputs={output_path: digest},
+        seconds={"load": seconds["load"], stage: seconds["encode"]},
+        sizes={stage: Path(output_path).stat().st_size},
+        system=encoding.settings.name,
+        rows=table.num_rows,
+        **how,
     )
 
 
-def _encode_missing(
-    table: pa.Table,
-    source: str,
-    system: System,
-    model_path: str,
-    options: Mapping[str, Any],
-    shared: SharedVectors,
-    write: Write,
-) -> dict[str, Any]:
-    """Take over the vectors that are shared and encode what is missing; if nothing is, no model is loaded."""
-    if options["precision"] != "auto":
-        shared.check_precision(options["precision"])
+def _encode_missing(table: pa.Table, kind: Kind, encoding: Encoding, shared: SharedVectors, write: Write) -> dict[str, Any]:
+    """Reuse the vectors that are shared and encode what is missing; if nothing is, no model is loaded."""
+    if encoding.precision != "auto":
+        shared.check_precision(encoding.precision)
     start = time.perf_counter()
     vectors, how = shared.gather(), shared.nothing_encoded()
     gathered = time.perf_counter() - start
     if shared.missing.any():
         parts: list[np.ndarray] = []
-        how = _encode(table.filter(pa.array(shared.missing)), source, system, model_path, options, parts.append, shared)
+        how = _encode(table.filter(pa.array(shared.missing)), kind, encoding, parts.append, shared)
         vectors[shared.missing] = np.concatenate(parts)
     write(vectors)
     how["seconds"]["encode"] += gathered
-    return how | {"taken_over": shared.taken_over()}
+    how["made"] = together([how["made"], *shared.made()])
+    how["counts"]["documents_reused"] = int((~shared.missing).sum())
+    return how
 
 
-def _encode(
-    table: pa.Table,
-    source: str,
-    system: System,
-    model_path: str,
-    options: Mapping[str, Any],
-    write: Write,
-    shared: SharedVectors | None = None,
-) -> dict[str, Any]:
+def _encode(table: pa.Table, kind: Kind, encoding: Encoding, write: Write, shared: SharedVectors | None = None) -> dict[str, Any]:
     """Load the model, encode a table and hand its vectors on, in order; what is recorded about it."""
     start = time.perf_counter()
-    folder = model_folder(system)
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        checked = beside.submit(check_model, system, folder, model_path)
-        encoder = TransformersEncoder(system, folder, **options)
+    settings = encoding.settings
+    folder = model_folder(settings)
+    with ThreadPoolExecutor(max_workers=1) as background:
+        checked = background.submit(check_model, settings, folder, encoding.model_path)
+        encoder = encoding.load(folder)
         checked.result()
     precision = str(encoder.dtype).removeprefix("torch.")
     if shared:
@@ -177,7 +189,7 @@ def _encode(
     loaded = time.perf_counter()
     texts = table["text"].combine_chunks().dictionary_encode()
     indices = texts.indices.to_numpy()
-    windows = encoder.windows(texts.dictionary.to_pylist(), "queries" if source == "queries.parquet" else "documents")
+    windows = encoder.windows(texts.dictionary.to_pylist(), kind)
     try:
         for vectors in in_rows(windows, indices, encoder.dim):
             write(vectors)
@@ -185,19 +197,26 @@ def _encode(
         row = int(np.argmax(indices == error.row))
         name = f"{table.column_names[0]} {table[0][row].as_py()!r}"
         todo = "use precision float32, or look at its text"
-        raise ModelError(f"system {system.name}: the vector of {name} holds infinity or not-a-number; {todo}") from error
+        raise ModelError(f"system {settings.name}: the vector of {name} holds infinity or not-a-number; {todo}") from error
     done = time.perf_counter()
     return {
         "distinct_texts": len(texts.dictionary),
         "dim": encoder.dim,
-        "tokens": encoder.tokens,
-        "truncated_texts": encoder.truncated,
-        "precision": precision,
-        "device": torch.cuda.get_device_name() if encoder.device.type == "cuda" else platform.processor() or platform.machine(),
-        **({"driver": driver_version()} if encoder.device.type == "cuda" else {}),
+        "made": {"precision": precision, **_made_with(encoder.device)},
+        "counts": {"tokens": encoder.tokens, f"truncated_{kind}": encoder.truncated},
+        "seconds": {"load": loaded - start, "encode": done - loaded},
+    }
+
+
+def _made_with(device: torch.device) -> dict[str, str]:
+    """Device and versions, for the record."""
+    on_gpu = device.type == "cuda"
+    return {
+        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
+        **({"driver": driver_version()} if on_gpu else {}),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
-        "seconds": {"load": loaded - start, "encode": done - loaded},
+        "python": platform.python_version(),
     }
 
 

@@ -1,4 +1,4 @@
-"""Take over the vectors that another dataset has of the same texts, where they are what encoding here would give."""
+"""Reuse another dataset's vectors for identical texts, if encoding them here would give the same vectors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,32 +8,34 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from beirflow.dense.vectors import origin_of, read_vectors
+from beirflow.datasets.corpus_files import recorded_digest
+from beirflow.dense.vectors import read_vectors, sources_of
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
+from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
-from beirflow.files.records import read_json
-from beirflow.files.verified import check_origin, parquet_errors
+from beirflow.files.records import Job, check_inputs, read_json
+from beirflow.files.verified import parquet_errors
 
 
 @dataclass(frozen=True)
 class SharedVectors:
-    """The vectors of another dataset that one chunk takes over.
+    """The vectors of another dataset that one chunk reuses.
 
     Attributes:
         chunk: For each document of the chunk, the chunk of the other dataset that has its text, int32 of shape (documents,); -1
             for none.
         row: The row in there, likewise.
         paths: By chunk of the other dataset, the file of vectors; only those that are needed.
-        records: By chunk of the other dataset, what was recorded beside them; of chunk 0 where none is needed.
-        sha256: Digest of ``shared.parquet``, which says all this.
+        records: By chunk of the other dataset, the records of these files; of chunk 0 where none is needed.
+        shared: ``shared.parquet``, which says all this, and its digest.
     """
 
     chunk: np.ndarray
     row: np.ndarray
     paths: Mapping[int, str]
     records: Mapping[int, Mapping[str, Any]]
-    sha256: str
+    shared: tuple[str, str]
 
     @property
     def missing(self) -> np.ndarray:
@@ -52,7 +54,7 @@ class SharedVectors:
         """
         for number, path in self.paths.items():
             todo = f"name a precision in the configuration, or {_encode_again(path)}"
-            _check(path, "encoded in", self.records[number]["precision"], precision, where, todo)
+            _check(path, "encoded in", self.records[number]["made"]["precision"], precision, where, todo)
 
     def gather(self) -> np.ndarray:
         """Read the vectors, each file in sequence, after comparing it with its record.
@@ -64,7 +66,7 @@ class SharedVectors:
             DataError: A file was changed after it was written.
         """
         vectors = np.empty((len(self.chunk), self._first["dim"]), dtype=np.float32)
-        with Progress("take over vectors", int((~self.missing).sum()), "documents") as progress:
+        with Progress("reuse vectors", int((~self.missing).sum()), "documents") as progress:
             for number, path in self.paths.items():
                 rows = np.flatnonzero(self.chunk == number)
                 rows = rows[np.argsort(self.row[rows], kind="stable")]
@@ -73,39 +75,46 @@ class SharedVectors:
         return vectors
 
     def nothing_encoded(self) -> dict[str, Any]:
-        """What is recorded of the encoding of a chunk when all of its vectors are taken over."""
-        made = {key: self._first[key] for key in ("dim", "precision", "device", "torch", "transformers")}
-        return {**made, "distinct_texts": 0, "tokens": 0, "truncated_texts": 0, "seconds": {"load": 0.0, "encode": 0.0}}
+        """What is recorded of the encoding of a chunk when all of its vectors are reused."""
+        return {
+            "distinct_texts": 0,
+            "dim": self._first["dim"],
+            "made": self._first["made"],
+            "counts": {"tokens": 0, "truncated_documents": 0},
+            "seconds": {"load": 0.0, "encode": 0.0},
+        }
 
-    def taken_over(self) -> dict[str, Any]:
-        """How many vectors are taken over, and what they were made with."""
-        used = [self.records[number] for number in self.paths]
-        made = {key: sorted({record[key] for record in used}) for key in ("device", "torch", "transformers")}
-        return {"documents": int((~self.missing).sum()), **made}
+    def made(self) -> list[Mapping[str, Any]]:
+        """What the reused vectors were made with."""
+        return [self.records[number]["made"] for number in self.paths]
 
-    def from_sha256(self) -> dict[str, str]:
-        """Digests of the files that the vectors come from, by their names."""
-        vectors = {"/".join(Path(path).parts[-2:]): self.records[number]["sha256"] for number, path in self.paths.items()}
-        return {"shared.parquet": self.sha256, **vectors}
+    def inputs(self) -> dict[str, str]:
+        """Digests of the files that the vectors come from, by path below the results."""
+        path, digest = self.shared
+        vectors = [self.records[number]["outputs"] for number in self.paths]
+        return {path: digest} | {path: digest for outputs in vectors for path, digest in outputs.items()}
 
     @property
     def _first(self) -> Mapping[str, Any]:
         return next(iter(self.records.values()))
 
 
-def find_vectors(shared_paths: Sequence[str], chunk: int, *, system: str, corpus_path: str, model_path: str) -> SharedVectors:
-    """Find out which vectors of another dataset a chunk can take over.
+def find_vectors(
+    shared_paths: Sequence[str], chunk: int, *, system: str, documents_path: str, model_path: str, job: Job
+) -> SharedVectors:
+    """Find out which vectors of another dataset a chunk can reuse.
 
     Args:
         shared_paths: What ``match_texts`` wrote, and then the vectors of chunk 0, 1, … of the other dataset, each with its record
             beside it.
         chunk: Number of the chunk.
         system: Name of the system.
-        corpus_path: ``corpus.json`` of the chunk's dataset.
-        model_path: What ``fetch_model`` wrote about the model.
+        documents_path: ``documents.parquet`` of the chunk's dataset, with ``corpus.json`` beside it.
+        model_path: The record of the model.
+        job: The job that encodes the chunk.
 
     Returns:
-        What to take over; no vector has been read.
+        What to reuse; no vector has been read.
 
     Raises:
         DataError: A record was damaged, the texts were matched in other corpora than these, or the vectors come from another
@@ -115,30 +124,30 @@ def find_vectors(shared_paths: Sequence[str], chunk: int, *, system: str, corpus
     rematch = f"match the texts again after: rm {shared_path}"
     with parquet_errors(shared_path), pq.ParquetFile(shared_path, page_checksum_verification=True) as file:
         matched = {name: file.schema_arrow.metadata[name.encode()].decode() for name in ("documents", "other")}
-        documents = read_json(corpus_path)["sha256"]["documents.parquet"]
-        _check(shared_path, "made from the corpus", matched["documents"], documents, f"{corpus_path} says", rematch)
+        corpus = f"{Path(documents_path).with_name('corpus.json')} says"
+        _check(shared_path, "made from the corpus", matched["documents"], recorded_digest(documents_path), corpus, rematch)
         places = file.read_row_group(chunk)
     chunks, rows = (places[name].to_numpy() for name in ("chunk", "row"))
     needed = np.unique(chunks[chunks >= 0]).tolist()
     if needed and needed[-1] >= len(vector_paths):
         raise DataError(f"{shared_path}: names chunk {needed[-1]} of the other dataset, which has {len(vector_paths)}; {rematch}")
-    origin = origin_of(system, Path(corpus_path).with_name("documents.parquet"), model_path)
+    model = sources_of(job, documents_path, model_path)[job.below(model_path)]
     records: dict[int, dict[str, Any]] = {}
     for number in needed or [0]:
         path = vector_paths[number]
-        record_path = Path(path).with_suffix(".json")
-        records[number] = record = read_json(record_path)
-        found = record["from_sha256"]["documents.parquet"]
+        records[number] = record = read_json(record_of(path))
+        found = next((digest for name, digest in record["inputs"].items() if name.endswith("/documents.parquet")), None)
         stale = f"{rematch}; or, if that changes nothing, {_encode_again(path)}"
         _check(path, "made from the corpus", found, matched["other"], f"{shared_path} is about", stale)
-        check_origin(record_path, record, {name: origin[name] for name in ("system", "model")})
-    shared = SharedVectors(chunks, rows, {number: vector_paths[number] for number in needed}, records, file_digest(shared_path))
+        check_inputs(record_of(path), record, {job.below(model_path): model}, system=system)
+    shared = job.below(shared_path), file_digest(shared_path)
+    vectors = SharedVectors(chunks, rows, {number: vector_paths[number] for number in needed}, records, shared)
     first = next(iter(records))
-    shared.check_precision(records[first]["precision"], f"{vector_paths[first]} in")
-    return shared
+    vectors.check_precision(records[first]["made"]["precision"], f"{vector_paths[first]} in")
+    return vectors
 
 
-def _check(path: str, what: str, found: str, expected: str, where: str, todo: str) -> None:
+def _check(path: str, what: str, found: str | None, expected: str, where: str, todo: str) -> None:
     if found != expected:
         raise DataError(f"{path}: {what} {found}, but {where} {expected}; {todo}")
 

@@ -9,10 +9,10 @@ The chunk goes by twice in blocks, once for each pass: memory holds a block, the
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,14 +21,15 @@ import torch
 
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.dense.shortlist import Shortlist
-from beirflow.dense.vectors import VectorFile, origin_of, read_vectors
+from beirflow.dense.vectors import VectorFile, read_vectors, sources_of
+from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
+from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
-from beirflow.files.records import read_json
-from beirflow.files.verified import check_origin
+from beirflow.files.records import Job, check_inputs, output_digest, read_json
 from beirflow.jobs.devices import choose_device
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.runs.candidates import Candidates, write_candidates
+from beirflow.runs.candidates import Candidates, found_by, source, write_candidates
 from beirflow.runs.ranking import Hits, byte_order, merge_hits
 
 
@@ -63,18 +64,18 @@ def search_chunk(
     similarity: str,
     top_k: int,
     drop_self_matches: bool,
-    device: str,
-    threads: int,
+    job: Job,
+    device: str = "auto",
+    threads: int = 1,
     jobs_per_gpu: int = 1,
-    code: str = "",
 ) -> None:
     """Find the top k of one chunk for every query.
 
     Args:
         system: Name of the system.
         queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
-        documents_path: ``documents.parquet``.
-        model_path: What ``fetch_model`` wrote about the model.
+        documents_path: ``documents.parquet``, likewise.
+        model_path: The record of the model.
         chunk: Number of the chunk.
         query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record beside it.
         chunk_vectors_path: ``.npy`` of the chunk's vectors, float32 of shape (documents of the chunk, dim).
@@ -82,21 +83,22 @@ def search_chunk(
         similarity: ``dot`` or ``cosine``.
         top_k: Documents to keep for each query.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
+        job: The job, for the record of the run.
         device: ``auto``, ``cuda`` or ``cpu``.
         threads: Threads to compute with on the CPU.
         jobs_per_gpu: Jobs that may use a GPU at a time.
-        code: Digest of the code that runs, for the record of the run.
 
     Raises:
-        DataError: A file is not the one that was recorded, or vectors are not those of this system, model and dataset.
+        DataError: A file is not the one that was recorded, or vectors are not those of this system, model and dataset, or not of
+            one precision.
         DeviceError: The GPU fails or has too little memory.
     """
     torch.set_num_threads(threads)
-    origins = [origin_of(system, path, model_path) for path in (queries_path, documents_path)]
-    record_paths = [Path(path).with_suffix(".json") for path in (query_vectors_path, chunk_vectors_path)]
-    records = [read_json(path) for path in record_paths]
-    for path, record, origin in zip(record_paths, records, origins, strict=True):
-        check_origin(path, record, origin)
+    sources = {}
+    for path, source_path in ((query_vectors_path, queries_path), (chunk_vectors_path, documents_path)):
+        sources[path] = record = read_json(record_of(path))
+        check_inputs(record_of(path), record, sources_of(job, source_path, model_path), system=system)
+    _check_precision(sources)
     query_ids = read_table(queries_path)["query_id"].combine_chunks()
     with Documents(documents_path) as file:
         doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
@@ -106,9 +108,30 @@ def search_chunk(
         start = time.perf_counter()
         own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
         order, where = byte_order(doc_ids), choose_device(device)
-        found = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=own, device=where)
-    candidates = Candidates(*found, int((own >= 0).sum()), time.perf_counter() - start, code)
-    write_candidates(output_path, candidates, [record["sha256"] for record in records], top_k)
+        hits = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=own, device=where)
+    found = found_by(
+        job,
+        system=system,
+        chunk=chunk,
+        top_k=top_k,
+        inputs={
+            job.below(name): digest
+            for path, record in sources.items()
+            for name, digest in ((path, output_digest(record, path)), (record_of(path), file_digest(record_of(path))))
+        },
+        sources={job.below(record_of(path)): source(record) for path, record in sources.items()},
+        seconds=time.perf_counter() - start,
+    )
+    write_candidates(output_path, Candidates(*hits, int((own >= 0).sum())), found)
+
+
+def _check_precision(records: Mapping[str, Mapping[str, Any]]) -> None:
+    """Queries and documents have vectors of one precision."""
+    (first, expected), *others = ((path, record["made"]["precision"]) for path, record in records.items())
+    for path, found in others:
+        if found != expected:
+            todo = f"name a precision in the configuration, or encode again after: rm {Path(path).parent}/*"
+            raise DataError(f"{path}: encoded with precision {found}, but {first} with {expected}; {todo}")
 
 
 def _own_rows(query_ids: pa.Array, doc_ids: pa.Array) -> np.ndarray:

@@ -7,7 +7,8 @@ import numpy as np
 
 from beirflow.datasets.corpus_files import recorded_digest
 from beirflow.files.digests import file_digest
-from beirflow.files.records import read_json
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, output_digest, read_json
 from beirflow.files.verified import check_digest, damaged
 from beirflow.files.writing import DigestingWriter
 
@@ -88,27 +89,27 @@ def read_vectors(path: str | Path, rows: int) -> np.memmap:
     Raises:
         DataError: The file was changed after it was written, or does not hold one vector a row.
     """
-    record_path = Path(path).with_suffix(".json")
-    check_digest(path, read_json(record_path)["sha256"], record_path)
+    record_path = record_of(path)
+    check_digest(path, output_digest(read_json(record_path), path), record_path)
     vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     if vectors.ndim != 2 or len(vectors) != rows or vectors.dtype != np.float32:
         raise damaged(path, f"{vectors.dtype} of shape {vectors.shape}, but the table has {rows} rows of float32")
     return vectors
 
 
-def origin_of(system: str, source_path: str | Path, model_path: str) -> dict[str, str]:
-    """What vectors of a system are made from.
+def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dict[str, str]:
+    """What vectors are made from.
 
     Args:
-        system: Name of the system.
+        job: The job that reads or writes them.
         source_path: ``queries.parquet`` or ``documents.parquet``, with ``corpus.json`` beside it.
-        model_path: What ``fetch_model`` wrote about the model.
+        model_path: The record of the model.
 
     Returns:
-        The name, and the digests of model and source.
+        Digests by path below the results.
 
     Raises:
         DataError: One of the two records was damaged.
     """
     read_json(model_path)
-    return {"system": system, "model": file_digest(model_path), Path(source_path).name: recorded_digest(source_path)}
+    return job.digests({source_path: recorded_digest(source_path), model_path: file_digest(model_path)})

@@ -1,11 +1,11 @@
 """What every system cost on every dataset.
 
 ``cost.csv`` has a row a system and dataset, of a dataset of forums the sums over its forums (of memory the most): ``documents``
-and ``queries``, counts; ``load_seconds`` to ``evaluate_seconds`` by stage, their sum ``seconds``, and ``documents_per_second``,
-documents over the seconds in which they were encoded, those that were taken over included; ``documents_taken_over`` from
-another dataset; ``vector_bytes``, the size of all vectors, 4 bytes a number, whether or not they are still there;
-``peak_memory_bytes``, the most that a job used according to Snakemake's benchmarks, where these are still there; ``precision``
-and ``devices``. What is not known is empty.
+and ``queries``, counts; the seconds of every stage, ``load_seconds`` to ``evaluate_seconds``, their sum ``seconds``, and
+``documents_per_second``, documents over the seconds in which they were indexed, those that were reused included;
+``documents_reused`` from another dataset; ``index_bytes``, the size on disk of what the family stores of the documents, whether
+or not it is still there; ``peak_memory_bytes``, the most that a job used according to Snakemake's benchmarks, where these are
+still there; ``precision`` and ``devices``. What is not known, or does not exist in a family, is empty.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,37 +15,33 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from beirflow.files.records import read_json
+from beirflow.files.layout import BENCHMARK
+from beirflow.files.records import Job, read_json
 from beirflow.files.writing import atomic_path
 
-STAGES = ("load", "encode_queries", "encode_documents", "search", "merge", "evaluate")
+STAGES = ("load", "queries", "index", "search", "merge", "evaluate")
 
 MEBIBYTE = 1 << 20
 """Snakemake's ``max_rss`` is in these."""
 
 
 def collect_costs(
-    *,
-    means_paths: Sequence[str],
-    record_paths: Sequence[str],
-    rows: Mapping[str, Sequence[str]],
-    benchmarks_folder: str,
-    costs_path: str,
+    *, means_paths: Sequence[str], record_paths: Sequence[str], rows: Mapping[str, Sequence[str]], costs_path: str, job: Job
 ) -> None:
     """Write what every system cost on every dataset.
 
     Args:
         means_paths: The ``metrics`` JSON of every system on every corpus.
-        record_paths: The JSON beside every run, in the same order.
+        record_paths: The record of every run, in the same order.
         rows: By dataset the names of its corpora.
-        benchmarks_folder: Where Snakemake wrote its benchmarks; memory stays empty for those that are not there.
         costs_path: CSV to write, as this module says.
+        job: The job, which says where Snakemake's benchmarks are; memory stays empty where one is missing.
     """
     of_corpus: dict[str, dict[str, dict[str, Any]]] = {}
     for means_path, record_path in zip(means_paths, record_paths, strict=True):
         means = read_json(means_path)
         corpora = of_corpus.setdefault(means["system"], {})
-        corpora[means["dataset"]] = _of_corpus(means, read_json(record_path), Path(benchmarks_folder))
+        corpora[means["dataset"]] = _of_corpus(means, read_json(record_path), job.results)
     table = pd.DataFrame(
         [
             {"system": system, "dataset": dataset, **_together([found[corpus] for corpus in corpora])}
@@ -57,28 +53,25 @@ def collect_costs(
         table.to_csv(partial, index=False)
 
 
-def _of_corpus(means: Mapping[str, Any], record: Mapping[str, Any], benchmarks: Path) -> dict[str, Any]:
-    """What one system cost on one corpus."""
-    counts = {key: means["counts"][key] for key in ("documents", "queries")}
-    chunks = len(record["from_sha256"].get("chunks", ()))
+def _of_corpus(means: Mapping[str, Any], run: Mapping[str, Any], results: Path) -> dict[str, Any]:
+    """What one system cost on one corpus, by the records of its means and of its run."""
+    made = run.get("made", {})
+    jobs = [*run.get("jobs", ()), run["job"], means["job"]]
     return {
-        **counts,
+        **{key: means["counts"][key] for key in ("documents", "queries")},
         **{f"{stage}_seconds": means["seconds"].get(stage, np.nan) for stage in STAGES},
         "seconds": sum(means["seconds"].values()),
-        "documents_taken_over": record.get("documents_taken_over", 0),
-        "vector_bytes": sum(counts.values()) * record.get("dim", np.nan) * np.dtype(np.float32).itemsize,
-        "peak_memory_bytes": _peak_memory(_benchmarks(benchmarks, means["system"], means["dataset"], chunks)),
-        "precision": {record.get("precision")},
-        "devices": set(record.get("devices", ())),
+        "documents_reused": run.get("counts", {}).get("documents_reused", 0),
+        "index_bytes": run.get("bytes", {}).get("index", np.nan),
+        "peak_memory_bytes": _peak_memory(results / BENCHMARK(job=job) for job in jobs),
+        "precision": _values(made.get("precision")),
+        "devices": _values(made.get("device")),
     }
 
 
-def _benchmarks(folder: Path, system: str, dataset: str, chunks: int) -> list[Path]:
-    """The benchmarks of all jobs of a system on a corpus; of chunks, only those that there are now."""
-    place = Path(system, dataset)
-    names = [folder / rule / place.with_suffix(".tsv") for rule in ("encode_queries", "merge_chunks", "evaluate_run")]
-    names += [folder / rule / place / f"chunk-{i}.tsv" for rule in ("encode_chunk", "search_chunk") for i in range(chunks)]
-    return names
+def _values(made: str | list[str] | None) -> set[str]:
+    """What computed something, as a set."""
+    return set(made) if isinstance(made, list) else {made} - {None}  # type: ignore[return-value]
 
 
 def _peak_memory(paths: Iterable[Path]) -> float:
@@ -101,5 +94,5 @@ def _together(corpora: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         else:
             row[key] = np.max(values) if key == "peak_memory_bytes" else sum(values)
         if key == "seconds":
-            row["documents_per_second"] = row["documents"] / row["encode_documents_seconds"]
+            row["documents_per_second"] = row["documents"] / (row["index_seconds"] or np.nan)
     return row

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,13 +12,12 @@ from beirflow.datasets.corpus_files import read_table
 from beirflow.evaluation.means import read_means
 from beirflow.evaluation.measures import measure
 from beirflow.files.digests import file_digest
-from beirflow.files.records import read_json, write_json
-from beirflow.files.verified import check_origin
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
 from beirflow.files.writing import atomic_path
 from beirflow.runs.run_file import read_run
 
-SOURCES = ("queries.parquet", "documents.parquet")
-"""What a run is made from, beside a system."""
+CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document")
+"""Counts of a corpus that the means repeat."""
 
 
 def evaluate_run(
@@ -31,7 +31,7 @@ def evaluate_run(
     cutoffs: Sequence[int],
     per_query_path: str,
     means_path: str,
-    code: str = "",
+    job: Job,
 ) -> None:
     """Evaluate one run.
 
@@ -44,77 +44,78 @@ def evaluate_run(
         corpus_path: ``corpus.json`` of the dataset.
         cutoffs: The k of the measures.
         per_query_path: Parquet to write: ``query_id`` and a column a measure.
-        means_path: JSON to write: the means over all judged queries, with counts, times and digests.
-        code: Digest of the code that runs, for the record.
+        means_path: The record to write: the means over all judged queries, with counts and times.
+        job: The job, for the record.
 
     Raises:
         DataError: The run or the judgements are not those that were recorded, or the run is of another system or corpus.
     """
     start = time.perf_counter()
     run_record, corpus = read_json(run_record_path), read_json(corpus_path)
-    check_origin(run_record_path, run_record, {"system": system} | {name: corpus["sha256"][name] for name in SOURCES})
-    run, qrels = read_run(run_path, run_record["sha256"], run_record_path), read_table(qrels_path)
+    sources = {name: digest for name, digest in corpus["outputs"].items() if not name.endswith("/qrels.parquet")}
+    check_inputs(run_record_path, run_record, sources, system=system)
+    run_digest = output_digest(run_record, run_path)
+    run, qrels = read_run(run_path, run_digest, run_record_path), read_table(qrels_path)
     table = measure(run, qrels, cutoffs)
     with atomic_path(per_query_path) as partial:
         pq.write_table(pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(), partial, compression="zstd")
     names = [name for name in table.columns if name != "query_id"]
-    write_json(
+    write_record(
         means_path,
-        {
-            "system": system,
-            "dataset": dataset,
-            "split": corpus["split"],
-            "official_data": corpus["official"],
-            "measures": {name: float(table[name].mean()) for name in names},
-            "counts": {
-                **{key: corpus[key] for key in ("documents", "queries", "judgements", "judgements_without_document")},
-                "retrieved": run.num_rows,
-                "queries_without_results": len(set(table["query_id"]) - set(pc.unique(run["query_id"]).to_pylist())),
-                "self_matches_dropped": run_record["self_matches_dropped"],
-            },
-            "seconds": {**run_record["seconds"], "evaluate": time.perf_counter() - start},
-            "code": code,
-            "sha256": file_digest(per_query_path),
-            "from_sha256": {
-                "run": run_record["sha256"],
-                "run record": file_digest(run_record_path),
-                "qrels.parquet": corpus["sha256"]["qrels.parquet"],
-                "corpus.json": file_digest(corpus_path),
-            },
+        job,
+        inputs={
+            run_path: run_digest,
+            run_record_path: file_digest(run_record_path),
+            qrels_path: output_digest(corpus, qrels_path),
+            corpus_path: file_digest(corpus_path),
         },
+        outputs={per_query_path: file_digest(per_query_path)},
+        counts={
+            **{key: corpus["counts"][key] for key in CORPUS_COUNTS},
+            **run_record["counts"],
+            "retrieved": run.num_rows,
+            "queries_without_results": len(set(table["query_id"]) - set(pc.unique(run["query_id"]).to_pylist())),
+        },
+        seconds={**run_record["seconds"], "evaluate": time.perf_counter() - start},
+        system=system,
+        dataset=dataset,
+        split=corpus["split"],
+        official_data=corpus["official"],
+        measures={name: float(table[name].mean()) for name in names},
     )
 
 
-def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str, code: str = "") -> None:
+def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str, job: Job) -> None:
     """Average the forums of a dataset: the plain mean of their means, as the BEIR paper does for CQADupStack.
 
     Args:
         dataset: Name of the dataset.
         forum_paths: The means of its forums, as ``evaluate_run`` wrote them.
-        means_path: JSON to write, in the same form; counts and times are sums.
-        code: Digest of the code that runs, for the record.
+        means_path: The record to write, in the same form; counts and times are sums.
+        job: The job, for the record.
 
     Raises:
         DataError: A file was changed after it was written, or belongs elsewhere.
     """
     forums = [read_means(path) for path in forum_paths]
     official = [forum["official_data"] for forum in forums]
-    write_json(
+    write_record(
         means_path,
-        {
-            "system": forums[0]["system"],
-            "dataset": dataset,
-            "split": forums[0]["split"],
-            "official_data": False if False in official else True if all(official) else None,
-            "measures": {name: total / len(forums) for name, total in _sums(forums, "measures").items()},
-            "counts": _sums(forums, "counts"),
-            "seconds": _sums(forums, "seconds"),
-            "code": code,
-            "from_sha256": {forum["dataset"]: file_digest(path) for forum, path in zip(forums, forum_paths, strict=True)},
-        },
+        job,
+        inputs={path: file_digest(path) for path in forum_paths},
+        outputs={},
+        counts=_sums(forums, "counts"),
+        seconds=_sums(forums, "seconds"),
+        system=forums[0]["system"],
+        dataset=dataset,
+        split=forums[0]["split"],
+        official_data=False if False in official else True if all(official) else None,
+        measures={name: total / len(forums) for name, total in _sums(forums, "measures").items()},
+        forums=[forum["dataset"] for forum in forums],
     )
 
 
-def _sums(forums: Sequence[Mapping[str, Mapping[str, float]]], field: str) -> dict[str, float]:
+def _sums(forums: Sequence[Mapping[str, Mapping[str, Any]]], field: str) -> dict[str, Any]:
     """The sum over forums of each number in a field."""
-    return {name: sum(forum[field][name] for forum in forums) for name in forums[0][field]}
+    names = dict.fromkeys(name for forum in forums for name in forum[field])
+    return {name: sum(forum[field].get(name, 0) for forum in forums) for name in names}

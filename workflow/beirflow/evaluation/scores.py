@@ -3,8 +3,7 @@
 ``scores.parquet`` is in long form, a row a value: ``system``, ``dataset`` (a corpus: of a dataset of forums, the forum),
 ``query_id`` and ``measure``, all four dictionary-encoded, and ``value``, float64. A row group is one system on one corpus, in
 the order of the configuration; inside, measure by measure, and for each the queries in byte order of their ids. The metadata of
-its schema hold JSON under ``beirflow``: ``from_sha256``, the digest of every file of values by system and dataset, and
-``code``.
+its schema hold JSON under ``beirflow``: ``inputs``, the digest of every file of values by path below the results, and ``code``.
 """
 
 import json
@@ -15,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.files.records import read_json
+from beirflow.files.records import Job, output_digest, read_json
 from beirflow.files.verified import check_digest
 from beirflow.files.writing import atomic_path
 
@@ -25,21 +24,21 @@ SCORES = pa.schema([*((name, NAME) for name in ("system", "dataset", "query_id",
 """Columns of ``scores.parquet``."""
 
 
-def collect_scores(*, means_paths: Sequence[str], per_query_paths: Sequence[str], code: str, scores_path: str) -> None:
+def collect_scores(*, means_paths: Sequence[str], per_query_paths: Sequence[str], scores_path: str, job: Job) -> None:
     """Write every measure of every query of all systems on all corpora in one file; one corpus at a time is in memory.
 
     Args:
         means_paths: The ``metrics`` JSON of every system on every corpus.
         per_query_paths: The values of every query, in the same order.
-        code: Digest of the code that runs, for the record.
         scores_path: Parquet to write, as this module says.
+        job: The job, for the metadata.
 
     Raises:
         DataError: Values are not those that were recorded.
     """
     paths = list(zip(means_paths, per_query_paths, strict=True))
     means = [read_json(path) for path in means_paths]
-    record = {"code": code, "from_sha256": {f"{each['system']}/{each['dataset']}": each["sha256"] for each in means}}
+    record = {"inputs": {path: digest for each in means for path, digest in each["outputs"].items()}, "code": job.code}
     schema = SCORES.with_metadata({"beirflow": json.dumps(record)})
     with atomic_path(scores_path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
         for means_path, per_query_path in paths:
@@ -62,7 +61,7 @@ def read_per_query(means_path: str, per_query_path: str, columns: Sequence[str] 
         DataError: The Parquet was changed after it was written.
     """
     means = read_json(means_path)
-    check_digest(per_query_path, means["sha256"], means_path)
+    check_digest(per_query_path, output_digest(means, per_query_path), means_path)
     return means, pq.read_table(per_query_path, columns=None if columns is None else list(columns))
 
 

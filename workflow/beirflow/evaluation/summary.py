@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from beirflow.evaluation.means import read_means
@@ -14,7 +15,7 @@ from beirflow.files.writing import atomic_path
 MAIN_MEASURES = ("NDCG@10", "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
 PUBLISHED = ("NDCG@10", "Recall@100")
 LAST = ("documents_per_second", "seconds", "metrics_sha256")
-SUMS = ("documents", "queries", "encode_seconds", "seconds")
+SUMS = ("documents", "queries", "index_seconds", "seconds")
 
 AVERAGES = (
     ("BEIR", ()),
@@ -59,7 +60,7 @@ def summary_table(means_paths: Sequence[str]) -> pd.DataFrame:
         by_system.setdefault(row["system"], []).append(row)
     official = list(catalogue.datasets)
     table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows)])
-    table["documents_per_second"] = table["documents"] / table.pop("encode_seconds")
+    table["documents_per_second"] = table["documents"] / table.pop("index_seconds")
     return table[[name for name in table.columns if name not in LAST] + list(LAST)]
 
 
@@ -75,7 +76,8 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any]) -> dict[str, An
         row[f"published_{name}"] = reference.value if reference else None
         row[f"difference_{name}"] = measures[name] - reference.value if reference else None
         row[f"source_{name}"] = reference.source if reference else None
-    return row | {"encode_seconds": means["seconds"]["encode_documents"], "seconds": sum(means["seconds"].values())}
+    seconds = means["seconds"]
+    return row | {"index_seconds": seconds.get("index", np.nan) or np.nan, "seconds": sum(seconds.values())}
 
 
 def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -9,18 +9,21 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit.chain import METRICS, SAFE_NAME, part, read_record
-from beirflow.audit.checks import UNREADABLE, RecordError
+from beirflow.audit.chain import part, read_record
+from beirflow.audit.checks import UNREADABLE
 from beirflow.exchange.rank_agreement import kendall_tau, overlap_at, rank_biased_overlap
-from beirflow.experiment.manifest import NAME as MANIFEST
 from beirflow.files.errors import DataError
-from beirflow.files.records import write_json
+from beirflow.files.layout import COMPARISON, COMPARISON_RECORD, CORPUS, MANIFEST, METRICS, MODEL, PER_QUERY, RUN, SUMMARY
+from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
 
 CHANGED_MOST = 10
 """Queries of each system and corpus that are shown."""
 
 MAIN = "NDCG@10"
+
+OF_THE_JOB = ("path", "job", "code", "inputs", "outputs", "seconds", "bytes", RECORD_DIGEST)
+"""What a record says of its job and of other files, which differs where nothing that matters does."""
 
 Rankings = Iterator[tuple[str, list[str]]]
 
@@ -55,15 +58,15 @@ def compare(*, folder: str, other: str | None) -> str:
                 "environment": _differences(*(manifest.get("environment", {}) for manifest in manifests)),
                 "data": _data_differences(sides),
             },
-            "only in one": [sorted(_names(manifest) - set(pairs)) for manifest in manifests],
+            "only in one": [sorted(set(_names(manifest)) - set(pairs)) for manifest in manifests],
             "scores": [_scores(sides, *pair) for pair in pairs],
             "rankings": [_rankings(sides, *pair) for pair in _common_runs(sides)],
         }
-    except (RecordError, *UNREADABLE) as error:
+    except UNREADABLE as error:
         found = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
         raise DataError(f"{found}; audit both: snakemake --cores 1 audit") from error
-    write_json(sides[0] / "comparison.json", report)
-    write_page("comparison.html.j2", sides[0] / "comparison.html", report | {"title": "Comparison of two folders of results"})
+    write_json(sides[0] / COMPARISON_RECORD, report)
+    write_page("comparison.html.j2", sides[0] / COMPARISON, report | {"title": "Comparison of two folders of results"})
     return for_terminal(report)
 
 
@@ -71,26 +74,27 @@ def _manifest(folder: Path) -> Any:
     try:
         return read_record(folder / MANIFEST)
     except (OSError, ValueError) as error:
-        todo = f"make it with: snakemake --cores 2 {folder}/summary.csv"
+        todo = f"make it with: snakemake --cores 2 {folder}/{SUMMARY}"
         raise DataError(f"{folder}/{MANIFEST} cannot be read ({error}); {todo}") from error
 
 
-def _names(manifest: Any) -> set[tuple[str, str]]:
-    """Systems and datasets that a summary has."""
-    found = (METRICS.fullmatch(path) for path in part(manifest, "from_sha256", "metrics", kind=dict))
-    return {(match[1], match[2]) for match in found if match and SAFE_NAME.fullmatch(match[1]) and SAFE_NAME.fullmatch(match[2])}
+def _names(manifest: Any) -> list[tuple[str, str]]:
+    """Systems and datasets that a summary has, in its order."""
+    found = (METRICS.names_in(path) for path in part(manifest, "inputs", kind=dict))
+    return [(names["system"], names["dataset"]) for names in found if names]
 
 
 def _common(manifests: list[Any]) -> list[tuple[str, str]]:
-    both = _names(manifests[0]) & _names(manifests[1])
-    order = (METRICS.fullmatch(path) for path in manifests[0]["from_sha256"]["metrics"])
-    return [(match[1], match[2]) for match in order if match and (match[1], match[2]) in both]
+    other = _names(manifests[1])
+    return [pair for pair in _names(manifests[0]) if pair in other]
 
 
 def _common_runs(sides: list[Path]) -> list[tuple[str, str]]:
     """Systems and corpora that both folders have runs of."""
-    names = [{path.relative_to(side / "runs").as_posix() for path in side.glob("runs/*/*.parquet")} for side in sides]
-    return [(name.split("/")[0], name.split("/")[1].removesuffix(".parquet")) for name in sorted(names[0] & names[1])]
+    pattern = RUN(system="*", dataset="*")
+    names = [{path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides]
+    found = (RUN.names_in(path) for path in sorted(names[0] & names[1]))
+    return [(run["system"], run["dataset"]) for run in found if run]
 
 
 def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
@@ -102,23 +106,21 @@ def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
 
 
 def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
-    """Where corpora of the same name, or models, are not the same."""
+    """Where corpora of the same name, or models, are not the same, by their records."""
     found = []
-    for pattern, keys in (
-        ("corpora/*/corpus.json", ("split", "documents", "queries", "source_sha256")),
-        ("models/*.json", ("sha256",)),
-    ):
-        here = {path.relative_to(sides[0]).as_posix() for path in sides[0].glob(pattern)}
-        there = {path.relative_to(sides[1]).as_posix() for path in sides[1].glob(pattern)}
+    for pattern in (CORPUS(dataset="*"), MODEL(system="*")):
+        here, there = ({path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides)
         for name in sorted(here & there):
-            one, other = ({key: read_record(side / name).get(key) for key in keys} for side in sides)
+            one, other = (
+                {key: value for key, value in read_record(side / name).items() if key not in OF_THE_JOB} for side in sides
+            )
             found += _differences(one, other, name)
     return found
 
 
 def _scores(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
     """The measures of a dataset on both sides."""
-    here, there = (part(read_record(side / f"metrics/{system}/{dataset}.json"), "measures", kind=dict) for side in sides)
+    here, there = (part(read_record(side / METRICS(system=system, dataset=dataset)), "measures", kind=dict) for side in sides)
     measures = {
         name: {"here": here[name], "there": there[name], "difference": here[name] - there[name]} for name in here if name in there
     }
@@ -129,7 +131,7 @@ def _rankings(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
     """How far the rankings of a corpus agree, and which queries changed most."""
     measured = [_per_query(side, system, dataset) for side in sides]
     queries: list[dict[str, Any]] = []
-    for query, here, there in _both([_read_rankings(side / f"runs/{system}/{dataset}.parquet") for side in sides]):
+    for query, here, there in _both([_read_rankings(side / RUN(system=system, dataset=dataset)) for side in sides]):
         scores = [table.get(query) for table in measured]
         queries.append(
             {
@@ -157,7 +159,7 @@ def _rankings(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
 
 
 def _per_query(side: Path, system: str, dataset: str) -> Mapping[str, float]:
-    path = side / f"metrics/{system}/{dataset}.parquet"
+    path = side / PER_QUERY(system=system, dataset=dataset)
     if not path.is_file() or MAIN not in pq.read_schema(path).names:
         return {}
     table = pq.read_table(path, columns=["query_id", MAIN])
@@ -207,4 +209,4 @@ def for_terminal(report: Mapping[str, Any]) -> str:
             values = (f"{'' if ranks[key] is None else format(ranks[key], '.4f'):>7}" for key in ("rbo", "tau", "overlap@10"))
             numbers += f" {' '.join(values)} {ranks['same']:>6} of {ranks['queries']:>4}"
         lines.append(f"{pair[0] + ' on ' + pair[1]:{width}}  {numbers}".rstrip())
-    return "\n".join([*lines, f"Everything: {report['folders'][0]}/comparison.html"])
+    return "\n".join([*lines, f"Everything: {report['folders'][0]}/{COMPARISON}"])

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rocrate.rocrate import ROCrate
 from beirflow.audit.chain import Chain, part, read_record
 from beirflow.audit.checks import UNREADABLE, RecordError
 from beirflow.files.errors import DataError
+from beirflow.files.layout import CORPUS, MANIFEST, METRICS, MODEL, PER_QUERY, RUN, RUN_RECORD, SUMMARY
 from beirflow.files.writing import atomic_path
 from beirflow.jobs.provenance import REPOSITORY
 
@@ -26,7 +27,6 @@ KINDS = {
     ".csv": "text/csv",
     ".json": "application/json",
     ".parquet": "application/vnd.apache.parquet",
-    ".npy": "application/octet-stream",
 }
 
 SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
@@ -54,7 +54,7 @@ def export_crate(*, manifest_path: str, crate_path: str, code_folder: str) -> No
         if chain.problems:
             raise RecordError(chain.problems[0].found)
         crate = _Describer(chain).describe()
-    except (RecordError, *UNREADABLE) as error:
+    except UNREADABLE as error:
         found = f"{folder} cannot be described: {type(error).__name__}: {error}"
         raise DataError(f"{found}; see what is wrong with: snakemake --cores 1 audit") from error
     with atomic_path(crate_path) as partial:
@@ -74,7 +74,7 @@ class _Describer:
         """The whole crate."""
         self._root()
         workflow = self._workflow()
-        for path in ("manifest.json", *sorted(self.chain.claims)):
+        for path in (str(MANIFEST), *sorted(self.chain.claims)):
             if (self.chain.folder / path).is_file():
                 self._file(path)
         parameters = [self._parameter(workflow, key, value) for key, value in part(self.manifest, "configuration").items()]
@@ -88,7 +88,7 @@ class _Describer:
             actionStatus="http://schema.org/CompletedActionStatus",
         )
         whole["instrument"], whole["object"] = workflow, [*parameters, *self._of("models/"), *self._of("corpora/")]
-        whole["result"] = [self.files["summary.csv"], *self._of("metrics/"), *self._of("runs/")]
+        whole["result"] = [self.files[SUMMARY], *self._of("metrics/"), *self._of("runs/")]
         self.crate.root_dataset["mentions"] = [whole, *actions]
         return self.crate
 
@@ -145,19 +145,13 @@ class _Describer:
 
     def _file(self, path: str) -> None:
         """A file of the results; for a record, with what it says of things outside."""
-        size, kind = (self.chain.folder / path).stat().st_size, KINDS[Path(path).suffix]
+        size, kind = (self.chain.folder / path).stat().st_size, KINDS.get(Path(path).suffix, "application/octet-stream")
         claims = self.chain.claims.get(path)
         digest = {"sha256": claims[0].sha256} if claims else {}
         properties = {"name": path, "contentSize": str(size), "encodingFormat": kind, **digest}
         self.files[path] = entity = self.crate.add(File(self.crate, dest_path=path, properties=properties))
-        record = self.chain.records.get(path)
-        if path.startswith("models/") and record:
-            values = {"model": record["model"], "revision": record["revision"], **_prefixed("sha256 of ", record["sha256"])}
-            entity["additionalProperty"] = self._values(f"about/{path}", values)
-        elif path.endswith("/corpus.json") and record:
-            md5 = self.chain.corpora[path.split("/")[1]]["md5"]
-            values = {"md5 of the archive": md5, "split": record["split"], **_prefixed("sha256 of ", record["source_sha256"])}
-            entity["additionalProperty"] = self._values(f"about/{path}", values)
+        if record := self.chain.records.get(path):
+            entity["additionalProperty"] = self._values(f"about/{path}", _outside(path, record, self.chain))
 
     def _parameter(self, workflow: Entity, key: str, value: Any) -> Entity:
         """A key of the configuration: what may be set, and what was."""
@@ -169,35 +163,40 @@ class _Describer:
 
     def _action(self, workflow: Entity, system: str, dataset: str) -> Entity:
         """One system on one corpus: from what, with what, how long."""
-        run = part(self.chain.records, f"runs/{system}/{dataset}.json", kind=dict)
-        vectors = [
-            record for path, record in self.chain.records.items() if record and path.startswith(f"embeddings/{system}/{dataset}/")
-        ]
-        made = {key: run[key] for key in ("precision", "devices", "torch", "transformers", "seconds", "code", "search_code")}
-        made |= {f"{key} of encoding": _all(vectors, key) for key in ("python", "driver", "code")}
+        names = {"system": system, "dataset": dataset}
+        run = self.chain.record(RUN_RECORD(**names))
+        made = part(run, "made", kind=dict) | {key: run[key] for key in ("seconds", "counts", "code")}
         action = self._thing(
             f"#run/{system}/{dataset}",
             "CreateAction",
             name=f"{system} on {dataset}",
-            description="Encoding, search, merge and evaluation",
+            description="Retrieval and evaluation",
             endTime=part(self.manifest, "written"),
         )
+        models = [path for path in self.files if MODEL.names_in(path) and self._depends(path, system)]
         action["instrument"] = workflow
-        action["object"] = [*self._of(f"corpora/{dataset}/"), *self._of(f"models/{system}.json")]
-        action["result"] = [*self._of(f"runs/{system}/{dataset}."), *self._of(f"metrics/{system}/{dataset}.")]
+        action["object"] = [*self._of(f"corpora/{dataset}/"), *(self.files[path] for path in models)]
+        results = (RUN(**names), RUN_RECORD(**names), METRICS(**names), PER_QUERY(**names))
+        action["result"] = [self.files[path] for path in results if path in self.files]
         action["additionalProperty"] = self._values(f"run/{system}/{dataset}", made)
         return action
+
+    def _depends(self, path: str, system: str) -> bool:
+        """Whether a system needs a file."""
+        return any(result[0] == system for result in self.chain.results.get(path, ()))
+
+
+def _outside(path: str, record: Mapping[str, Any], chain: Chain) -> dict[str, Any]:
+    """What a record says of things outside the results: a model and its files, or the source of a corpus."""
+    corpus = CORPUS.names_in(path)
+    found = {"md5 of the archive": chain.corpora[corpus["dataset"]]["md5"]} if corpus else {}
+    found |= {key: record[key] for key in ("model", "revision", "split") if key in record and not METRICS.names_in(path)}
+    return found | {
+        f"sha256 of {key}": digest for kind in ("files", "source_sha256") for key, digest in record.get(kind, {}).items()
+    }
 
 
 def _plain(value: Any) -> Any:
     return (
         value if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)) else json.dumps(value)
     )
-
-
-def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    return {prefix + key: value for key, value in values.items()}
-
-
-def _all(records: Iterable[Mapping[str, Any]], key: str) -> list[Any] | None:
-    return sorted({record[key] for record in records if record.get(key)}) or None

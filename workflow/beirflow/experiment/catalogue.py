@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
+from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.schema import Problems, nearest, problems_with
-from beirflow.models.settings import System
+from beirflow.runs.family import System
 
 CATALOGUE = Path(__file__).parents[2] / "catalogue"
 
@@ -113,7 +114,7 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     problems.raise_if_any(f"catalogue file {folder / 'datasets.yaml'}")
     return Catalogue(
         host=datasets["host"],
-        systems={name: System(name=name, **entry) for name, entry in systems.items()},
+        systems={name: make_system(name, entry) for name, entry in systems.items()},
         datasets=rows,
         published=published["systems"],
     )
@@ -123,6 +124,19 @@ def _load(path: Path, schema: str) -> Any:
     value = yaml.safe_load(path.read_text(encoding="utf-8"))
     problems_with(value, schema).raise_if_any(f"catalogue file {path}")
     return value
+
+
+def make_system(name: str, entry: Mapping[str, Any]) -> System:
+    """A system of the catalogue or of the user's own.
+
+    Args:
+        name: Its name.
+        entry: Its entry, which its schema has checked.
+
+    Returns:
+        The system, with the settings of its family.
+    """
+    return FAMILIES[entry.get("family", DEFAULT)].system(name, entry)
 
 
 def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:

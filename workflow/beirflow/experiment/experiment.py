@@ -2,21 +2,23 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from beirflow.datasets.beir_files import count_documents, required_files
-from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue
+from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_system
+from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.schema import Problems, defaults, nearest, problems_with
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
-from beirflow.models.model_files import model_files, model_problem
-from beirflow.models.settings import System
+from beirflow.files.layout import ARCHIVE
+from beirflow.models.settings import ModelSettings
+from beirflow.runs.family import System
 
-# Snakemake fills in the pathvar <results>.
-ARCHIVE = "<results>/data/{archive}.zip"
+RESULTS = "<results>"
+"""The folder of all results, as Snakemake fills it in."""
 
 MOST_THREADS = 8
 """Of a job that encodes or searches."""
@@ -85,7 +87,7 @@ class Experiment:
         """The files that ``prepare_corpus`` depends on: those of the folder, or the archive."""
         folder, dataset = self.folder(name), self.datasets[name]
         if folder is None:
-            return [ARCHIVE.format(archive=dataset.archive)]
+            return [ARCHIVE.below(RESULTS).format(archive=dataset.archive)]
         return [folder] if folder.endswith(".zip") else required_files(Path(folder), dataset.forum, dataset.split)
 
     def source_states(self, name: str) -> list[str]:
@@ -108,7 +110,7 @@ class Experiment:
         return next(dataset.md5 for dataset in self.datasets.values() if dataset.archive == archive and dataset.md5)
 
     def corpus_settings(self, name: str) -> dict[str, Any]:
-        """What decides over a prepared corpus, as arguments of ``prepare_corpus``.
+        """The settings that determine a prepared corpus, as arguments of ``prepare_corpus``.
 
         Args:
             name: Name of the corpus.
@@ -124,32 +126,56 @@ class Experiment:
             "expected": {"documents": self.documents(name), "queries": dataset.queries, "files": dict(dataset.files)},
         }
 
-    def encoding(self, system: str, unused: str) -> dict[str, Any]:
-        """What decides over the vectors of a system, so that only these values encode again when they change.
+    def settings(self, system: str, *unused: str) -> dict[str, Any]:
+        """The settings of a system, as the parameters of a rule.
 
         Args:
             system: Name of the system.
-            unused: The field for the other kind of text: ``query_prefix`` or ``document_prefix``.
+            *unused: Settings that do not change what the rule makes, so that a change of them reruns nothing.
 
         Returns:
-            ``system``, fields of :class:`~beirflow.models.settings.System`, and ``precision``, as arguments of ``encode_table``.
+            The other settings by name.
         """
-        others = {"similarity", "weights_sha256", "family", unused}
-        fields = {key: value for key, value in asdict(self.systems[system]).items() if key not in others}
-        return {"system": fields, "precision": self.config["precision"]}
+        return {key: value for key, value in asdict(self.systems[system].settings).items() if key not in unused}
+
+    def encoding(self, system: str, *unused: str) -> dict[str, Any]:
+        """The settings that determine the vectors of a system; a change of any other setting re-encodes nothing.
+
+        Args:
+            system: Name of the system.
+            *unused: Settings for the other kind of text.
+
+        Returns:
+            ``encoder``, fields of :class:`~beirflow.models.settings.EncoderSettings`, and ``precision``.
+        """
+        return {"encoder": self.settings(system, "similarity", "weights_sha256", *unused), "precision": self.config["precision"]}
+
+    def retrieval(self, name: str) -> dict[str, Any]:
+        """What determines how many documents of a corpus a search keeps, whatever the family: ``top_k`` and self matches."""
+        return {"drop_self_matches": self.datasets[name].drop_self_matches, "top_k": self.config["top_k"]}
+
+    def systems_of(self, *families: str) -> list[str]:
+        """Names of all known systems of some families, configured or not."""
+        return [name for name, system in self.systems.items() if system.family in families]
+
+    def model_settings(self, system: str) -> dict[str, Any]:
+        """Where a system's model is: fields of :class:`~beirflow.models.settings.ModelSettings`."""
+        settings = self.settings(system)
+        return {field.name: settings[field.name] for field in fields(ModelSettings)}
+
+    @property
+    def systems_with_models(self) -> list[str]:
+        """Names of all known systems that have a model."""
+        return [name for name, system in self.systems.items() if FAMILIES[system.family].has_model]
+
+    def model_files(self, system: str) -> list[str]:
+        """The files of a system's model that need no hub."""
+        found = self.systems[system]
+        return [str(path) for path in FAMILIES[found.family].model_files(found.settings)]
 
     def model_states(self, system: str) -> list[str]:
-        """The states of the files of a model that needs no hub."""
-        return [file_state(path) for path in model_files(self.systems[system])]
-
-    def search_settings(self, system: str, name: str) -> dict[str, Any]:
-        """What decides over the candidates of a chunk, as arguments of ``search_chunk``."""
-        return {
-            "system": system,
-            "similarity": self.systems[system].similarity,
-            "drop_self_matches": self.datasets[name].drop_self_matches,
-            "top_k": self.config["top_k"],
-        }
+        """The states of these files as they are now."""
+        return [file_state(path) for path in self.model_files(system)]
 
     def gpu_share(self, limits: Mapping[str, Any]) -> tuple[int, int | None]:
         """What a job that may compute on a GPU asks Snakemake for.
@@ -194,7 +220,7 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     config = {**defaults("config"), **config}
     catalogue = load_catalogue()
     custom = config["custom"] or {}
-    systems = {name: System(name=name, **entry) for name, entry in (custom.get("systems") or {}).items()}
+    systems = {name: make_system(name, entry) for name, entry in (custom.get("systems") or {}).items()}
     rows = {name: custom_dataset(name, entry) for name, entry in (custom.get("datasets") or {}).items()}
     problems = Problems()
     _check_names(config, catalogue, systems, rows, problems)
@@ -259,9 +285,9 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
             problems.add("cutoffs", cutoff, allowed)
     for name, system in experiment.systems.items():
         origin = f"custom.systems.{name}" if name not in experiment.catalogue.systems else f"systems.{name}"
-        problem = model_problem(system) if name in experiment.chosen_systems else None
-        if problem:
-            problems.add(f"{origin}.model", system.model, problem)
+        wrong = FAMILIES[system.family].problem(system.settings) if name in experiment.chosen_systems else None
+        if wrong:
+            problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
     own = [row for row in experiment.rows if row not in experiment.catalogue.datasets]
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():

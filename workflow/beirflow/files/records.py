@@ -1,16 +1,149 @@
-"""Records: JSON files that end with their own digest."""
+"""Records: the JSON beside a file that says what it was made from.
+
+A record says the same things in the same words, whichever step wrote it:
+
+- ``path``: where it is below the results, so that it is never taken for the record of something else;
+- ``inputs`` and ``outputs``: paths below the results, each with the sha256 of the file;
+- ``made``: what computed it, such as precision, device and versions;
+- ``seconds``, ``bytes`` and ``counts``: what it took, by stage, and what was counted;
+- ``job`` and ``code``: the rule with its wildcards, and the digest of the code that ran;
+- whatever else the step has to say.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping
-from pathlib import Path
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
 
 RECORD_DIGEST = "record_sha256"
-"""Last key of every JSON file: the digest of what stands above it, so that a record says itself whether it is whole."""
+"""Last key of every JSON file: the digest of everything before it, so that a record can be checked by itself."""
+
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+Digests = Mapping[str, str] | Mapping[Path, str] | Mapping[str | Path, str]
+"""sha256 by the path of the file."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every record says of the job that wrote it.
+
+    Attributes:
+        results: The folder of all results.
+        name: The rule and its wildcards, e.g. ``search_chunk/bm25/scifact/chunk-0``, which also names log and benchmark.
+        code: Digest of the code that runs.
+    """
+
+    results: Path
+    name: str = ""
+    code: str = ""
+
+    def below(self, path: str | Path) -> str:
+        """The path of a result below the results.
+
+        Args:
+            path: The file.
+
+        Returns:
+            Its path below ``results``, with slashes.
+
+        Raises:
+            ValueError: The file is elsewhere.
+        """
+        relative = Path(os.path.relpath(path, self.results))
+        if relative.parts[:1] == ("..",):
+            raise ValueError(f"{path} is not below {self.results}")
+        return relative.as_posix()
+
+    def digests(self, files: Digests) -> dict[str, str]:
+        """Digests by path below the results."""
+        return {self.below(path): digest for path, digest in files.items()}
+
+
+def write_record(
+    path: str | Path,
+    job: Job,
+    *,
+    inputs: Digests,
+    outputs: Digests,
+    made: Mapping[str, Any] | None = None,
+    seconds: Mapping[str, float] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    counts: Mapping[str, int] | None = None,
+    **facts: Any,
+) -> None:
+    """Write what a file was made from.
+
+    Args:
+        path: The JSON file to create or replace.
+        job: The job that writes it.
+        inputs: Results that were read.
+        outputs: Results that were written.
+        made: What computed them.
+        seconds: How long it took, by stage.
+        sizes: Bytes on disk, by stage.
+        counts: What was counted, by name.
+        **facts: What else there is to say.
+    """
+    record = {"path": job.below(path), **facts}
+    for name, values in (("made", made), ("seconds", seconds), ("bytes", sizes), ("counts", counts)):
+        record |= {name: dict(values)} if values is not None else {}
+    digests = {"inputs": job.digests(inputs), "outputs": job.digests(outputs)}
+    write_json(path, {**record, **digests, "job": job.name, "code": job.code})
+
+
+def output_digest(record: Mapping[str, Any], path: str | Path) -> str:
+    """The sha256 that a record says of a file in its folder.
+
+    Args:
+        record: What the record holds.
+        path: The file.
+
+    Returns:
+        Its digest.
+    """
+    return record["outputs"][str(PurePosixPath(record["path"]).with_name(Path(path).name))]
+
+
+def together(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What computed several files.
+
+    Args:
+        made: ``made`` of their records.
+
+    Returns:
+        By key, the value where all agree, else the sorted list of all values.
+    """
+    found: dict[str, set[Any]] = {}
+    for each in made:
+        for key, value in each.items():
+            found.setdefault(key, set()).update(value if isinstance(value, list) else [value])
+    return {key: next(iter(values)) if len(values) == 1 else sorted(values) for key, values in found.items()}
+
+
+def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: Mapping[str, str], **facts: str) -> None:
+    """Make sure that a file was made from what it is used with.
+
+    Args:
+        record_path: The record beside it.
+        record: What it holds.
+        expected: Digests of inputs by path below the results.
+        **facts: Other keys of the record, such as ``system``, and their values.
+
+    Raises:
+        DataError: It was made from something else.
+    """
+    found = {**{name: record.get(name) for name in facts}, **record["inputs"]}
+    for name, value in {**facts, **expected}.items():
+        if found.get(name) != value:
+            raise damaged(record_path, f"it was made from the {name} {found.get(name)}, but {value} is used here")
 
 
 def write_json(path: str | Path, record: Mapping[str, Any]) -> None:
@@ -35,7 +168,7 @@ def read_json(path: str | Path) -> dict[str, Any]:
         The record, without its digest.
 
     Raises:
-        DataError: This is not what was written.
+        DataError: The file does not hold what was written.
     """
     content = Path(path).read_bytes()
     try:

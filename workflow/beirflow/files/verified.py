@@ -1,10 +1,9 @@
 """Read a result file only if it matches the digest recorded when it was written; a mismatch is an error that names the repair."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -18,7 +17,7 @@ def check_digest(path: str | Path, expected: str, source: str | Path) -> None:
     Args:
         path: The file; it is read as a whole.
         expected: Its sha256.
-        source: Where that stands, for the message.
+        source: The record that says so, for the message.
 
     Raises:
         DataError: The file was changed after it was written.
@@ -26,23 +25,6 @@ def check_digest(path: str | Path, expected: str, source: str | Path) -> None:
     found = file_digest(path)
     if found != expected:
         raise damaged(path, f"sha256 {found}, but {source} says {expected}")
-
-
-def check_origin(record_path: str | Path, record: Mapping[str, Any], origin: Mapping[str, str]) -> None:
-    """Make sure that vectors or a run are those of the system, the model and the dataset that they are taken for.
-
-    Args:
-        record_path: The record beside them.
-        record: What it holds.
-        origin: What they should be made from: the ``system``, and digests by name.
-
-    Raises:
-        DataError: They are made from something else.
-    """
-    found = {"system": record["system"], **record["from_sha256"]}
-    for what, expected in origin.items():
-        if found.get(what) != expected:
-            raise damaged(record_path, f"it belongs to the {what} {found.get(what)}, but {expected} is used here")
 
 
 @contextmanager

@@ -1,15 +1,17 @@
-"""The log of one job: everything goes to its file, and what matters to the terminal as well."""
+"""A job: its log, its signals, its lifetime, and what its records say of it."""
 
 import gc
 import logging
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from beirflow.files.disks import disk_problem
 from beirflow.files.errors import BeirflowError
+from beirflow.files.records import Job
 from beirflow.jobs.lifetime import end_with_snakemake
 
 logger = logging.getLogger("beirflow")
@@ -22,51 +24,95 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 @contextmanager
-def job_log(path: str) -> Iterator[None]:
-    """Send the package's log to a file and to standard error while the block runs.
+def job(snakemake: Any) -> Iterator[Job]:
+    """Run the block as the job of a rule.
+
+    Args:
+        snakemake: Snakemake's object of that name. The log of a rule is ``<results>/logs/<rule>/<wildcards>.log``, with a part
+            for each wildcard.
+
+    Yields:
+        What the records of the job say of it.
+
+    Raises:
+        SystemExit: As for :func:`surroundings`.
+    """
+    log = Path(snakemake.log[0])
+    results = log.parents[len(snakemake.wildcards) + 1]
+    name = log.relative_to(results / "logs").with_suffix("").as_posix()
+    with surroundings(log):
+        yield Job(results, name, snakemake.params.get("code", ""))
+
+
+@contextmanager
+def surroundings(log_path: str | Path) -> Iterator[None]:
+    """Send the package's log to a file and to standard error, and end in an orderly way, while the block runs.
 
     A script's traceback does not reach the file that the rule names in ``log:`` unless the job writes it there itself, so
     exceptions end here: an error meant for people, or of a disk, as its message alone, any other with its traceback. SIGTERM
     stops the block as Ctrl-C does, so that what it had begun to write is removed.
 
     Args:
-        path: The log file of the job; overwritten.
+        log_path: The log file of the job; overwritten.
 
     Raises:
         SystemExit: With status 1, after an exception has been written to the log; with 130 after a signal.
     """
     end_with_snakemake()
-    # What a job imports stays. Looking through it for garbage again and again, and at the end once more, takes a quarter of the
-    # time of a short job.
+    with (
+        _rare_garbage_collection(),
+        _sigterm_like_interrupt(),
+        _log_to(_terminal()),
+        _errors_in_words(log_path),  # of a log that cannot be opened
+        _log_to(_LogFile(log_path)),
+        _errors_in_words(log_path),
+    ):
+        yield
+
+
+@contextmanager
+def _rare_garbage_collection() -> Iterator[None]:
+    """What a job imports stays. Looking through it again and again, and once more at the end, takes a quarter of a short job."""
     gc.set_threshold(GARBAGE_OBJECTS, 20, 100)
-    on_sigterm = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with ExitStack() as handlers:
-        handlers.enter_context(_log_to(_terminal()))
-        try:
-            handlers.enter_context(_log_to(_LogFile(path)))
-            yield
-        except BeirflowError as error:
-            logger.error("%s", error)
-            sys.exit(1)
-        except KeyboardInterrupt:
-            logger.info("stopped by a signal before it was done")
-            sys.exit(INTERRUPTED)
-        except Exception as error:
-            problem = disk_problem(error) if isinstance(error, OSError) else None
-            if problem:
-                logger.error("%s", problem)
-            else:
-                logger.exception("an error that beirflow did not foresee; please report it with this log, %s", path)
-            sys.exit(1)
-        finally:
-            signal.signal(signal.SIGTERM, on_sigterm)
-            gc.freeze()
+    try:
+        yield
+    finally:
+        gc.freeze()
+
+
+@contextmanager
+def _sigterm_like_interrupt() -> Iterator[None]:
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _errors_in_words(log_path: str | Path) -> Iterator[None]:
+    """Log an exception as a person needs it, and exit."""
+    try:
+        yield
+    except BeirflowError as error:
+        logger.error("%s", error)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        logger.info("stopped by a signal before it was done")
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        problem = disk_problem(error) if isinstance(error, OSError) else None
+        if problem:
+            logger.error("%s", problem)
+        else:
+            logger.exception("an error that beirflow did not foresee; please report it with this log, %s", log_path)
+        sys.exit(1)
 
 
 class _LogFile(logging.FileHandler):
     """The log file, which also gets the warnings of libraries. A full disk makes it shorter and nothing else fail."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str | Path) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         super().__init__(path, mode="w", encoding="utf-8")
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))

@@ -18,7 +18,7 @@ from beirflow.models.batching import Tokens, pad, plan
 from beirflow.models.lean_imports import load_lean
 from beirflow.models.packed_attention import can_pack, first_position, pack
 from beirflow.models.pooling import pool, pool_packed
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class TransformersEncoder:
         ModelError: The model cannot be loaded or cannot do what the system says.
     """
 
-    def __init__(self, system: System, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
+    def __init__(self, system: EncoderSettings, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
         self.system = system
         self.device = choose_device(device)
         self.dtype = choose_precision(precision, self.device)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
-from beirflow.files.records import read_json, write_json
+from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.verified import damaged
-from beirflow.models.settings import System
+from beirflow.models.settings import ModelSettings
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.b
 PATTERNS = ("*.json", "*.txt", "*.model")
 
 
-def local_folder(system: System) -> Path | None:
+def local_folder(system: ModelSettings) -> Path | None:
     """The folder of a model that needs no hub.
 
     Args:
@@ -43,7 +43,7 @@ def _package_folder(location: str) -> Path | None:
     return Path(spec.submodule_search_locations[0], folder) if spec and spec.submodule_search_locations else None
 
 
-def model_problem(system: System) -> str | None:
+def model_problem(system: ModelSettings) -> str | None:
     """What keeps a system's model from being used, as far as a look at the disk can tell.
 
     Args:
@@ -67,7 +67,7 @@ def model_problem(system: System) -> str | None:
     return _incomplete(folder, system)
 
 
-def _incomplete(folder: Path, system: System) -> str | None:
+def _incomplete(folder: Path, system: ModelSettings) -> str | None:
     """What a folder lacks to be a model."""
     if not (folder / "config.json").is_file():
         return f"{folder} has no config.json, so it is not a model folder"
@@ -78,14 +78,14 @@ def _incomplete(folder: Path, system: System) -> str | None:
     return None
 
 
-def _weight_files(folder: Path, system: System) -> list[Path]:
+def _weight_files(folder: Path, system: ModelSettings) -> list[Path]:
     """The file with the weights, or its parts where an index names several."""
     stem, suffix = system.weights.rsplit(".", 1)
     whole = folder / system.weights
     return [whole] if whole.is_file() else sorted(folder.glob(f"{stem}-*-of-*.{suffix}"))
 
 
-def model_files(system: System) -> list[Path]:
+def model_files(system: ModelSettings) -> list[Path]:
     """The files that make a model what it is.
 
     Args:
@@ -98,11 +98,11 @@ def model_files(system: System) -> list[Path]:
     return _files(folder, system) if folder and folder.is_dir() else []
 
 
-def _files(folder: Path, system: System) -> list[Path]:
+def _files(folder: Path, system: ModelSettings) -> list[Path]:
     return sorted({path for pattern in PATTERNS for path in folder.glob(pattern)} | set(_weight_files(folder, system)))
 
 
-def model_folder(system: System, *, download: bool = False) -> Path:
+def model_folder(system: ModelSettings, *, download: bool = False) -> Path:
     """The folder to load a model from.
 
     Args:
@@ -123,7 +123,7 @@ def model_folder(system: System, *, download: bool = False) -> Path:
     return folder
 
 
-def _hub_folder(system: System, download: bool) -> Path:
+def _hub_folder(system: ModelSettings, download: bool) -> Path:
     from huggingface_hub import snapshot_download
 
     if system.revision is None:
@@ -142,7 +142,7 @@ def _hub_folder(system: System, download: bool) -> Path:
     return folder
 
 
-def check_model(system: System, folder: Path, record_path: str) -> None:
+def check_model(system: ModelSettings, folder: Path, record_path: str) -> None:
     """Make sure that a model is still the one that was fetched.
 
     Args:
@@ -153,20 +153,20 @@ def check_model(system: System, folder: Path, record_path: str) -> None:
     Raises:
         DataError: A file of the model is another now.
     """
-    found, recorded = model_digests(folder, system), read_json(record_path)["sha256"]
+    found, recorded = model_digests(folder, system), read_json(record_path)["files"]
     changed = sorted({name for name, _ in found.items() ^ recorded.items()})
     if changed:
         raise damaged(record_path, f"the model in {folder} has another {', '.join(changed)} than is recorded here")
 
 
-def fetch_model(*, system: System, output_path: str, code: str = "") -> None:
-    """Make sure that a model is on this machine, and write down the digests of its files.
+def fetch_model(*, system: ModelSettings, output_path: str, job: Job) -> None:
+    """Make sure that a model is on this machine, and record the digests of its files.
 
     Args:
         system: The system.
-        output_path: JSON of model, revision and sha256 of every file; it says nothing about where they lie, so that it stays
-            the same wherever the model comes from.
-        code: Digest of the code that runs, for the record.
+        output_path: The record to write: model, revision and sha256 of every file. It does not say where the files are, so that
+            it is the same wherever the model comes from.
+        job: The job, for the record.
 
     Raises:
         ModelError: The model cannot be fetched, is not complete, or its weights are not those of the catalogue.
@@ -179,11 +179,11 @@ def fetch_model(*, system: System, output_path: str, code: str = "") -> None:
             f"system {system.name}: {folder / system.weights} has the sha256 {found}, expected {system.weights_sha256};"
             " these are other weights. Delete the file and run again, or use them under a name of your own in custom.systems"
         )
-    write_json(output_path, {"model": system.model, "revision": system.revision, "code": code, "sha256": digests})
+    write_record(output_path, job, inputs={}, outputs={}, model=system.model, revision=system.revision, files=digests)
     logger.info("%s: %s from %s", system.name, system.model, folder)
 
 
-def model_digests(folder: Path, system: System) -> dict[str, str]:
+def model_digests(folder: Path, system: ModelSettings) -> dict[str, str]:
     """Digests of the files that make a model what it is.
 
     Args:

@@ -7,12 +7,12 @@ from beirflow.report.figure_data import Results
 from beirflow.report.figure_style import dot_rows, plain, row_height, small_multiples, style_of, system_legend
 
 PANELS = (
-    ("documents_per_second", "documents encoded\na second"),
+    ("documents_per_second", "documents indexed\na second"),
     ("seconds", "seconds,\nall stages"),
     ("peak_memory_bytes", "most memory\nof a job"),
-    ("vector_bytes", "vectors\non disk"),
+    ("index_bytes", "index\non disk"),
 )
-"""Column of ``cost.csv``, and what stands below the panel."""
+"""Column of ``cost.csv``, and the label below the panel."""
 
 UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
@@ -46,6 +46,6 @@ def cost(results: Results) -> Figure:
 
 
 def _unit(largest: float) -> tuple[str, float]:
-    """How to write bytes: what stands behind the label, and what they are divided by."""
+    """How to write bytes: the end of the label, and what they are divided by."""
     name, size = next(((name, size) for name, size in UNITS if largest >= size), UNITS[-1])
     return f", {name}", size

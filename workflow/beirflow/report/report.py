@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 
 from beirflow.files.digests import file_digest
-from beirflow.files.records import read_json
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, read_json
 from beirflow.report.pages import TEMPLATES, write_page
-from beirflow.report.reading_files import record_views
+from beirflow.report.reading_files import record_files_for_reading
 from beirflow.report.tables import (
     Sources,
     cost_table,
@@ -70,8 +71,8 @@ def write_report(
     figure_paths: Sequence[str],
     manifest_path: str,
     report_path: str,
-    view_paths: Sequence[str] = (),
-    code: str = "",
+    job: Job,
+    other_paths: Sequence[str] = (),
 ) -> None:
     """Write the page, and a record of it and of the other files for reading.
 
@@ -83,10 +84,9 @@ def write_report(
         costs_path: ``cost.csv``.
         figure_paths: SVG of every figure; the PDF of the same name lies beside it.
         manifest_path: ``manifest.json``.
-        report_path: HTML to write; and beside it, as ``.json``, the digests of the page, of what it was made from, and of
-            ``view_paths``.
-        view_paths: Other files for reading.
-        code: Digest of the code that runs, for the record.
+        report_path: HTML to write; and beside it, as ``.json``, the record of all files for reading.
+        job: The job, for the record.
+        other_paths: Other files for reading.
     """
     summary = _read(summary_path)
     means_paths = list(dict.fromkeys(means_paths))
@@ -114,9 +114,9 @@ def write_report(
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, script="report.js")
-    views = [report_path, *inspection_paths, comparison_path, costs_path, *figure_paths, *view_paths]
-    record_path = str(Path(report_path).with_suffix(".json"))
-    record_views(view_paths=views, manifest_path=manifest_path, code=code, record_path=record_path)
+    written = [report_path, *inspection_paths, comparison_path, costs_path, *figure_paths, *other_paths]
+    record_path = str(record_of(report_path))
+    record_files_for_reading(paths=written, manifest_path=manifest_path, record_path=record_path, job=job)
 
 
 def _read(path: str) -> pd.DataFrame:
@@ -128,7 +128,7 @@ def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Every dataset, and after a dataset of forums its forums, with all measures of all systems."""
     found: dict[str, dict[str, Any]] = {}
     for each in means:
-        of_forums = {} if "run" in each["from_sha256"] else {"forums": list(each["from_sha256"])}
+        of_forums = {"forums": each["forums"]} if "forums" in each else {}
         entry = {"name": each["dataset"], "split": each["split"], "counts": counts(each), "measures": {}, **of_forums}
         found.setdefault(each["dataset"], entry)["measures"][each["system"]] = each["measures"]
     of_a_row = {forum for entry in found.values() for forum in entry.get("forums", ())}

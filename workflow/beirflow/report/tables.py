@@ -1,4 +1,4 @@
-"""The tables of the report: what stands in ``summary.csv``, ``significance.csv`` and ``cost.csv``, arranged for reading."""
+"""The tables of the report: what is in ``summary.csv``, ``significance.csv`` and ``cost.csv``, arranged for reading."""
 
 from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
@@ -28,19 +28,19 @@ SIGNIFICANCE = {
 COST = {
     "Documents": {
         "documents": ("Number", ",.0f", 1),
-        "documents_taken_over": ("Taken over", ",.0f", 1),
+        "documents_reused": ("Reused", ",.0f", 1),
         "documents_per_second": ("Per second", ",.0f", 1),
     },
     "Seconds of all jobs": {
-        "encode_documents_seconds": ("Encode", ",.1f", 1),
-        "encode_queries_seconds": ("Queries", ",.1f", 1),
+        "index_seconds": ("Index", ",.1f", 1),
+        "queries_seconds": ("Queries", ",.1f", 1),
         "search_seconds": ("Search", ",.1f", 1),
         "evaluate_seconds": ("Evaluate", ",.1f", 1),
         "seconds": ("All", ",.1f", 1),
     },
     "MiB": {
         "peak_memory_bytes": ("Peak memory", ",.0f", MEBIBYTE),
-        "vector_bytes": ("Vectors", ",.1f", MEBIBYTE),
+        "index_bytes": ("Index size", ",.1f", MEBIBYTE),
     },
 }
 """By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""

@@ -1,11 +1,14 @@
-"""The candidates of a chunk on disk: what ``search_chunk`` found and ``merge_chunks`` merges."""
+"""The candidates of a chunk on disk: what a family found in one chunk, and what the merge needs to know of it."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from beirflow.files.records import Job
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
 
@@ -18,61 +21,93 @@ class Candidates(NamedTuple):
         row: Rows of the documents in the chunk, int32 of shape (n,).
         score: float32 of shape (n,).
         self_matches: Documents that were dropped because they have the id of the query.
-        seconds: How long the search took.
-        code: Digest of the code that searched.
     """
 
     query: np.ndarray
     row: np.ndarray
     score: np.ndarray
     self_matches: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where candidates come from, kept in their own file because they are temporary.
+
+    Attributes:
+        system: Name of the system.
+        chunk: Number of the chunk.
+        top_k: Documents kept for each query.
+        inputs: What was read: sha256 by path below the results.
+        sources: By path, those of the inputs that are records with ``made``, ``seconds``, ``bytes`` or ``counts`` of their own;
+            what several chunks share, such as the queries, is counted once.
+        seconds: How long the search took.
+        made: What searched, beside what the sources were made with.
+        job: The job that searched.
+        code: Digest of the code that searched.
+    """
+
+    system: str
+    chunk: int
+    top_k: int
+    inputs: Mapping[str, str]
+    sources: Mapping[str, Mapping[str, Any]]
     seconds: float
+    made: Mapping[str, Any] = field(default_factory=dict)
+    job: str = ""
     code: str = ""
 
 
-def write_candidates(path: str | Path, candidates: Candidates, vectors: Sequence[str], top_k: int) -> None:
+def source(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run says of one of the records that it was made from."""
+    return {key: record[key] for key in ("made", "seconds", "bytes", "counts", "job") if key in record}
+
+
+def found_by(job: Job, **facts: Any) -> Found:
+    """Where candidates of a job come from.
+
+    Args:
+        job: The job that searched.
+        **facts: The other fields of :class:`Found`.
+
+    Returns:
+        Both together.
+    """
+    return Found(job=job.name, code=job.code, **facts)
+
+
+def write_candidates(path: str | Path, candidates: Candidates, found: Found) -> None:
     """Write candidates.
 
     Args:
         path: The ``.npz`` to write.
         candidates: What was found.
-        vectors: sha256 of the vectors that were searched: those of the queries, those of the chunk.
-        top_k: Documents kept for each query.
+        found: Where they come from.
     """
     with atomic_path(path) as partial, partial.open("wb") as stream:
-        np.savez(stream, **candidates._asdict(), origin=_origin(vectors, top_k))
+        np.savez(stream, **candidates._asdict(), found=json.dumps(asdict(found)))
 
 
-def read_candidates(path: str | Path, vectors: Sequence[str], top_k: int) -> Candidates:
-    """Read candidates that were found in these vectors.
+def read_candidates(path: str | Path) -> tuple[Candidates, Found]:
+    """Read candidates.
 
     Args:
         path: The ``.npz``.
-        vectors: sha256 of the vectors of the queries and of the chunk.
-        top_k: Documents kept for each query.
 
     Returns:
-        What was found.
+        What was found, and where it comes from.
 
     Raises:
-        DataError: The file was damaged, or the candidates come from other vectors or another ``top_k``.
+        DataError: The file was damaged.
     """
     try:
-        with np.load(path, allow_pickle=False) as found:
-            broken = found.zip.testzip()  # numpy does not read to the end of a member, where its checksum is compared
-            columns = {name: found[name] for name in (*Candidates._fields, "origin")}
+        with np.load(path, allow_pickle=False) as file:
+            broken = file.zip.testzip()  # numpy does not read to the end of a member, where its checksum is compared
+            columns = {name: file[name] for name in (*Candidates._fields, "found")}
+            found = Found(**json.loads(str(columns.pop("found"))))
     except FileNotFoundError:
         raise
-    except Exception as error:  # numpy, zipfile and what they call each have exceptions of their own
+    except Exception as error:  # numpy, zipfile, json and what they call each have exceptions of their own
         raise damaged(path, f"the candidates cannot be read ({type(error).__name__}: {error})") from error
-    origin, expected = str(columns.pop("origin")), _origin(vectors, top_k)
-    if broken or origin != expected:
-        found_in = f"a wrong checksum of {broken}" if broken else f"candidates from {origin}, expected {expected}"
-        raise damaged(path, f"found {found_in}")
-    self_matches, seconds, code = (columns.pop(name).item() for name in ("self_matches", "seconds", "code"))
-    return Candidates(**columns, self_matches=self_matches, seconds=seconds, code=code)
-
-
-def _origin(vectors: Sequence[str], top_k: int) -> str:
-    queries, chunk = vectors
-    return f"query vectors {queries}, document vectors {chunk}, top_k {top_k}"
+    if broken:
+        raise damaged(path, f"found a wrong checksum of {broken}")
+    return Candidates(**columns | {"self_matches": columns["self_matches"].item()}), found

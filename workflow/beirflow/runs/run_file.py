@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.files.errors import DataError
-from beirflow.files.records import read_json
-from beirflow.files.verified import check_digest, check_origin
+from beirflow.files.records import check_inputs, output_digest, read_json
+from beirflow.files.verified import check_digest
 from beirflow.files.writing import atomic_path
 
 RUN = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32()), ("rank", pa.int32())])
@@ -78,8 +78,8 @@ def write_trec(*, run_path: str, record_path: str, output_path: str, tag: str) -
             nothing is written.
     """
     record = read_json(record_path)
-    check_origin(record_path, record, {"system": tag})
-    check_digest(run_path, record["sha256"], record_path)
+    check_inputs(record_path, record, {}, system=tag)
+    check_digest(run_path, output_digest(record, run_path), record_path)
     run = pq.ParquetFile(run_path)
     with (
         atomic_path(output_path) as partial,

@@ -1,0 +1,80 @@
+"""Sampled documents and queries, made again by the families that made them."""
+
+import importlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from beirflow.audit.chain import Chain, part
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unreadable
+from beirflow.experiment.catalogue import make_system
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.families import FAMILIES
+from beirflow.files.errors import BeirflowError
+from beirflow.files.layout import CORPUS, RUN_RECORD
+from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subject
+
+
+def check_samples(chain: Chain, experiment: Experiment, sample: int, seed: int) -> list[Check]:
+    """Make a sample of every system on every corpus again.
+
+    Args:
+        chain: What records say.
+        experiment: The configuration of the person who audits, which says where models are and on which device to compute.
+        sample: Documents and queries of each corpus; nothing is made again if 0.
+        seed: Of the draw.
+
+    Returns:
+        The checks of each family for every system and corpus.
+    """
+    if not sample:
+        todo = "snakemake --cores 2 audit --config audit_sample=100"
+        return [Check("documents and queries made again", NOT_CHECKED, "audit_sample is 0", repair=todo)]
+    random = np.random.default_rng(seed)
+    return [check for pair in chain.evaluated for check in _check_corpus(chain, experiment, *pair, sample, random)]
+
+
+def _check_corpus(
+    chain: Chain, experiment: Experiment, name: str, dataset: str, sample: int, random: np.random.Generator
+) -> Iterator[Check]:
+    recorded = part(chain.manifest, "systems", name, kind=dict)
+    family = FAMILIES.get(part(recorded, "family", kind=str))
+    if family is None or family.spot_checks is None:
+        found = f"{name} on {dataset}: there is no way to make systems of the family {recorded['family']} again"
+        yield Check("documents and queries made again", NOT_CHECKED, found)
+        return
+    settings = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
+    subject = Subject(
+        results=chain.folder,
+        system=make_system(name, {"family": family.name, **settings}),
+        here=experiment.systems.get(name),
+        dataset=dataset,
+        made=part(chain.record(RUN_RECORD(system=name, dataset=dataset)), "made", kind=dict),
+        top_k=part(chain.manifest, "configuration", "top_k", kind=int),
+        drop_self_matches=chain.corpora[dataset]["drop_self_matches"],
+        chunks=part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int),
+        config={key: experiment.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
+    )
+    module, _, function = family.spot_checks.partition(":")
+    plan: SpotChecks = getattr(importlib.import_module(module), function)  # imported only now: it may need torch
+    for check in plan(subject, sample, random):
+        yield _run(chain, check, name, dataset)
+
+
+def _run(chain: Chain, check: SpotCheck, name: str, dataset: str) -> Check:
+    result, repair = (name, chain.evaluated[name, dataset]), _repair(chain, check.path)
+    try:
+        finding = check.run()
+    except (NotHereError, BeirflowError) as error:
+        return Check(check.name, NOT_CHECKED, f"{name} on {dataset}: {error}")
+    except UNREADABLE as error:
+        return unreadable(check.name, check.path, error, [result], repair)
+    if finding.passed:
+        return Check(check.name, PASSED, finding.found, finding.expected)
+    return Check(check.name, FAILED, finding.found, finding.expected, (check.path,), (result,), repair)
+
+
+def _repair(chain: Chain, path: str) -> str:
+    """The command that makes a file again, or all files of a folder."""
+    files = [name for name in chain.claims if name == path or name.startswith(f"{path}/")]
+    return chain.repair_command(*files or [path])

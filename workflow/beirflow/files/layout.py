@@ -1,0 +1,127 @@
+"""Where every result is: the one place that spells paths below ``results/``.
+
+A path is a pattern with names in braces, which rules use as it is and Python fills in: ``RUN(system="bm25", dataset="scifact")``.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+"""What a system, a dataset or another name may look like, so that it names one folder and never leaves it."""
+
+SAFE_PATH = re.compile(rf"{NAME}(?:/{NAME})*")
+
+
+class Pattern(str):
+    """A path below the results, with the names that it depends on in braces."""
+
+    __slots__ = ()
+
+    def __call__(self, **names: str | int | None) -> str:
+        """The path for some names.
+
+        Args:
+            **names: A value for every name in braces.
+
+        Returns:
+            The path below the results.
+        """
+        return self.format(**names)
+
+    def names_in(self, path: str) -> dict[str, str] | None:
+        """What a path has in place of the names.
+
+        Args:
+            path: A path below the results.
+
+        Returns:
+            The values by name; None if the path is not of this kind.
+        """
+        found = _expression(self).fullmatch(path)
+        return found.groupdict() if found else None
+
+    def below(self, folder: str) -> str:
+        """The pattern in a folder such as Snakemake's ``<results>``; a plain string, since Snakemake calls what can be called."""
+        return f"{folder}/{self}"
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    parts = re.split(r"\{(\w+)\}", pattern)
+    literals, names = parts[::2], parts[1::2]
+    named = [rf"(?P<{name}>\d+)" if name == "chunk" else rf"(?P<{name}>{NAME})" for name in names]
+    return re.compile("".join(a + b for a, b in zip(map(re.escape, literals), [*named, ""], strict=True)))
+
+
+ARCHIVE = Pattern("data/{archive}.zip")
+MODEL = Pattern("models/{system}.json")
+
+DOCUMENTS = Pattern("corpora/{dataset}/documents.parquet")
+QUERIES = Pattern("corpora/{dataset}/queries.parquet")
+QRELS = Pattern("corpora/{dataset}/qrels.parquet")
+CORPUS = Pattern("corpora/{dataset}/corpus.json")
+SHARED = Pattern("corpora/{dataset}/shared.parquet")
+
+QUERY_VECTORS = Pattern("embeddings/{system}/{dataset}/queries.npy")
+QUERY_VECTORS_RECORD = Pattern("embeddings/{system}/{dataset}/queries.json")
+CHUNK_VECTORS = Pattern("embeddings/{system}/{dataset}/chunk-{chunk}.npy")
+CHUNK_VECTORS_RECORD = Pattern("embeddings/{system}/{dataset}/chunk-{chunk}.json")
+
+CANDIDATES = Pattern("candidates/{system}/{dataset}/chunk-{chunk}.npz")
+RUN = Pattern("runs/{system}/{dataset}.parquet")
+RUN_RECORD = Pattern("runs/{system}/{dataset}.json")
+TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz")
+
+METRICS = Pattern("metrics/{system}/{dataset}.json")
+ROW_METRICS = Pattern("metrics/{system}/{row}.json")
+"""The same of a dataset of forums, which has no run of its own."""
+
+PER_QUERY = Pattern("metrics/{system}/{dataset}.parquet")
+SUMMARY = Pattern("summary.csv")
+MANIFEST = Pattern("manifest.json")
+
+SCORES = Pattern("scores.parquet")
+SIGNIFICANCE = Pattern("significance.csv")
+COST = Pattern("cost.csv")
+INSPECTION = Pattern("inspection/{dataset}.json")
+FIGURE_PDF = Pattern("figures/{figure}.pdf")
+FIGURE_SVG = Pattern("figures/{figure}.svg")
+REPORT = Pattern("report.html")
+REPORT_RECORD = Pattern("report.json")
+
+AUDIT = Pattern("audit.html")
+AUDIT_RECORD = Pattern("audit.json")
+COMPARISON = Pattern("comparison.html")
+COMPARISON_RECORD = Pattern("comparison.json")
+CRATE = Pattern("ro-crate-metadata.json")
+CRATE_CODE = Pattern("code")
+
+LOG = Pattern("logs/{job}.log")
+BENCHMARK = Pattern("benchmarks/{job}.tsv")
+TRACES = ("logs/", "benchmarks/")
+"""What jobs said and what they took; no result depends on it."""
+
+REPRESENTATIONS = ("embeddings/", "postings/")
+"""What a family stores of texts. It may be deleted to save disk; its digests stay known."""
+
+FOR_READING = (
+    *(SCORES, SIGNIFICANCE, COST, INSPECTION, FIGURE_PDF, FIGURE_SVG, REPORT, REPORT_RECORD),
+    *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE),
+)
+"""Files that are made from the results for people and other programs; no result depends on them."""
+
+
+def is_for_reading(path: str) -> bool:
+    """Whether a path below the results is that of a file for reading."""
+    return path.startswith(f"{CRATE_CODE}/") or any(pattern.names_in(path) is not None for pattern in FOR_READING)
+
+
+def is_safe(path: str) -> bool:
+    """Whether a path stays below the results, whatever wrote it."""
+    return SAFE_PATH.fullmatch(path) is not None
+
+
+def record_of(path: str | Path) -> Path:
+    """The record beside a file: the same name with ``.json``."""
+    return Path(path).with_suffix(".json")

@@ -1,0 +1,73 @@
+"""What a family of retrieval systems is: it turns a prepared corpus and its queries into runs.
+
+A family is a room of the package, a rule file, a branch of the schema, and a line in ``experiment/families.py``. Nothing after
+the runs knows it: every later step reads runs and their records.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Setting(NamedTuple):
+    """A setting that cannot be used: its key, its value, and a sentence that says why and what to do."""
+
+    key: str
+    value: Any
+    problem: str
+
+
+@dataclass(frozen=True)
+class System:
+    """A retrieval system.
+
+    Attributes:
+        name: Its name in the configuration, in paths and in tables.
+        family: Name of its family.
+        settings: The settings of that family, a frozen dataclass.
+    """
+
+    name: str
+    family: str
+    settings: Any
+
+
+def no_files(settings: Any) -> list[Path]:
+    """The model files of a family without models: none."""
+    return []
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of systems, described without importing what computes.
+
+    Attributes:
+        name: Its name in the configuration.
+        settings: Makes the settings of a system from its name and its entry in the configuration, which the schema has checked.
+        problem: Says which setting cannot be used here, as far as a look at the disk can tell; None if every one can.
+        model_files: The files of a system's model that need no hub; their states are parameters of the jobs that use it.
+        has_model: Whether its systems have a model, which has a record of its own.
+        spot_checks: ``module:function`` that makes a sample again, :data:`~beirflow.runs.spot_check.SpotChecks`; None if there is
+            none.
+    """
+
+    name: str
+    settings: Callable[..., Any]
+    problem: Callable[[Any], Setting | None]
+    model_files: Callable[[Any], list[Path]] = no_files
+    has_model: bool = False
+    spot_checks: str | None = None
+
+    def system(self, name: str, entry: Mapping[str, Any]) -> System:
+        """A system of this family.
+
+        Args:
+            name: Its name.
+            entry: Its entry in the catalogue or in the configuration.
+
+        Returns:
+            The system.
+        """
+        given = {key: value for key, value in entry.items() if key != "family"}
+        return System(name, self.name, self.settings(name=name, **given))

@@ -1,0 +1,167 @@
+"""Merge the candidates of all chunks into one run, whichever family found them."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from beirflow.files.records import Job, together, write_record
+from beirflow.files.verified import damaged
+from beirflow.files.writing import atomic_path
+from beirflow.runs.candidates import Candidates, Found, read_candidates
+from beirflow.runs.ranking import Hits, byte_order, merge_hits
+from beirflow.runs.run_file import RUN
+
+CANDIDATES = 1 << 24
+"""Candidates beyond which they are cut to the k best; these and one more chunk's are sorted at once, some 70 bytes each."""
+
+RUN_ROWS = 1 << 20
+"""Rows of a run that are looked up and written at once."""
+
+
+def merge_chunks(
+    *,
+    system: str,
+    dataset: str,
+    candidate_paths: Sequence[str],
+    queries_path: str,
+    documents_path: str,
+    top_k: int,
+    run_path: str,
+    record_path: str,
+    job: Job,
+) -> None:
+    """Merge the candidates of all chunks, cut at k, and record where the run comes from.
+
+    Args:
+        system: Name of the system.
+        dataset: Name of the dataset.
+        candidate_paths: The candidates of chunk 0, 1, ….
+        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
+        documents_path: ``documents.parquet``, likewise.
+        top_k: Documents to keep for each query.
+        run_path: Parquet to write: ``query_id``, ``doc_id``, ``score``, ``rank``.
+        record_path: The record to write: what all chunks were made from, with what, and the time it all took.
+        job: The job, for the record.
+
+    Raises:
+        DataError: A file is not the one that was recorded, or the candidates are not those of all chunks of this corpus, found in
+            the same representations.
+    """
+    start = time.perf_counter()
+    corpus = job.digests({path: recorded_digest(path) for path in (queries_path, documents_path)})
+    query_ids = read_table(queries_path)["query_id"].combine_chunks()
+    with Documents(documents_path) as file:
+        sizes = file.sizes
+        doc_ids = file.read(range(len(sizes)), ["doc_id"])["doc_id"].combine_chunks()
+    if len(candidate_paths) != len(sizes):
+        raise DataError(
+            f"{documents_path}: {len(sizes)} chunks, but candidates of {len(candidate_paths)}; search all chunks again"
+        )
+    chunks = _Chunks(system, top_k, corpus, job)
+    hits = _merge_candidates(map(chunks.read, candidate_paths), len(query_ids), np.cumsum([0, *sizes[:-1]]), doc_ids, top_k)
+    query, row, score, ranks = hits
+    with atomic_path(run_path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
+        for start_row in range(0, len(query), RUN_ROWS):
+            part = slice(start_row, start_row + RUN_ROWS)
+            ids = [query_ids.take(pa.array(query[part])), doc_ids.take(pa.array(row[part]))]
+            writer.write_table(pa.table([*ids, score[part], ranks[part]], schema=RUN))
+    seconds = chunks.sums("seconds") + Counter({"search": chunks.seconds})
+    write_record(
+        record_path,
+        job,
+        inputs={job.results / path: digest for path, digest in chunks.inputs.items()},
+        outputs={run_path: file_digest(run_path)},
+        made=together([*(each["made"] for each in chunks.sources.values() if "made" in each), *chunks.made]),
+        seconds={**seconds, "merge": time.perf_counter() - start},
+        sizes=chunks.sums("bytes"),
+        counts={**chunks.sums("counts"), "self_matches_dropped": chunks.self_matches},
+        system=system,
+        dataset=dataset,
+        top_k=top_k,
+        jobs=sorted(chunks.jobs),
+    )
+
+
+class _Chunks:
+    """Reads the candidates of chunk 0, 1, … and gathers where they come from.
+
+    Args:
+        system: Name of the system that they must be of.
+        top_k: Documents that must have been kept for each query.
+        corpus: Digests of queries and documents by path below the results.
+        job: The job that merges.
+    """
+
+    def __init__(self, system: str, top_k: int, corpus: Mapping[str, str], job: Job) -> None:
+        self.inputs: dict[str, str] = dict(corpus)
+        self.sources: dict[str, Mapping[str, Any]] = {}
+        self.made: list[Mapping[str, Any]] = []
+        self.jobs: set[str] = set()
+        self.seconds, self.self_matches = 0.0, 0
+        self._expected, self._job, self._next = {"system": system, "top_k": top_k}, job, 0
+
+    def read(self, path: str) -> Candidates:
+        """The candidates of the next chunk."""
+        candidates, found = read_candidates(path)
+        for name, expected in {**self._expected, "chunk": self._next}.items():
+            if getattr(found, name) != expected:
+                raise damaged(path, f"found candidates of {name} {getattr(found, name)}, expected {expected}")
+        self._check_inputs(path, found)
+        self._next += 1
+        self.sources |= found.sources
+        self.made.append({**found.made, "search_code": found.code} if found.code else found.made)
+        self.jobs |= {found.job, *(str(each["job"]) for each in found.sources.values() if "job" in each)} - {""}
+        self.seconds += found.seconds
+        self.self_matches += candidates.self_matches
+        return candidates
+
+    def _check_inputs(self, path: str, found: Found) -> None:
+        """All chunks were found in the same files, and records that are here are those that were read."""
+        for name, digest in found.inputs.items():
+            expected = self.inputs.setdefault(name, digest)
+            here = self._job.results / name
+            if digest == expected and name in found.sources and name not in self.sources and here.is_file():
+                expected = file_digest(here)
+            if digest != expected:
+                raise damaged(path, f"found candidates from {name} with the sha256 {digest}, but {expected} is used here")
+
+    def sums(self, key: str) -> Counter[str]:
+        """The sum of each number of one kind over all sources."""
+        total: Counter[str] = Counter()
+        for each in self.sources.values():
+            total.update(each.get(key, {}))
+        return total
+
+
+def _merge_candidates(
+    chunks: Iterable[Candidates], queries: int, first_rows: np.ndarray, doc_ids: pa.Array, k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The k best of each query: query, row in the corpus, score and rank, sorted by query and rank.
+
+    Candidates are cut to the k best whenever many have been read, so that memory does not grow with the number of chunks; from
+    then on only those are kept that score at least as high as the k-th, which leaves fewer from each chunk.
+    """
+
+    def id_order(rows: np.ndarray) -> np.ndarray:
+        """Only for tied scores: sorting millions of ids is slow."""
+        return byte_order(doc_ids.take(pa.array(rows)))
+
+    parts: list[Hits] = []
+    least = np.full(queries, -np.inf, np.float32)
+    for first_row, found in zip(first_rows, chunks, strict=True):
+        may_stay = found.score >= least[found.query]
+        rows = (found.row[may_stay] + first_row).astype(np.int32)
+        parts.append((found.query[may_stay], rows, found.score[may_stay]))
+        if sum(len(part[0]) for part in parts) > CANDIDATES:
+            query, row, score, ranks = merge_hits(parts, id_order, k)
+            parts = [(query, row, score)]
+            least[query[ranks == k]] = score[ranks == k]
+    return merge_hits(parts, id_order, k)

@@ -1,0 +1,173 @@
+"""Make a sample of results again, by another path than the one that made them.
+
+A family says how its representations and scores are made again; what is common to all, comparing scores with a run, is here.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.files.layout import DOCUMENTS, QUERIES, RUN
+from beirflow.runs.family import System
+
+
+class NotHereError(Exception):
+    """Something is not here that the check needs; the message says what."""
+
+
+class Finding(NamedTuple):
+    """What one check found.
+
+    Attributes:
+        passed: Whether it is as it should be.
+        found: What is the case.
+        expected: What should be; empty where ``found`` says it all.
+    """
+
+    passed: bool
+    found: str
+    expected: str = ""
+
+
+class SpotCheck(NamedTuple):
+    """One thing that can be made again.
+
+    Attributes:
+        name: What is checked, as the audit shows it.
+        path: The file or folder below the results that would be wrong.
+        run: Makes the sample again and compares it. May raise :class:`NotHereError`.
+    """
+
+    name: str
+    path: str
+    run: Callable[[], Finding]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One system on one corpus, of which a sample is made again.
+
+    Attributes:
+        results: The folder of all results.
+        system: The system as the results say.
+        here: The system of this name in the configuration of the person who audits, which says where its model is; None if it is
+            not configured.
+        dataset: Name of the corpus.
+        made: What the run was made with, as its record says.
+        top_k: Documents that were kept for each query.
+        drop_self_matches: Whether a document whose id is the query's id was dropped.
+        chunks: Number of chunks of the corpus.
+        config: The configuration of the person who audits: ``device``, ``token_budget``, ``jobs_per_gpu``.
+    """
+
+    results: Path
+    system: System
+    here: System | None
+    dataset: str
+    made: dict[str, Any]
+    top_k: int
+    drop_self_matches: bool
+    chunks: int
+    config: dict[str, Any]
+
+    def doc_ids(self, chunk: int) -> pa.Array:
+        """The ids of the documents of a chunk."""
+        return self._read(DOCUMENTS(dataset=self.dataset), chunk, ["doc_id"])["doc_id"].combine_chunks()
+
+    def documents(self, chunk: int) -> pa.Table:
+        """The documents of a chunk."""
+        return self._read(DOCUMENTS(dataset=self.dataset), chunk)
+
+    def queries(self) -> pa.Table:
+        """The queries."""
+        return pq.read_table(self.results / QUERIES(dataset=self.dataset))
+
+    def _read(self, path: str, chunk: int, columns: list[str] | None = None) -> pa.Table:
+        with pq.ParquetFile(self.results / path) as file:
+            return file.read_row_group(chunk, columns)
+
+
+SpotChecks = Callable[[Subject, int, np.random.Generator], list[SpotCheck]]
+"""Plans the checks of one system on one corpus: how many texts or queries to sample, and what draws them."""
+
+
+def draw(total: int, sample: int, random: np.random.Generator) -> np.ndarray:
+    """Numbers of sampled items, ascending, each at most once; int64 of shape (min(sample, total),)."""
+    return np.sort(random.choice(total, size=min(sample, total), replace=False))
+
+
+def compare_ranks(
+    subject: Subject, query_ids: list[str], blocks: Iterable[tuple[pa.Array, np.ndarray]], slack: Callable[[], np.ndarray]
+) -> Finding:
+    """Compare the run of some queries with the scores of all documents.
+
+    Args:
+        subject: The system and the corpus.
+        query_ids: The queries.
+        blocks: Ids of the next documents, and the scores of all these queries for them, of shape (queries, documents); minus
+            infinity where a document is not retrieved. Together all documents, each once.
+        slack: How far two scores of each query may be apart, shape (queries,); asked once all blocks have been read.
+
+    Returns:
+        Whether every query has as many documents as there are, up to the cut, each with its score, and none was left out that
+        scores higher.
+    """
+    path = RUN(system=subject.system.name, dataset=subject.dataset)
+    ranks = _Ranks(subject, query_ids)
+    for doc_ids, scores in blocks:
+        ranks.add(doc_ids, scores)
+    for number, (query, within) in enumerate(zip(query_ids, slack().tolist(), strict=True)):
+        if problem := ranks.problem(number, within):
+            return Finding(False, f"{path}: query {query!r} {problem}", "exact search over all documents")
+    return Finding(True, f"{subject.system.name} on {subject.dataset}: {len(query_ids)} queries, every rank as in {path}")
+
+
+class _Ranks:
+    """The best scores of some queries so far, and the scores of the documents that their run has."""
+
+    def __init__(self, subject: Subject, query_ids: list[str]) -> None:
+        self.subject, self.query_ids = subject, pa.array(query_ids, pa.string())
+        path = subject.results / RUN(system=subject.system.name, dataset=subject.dataset)
+        run = pq.read_table(path, filters=[("query_id", "in", query_ids)]).sort_by(
+            [("query_id", "ascending"), ("rank", "ascending")]
+        )
+        self._query = pc.index_in(run["query_id"].combine_chunks(), value_set=self.query_ids).to_numpy(zero_copy_only=False)
+        self._doc_ids, self._recorded = run["doc_id"].combine_chunks(), run["score"].to_numpy()
+        self._scores = np.full(run.num_rows, np.nan)
+        self._best = np.empty((len(query_ids), 0))
+        self._retrieved = np.zeros(len(query_ids), np.int64)
+
+    def add(self, doc_ids: pa.Array, scores: np.ndarray) -> None:
+        """Take in the scores of the next documents."""
+        scores = scores.astype(np.float64)
+        if self.subject.drop_self_matches:
+            own = pc.fill_null(pc.index_in(self.query_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
+            scores[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+        self._retrieved += (scores > -np.inf).sum(axis=1)
+        place = pc.fill_null(pc.index_in(self._doc_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
+        here = np.flatnonzero(place >= 0)
+        self._scores[here] = scores[self._query[here], place[here]]
+        best = np.concatenate([self._best, scores], axis=1)
+        keep = min(self.subject.top_k, best.shape[1])
+        self._best = np.partition(best, best.shape[1] - keep, axis=1)[:, best.shape[1] - keep :]
+
+    def problem(self, number: int, slack: float) -> str:
+        """What is wrong with the ranks of a query; empty if nothing is."""
+        rows = np.flatnonzero(self._query == number)
+        expected = min(self.subject.top_k, int(self._retrieved[number]))
+        if len(rows) != expected:
+            return f"has {len(rows)} documents, expected {expected}"
+        best = np.sort(self._best[number])[::-1]
+        for rank, row in enumerate(rows.tolist()):
+            doc_id, score, recorded = self._doc_ids[row].as_py(), self._scores[row], float(self._recorded[row])
+            if not abs(score - recorded) <= slack:
+                return f"has the score {recorded!r} for {doc_id!r}, expected {score!r}"
+            if best[rank] - score > slack:
+                return f"has {doc_id!r} with the score {score!r} at rank {rank + 1}, expected one with {best[rank]!r}"
+        return ""

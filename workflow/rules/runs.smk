@@ -1,0 +1,58 @@
+"""Merge the candidates of all chunks to a run, whichever family found them.
+
+REQUIRED INPUTS
+  queries, documents, corpus = <results>/corpora/<dataset>/…
+  candidates                 = <results>/candidates/<system>/<dataset>/chunk-<i>.npz
+
+OUTPUTS
+  run    = <results>/runs/<system>/<dataset>.parquet     the ranked documents
+  record = <results>/runs/<system>/<dataset>.json        what they were made from
+  trec   = <results>/runs/<system>/<dataset>.trec.gz     the run in TREC form, on request
+
+STEPS
+  - merge the chunks by the ranking rule, cut at k
+"""
+
+
+rule merge_chunks:
+    input:
+        queries=at(layout.QUERIES),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        candidates=chunk_files(layout.CANDIDATES),
+    output:
+        run=at(layout.RUN),
+        record=at(layout.RUN_RECORD),
+    log:
+        "<results>/logs/merge_chunks/{system}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/merge_chunks/{system}/{dataset}.tsv"
+    conda:
+        "../../envs/data.yaml"
+    params:
+        code=code_version("merge_chunks"),
+        top_k=config["top_k"],
+    message:
+        "merge the chunks of {wildcards.dataset} for {wildcards.system}"
+    script:
+        "../scripts/merge_chunks.py"
+
+
+rule trec_run:
+    input:
+        run=at(layout.RUN),
+        record=at(layout.RUN_RECORD),
+    output:
+        at(layout.TREC_RUN),
+    log:
+        "<results>/logs/trec_run/{system}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/trec_run/{system}/{dataset}.tsv"
+    conda:
+        "../../envs/data.yaml"
+    params:
+        code=code_version("trec_run"),
+    message:
+        "write the run of {wildcards.system} on {wildcards.dataset} in TREC form"
+    script:
+        "../scripts/trec_run.py"
