@@ -30,16 +30,21 @@ MOST_PIECES = 2_000_000
 _JOINING = "_.,;':\"#*"
 """Signs of ASCII that may stand inside a token; at every other one, and at spaces, no token goes on."""
 
+# Without them fewer pieces are different: half as many in English. A # may begin an emoji, and a ' may end a word in Hebrew.
+_NEVER_FIRST, _NEVER_LAST = ".,;:'\"", '.,;:"#*'
+
 _CUT = bytes(
-    ord(" ") if code < 128 and not (chr(code).isalnum() or chr(code) in _JOINING) else ord(chr(code).lower()) if code < 128 else code
+    ord(" ")
+    if code < 128 and not (chr(code).isalnum() or chr(code) in _JOINING)
+    else ord(chr(code).lower())
+    if code < 128
+    else code
     for code in range(256)
 )
 """For each byte of UTF-8 what to read: a space where texts are cut, and lower case of ASCII."""
 
 # The grammar of grammar.py for ASCII: a test compares the two. Here texts are in lower case already.
-_ASCII_TOKENS = re.compile(
-    r"_*[a-z0-9]+(?:(?:_+|(?<=[0-9])[.,;'](?=[0-9])|(?<=[a-z])[.:'](?=[a-z]))[a-z0-9]+)*_*"
-).findall
+_ASCII_TOKENS = re.compile(r"_*[a-z0-9]+(?:(?:_+|(?<=[0-9])[.,;'](?=[0-9])|(?<=[a-z])[.:'](?=[a-z]))[a-z0-9]+)*_*").findall
 
 
 class Pieces(NamedTuple):
@@ -79,13 +84,18 @@ def cut(texts: pa.LargeStringArray) -> Pieces:
     Returns:
         The pieces; some are empty.
     """
-    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else np.zeros(1, int)
+    offsets = (
+        np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        if len(texts)
+        else np.zeros(1, int)
+    )
     data = texts.buffers()[2]
     content = memoryview(data)[offsets[0] : offsets[-1]].tobytes() if data else b""
     buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(content.translate(_CUT))]
     parts = pc.ascii_split_whitespace(pa.Array.from_buffers(pa.large_string(), len(texts), buffers))
     pieces = parts.flatten().dictionary_encode()
-    return Pieces(pieces.dictionary, pieces.indices.to_numpy(), np.diff(parts.offsets.to_numpy()))
+    trimmed = pc.ascii_rtrim(pc.ascii_ltrim(pieces.dictionary, _NEVER_FIRST), _NEVER_LAST).dictionary_encode()
+    return Pieces(trimmed.dictionary, trimmed.indices.to_numpy()[pieces.indices.to_numpy()], np.diff(parts.offsets.to_numpy()))
 
 
 class Vocabulary:
@@ -148,9 +158,11 @@ class _Memo(dict[str, int]):
 
 
 def _terms_of(piece: str) -> list[str]:
+    """The terms of a piece of a text, in which ASCII is in lower case."""
+    if piece.isascii() and piece.isalnum() and len(piece) <= LONGEST_TOKEN:
+        return [] if piece in STOP_WORDS else [stem(piece)]  # by far the most pieces
     tokens = _ASCII_TOKENS(piece) if len(piece) <= LONGEST_TOKEN and piece.isascii() else tokenize(piece)
-    words = map(_normalize, tokens)
-    return [stem(word) for word in words if word not in STOP_WORDS]
+    return [stem(word) for word in map(_normalize, tokens) if word not in STOP_WORDS]
 
 
 def _normalize(token: str) -> str:

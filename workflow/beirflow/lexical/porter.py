@@ -30,9 +30,18 @@ STEP_2 = {
 }  # fmt: skip
 STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
 STEP_4 = dict.fromkeys("al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize".split(), "")
+
+
+def _by_ending(rules: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
+    """Rules by the last two letters of their suffixes, longer suffixes first."""
+    longest_first = sorted(rules.items(), key=lambda rule: -len(rule[0]))
+    return {ending: [rule for rule in longest_first if rule[0].endswith(ending)] for ending in {suffix[-2:] for suffix in rules}}
+
+
 STEPS = [
-    (tuple(rules), rules, range(max(map(len, rules)), min(map(len, rules)) - 1, -1), condition)
-    for rules, condition in ((STEP_2, MEASURE_ABOVE_0), (STEP_3, MEASURE_ABOVE_0), (STEP_4, MEASURE_ABOVE_1))
+    (_by_ending(STEP_2), MEASURE_ABOVE_0),
+    (_by_ending(STEP_3), MEASURE_ABOVE_0),
+    (_by_ending(STEP_4), MEASURE_ABOVE_1),
 ]
 
 
@@ -60,14 +69,15 @@ def _stem(word: str) -> str:
         word = "Y" + word[1:]
     if word[-1] == "s":
         word = _step_1a(word)
-    if word.endswith(("ed", "ing")):
+    if word[-1] in "dg" and word.endswith(("ed", "ing")):
         word = _step_1b(word)
-    if word.endswith("y") and HAS_VOWEL(word, 0, len(word) - 1):
+    if word[-1] == "y" and HAS_VOWEL(word, 0, len(word) - 1):
         word = word[:-1] + "i"
-    for suffixes, rules, lengths, condition in STEPS:
-        if word.endswith(suffixes):
-            word = _replace(word, rules, lengths, condition)
-    word = _step_5(word)
+    for rules, condition in STEPS:
+        if word[-2:] in rules:
+            word = _replace(word, rules[word[-2:]], condition)
+    if word[-1] in "el":
+        word = _step_5(word)
     return "y" + word[1:] if begins_with_y else word
 
 
@@ -101,13 +111,15 @@ def _step_5(word: str) -> str:
     return word
 
 
-def _replace(word: str, rules: dict[str, str], lengths: range, condition: Callable[[str, int, int], object]) -> str:
+def _replace(word: str, rules: list[tuple[str, str]], condition: Callable[[str, int, int], object]) -> str:
     """Replace the longest suffix that has a rule, if what stands before it fulfils the condition."""
-    suffix = next(word[-length:] for length in lengths if word[-length:] in rules)
-    end = len(word) - len(suffix)
-    if suffix == "ion" and word[end - 1 : end] not in ("s", "t"):
-        return word
-    return word[:end] + rules[suffix] if condition(word, 0, end) else word
+    for suffix, replacement in rules:
+        if word.endswith(suffix):
+            end = len(word) - len(suffix)
+            if suffix == "ion" and word[end - 1 : end] not in ("s", "t"):
+                return word
+            return word[:end] + replacement if condition(word, 0, end) else word
+    return word
 
 
 def _ends_double(word: str) -> bool:
