@@ -1,7 +1,7 @@
 """Lucene's analysis of English: tokens, no possessive, lower case, no stop words, Porter's stems.
 
-It equals Lucene 9's ``DefaultEnglishAnalyzer`` of Anserini, on documents and queries. A text is first cut where no token can go on,
-at spaces and most signs of ASCII; such a piece is analysed once and then looked up, since most pieces of a corpus were seen before.
+It equals the ``DefaultEnglishAnalyzer`` of Anserini with Lucene 9, on documents and queries. A text is first cut where no token
+goes on, at spaces and most signs of ASCII; a piece is analysed once and then looked up, since most pieces were seen before.
 """
 
 import re
@@ -20,9 +20,11 @@ ANALYZER = "lucene-english"
 """Name of this analyzer; another one, or a change of the terms, needs another name."""
 
 STOP_WORDS = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was will"
-    " with".split()
-)
+    {
+        "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of", "on",
+        "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
+    }
+)  # fmt: skip
 
 MOST_PIECES = 2_000_000
 """Pieces that are remembered, some 150 bytes each; then they are forgotten, and analysed again when they return."""
@@ -34,11 +36,7 @@ _JOINING = "_.,;':\"#*"
 _NEVER_FIRST, _NEVER_LAST = ".,;:'\"", '.,;:"#*'
 
 _CUT = bytes(
-    ord(" ")
-    if code < 128 and not (chr(code).isalnum() or chr(code) in _JOINING)
-    else ord(chr(code).lower())
-    if code < 128
-    else code
+    code if code >= 128 else ord(chr(code).lower()) if chr(code).isalnum() or chr(code) in _JOINING else ord(" ")
     for code in range(256)
 )
 """For each byte of UTF-8 what to read: a space where texts are cut, and lower case of ASCII."""
@@ -52,12 +50,12 @@ class Pieces(NamedTuple):
 
     Attributes:
         distinct: The different pieces, large_string of shape (d,).
-        index: For each piece of each text its place in ``distinct``, int32 of shape (n,), text after text.
+        places: For each piece of each text its place in ``distinct``, int32 of shape (n,), text after text.
         counts: Pieces of each text, int64 of shape (texts,).
     """
 
     distinct: pa.LargeStringArray
-    index: np.ndarray
+    places: np.ndarray
     counts: np.ndarray
 
 
@@ -72,7 +70,7 @@ def analyze(text: str) -> list[str]:
     """
     pieces = cut(pa.array([text], pa.large_string()))
     terms = [_terms_of(piece) for piece in pieces.distinct.to_pylist()]
-    return [term for index in pieces.index.tolist() for term in terms[index]]
+    return [term for place in pieces.places.tolist() for term in terms[place]]
 
 
 def cut(texts: pa.LargeStringArray) -> Pieces:
@@ -84,13 +82,9 @@ def cut(texts: pa.LargeStringArray) -> Pieces:
     Returns:
         The pieces; some are empty.
     """
-    offsets = (
-        np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
-        if len(texts)
-        else np.zeros(1, int)
-    )
-    data = texts.buffers()[2]
-    content = memoryview(data)[offsets[0] : offsets[-1]].tobytes() if data else b""
+    _, ends, data = texts.buffers()
+    offsets = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
+    content = bytes(memoryview(data)[offsets[0] : offsets[-1]]) if data else b""
     buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(content.translate(_CUT))]
     parts = pc.ascii_split_whitespace(pa.Array.from_buffers(pa.large_string(), len(texts), buffers))
     pieces = parts.flatten().dictionary_encode()
@@ -118,13 +112,13 @@ class Vocabulary:
             pieces: Texts as pieces.
 
         Returns:
-            Number of the term and number of the text of each occurrence of a term, int32, both of shape (occurrences,), in no order.
+            Number of the term and number of the text of each occurrence of a term, both int32 of shape (n,), in no order.
         """
         if len(self._codes) > MOST_PIECES:
             self._codes.clear()
             self._sequences.clear()
         distinct = pieces.distinct.to_pylist()
-        codes = np.fromiter(map(self._codes.__getitem__, distinct), np.int32, len(distinct))[pieces.index]
+        codes = np.fromiter(map(self._codes.__getitem__, distinct), np.int32, len(distinct))[pieces.places]
         texts = np.repeat(np.arange(len(pieces.counts), dtype=np.int32), pieces.counts)
         single, several = codes >= 0, np.flatnonzero(codes < _NO_TERM)
         sequences = [self._sequences[_FIRST_SEQUENCE - code] for code in codes[several].tolist()]

@@ -2,10 +2,13 @@
 
 The score of a term in a field of a document is (Robertson and Zaragoza 2009, section 3; Lucene 9, ``BM25Similarity``)
 
-    s = w - w / (1 + tf * inverse),   w = boost * ln(1 + (N - df + 0.5) / (df + 0.5)),   inverse = 1 / (k1 * (1 - b + b * dl / avgdl))
+    s = w - w / (1 + tf * inverse)
+    w = boost * ln(1 + (N - df + 0.5) / (df + 0.5))
+    inverse = 1 / (k1 * (1 - b + b * dl / avgdl))
 
-where tf is how often the field has the term, df the number of documents whose field has it, N the number of documents whose field has
-a term at all, dl the length of the field in terms, as one byte holds it, and avgdl the mean of the true lengths.
+where tf is how often the field has the term, df in how many documents it has it, N the number of documents whose field has a
+term at all, dl the length of the field in terms, as one byte holds it, avgdl the mean of the true lengths, and boost how often
+the query has the term.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Turn the texts of a chunk into postings.
 
-Texts go by in batches: what a batch leaves is a number a term and document, so that memory does not depend on the length of texts.
+Texts go by in batches; what a batch leaves is two numbers for each of its terms in each document, 12 bytes together.
 """
 
 from collections.abc import Iterable, Iterator
@@ -119,11 +119,23 @@ def _postings(terms: list[str], counts: list[_Counts], lengths: np.ndarray, fill
     split = np.uint64(_place_bits(lengths.shape[1]) - 1)
     term, rows = (keys >> split).astype(np.int32), (keys & ((_ONE << split) - _ONE)).astype(np.int32)
     title_counts, text_counts = (_spread(posting[which], times[which], len(keys)) for which in (in_title, ~in_title))
-    frequencies = (
+    everywhere, in_titles, in_texts = (
         np.bincount(term[which], minlength=len(terms)).astype(np.int32)
         for which in (slice(None), (title_counts > 0) & filled[1][rows], text_counts > 0)
     )
-    return Postings(names.take(pa.array(order)), *frequencies, rows, title_counts, text_counts, *lengths, *filled)
+    return Postings(
+        terms=names.take(pa.array(order)),
+        frequencies=everywhere,
+        title_frequencies=in_titles,
+        text_frequencies=in_texts,
+        rows=rows,
+        title_counts=title_counts,
+        text_counts=text_counts,
+        title_lengths=lengths[0],
+        text_lengths=lengths[1],
+        title_filled=filled[0],
+        text_filled=filled[1],
+    )
 
 
 def _place_bits(documents: int) -> int:
@@ -132,7 +144,7 @@ def _place_bits(documents: int) -> int:
 
 
 def _merge(counts: list[_Counts], place: np.ndarray, documents: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sort the counts of all batches by the places of their terms; the keys have the bits of :func:`_place_bits` below the term."""
+    """Sort the counts of all batches by the places of their terms, which stand above :func:`_place_bits` bits of the keys."""
     keys = np.concatenate([np.empty(0, np.uint64), *(part.keys for part in counts)])
     times = np.concatenate([np.empty(0, np.uint32), *(part.counts for part in counts)])
     counts.clear()

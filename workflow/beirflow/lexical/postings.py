@@ -27,8 +27,8 @@ DOCUMENT_COLUMNS = ("title_lengths", "text_lengths", "title_filled", "text_fille
 class Postings:
     """A chunk of n documents with t different terms, and p postings: the pairs of a term and a document that has it.
 
-    Terms are in byte order; postings by term and then by row. Title and text are apart, so that they can be one field or two. Columns
-    that were not read are empty.
+    Terms are in byte order; postings by term and then by row. Title and text are apart, so that they can be one field or two.
+    Columns that were not read are empty.
 
     Attributes:
         terms: The terms, large_string of shape (t,).
@@ -86,7 +86,7 @@ def write_postings(path: str | Path, postings: Postings, analyzer: str) -> None:
 def read_postings(path: str | Path, analyzer: str, columns: Sequence[str] | None = None) -> Postings:
     """Read the postings of a chunk, or some columns of them.
 
-    Whether the file is the one that was recorded is for the caller to check, by its digest; here what is read has to fit together.
+    Whether the file is the one that was recorded, the caller checks by its digest; here what is read has to fit together.
 
     Args:
         path: What :func:`write_postings` wrote.
@@ -142,9 +142,8 @@ def _problem(found: Postings, wanted: Sequence[str]) -> str | None:
         lengths = {name: len(getattr(found, name)) for name in group if name in wanted}
         if len(set(lengths.values())) > 1:
             return f"found columns of different lengths, {lengths}"
-    if {"frequencies", "rows"} <= set(wanted):
-        if (found.frequencies < 1).any() or found.starts[-1] != len(found.rows):
-            return f"found {len(found.rows)} postings, but frequencies of {found.starts[-1]}"
+    if {"frequencies", "rows"} <= set(wanted) and ((found.frequencies < 1).any() or found.starts[-1] != len(found.rows)):
+        return f"found {len(found.rows)} postings, but frequencies of {found.starts[-1]}"
     if {"rows", "text_lengths"} <= set(wanted) and len(found.rows):
         first, last = found.rows.min(), found.rows.max()
         if first < 0 or last >= len(found.text_lengths):

@@ -1,12 +1,12 @@
 """Exact search of the postings of a chunk.
 
-Every document that has a term of the query is scored, in double from scores of terms in float32, always in the same order of terms:
+Every document that has a term of the query is scored: scores of terms in float32, added in double in the order of the terms. So
 a score depends on the query, the document and the statistics alone, not on the chunk, the block or the number of threads.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ SLICE_QUERIES = 32
 SPARSE = 32
 """A query with fewer postings than this part of the chunk's documents is not spread over all of them."""
 
-MATCH = np.finfo(np.float64).tiny
+MATCH = float(np.finfo(np.float64).tiny)
 """Added up for a term whose score rounds to 0: no sum changes, but the document has been found."""
 
 POSTING_COLUMNS = (
@@ -66,17 +66,19 @@ def search_postings(
         many documents would have been hits, but were left out.
     """
     chunk = _Chunk(queries, fields, postings, doc_ids)
+    _ = chunk.id_order, chunk.inverse_norms  # made once, before several threads ask for them
     parts: list[Hits] = []
     self_matches = 0
     for block in chunk.blocks():
         scored = _score(chunk, block, k, threads)
         slices = [block[start : start + SLICE_QUERIES] for start in range(0, len(block), SLICE_QUERIES)]
-        for hits, left_out in map_ahead(lambda numbers, scored=scored: _search(scored, numbers, excluded, k), slices, threads):
+        for hits, left_out in map_ahead(partial(_search, scored, excluded, k), slices, threads):
             parts.append(hits)
             self_matches += left_out
     if not parts:
-        parts = [_hits([], [], [])]
-    return merge_hits(parts, lambda rows: chunk.id_order[rows], k)[:3], self_matches
+        return (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)), 0
+    query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return (query, row, score), self_matches
 
 
 @dataclass(frozen=True)
@@ -104,24 +106,24 @@ class _Chunk:
 
     @cached_property
     def id_order(self) -> np.ndarray:
-        """Place of each document's id in byte order; computed where scores tie."""
+        """Place of each document's id in byte order, int64 of shape (documents,)."""
         return byte_order(self.doc_ids)
 
     @cached_property
-    def codes(self) -> list[np.ndarray]:
-        """Code of each document's length in each field, uint8 of shape (documents,)."""
+    def inverse_norms(self) -> list[np.ndarray]:
+        """What each document's counts in each field are multiplied by, float32 of shape (documents,)."""
         titles, texts = self.postings.title_lengths, self.postings.text_lengths
         lengths = {"contents": titles + texts, "title": titles, "text": texts}
-        return [length_codes(lengths[field.name]) for field in self.fields]
+        return [field.inverse_norms[length_codes(lengths[field.name])] for field in self.fields]
 
-    def counts(self, name: str, chosen: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """How often a field has the term, for some postings and their rows."""
-        title_counts, text_counts = self.postings.title_counts, self.postings.text_counts
+    def counts(self, name: str, spans: list[slice], rows: np.ndarray) -> np.ndarray:
+        """How often a field has the term, for the postings of some spans and their rows."""
+        title_counts, text_counts = (_joined(of, spans) for of in (self.postings.title_counts, self.postings.text_counts))
         if name == "text":
-            return text_counts[chosen]
+            return text_counts
         if name == "title":
-            return title_counts[chosen] * self.postings.text_filled[rows]  # without text a document is in no index
-        return np.add(title_counts[chosen], text_counts[chosen], dtype=np.uint32)
+            return title_counts * self.postings.text_filled[rows]  # without text a document is in no index
+        return np.add(title_counts, text_counts, dtype=np.uint32)
 
     def pairs_of(self, query: int) -> np.ndarray:
         """The pairs of a query."""
@@ -154,7 +156,7 @@ class _Scored(NamedTuple):
         chunk: The chunk.
         rows: int64 of shape (postings,), pair after pair.
         scores: In all fields together, float64 of shape (postings,).
-        starts: Where the postings of each pair of the queries begin and end, int64 of shape (p, 2); 0 and 0 for the others.
+        spans: Where the postings of each pair of the queries begin and end, int64 of shape (p, 2); 0 and 0 for the others.
         bounds: What at least k documents beside the excluded one reach by a pair alone, float64 of shape (p,); 0 where there are
             fewer.
     """
@@ -194,31 +196,27 @@ def _score(chunk: _Chunk, block: list[int], k: int, threads: int) -> _Scored:
 def _score_pairs(chunk: _Chunk, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows and scores of the postings of some pairs, one pair after the other."""
     sizes = chunk.sizes[pairs]
-    first = chunk.postings.starts[chunk.places[pairs]]
-    chosen = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-    rows = chunk.postings.rows[chosen]
+    firsts = chunk.postings.starts[chunk.places[pairs]]
+    spans = [slice(first, last) for first, last in zip(firsts.tolist(), (firsts + sizes).tolist(), strict=True)]
+    rows = _joined(chunk.postings.rows, spans)
     total = np.zeros(len(rows))
-    for field, codes in zip(chunk.fields, chunk.codes, strict=True):
-        counts = chunk.counts(field.name, chosen, rows)
-        in_field = scores(np.repeat(field.weights[pairs], sizes), counts, field.inverse_norms[codes[rows]])
-        total += np.where(counts, np.maximum(in_field, MATCH), 0)
+    for field, inverse_norms in zip(chunk.fields, chunk.inverse_norms, strict=True):
+        counts = chunk.counts(field.name, spans, rows)
+        in_field = np.maximum(scores(np.repeat(field.weights[pairs], sizes), counts, inverse_norms[rows]), MATCH)
+        total += in_field if field.name == "contents" else np.where(counts, in_field, 0)
     return rows, total
 
 
-def _search(scored: _Scored, queries: list[int], excluded: np.ndarray, k: int) -> tuple[Hits, int]:
-    """Search for some queries."""
+def _joined(column: np.ndarray, spans: list[slice]) -> np.ndarray:
+    return np.concatenate([column[span] for span in spans])
+
+
+def _search(scored: _Scored, excluded: np.ndarray, k: int, queries: list[int]) -> tuple[Hits, int]:
+    """Hits of some queries, sorted by query and rank; and how many excluded documents would have been hits."""
     found = [_search_one(scored, query, int(excluded[query]), k) for query in queries]
-    rows, values, left_out = zip(*found, strict=True)
-    return _hits(queries, rows, values), sum(left_out)
-
-
-def _hits(queries: Sequence[int], rows: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> Hits:
-    counts = [len(of) for of in rows]
-    return (
-        np.repeat(np.array(queries, np.int32), counts),
-        np.concatenate([np.empty(0, np.int32), *rows]).astype(np.int32),
-        np.concatenate([np.empty(0, np.float32), *values]),
-    )
+    parts = [(np.full(len(rows), query, np.int32), rows, values) for query, (rows, values, _) in zip(queries, found, strict=True)]
+    query, row, score, _ = merge_hits(parts, lambda rows: scored.chunk.id_order[rows], k)
+    return (query, row.astype(np.int32), score), sum(left_out for *_, left_out in found)
 
 
 def _search_one(scored: _Scored, query: int, excluded: int, k: int) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -249,7 +247,7 @@ def _add_up(scored: _Scored, pairs: np.ndarray) -> tuple[np.ndarray | None, np.n
     spans = [slice(start, end) for start, end in scored.spans[pairs].tolist()]
     if len(spans) == 1:
         return scored.rows[spans[0]], scored.scores[spans[0]]
-    rows, found = (np.concatenate([column[span] for span in spans]) for column in (scored.rows, scored.scores))
+    rows, found = _joined(scored.rows, spans), _joined(scored.scores, spans)
     documents = len(scored.chunk.doc_ids)
     if len(rows) * SPARSE > documents:
         return None, np.bincount(rows, found, documents)

@@ -7,7 +7,7 @@ from beirflow.errors import ConfigError
 from beirflow.lexical.analyzer import ANALYZER
 
 FIELD_SETS = (("contents",), ("title", "text"), ("text",), ("title",))
-"""``contents`` is title and text as one field. The fields of a set are scored apart, each with statistics of its own, and added."""
+"""``contents`` is title and text as one field. Fields of a set are scored apart, each with its own statistics, and added."""
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def add_up(paths: Sequence[str | Path], analyzer: str, table_path: str | Path) -
 
 
 def _counts(chunk: Postings) -> np.ndarray:
-    """Documents and terms of each field, and documents of the chunk, without contents, and without text; int64 of shape (3, 3)."""
+    """A row a field: its documents, its terms; and in a third column documents, those without contents, those without text."""
     in_contents = chunk.title_filled | chunk.text_filled
     lengths = chunk.title_lengths + chunk.text_lengths, chunk.title_lengths * chunk.text_filled, chunk.text_lengths
     others = len(in_contents), (~in_contents).sum(), (~chunk.text_filled).sum()
