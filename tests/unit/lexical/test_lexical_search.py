@@ -1,0 +1,231 @@
+"""Search is Lucene's: golden scores, and a plain search of every document, whatever the chunks."""
+
+import json
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import lucene_reference
+import numpy as np
+import pyarrow as pa
+import pytest
+from beirflow.errors import ConfigError, DataError
+from beirflow.lexical import search, statistics
+from beirflow.lexical.analyzer import ANALYZER
+from beirflow.lexical.bm25 import FieldStatistics
+from beirflow.lexical.indexing import index_texts
+from beirflow.lexical.postings import read_postings, write_postings
+from beirflow.lexical.queries import analyze_queries, weigh
+from beirflow.lexical.search import POSTING_COLUMNS, search_postings
+from beirflow.lexical.settings import FIELD_SETS, LexicalSettings
+from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
+from beirflow.ranking import byte_order, merge_hits
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lucene_reference import Document
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "data/lucene_golden.json").read_text(encoding="utf-8"))["mini"]
+FLAT, MULTIFIELD = LexicalSettings("bm25"), LexicalSettings("bm25-multifield", fields=("title", "text"))
+
+words = st.sampled_from(["cat", "cats", "dog", "the", "U.S.", "caf\u00e9", "running", "\u6771", "x"])
+texts = st.lists(words, max_size=12).map(" ".join)
+corpora = st.dictionaries(
+    st.text("ab1\u00e9\U00010000", min_size=1, max_size=3), st.tuples(texts, texts), min_size=1, max_size=12
+)
+
+
+def analyzed(corpus: list[Document], folder: Path, chunk: int) -> tuple[list[Path], CorpusStatistics]:
+    """The postings of each chunk, and the statistics of all."""
+    paths = []
+    for start in range(0, len(corpus), chunk):
+        _, titles, texts = zip(*corpus[start : start + chunk], strict=True)
+        paths.append(folder / f"{start}.arrow")
+        write_postings(paths[-1], index_texts([(pa.array(titles), pa.array(texts))]), ANALYZER)
+    return paths, add_up(paths, ANALYZER, folder / "terms.parquet")
+
+
+def searched(
+    corpus: list[Document],
+    queries: list[str],
+    system: LexicalSettings = FLAT,
+    k: int = 1000,
+    chunk: int = 1000,
+    own: list[str] | None = None,
+    threads: int = 1,
+) -> tuple[list[list[tuple[str, float]]], int]:
+    """For each query the ids and scores of its hits, as chunk by chunk and merged; and how many self matches were dropped."""
+    ids = pa.array([doc_id for doc_id, *_ in corpus])
+    parts, self_matches = [], 0
+    with TemporaryDirectory() as folder:
+        paths, counted = analyzed(corpus, Path(folder), chunk)
+        asked = analyze_queries(pa.array(queries, pa.string()))
+        table = Path(folder) / "terms.parquet"
+        fields = weigh(asked, system, counted, {name: frequencies_of(table, asked.terms, name) for name in system.fields})
+        for i, path in enumerate(paths):
+            in_chunk = ids[i * chunk : (i + 1) * chunk]
+            places = {doc_id: row for row, doc_id in enumerate(in_chunk.to_pylist())}
+            excluded = np.array([places.get(doc_id, -1) for doc_id in own or [None] * len(queries)])
+            postings = read_postings(path, ANALYZER, POSTING_COLUMNS)
+            (query, row, score), dropped = search_postings(
+                asked, fields, postings, in_chunk, k, excluded=excluded, threads=threads
+            )
+            assert (query.dtype, row.dtype, score.dtype) == (np.int32, np.int32, np.float32)
+            parts.append((query, row + i * chunk, score))
+            self_matches += dropped
+    query, row, score, _ = merge_hits(parts, lambda rows: byte_order(ids.take(pa.array(rows))), k)
+    names = ids.take(pa.array(row)).to_pylist()
+    hits: list[list[tuple[str, float]]] = [[] for _ in queries]
+    for number, name, value in zip(query.tolist(), names, score.tolist(), strict=True):
+        hits[number].append((name, value))
+    return hits, self_matches
+
+
+def plainly(
+    corpus: list[Document], queries: list[str], system: LexicalSettings = FLAT, k: int = 1000, own: list[str] | None = None
+) -> list[list[tuple[str, float]]]:
+    fields = lucene_reference.build(corpus, system.fields, system.k1, system.b)
+    return [
+        lucene_reference.search([field for field in fields if field.documents], query, k, own[i] if own else None)
+        for i, query in enumerate(queries)
+    ]
+
+
+def random_corpus(documents: int, seed: int) -> list[Document]:
+    random = Random(seed)
+    vocabulary = [f"w{int(random.paretovariate(0.7))}" for _ in range(3000)]
+    lengths = [random.randrange(60) for _ in range(documents)]
+    return [
+        (f"d{i}", " ".join(random.sample(vocabulary, n // 9)), " ".join(random.choices(vocabulary, k=n)))
+        for i, n in enumerate(lengths)
+    ]
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+@pytest.mark.parametrize(("name", "system"), [("flat", FLAT), ("multifield", MULTIFIELD)])
+def test_scores_are_lucenes_in_every_bit(name: str, system: LexicalSettings, chunk: int) -> None:
+    corpus = [(document["_id"], document["title"], document["text"]) for document in GOLDEN["corpus"]]
+    found, _ = searched(corpus, [query["text"] for query in GOLDEN["queries"]], system, chunk=chunk)
+    for query, hits in zip(GOLDEN["queries"], found, strict=True):
+        expected = [(doc_id, float(np.float32(score))) for doc_id, score in GOLDEN[name]["run"].get(query["_id"], [])]
+        assert sorted(hits) == sorted(expected)
+
+
+@pytest.mark.parametrize("name", ["flat", "multifield"])
+def test_statistics_are_lucenes(tmp_path: Path, name: str) -> None:
+    corpus = [(document["_id"], document["title"], document["text"]) for document in GOLDEN["corpus"]]
+    _, found = analyzed(corpus, tmp_path, 5)
+    expected = GOLDEN[name]["stats"]
+    field = "contents" if name == "flat" else "text"
+    assert found.fields[field] == FieldStatistics(expected["contents.docCount"], expected["contents.sumTotalTermFreq"])
+    assert found.documents - (found.without_contents if name == "flat" else found.without_text) == expected["docs"]
+    if name == "multifield":
+        assert found.fields["title"] == FieldStatistics(expected["title.docCount"], expected["title.sumTotalTermFreq"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    corpora,
+    st.lists(texts, min_size=1, max_size=4),
+    st.sampled_from(FIELD_SETS),
+    st.sampled_from([(0.9, 0.4), (0.0, 0.4), (1.2, 0.75), (2.0, 0.0), (0.82, 1.0), (1e9, 1.0)]),
+    st.integers(1, 5),
+    st.sampled_from([1, 7, 1000]),
+    st.booleans(),
+)
+def test_any_search_finds_what_a_plain_one_finds(
+    corpus: dict[str, tuple[str, str]],
+    queries: list[str],
+    names: tuple[str, ...],
+    free: tuple[float, float],
+    k: int,
+    chunk: int,
+    drop: bool,
+) -> None:
+    documents = [(doc_id, *parts) for doc_id, parts in corpus.items()]
+    system = LexicalSettings("some", *free, names)
+    own = [documents[i % len(documents)][0] for i in range(len(queries))] if drop else None
+    if not any(field.documents for field in lucene_reference.build(documents, names)):
+        with pytest.raises(DataError, match="nothing can be found"):
+            searched(documents, queries, system)
+        return
+    found, self_matches = searched(documents, queries, system, k, chunk, own)
+    assert found == plainly(documents, queries, system, k, own)
+    everything = plainly(documents, queries, system)
+    assert self_matches == sum(own[i] in dict(hits) for i, hits in enumerate(everything)) if own else self_matches == 0
+
+
+@pytest.mark.parametrize("system", [FLAT, MULTIFIELD])
+def test_chunks_order_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, system: LexicalSettings) -> None:
+    corpus = random_corpus(300, seed=1)
+    queries = [" ".join(document[2].split()[:5]) for document in random_corpus(60, seed=2)]
+    expected = plainly(corpus, queries, system, k=20)
+    assert searched(corpus, queries, system, k=20)[0] == expected
+    assert searched(corpus[::-1], queries, system, k=20, chunk=7)[0] == expected
+    for name, value in (("BLOCK_POSTINGS", 100), ("SLICE_POSTINGS", 10), ("SLICE_QUERIES", 1), ("SPARSE", 0)):
+        monkeypatch.setattr(search, name, value)
+        assert searched(corpus, queries, system, k=20, chunk=50, threads=3)[0] == expected
+    monkeypatch.setattr(search, "SPARSE", 10**9)
+    assert searched(corpus, queries, system, k=20, chunk=50)[0] == expected
+
+
+def test_ties_at_the_cut_are_decided_by_the_id() -> None:
+    corpus = [(f"{i:02}", "", "one two") for i in range(50)] + [("z", "", "one one two")]
+    (hits,), _ = searched(corpus, ["one"], k=3, chunk=20)
+    assert [doc_id for doc_id, _ in hits] == ["z", "49", "48"]
+
+
+def test_a_self_match_is_dropped_before_the_cut() -> None:
+    corpus = [("a", "", "one"), ("b", "", "one"), ("c", "", "one"), ("d", "", "two")]
+    hits, self_matches = searched(corpus, ["one", "one", "one"], k=2, own=["c", "d", "unknown"])
+    assert [[doc_id for doc_id, _ in of] for of in hits] == [["b", "a"], ["c", "b"], ["c", "b"]]
+    assert self_matches == 1
+
+
+def test_queries_without_a_known_term_find_nothing() -> None:
+    hits, _ = searched([("a", "", "one")], ["the of", "", "unseen", "one"])
+    assert list(map(len, hits)) == [0, 0, 0, 1]
+
+
+def test_no_queries_find_nothing() -> None:
+    assert searched([("a", "", "one")], []) == ([], 0)
+
+
+def test_a_document_without_text_is_found_by_its_title_in_contents_alone() -> None:
+    corpus = [("a", "cat", "  "), ("b", "cat", "dog"), ("c", "", "")]
+    assert {doc_id for doc_id, _ in searched(corpus, ["cat"])[0][0]} == {"a", "b"}
+    assert {doc_id for doc_id, _ in searched(corpus, ["cat"], MULTIFIELD)[0][0]} == {"b"}
+
+
+def test_documents_without_text_are_counted(tmp_path: Path) -> None:
+    _, found = analyzed([("a", "cat", "  "), ("b", "cat", "the"), ("c", "", ""), ("d", "", "x y")], tmp_path, 3)
+    assert (found.documents, found.without_contents, found.without_text) == (4, 1, 2)
+    assert found.fields == {"contents": FieldStatistics(3, 4), "title": FieldStatistics(1, 1), "text": FieldStatistics(1, 2)}
+
+
+def test_statistics_do_not_depend_on_the_chunks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    corpus, tables = random_corpus(60, seed=3), []
+    for chunk, pending in ((1, 10), (7, 1 << 22), (60, 1)):
+        monkeypatch.setattr(statistics, "PENDING_TERMS", pending)
+        _, found = analyzed(corpus, tmp_path, chunk)
+        tables.append((found, (tmp_path / "terms.parquet").read_bytes()))
+    assert tables[0] == tables[1] == tables[2]
+
+
+@pytest.mark.parametrize("texts", [["", ""], ["the", "of"], ["--", " "]])
+def test_a_corpus_without_a_term_is_an_error(texts: list[str]) -> None:
+    with pytest.raises(DataError, match="none of the 2 documents has a term in contents"):
+        searched([(str(i), "", text) for i, text in enumerate(texts)], ["one"])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("k1", value) for value in (-0.1, float("nan"), float("inf"))),
+        *(("b", value) for value in (-0.1, 1.1, float("nan"))),
+        *(("fields", value) for value in ((), ("body",), ("contents", "title"), ("text", "text"))),
+        ("analyzer", "lucene-german"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(key: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=f"system mine: {key} is"):
+        LexicalSettings("mine", **{key: value})

@@ -1,0 +1,121 @@
+"""Postings: what is in them, on disk the same bytes for the same content, and nothing else is read."""
+
+from collections import Counter
+from dataclasses import fields
+from pathlib import Path
+
+import lucene_reference
+import numpy as np
+import pyarrow as pa
+import pytest
+from beirflow.errors import DataError
+from beirflow.lexical import indexing
+from beirflow.lexical.indexing import index_texts
+from beirflow.lexical.postings import Postings, read_postings, write_postings
+
+TITLES = ["Cats and dogs", "", " \x00", "Only a title", "Cat", "\u00a0"]
+TEXTS = ["A cat is no dog.", "dogs dogs cats", "", " \n", "the", "\u3000"]
+
+
+def indexed(titles: list[str] = TITLES, texts: list[str] = TEXTS, threads: int = 1) -> Postings:
+    return index_texts([(pa.array(titles, pa.string()), pa.array(texts, pa.string()))], threads)
+
+
+def equal(one: Postings, other: Postings) -> bool:
+    pairs = [(getattr(one, field.name), getattr(other, field.name)) for field in fields(Postings)]
+    return all(a.equals(b) if isinstance(a, pa.Array) else a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
+
+
+def test_each_posting_counts_title_and_text_apart() -> None:
+    postings = indexed()
+    expected = []
+    for row, (title, text) in enumerate(zip(TITLES, TEXTS, strict=True)):
+        counts = [Counter(lucene_reference.analyze(part)) for part in (title, text)]
+        expected += [(term, row, *(count[term] for count in counts)) for term in set().union(*counts)]
+    terms = np.repeat(postings.terms.to_pylist(), postings.frequencies)
+    columns = (terms, postings.rows, postings.title_counts, postings.text_counts)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == sorted(expected)
+
+
+def test_lengths_and_what_java_takes_for_white_space() -> None:
+    postings = indexed()
+    assert postings.title_lengths.tolist() == [2, 0, 0, 2, 1, 0]
+    assert postings.text_lengths.tolist() == [2, 3, 0, 0, 0, 0]
+    assert postings.title_filled.tolist() == [True, False, False, True, True, True]
+    assert postings.text_filled.tolist() == [True, True, False, False, True, True]
+
+
+def test_titles_of_documents_without_text_are_not_counted() -> None:
+    postings = indexed()
+    counted = dict(zip(postings.terms.to_pylist(), postings.title_frequencies.tolist(), strict=True))
+    assert counted == {"cat": 2, "dog": 1, "onli": 0, "titl": 0}
+
+
+@pytest.mark.parametrize("batch_bytes", [1, 30, 1 << 24])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_batches_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, batch_bytes: int, threads: int) -> None:
+    expected = indexed()
+    monkeypatch.setattr(indexing, "BATCH_BYTES", batch_bytes)
+    assert equal(indexed(threads=threads), expected)
+
+
+def test_a_word_is_counted_as_often_as_it_stands_there() -> None:
+    postings = indexed([""], ["x " * 70_000])
+    assert postings.text_counts.tolist() == [70_000]
+    assert postings.text_counts.dtype == np.uint32
+
+
+def test_counts_that_leave_no_room_beside_their_keys_are_sorted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = indexed()
+    monkeypatch.setattr(indexing, "_place_bits", lambda documents: 60)
+    assert equal(indexed(), expected)
+
+
+def test_nulls_are_empty_texts() -> None:
+    arrays = pa.array([None, "a cat"]), pa.array(["dog", None])
+    assert equal(index_texts([arrays]), indexed(["", "a cat"], ["dog", ""]))
+
+
+def test_a_chunk_without_documents_is_empty(tmp_path: Path) -> None:
+    write_postings(tmp_path / "0.arrow", index_texts([]), "lucene-english")
+    assert len(read_postings(tmp_path / "0.arrow", "lucene-english").rows) == 0
+
+
+def test_what_is_written_is_read_and_equal_content_makes_equal_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_postings(tmp_path / name, indexed(), "lucene-english")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert equal(read_postings(tmp_path / "one", "lucene-english"), indexed())
+
+
+def test_columns_that_are_not_asked_for_are_not_read(tmp_path: Path) -> None:
+    write_postings(tmp_path / "0.arrow", indexed(), "lucene-english")
+    found = read_postings(tmp_path / "0.arrow", "lucene-english", ["terms", "frequencies"])
+    assert found.terms.equals(indexed().terms)
+    assert not len(found.rows)
+
+
+def test_postings_of_another_analyzer_are_refused(tmp_path: Path) -> None:
+    write_postings(tmp_path / "0.arrow", indexed(), "another")
+    with pytest.raises(DataError, match="analyzer"):
+        read_postings(tmp_path / "0.arrow", "lucene-english")
+
+
+@pytest.mark.parametrize("keep", [0, 10, 0.5, 0.99])
+def test_a_file_that_was_cut_is_refused(tmp_path: Path, keep: float) -> None:
+    path = tmp_path / "0.arrow"
+    write_postings(path, indexed(), "lucene-english")
+    content = path.read_bytes()
+    path.write_bytes(content[: int(keep if keep >= 1 else keep * len(content))])
+    with pytest.raises(DataError, match="rm "):
+        read_postings(path, "lucene-english")
+
+
+@pytest.mark.parametrize(
+    ("column", "values"), [("rows", [0, 1, 9, 0, 1, 4, 3, 3]), ("rows", [0, 1, 2]), ("frequencies", [1, 1, 1, 1])]
+)
+def test_columns_that_do_not_fit_together_are_refused(tmp_path: Path, column: str, values: list[int]) -> None:
+    content = vars(indexed()) | {column: np.array(values, np.int32)}
+    write_postings(tmp_path / "0.arrow", Postings(**content), "lucene-english")
+    with pytest.raises(DataError, match="found"):
+        read_postings(tmp_path / "0.arrow", "lucene-english")

@@ -1,0 +1,175 @@
+"""Lucene's analysis of English: tokens, no possessive, lower case, no stop words, Porter's stems.
+
+It equals the ``DefaultEnglishAnalyzer`` of Anserini with Lucene 9, on documents and queries. A text is first cut where no token
+goes on, at spaces and most signs of ASCII; a piece is analysed once and then looked up, since most pieces were seen before.
+"""
+
+import re
+from collections.abc import Callable
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.lexical.grammar import LONGEST_TOKEN, tokenize
+from beirflow.lexical.porter import stem
+
+ANALYZER = "lucene-english"
+"""Name of this analyzer; another one, or a change of the terms, needs another name."""
+
+STOP_WORDS = frozenset(
+    {
+        "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of", "on",
+        "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
+    }
+)  # fmt: skip
+
+MOST_PIECES = 2_000_000
+"""Pieces that are remembered, some 150 bytes each; then they are forgotten, and analysed again when they return."""
+
+_JOINING = "_.,;':\"#*"
+"""Signs of ASCII that may stand inside a token; at every other one, and at spaces, no token goes on."""
+
+# Without them fewer pieces are different: half as many in English. A # may begin an emoji, and a ' may end a word in Hebrew.
+_NEVER_FIRST, _NEVER_LAST = ".,;:'\"", '.,;:"#*'
+
+_CUT = bytes(
+    code if code >= 128 else ord(chr(code).lower()) if chr(code).isalnum() or chr(code) in _JOINING else ord(" ")
+    for code in range(256)
+)
+"""For each byte of UTF-8 what to read: a space where texts are cut, and lower case of ASCII."""
+
+# The grammar of grammar.py for ASCII: a test compares the two. Here texts are in lower case already.
+_ASCII_TOKENS = re.compile(r"_*[a-z0-9]+(?:(?:_+|(?<=[0-9])[.,;'](?=[0-9])|(?<=[a-z])[.:'](?=[a-z]))[a-z0-9]+)*_*").findall
+
+
+class Pieces(NamedTuple):
+    """Texts as pieces.
+
+    Attributes:
+        distinct: The different pieces, large_string of shape (d,).
+        places: For each piece of each text its place in ``distinct``, int32 of shape (n,), text after text.
+        counts: Pieces of each text, int64 of shape (texts,).
+    """
+
+    distinct: pa.LargeStringArray
+    places: np.ndarray
+    counts: np.ndarray
+
+
+def analyze(text: str) -> list[str]:
+    """The terms of a text, in their order.
+
+    Args:
+        text: Any text, a document's or a query's.
+
+    Returns:
+        The terms; repeated ones as often as they occur.
+    """
+    pieces = cut(pa.array([text], pa.large_string()))
+    terms = [_terms_of(piece) for piece in pieces.distinct.to_pylist()]
+    return [term for place in pieces.places.tolist() for term in terms[place]]
+
+
+def cut(texts: pa.LargeStringArray) -> Pieces:
+    """Cut texts into pieces, in lower case as far as they are ASCII; it lets go of the interpreter's lock.
+
+    Args:
+        texts: Texts without nulls.
+
+    Returns:
+        The pieces; some are empty.
+    """
+    _, ends, data = texts.buffers()
+    offsets = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
+    content = bytes(memoryview(data)[offsets[0] : offsets[-1]]) if data else b""
+    buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(content.translate(_CUT))]
+    parts = pc.ascii_split_whitespace(pa.Array.from_buffers(pa.large_string(), len(texts), buffers))
+    pieces = parts.flatten().dictionary_encode()
+    trimmed = pc.ascii_rtrim(pc.ascii_ltrim(pieces.dictionary, _NEVER_FIRST), _NEVER_LAST).dictionary_encode()
+    return Pieces(trimmed.dictionary, trimmed.indices.to_numpy()[pieces.indices.to_numpy()], np.diff(parts.offsets.to_numpy()))
+
+
+class Vocabulary:
+    """Numbers of terms, in the order in which they were first seen."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._sequences: list[list[int]] = []
+        self._codes = _Memo(self._code_of)
+
+    @property
+    def terms(self) -> list[str]:
+        """The terms; the number of a term is its place."""
+        return list(self._numbers)
+
+    def number(self, pieces: Pieces) -> tuple[np.ndarray, np.ndarray]:
+        """The terms of texts.
+
+        Args:
+            pieces: Texts as pieces.
+
+        Returns:
+            Number of the term and number of the text of each occurrence of a term, both int32 of shape (n,), in no order.
+        """
+        if len(self._codes) > MOST_PIECES:
+            self._codes.clear()
+            self._sequences.clear()
+        distinct = pieces.distinct.to_pylist()
+        codes = np.fromiter(map(self._codes.__getitem__, distinct), np.int32, len(distinct))[pieces.places]
+        texts = np.repeat(np.arange(len(pieces.counts), dtype=np.int32), pieces.counts)
+        single, several = codes >= 0, np.flatnonzero(codes < _NO_TERM)
+        sequences = [self._sequences[_FIRST_SEQUENCE - code] for code in codes[several].tolist()]
+        lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+        terms = np.fromiter(chain.from_iterable(sequences), np.int32, int(lengths.sum()))
+        return np.concatenate([codes[single], terms]), np.concatenate([texts[single], np.repeat(texts[several], lengths)])
+
+    def _code_of(self, piece: str) -> int:
+        """Number of the only term of a piece; or less than 0: that it has no term, or which of the sequences are its terms."""
+        numbers = [self._numbers.setdefault(term, len(self._numbers)) for term in _terms_of(piece)]
+        if len(numbers) <= 1:
+            return numbers[0] if numbers else _NO_TERM
+        self._sequences.append(numbers)
+        return _FIRST_SEQUENCE - (len(self._sequences) - 1)
+
+
+_NO_TERM = -1
+_FIRST_SEQUENCE = -2
+
+
+class _Memo(dict[str, int]):
+    """What a function returned, by its argument."""
+
+    def __init__(self, function: Callable[[str], int]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, key: str) -> int:
+        value = self[key] = self._function(key)
+        return value
+
+
+def _terms_of(piece: str) -> list[str]:
+    """The terms of a piece of a text, in which ASCII is in lower case."""
+    if piece.isascii() and piece.isalnum() and len(piece) <= LONGEST_TOKEN:
+        return [] if piece in STOP_WORDS else [stem(piece)]  # by far the most pieces
+    tokens = _ASCII_TOKENS(piece) if len(piece) <= LONGEST_TOKEN and piece.isascii() else tokenize(piece)
+    return [stem(word) for word in map(_normalize, tokens) if word not in STOP_WORDS]
+
+
+def _normalize(token: str) -> str:
+    """A token without possessive, in lower case."""
+    if token[-1] in "sS" and token[-2:-1] in _APOSTROPHES:
+        token = token[:-2]
+    return token.lower() if token.isascii() else "".join(map(_lower, token))
+
+
+_APOSTROPHES = ("'", "\u2019", "\uff07")
+
+
+def _lower(character: str) -> str:
+    """Lower case as Java has it, each character by itself: no final sigma, and of U+0130 only the i."""
+    lower = character.lower()
+    return lower if len(lower) == 1 else lower[0]

@@ -1,0 +1,104 @@
+"""The arithmetic of Lucene's BM25Similarity, in float32 and in its order, so that every bit of a score is the same.
+
+The score of a term in a field of a document is (Robertson and Zaragoza 2009, section 3; Lucene 9, ``BM25Similarity``)
+
+    s = w - w / (1 + tf * inverse)
+    w = boost * ln(1 + (N - df + 0.5) / (df + 0.5))
+    inverse = 1 / (k1 * (1 - b + b * dl / avgdl))
+
+where tf is how often the field has the term, df in how many documents it has it, N the number of documents whose field has a
+term at all, dl the length of the field in terms, as one byte holds it, avgdl the mean of the true lengths, and boost how often
+the query has the term.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+FREE_CODES = 24
+"""Lengths below this have a code of their own (Lucene's ``SmallFloat``); beyond, four significant bits are kept."""
+
+
+def _length_of(code: int) -> int:
+    """The length that a code stands for (Lucene's ``SmallFloat.byte4ToInt``)."""
+    rest = code - FREE_CODES
+    if rest < 0:
+        return code
+    return FREE_CODES + (rest if rest < 8 else (rest & 7 | 8) << ((rest >> 3) - 1))
+
+
+LENGTHS = np.array([_length_of(code) for code in range(256)], dtype=np.int64)
+"""The length that each code stands for, int64 of shape (256,), ascending."""
+
+
+class FieldStatistics(NamedTuple):
+    """A field in the whole corpus.
+
+    Attributes:
+        documents: Documents that have a term in it.
+        terms: Terms of all documents together, repeated ones as often as they occur.
+    """
+
+    documents: int
+    terms: int
+
+
+def length_codes(lengths: np.ndarray) -> np.ndarray:
+    """Codes of lengths, rounded down to those that have one (Lucene's ``SmallFloat.intToByte4``).
+
+    Args:
+        lengths: Terms of each document, integers from 0 of shape (n,).
+
+    Returns:
+        uint8 of shape (n,).
+    """
+    return (np.searchsorted(LENGTHS, lengths, side="right") - 1).astype(np.uint8)
+
+
+def weights(frequencies: np.ndarray, boosts: np.ndarray, documents: int) -> np.ndarray:
+    """What terms weigh in a field.
+
+    Args:
+        frequencies: Documents of the corpus whose field has each term, integers from 1 of shape (n,).
+        boosts: How often the query has each term, shape (n,).
+        documents: Documents whose field has a term at all.
+
+    Returns:
+        float32 of shape (n,).
+    """
+    # The C library's logarithm, as Java's is within an ulp of it; numpy's depends on the processor.
+    idf = np.array([math.log(1 + (documents - df + 0.5) / (df + 0.5)) for df in frequencies.tolist()], dtype=np.float32)
+    return boosts.astype(np.float32) * idf
+
+
+def inverse_norms(statistics: FieldStatistics, k1: float, b: float) -> np.ndarray:
+    """What a term's count is multiplied by, for each code of a length.
+
+    Args:
+        statistics: The field in the whole corpus, with at least one document.
+        k1: How late counts saturate, from 0.
+        b: How much long documents are held back, from 0 to 1.
+
+    Returns:
+        float32 of shape (256,); infinite where k1 is 0: then counts do not matter.
+    """
+    one = np.float32(1)
+    slow, part, mean = np.float32(k1), np.float32(b), np.float32(statistics.terms / statistics.documents)
+    with np.errstate(divide="ignore"):
+        return one / (slow * ((one - part) + part * LENGTHS.astype(np.float32) / mean))
+
+
+def scores(weight: np.ndarray, counts: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """Scores of terms in documents.
+
+    Args:
+        weight: What the terms weigh, float32 of shape (n,).
+        counts: How often the documents have them, integers of shape (n,); where 0, the score is not defined.
+        inverse: The inverse norms of the documents, float32 of shape (n,).
+
+    Returns:
+        float32 of shape (n,).
+    """
+    with np.errstate(invalid="ignore"):  # 0 times infinity, where a document does not have the term
+        return weight - weight / (np.float32(1) + counts.astype(np.float32) * inverse)

@@ -1,0 +1,168 @@
+"""Turn the texts of a chunk into postings.
+
+Texts go by in batches; what a batch leaves is two numbers for each of its terms in each document, 12 bytes together.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.background import map_ahead
+from beirflow.lexical.analyzer import Pieces, Vocabulary, cut
+from beirflow.lexical.postings import Postings
+
+BATCH_BYTES = 1 << 24
+"""Most bytes of texts that are analysed at once: many enough that most pieces of a batch repeat, few enough for memory."""
+
+Texts = tuple[pa.Array, pa.Array]
+"""Titles and texts of some documents, as many of both, strings; nulls count as empty."""
+
+FILLED = r"[^\x00-\x20]"
+"""What white space is to Anserini, which calls Java's ``String.trim``: every character up to the space, and no other."""
+
+_ONE = np.uint64(1)
+_TERM_BITS, _TEXT_BITS = np.uint64(32), np.uint64((1 << 32) - 1)
+
+
+class _Batch(NamedTuple):
+    """Titles and texts of a batch, cut into pieces: the titles first; and which have more than white space."""
+
+    pieces: Pieces
+    title_filled: np.ndarray
+    text_filled: np.ndarray
+
+
+class _Counts(NamedTuple):
+    """How often terms occur.
+
+    Attributes:
+        keys: Number of the term, number of the document and whether it is in the title, as one number, uint64 of shape (n,).
+        counts: uint32 of shape (n,).
+    """
+
+    keys: np.ndarray
+    counts: np.ndarray
+
+
+def index_texts(batches: Iterable[Texts], threads: int = 1) -> Postings:
+    """Analyse the documents of a chunk.
+
+    Args:
+        batches: Titles and texts, batch after batch, of any sizes.
+        threads: Threads that cut texts into pieces, beside the one that calls.
+
+    Returns:
+        The postings; they do not depend on how the documents are dealt to batches.
+    """
+    vocabulary = Vocabulary()
+    counts, lengths, filled = [], [], []
+    documents = 0
+    for batch in map_ahead(_cut, _small_batches(batches), threads):
+        terms, texts = vocabulary.number(batch.pieces)
+        size = len(batch.text_filled)
+        lengths.append(np.bincount(texts, minlength=2 * size).astype(np.int32).reshape(2, size))
+        filled.append(np.stack([batch.title_filled, batch.text_filled]))
+        is_title = texts < size
+        places = (np.where(is_title, texts, texts - size).astype(np.uint64) + np.uint64(documents)) << np.uint64(1) | is_title
+        counts.append(_count((terms.astype(np.uint64) << _TERM_BITS) | places))
+        documents += size
+    if not lengths:
+        lengths, filled = [np.empty((2, 0), np.int32)], [np.empty((2, 0), bool)]
+    return _postings(vocabulary.terms, counts, np.concatenate(lengths, axis=1), np.concatenate(filled, axis=1))
+
+
+def _small_batches(batches: Iterable[Texts]) -> Iterator[tuple[pa.LargeStringArray, pa.LargeStringArray]]:
+    """Titles and texts in batches of no more bytes than :data:`BATCH_BYTES`, or of one document."""
+    for titles, texts in batches:
+        titles, texts = (_large(column) for column in (titles, texts))
+        sizes = pc.add(pc.binary_length(titles), pc.binary_length(texts)).to_numpy()
+        start, ends = 0, np.cumsum(sizes)
+        while start < len(titles):
+            before = ends[start - 1] if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + BATCH_BYTES, side="right")))
+            yield titles[start:stop], texts[start:stop]
+            start = stop
+
+
+def _large(texts: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
+    whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    return pc.fill_null(whole.cast(pa.large_string()), "")
+
+
+def _cut(batch: tuple[pa.LargeStringArray, pa.LargeStringArray]) -> _Batch:
+    filled = (pc.match_substring_regex(texts, FILLED).to_numpy(zero_copy_only=False) for texts in batch)
+    return _Batch(cut(pa.concat_arrays(batch)), *filled)
+
+
+def _count(keys: np.ndarray) -> _Counts:
+    """Count equal keys; they are sorted in place."""
+    keys.sort()
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    return _Counts(keys[first], np.diff(first, append=len(keys)).astype(np.uint32))
+
+
+def _postings(terms: list[str], counts: list[_Counts], lengths: np.ndarray, filled: np.ndarray) -> Postings:
+    """Put the counts of all batches, a list that is emptied, into the order of terms and rows."""
+    names = pa.array(terms, pa.large_string())
+    order = pc.sort_indices(names).to_numpy()
+    place = np.empty(len(terms), np.uint64)
+    place[order] = np.arange(len(terms), dtype=np.uint64)
+    keys, times = _merge(counts, place, lengths.shape[1])
+    in_title = (keys & _ONE).astype(bool)
+    keys >>= _ONE
+    is_first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+    posting = np.cumsum(is_first) - 1
+    keys = keys[is_first]
+    split = np.uint64(_place_bits(lengths.shape[1]) - 1)
+    term, rows = (keys >> split).astype(np.int32), (keys & ((_ONE << split) - _ONE)).astype(np.int32)
+    title_counts, text_counts = (_spread(posting[which], times[which], len(keys)) for which in (in_title, ~in_title))
+    everywhere, in_titles, in_texts = (
+        np.bincount(term[which], minlength=len(terms)).astype(np.int32)
+        for which in (slice(None), (title_counts > 0) & filled[1][rows], text_counts > 0)
+    )
+    return Postings(
+        terms=names.take(pa.array(order)),
+        frequencies=everywhere,
+        title_frequencies=in_titles,
+        text_frequencies=in_texts,
+        rows=rows,
+        title_counts=title_counts,
+        text_counts=text_counts,
+        title_lengths=lengths[0],
+        text_lengths=lengths[1],
+        title_filled=filled[0],
+        text_filled=filled[1],
+    )
+
+
+def _place_bits(documents: int) -> int:
+    """Bits that hold the number of a document and whether it is the title."""
+    return (2 * documents).bit_length()
+
+
+def _merge(counts: list[_Counts], place: np.ndarray, documents: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sort the counts of all batches by the places of their terms, which stand above :func:`_place_bits` bits of the keys."""
+    keys = np.concatenate([np.empty(0, np.uint64), *(part.keys for part in counts)])
+    times = np.concatenate([np.empty(0, np.uint32), *(part.counts for part in counts)])
+    counts.clear()
+    below = np.uint64(_place_bits(documents))
+    keys = (place[keys >> _TERM_BITS] << below) | (keys & _TEXT_BITS)
+    free = 64 - int(below) - len(place).bit_length()
+    if int(times.max(initial=0)).bit_length() > free:  # a document that repeats a word millions of times
+        order = np.argsort(keys)
+        return keys[order], times[order]
+    # Sorting numbers is several times faster than sorting by them.
+    keys <<= np.uint64(free)
+    keys |= times
+    keys.sort()
+    return keys >> np.uint64(free), (keys & ((_ONE << np.uint64(free)) - _ONE)).astype(np.uint32)
+
+
+def _spread(places: np.ndarray, times: np.ndarray, size: int) -> np.ndarray:
+    """Counts at their places among zeros, in the smallest type that holds them."""
+    spread = np.zeros(size, np.min_scalar_type(int(times.max(initial=0))))
+    spread[places] = times
+    return spread

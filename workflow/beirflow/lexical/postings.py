@@ -1,0 +1,151 @@
+"""Postings: the terms of a chunk, and for each the documents that have it, on disk.
+
+The file is one of Arrow's IPC with a single row, in which every column is a list: columns have lengths of their own, and a reader
+takes only those that it needs. Rows of documents are stored as differences, which compress to little more than a byte. The same
+content makes the same bytes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.errors import damaged
+from beirflow.files import atomic_path
+
+FORMAT = b"beirflow postings 1"
+
+TERM_COLUMNS = ("terms", "frequencies", "title_frequencies", "text_frequencies")
+POSTING_COLUMNS = ("rows", "title_counts", "text_counts")
+DOCUMENT_COLUMNS = ("title_lengths", "text_lengths", "title_filled", "text_filled")
+
+
+@dataclass(frozen=True)
+class Postings:
+    """A chunk of n documents with t different terms, and p postings: the pairs of a term and a document that has it.
+
+    Terms are in byte order; postings by term and then by row. Title and text are apart, so that they can be one field or two.
+    Columns that were not read are empty.
+
+    Attributes:
+        terms: The terms, large_string of shape (t,).
+        frequencies: Documents that have the term, int32 of shape (t,): how many postings it has.
+        title_frequencies: Documents that have the term in their title, without documents that have no text, int32 of shape (t,).
+        text_frequencies: Documents that have the term in their text, int32 of shape (t,).
+        rows: The document of each posting, by its row in the chunk, int32 of shape (p,).
+        title_counts: How often its title has the term, uint8, uint16 or uint32 of shape (p,).
+        text_counts: How often its text has the term, uint8, uint16 or uint32 of shape (p,).
+        title_lengths: Terms of each title, int32 of shape (n,).
+        text_lengths: Terms of each text, int32 of shape (n,).
+        title_filled: Whether each title has more than white space, bool of shape (n,).
+        text_filled: Whether each text has more than white space, bool of shape (n,).
+    """
+
+    terms: pa.LargeStringArray
+    frequencies: np.ndarray
+    title_frequencies: np.ndarray
+    text_frequencies: np.ndarray
+    rows: np.ndarray
+    title_counts: np.ndarray
+    text_counts: np.ndarray
+    title_lengths: np.ndarray
+    text_lengths: np.ndarray
+    title_filled: np.ndarray
+    text_filled: np.ndarray
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Place of the first posting of each term, and behind them the number of postings, int64 of shape (t + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.frequencies, dtype=np.int64)])
+
+
+def write_postings(path: str | Path, postings: Postings, analyzer: str) -> None:
+    """Write the postings of a chunk.
+
+    Args:
+        path: The file to create or replace.
+        postings: What to write.
+        analyzer: Name of the analyzer that made the terms.
+    """
+    columns = {field.name: getattr(postings, field.name) for field in fields(postings)}
+    columns["rows"] = np.diff(postings.rows, prepend=np.int32(0))
+    names, values = zip(*columns.items(), strict=True)
+    lists = [pa.LargeListArray.from_arrays(pa.array([0, len(value)]), pa.array(value)) for value in values]
+    schema = pa.schema(
+        [pa.field(name, column.type) for name, column in zip(names, lists, strict=True)],
+        {"format": FORMAT, "analyzer": analyzer},
+    )
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with atomic_path(path) as partial, pa.ipc.new_file(str(partial), schema, options=options) as writer:
+        writer.write_batch(pa.record_batch(lists, schema=schema))
+
+
+def read_postings(path: str | Path, analyzer: str, columns: Sequence[str] | None = None) -> Postings:
+    """Read the postings of a chunk, or some columns of them.
+
+    Whether the file is the one that was recorded, the caller checks by its digest; here what is read has to fit together.
+
+    Args:
+        path: What :func:`write_postings` wrote.
+        analyzer: Name of the analyzer that the terms should come from.
+        columns: Attributes of :class:`Postings` to read; all if None.
+
+    Returns:
+        The postings; columns that were not asked for are empty.
+
+    Raises:
+        DataError: The file was damaged, or comes from another analyzer.
+    """
+    wanted = [field.name for field in fields(Postings) if columns is None or field.name in columns]
+    try:
+        with pa.memory_map(str(path)) as source:
+            found = _read(source, analyzer, wanted)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        if getattr(error, "errno", None):
+            raise
+        raise damaged(path, f"the postings cannot be read ({error})") from error
+    if problem := _problem(found, wanted):
+        raise damaged(path, problem)
+    return found
+
+
+def _read(source: pa.MemoryMappedFile, analyzer: str, wanted: list[str]) -> Postings:
+    """Read columns.
+
+    Raises:
+        ValueError: These are other postings.
+    """
+    names = [field.name for field in fields(Postings)]
+    options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in wanted])
+    reader = pa.ipc.open_file(source, options=options)
+    metadata, expected = reader.schema.metadata or {}, {b"format": FORMAT, b"analyzer": analyzer.encode()}
+    if metadata != expected or reader.num_record_batches != 1:
+        raise ValueError(f"found {metadata}, expected {expected}")
+    batch = reader.get_batch(0)
+    batch.validate(full=True)
+    lists = {name: batch[name].flatten() for name in wanted}
+    values = {name: values if name == "terms" else values.to_numpy(zero_copy_only=False) for name, values in lists.items()}
+    if "rows" in values:
+        values["rows"] = np.cumsum(values["rows"], dtype=np.int32)
+    nothing = {name: np.empty(0, np.int32) for name in names}
+    return Postings(**{**nothing, "terms": pa.array([], pa.large_string()), **values})
+
+
+def _problem(found: Postings, wanted: Sequence[str]) -> str | None:
+    """What does not fit together in the columns that were read; None if all does."""
+    for group in (TERM_COLUMNS, POSTING_COLUMNS, DOCUMENT_COLUMNS):
+        lengths = {name: len(getattr(found, name)) for name in group if name in wanted}
+        if len(set(lengths.values())) > 1:
+            return f"found columns of different lengths, {lengths}"
+    if {"frequencies", "rows"} <= set(wanted) and ((found.frequencies < 1).any() or found.starts[-1] != len(found.rows)):
+        return f"found {len(found.rows)} postings, but frequencies of {found.starts[-1]}"
+    if {"rows", "text_lengths"} <= set(wanted) and len(found.rows):
+        first, last = found.rows.min(), found.rows.max()
+        if first < 0 or last >= len(found.text_lengths):
+            return f"found postings of the rows {first} to {last} among {len(found.text_lengths)} documents"
+    return None

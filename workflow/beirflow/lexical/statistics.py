@@ -1,0 +1,105 @@
+"""Statistics of a corpus: in how many documents each term occurs, and how many terms the documents have.
+
+They are a sum over the chunks. Memory is bounded by the terms of the corpus and those of some chunks.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.files import atomic_path
+from beirflow.lexical.bm25 import FieldStatistics
+from beirflow.lexical.postings import DOCUMENT_COLUMNS, TERM_COLUMNS, Postings, read_postings
+
+PENDING_TERMS = 1 << 22
+"""Terms of chunks that wait to be added up: some 40 bytes each."""
+
+FREQUENCIES = {"contents": "frequencies", "title": "title_frequencies", "text": "text_frequencies"}
+"""The column of :class:`~beirflow.lexical.postings.Postings` that counts the documents of each field."""
+
+TABLE = pa.schema([("term", pa.large_string()), *((name, pa.int64()) for name in FREQUENCIES)])
+
+
+class CorpusStatistics(NamedTuple):
+    """What is counted over a corpus, terms apart.
+
+    Attributes:
+        documents: Documents of the corpus.
+        without_contents: Documents whose title and text are nothing but white space: not in the index of ``contents``.
+        without_text: Documents whose text is nothing but white space: not in the index of ``title`` and ``text``.
+        fields: Each field, by its name.
+        terms: Different terms.
+    """
+
+    documents: int
+    without_contents: int
+    without_text: int
+    fields: dict[str, FieldStatistics]
+    terms: int
+
+
+def add_up(paths: Sequence[str | Path], analyzer: str, table_path: str | Path) -> CorpusStatistics:
+    """Add up the statistics of all chunks.
+
+    Args:
+        paths: The postings of each chunk.
+        analyzer: Name of the analyzer that made them.
+        table_path: Parquet to write: ``term``, in byte order, and in how many documents each field has it, int64.
+
+    Returns:
+        What is counted beside.
+
+    Raises:
+        DataError: Postings were damaged, or come from another analyzer.
+    """
+    counts = np.zeros((3, 3), np.int64)
+    total, pending = TABLE.empty_table(), []
+    for path in paths:
+        chunk = read_postings(path, analyzer, TERM_COLUMNS + DOCUMENT_COLUMNS)
+        counts += _counts(chunk)
+        arrays = [chunk.terms, *(pa.array(getattr(chunk, column)).cast(pa.int64()) for column in FREQUENCIES.values())]
+        pending.append(pa.Table.from_arrays(arrays, schema=TABLE))
+        if sum(map(len, pending)) > PENDING_TERMS:
+            total, pending = _sum([total, *pending]), []
+    total = _sum([total, *pending]).sort_by("term")
+    with atomic_path(table_path) as partial:
+        pq.write_table(total, partial, compression="zstd", write_page_checksum=True)
+    fields = {name: FieldStatistics(*counts[i, :2].tolist()) for i, name in enumerate(FREQUENCIES)}
+    documents, without_contents, without_text = counts[:, 2].tolist()
+    return CorpusStatistics(documents, without_contents, without_text, fields, len(total))
+
+
+def _counts(chunk: Postings) -> np.ndarray:
+    """A row a field: its documents, its terms; and in a third column documents, those without contents, those without text."""
+    in_contents = chunk.title_filled | chunk.text_filled
+    lengths = chunk.title_lengths + chunk.text_lengths, chunk.title_lengths * chunk.text_filled, chunk.text_lengths
+    others = len(in_contents), (~in_contents).sum(), (~chunk.text_filled).sum()
+    return np.array([[(of > 0).sum(), of.sum(dtype=np.int64), other] for of, other in zip(lengths, others, strict=True)])
+
+
+def _sum(tables: list[pa.Table]) -> pa.Table:
+    """One row a term, in no order."""
+    names = list(FREQUENCIES)
+    whole = pa.concat_tables(tables).group_by("term").aggregate([(name, "sum") for name in names])
+    return whole.select(["term", *(f"{name}_sum" for name in names)]).rename_columns(TABLE.names).cast(TABLE)
+
+
+def frequencies_of(table_path: str | Path, terms: pa.Array, field: str) -> np.ndarray:
+    """In how many documents of the corpus a field has terms.
+
+    Args:
+        table_path: What :func:`add_up` wrote.
+        terms: Terms, large_string of shape (n,).
+        field: Name of the field.
+
+    Returns:
+        int64 of shape (n,); 0 for a term that the corpus does not have.
+    """
+    table = pq.read_table(table_path, columns=["term", field], page_checksum_verification=True)
+    place = pc.index_in(terms, value_set=table["term"].combine_chunks())
+    return pc.fill_null(table[field].take(place), 0).to_numpy()
