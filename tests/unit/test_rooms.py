@@ -12,7 +12,7 @@ FLOORS = (
     ("jobs", "datasets"),
     ("runs",),
     ("models",),
-    ("dense",),
+    ("dense", "lexical"),
     ("experiment",),
     ("evaluation",),
     ("analysis",),

@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 GOLDEN = json.loads((Path(__file__).parents[2] / "data/lucene_golden.json").read_text(encoding="utf-8"))
 
 # Every kind of character that the grammar tells apart, and many of the signs that may join.
-SIGNS = "aAsS's'1209_.,;:'\"#*-/@ \n\t\x00\x1f\u00a0\u2019\uff07\u201d\u0130\u03a3\u00e9\u0301\u200d\ufe0f\u20e3\u05d0\u05f4\u0e01\u6771\u3042\u30a2\uac00\uff11\U0001f600\U0001f1e9\U0001d41a\u00a9\u3000"
+SIGNS = (
+    "aAsS's'1209_.,;:'\"#*-/@ \n\t\x00\x1f\u00a0\u2019\uff07\u201d\u0130\u03a3\u00e9\u0301\u200d\ufe0f\u20e3\u05d0"
+    "\u05f4\u0e01\u6771\u3042\u30a2\uac00\uff11\U0001f600\U0001f1e9\U0001d41a\u00a9\u3000"
+)
 texts = st.one_of(
     st.text(st.sampled_from(SIGNS), max_size=30),
     st.text(max_size=20),

@@ -9,7 +9,7 @@ import lucene_reference
 import numpy as np
 import pyarrow as pa
 import pytest
-from beirflow.errors import ConfigError, DataError
+from beirflow.files.errors import ConfigError, DataError
 from beirflow.lexical import search, statistics
 from beirflow.lexical.analyzer import ANALYZER
 from beirflow.lexical.bm25 import FieldStatistics
@@ -19,7 +19,7 @@ from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import POSTING_COLUMNS, search_postings
 from beirflow.lexical.settings import FIELD_SETS, LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
-from beirflow.ranking import byte_order, merge_hits
+from beirflow.runs.ranking import byte_order, merge_hits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lucene_reference import Document

@@ -8,7 +8,7 @@ import lucene_reference
 import numpy as np
 import pyarrow as pa
 import pytest
-from beirflow.errors import DataError
+from beirflow.files.errors import DataError
 from beirflow.lexical import indexing
 from beirflow.lexical.indexing import index_texts
 from beirflow.lexical.postings import Postings, read_postings, write_postings

@@ -21,7 +21,7 @@ from beirflow.audit.trec_check import check_trec
 from beirflow.evaluation.summary import summary_table
 from beirflow.experiment.catalogue import CATALOGUE
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import METRICS, QRELS, RUN, SUMMARY, TREC_RUN
+from beirflow.files.layout import METRICS, QRELS, RUN, RUN_RECORD, SUMMARY, TREC_RUN
 
 TOLERANCE = 1e-9
 
@@ -62,13 +62,14 @@ def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> I
     qrels = _read_qrels(chain, QRELS(dataset=dataset))
     judged = {doc_id for grades in qrels.values() for doc_id in grades}
     cutoffs = part(chain.manifest, "configuration", "cutoffs", kind=list)
+    ties = part(chain.record(RUN_RECORD(**names)), "ties", kind=str)
     limit, drop = part(chain.manifest, "configuration", "top_k", kind=int), chain.corpora[dataset]["drop_self_matches"]
     again = {query: measures_of_query([], grades, judged, cutoffs) for query, grades in qrels.items()}
     retrieved, with_results, problem = 0, set(), ""
     for query, ids, scores in _read_run(chain, run_path):
         problem = (
             problem
-            or _ranking_problem(query, ids, scores, limit, drop)
+            or _ranking_problem(query, ids, scores, limit, drop, ties)
             or (f"query {query!r} comes twice" if query in with_results else "")
         )
         retrieved += len(ids)
@@ -77,7 +78,7 @@ def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> I
             again[query] = measures_of_query(ids, qrels[query], judged, cutoffs)
     found, files = f"{run_path}: {problem or f'{len(with_results)} queries, {retrieved} documents'}", (run_path,)
     if problem:
-        expected = "score descending, then document id descending; no document twice"
+        expected = f"score descending, then document id {ties}; no document twice"
         yield Check("runs follow the ranking rule", FAILED, found, expected, files, (result,), chain.repair_command(run_path))
     else:
         yield Check("runs follow the ranking rule", PASSED, found, files=files)
@@ -114,14 +115,15 @@ def _rows(chain: Chain, path: str, *columns: str) -> Iterator[tuple[Any, ...]]:
         raise RecordError(f"cannot be read, {type(error).__name__}: {str(error)[:200]}", path) from error
 
 
-def _ranking_problem(query: str, ids: Sequence[str], scores: Sequence[float], top_k: int, drop: bool) -> str:
+def _ranking_problem(query: str, ids: Sequence[str], scores: Sequence[float], top_k: int, drop: bool, ties: str) -> str:
     """What is wrong with the documents of a query or with their order; empty if nothing is."""
     if len(ids) > top_k or len(set(ids)) < len(ids):
         return f"query {query!r} has {len(ids)} documents, {len(set(ids))} of them different; top_k is {top_k}"
     if drop and query in ids:
         return f"query {query!r} found the document of its own id, which is dropped for this dataset"
     # Code points of Python sort as bytes of UTF-8 do.
-    if any(later > earlier for earlier, later in pairwise(zip(scores, ids, strict=True))):
+    pairs = pairwise(zip(scores, ids, strict=True))
+    if any(b > a or (b == a and (y < x if ties == "ascending" else y > x)) for (a, x), (b, y) in pairs):
         return f"query {query!r} is out of order"
     return ""
 

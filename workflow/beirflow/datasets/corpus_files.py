@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from beirflow.datasets.corpus_reader import split_title_and_text
 from beirflow.files.records import output_digest, read_json
 from beirflow.files.verified import check_digest, damaged, parquet_errors
 
@@ -93,6 +94,22 @@ class Documents:
         """
         with parquet_errors(self.path):
             return self._file.read_row_groups(list(chunks), columns)
+
+    def titles_and_texts(self, chunk: int, rows: int) -> Iterator[tuple[pa.Array, pa.Array]]:
+        """Read the titles and texts of a chunk, for what keeps them apart.
+
+        Args:
+            chunk: Its number.
+            rows: Most documents at a time.
+
+        Yields:
+            Titles and texts of the next documents, as :func:`~beirflow.datasets.corpus_reader.split_title_and_text` gives them.
+
+        Raises:
+            DataError: What is read was changed after it was written.
+        """
+        for batch in self.batches(chunk, ["text", "title_bytes"], rows):
+            yield split_title_and_text(batch["text"], batch["title_bytes"].to_numpy())
 
     def batches(self, chunk: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         """Read a chunk a few rows at a time.

@@ -56,7 +56,7 @@ def evaluate_run(
     check_inputs(run_record_path, run_record, sources, system=system)
     run_digest = output_digest(run_record, run_path)
     run, qrels = read_run(run_path, run_digest, run_record_path), read_table(qrels_path)
-    table = measure(run, qrels, cutoffs)
+    table = measure(run, qrels, cutoffs, run_record["ties"])
     with atomic_path(per_query_path) as partial:
         pq.write_table(pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(), partial, compression="zstd")
     names = [name for name in table.columns if name != "query_id"]

@@ -1,9 +1,10 @@
 """Every family that there is, by name."""
 
 from beirflow.dense.family import FAMILY as DENSE
+from beirflow.lexical.family import FAMILY as LEXICAL
 from beirflow.runs.family import Family
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (DENSE,)}
+FAMILIES: dict[str, Family] = {family.name: family for family in (DENSE, LEXICAL)}
 
 DEFAULT = DENSE.name
 """The family of a system that names none."""

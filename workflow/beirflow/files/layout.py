@@ -68,6 +68,11 @@ QUERY_VECTORS_RECORD = Pattern("embeddings/{system}/{dataset}/queries.json")
 CHUNK_VECTORS = Pattern("embeddings/{system}/{dataset}/chunk-{chunk}.npy")
 CHUNK_VECTORS_RECORD = Pattern("embeddings/{system}/{dataset}/chunk-{chunk}.json")
 
+POSTINGS = Pattern("postings/{analyzer}/{dataset}/chunk-{chunk}.arrow")
+POSTINGS_RECORD = Pattern("postings/{analyzer}/{dataset}/chunk-{chunk}.json")
+STATISTICS = Pattern("postings/{analyzer}/{dataset}/statistics.parquet")
+STATISTICS_RECORD = Pattern("postings/{analyzer}/{dataset}/statistics.json")
+
 CANDIDATES = Pattern("candidates/{system}/{dataset}/chunk-{chunk}.npz")
 RUN = Pattern("runs/{system}/{dataset}.parquet")
 RUN_RECORD = Pattern("runs/{system}/{dataset}.json")

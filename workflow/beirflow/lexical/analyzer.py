@@ -16,9 +16,6 @@ import pyarrow.compute as pc
 from beirflow.lexical.grammar import LONGEST_TOKEN, tokenize
 from beirflow.lexical.porter import stem
 
-ANALYZER = "lucene-english"
-"""Name of this analyzer; another one, or a change of the terms, needs another name."""
-
 STOP_WORDS = frozenset(
     {
         "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of", "on",

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.background import map_ahead
+from beirflow.files.background import map_ahead
 from beirflow.lexical.analyzer import Pieces, Vocabulary, cut
 from beirflow.lexical.postings import Postings
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from beirflow.errors import damaged
-from beirflow.files import atomic_path
+from beirflow.files.verified import damaged
+from beirflow.files.writing import atomic_path
 
 FORMAT = b"beirflow postings 1"
 

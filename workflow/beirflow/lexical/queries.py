@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.errors import DataError
+from beirflow.files.errors import DataError
 from beirflow.lexical.analyzer import Vocabulary, cut
 from beirflow.lexical.bm25 import inverse_norms, weights
 from beirflow.lexical.settings import LexicalSettings

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.background import map_ahead
+from beirflow.files.background import map_ahead
 from beirflow.lexical.bm25 import length_codes, scores
 from beirflow.lexical.postings import Postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField
-from beirflow.ranking import Hits, byte_order, merge_hits
+from beirflow.runs.ranking import Hits, Ties, byte_order, merge_hits
 
 BLOCK_POSTINGS = 1 << 25
 """Postings that are scored for a block of queries and kept until it is done, 16 bytes each."""
@@ -34,7 +34,7 @@ SPARSE = 32
 MATCH = float(np.finfo(np.float64).tiny)
 """Added up for a term whose score rounds to 0: no sum changes, but the document has been found."""
 
-POSTING_COLUMNS = (
+SEARCHED = (
     "terms", "frequencies", "rows", "title_counts", "text_counts", "title_lengths", "text_lengths", "text_filled",
 )  # fmt: skip
 """What a search reads of the postings."""
@@ -48,6 +48,7 @@ def search_postings(
     k: int,
     *,
     excluded: np.ndarray,
+    ties: Ties = "ascending",
     threads: int = 1,
 ) -> tuple[Hits, int]:
     """The k best documents of each query by the ranking rule, among those that have one of its terms.
@@ -55,17 +56,18 @@ def search_postings(
     Args:
         queries: The queries.
         fields: What their terms weigh.
-        postings: The chunk, with :data:`POSTING_COLUMNS`.
+        postings: The chunk, with :data:`SEARCHED`.
         doc_ids: Ids of the documents of the chunk, strings of shape (documents,).
         k: Documents to keep for each query.
         excluded: For each query the row of a document that is left out, or -1; shape (queries,).
+        ties: How ties are ordered; Lucene's ascend.
         threads: Threads to compute with.
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank; and how
         many documents would have been hits, but were left out.
     """
-    chunk = _Chunk(queries, fields, postings, doc_ids)
+    chunk = _Chunk(queries, fields, postings, doc_ids, ties)
     _ = chunk.id_order, chunk.inverse_norms  # made once, before several threads ask for them
     parts: list[Hits] = []
     self_matches = 0
@@ -89,6 +91,7 @@ class _Chunk:
     fields: Sequence[ScoredField]
     postings: Postings
     doc_ids: pa.Array
+    ties: Ties
 
     @cached_property
     def places(self) -> np.ndarray:
@@ -106,8 +109,8 @@ class _Chunk:
 
     @cached_property
     def id_order(self) -> np.ndarray:
-        """Place of each document's id in byte order, int64 of shape (documents,)."""
-        return byte_order(self.doc_ids)
+        """Place of each document's id in the order of ties, int64 of shape (documents,)."""
+        return byte_order(self.doc_ids, self.ties)
 
     @cached_property
     def inverse_norms(self) -> list[np.ndarray]:

@@ -3,16 +3,16 @@
 They are a sum over the chunks. Memory is bounded by the terms of the corpus and those of some chunks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.files import atomic_path
+from beirflow.files.writing import atomic_path
 from beirflow.lexical.bm25 import FieldStatistics
 from beirflow.lexical.postings import DOCUMENT_COLUMNS, TERM_COLUMNS, Postings, read_postings
 
@@ -41,6 +41,15 @@ class CorpusStatistics(NamedTuple):
     without_text: int
     fields: dict[str, FieldStatistics]
     terms: int
+
+    def as_record(self) -> dict[str, Any]:
+        """The counts as JSON can hold them."""
+        return {**self._asdict(), "fields": {name: counted._asdict() for name, counted in self.fields.items()}}
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Self:
+        """The counts that :meth:`as_record` gave."""
+        return cls(**{**record, "fields": {name: FieldStatistics(**counted) for name, counted in record["fields"].items()}})
 
 
 def add_up(paths: Sequence[str | Path], analyzer: str, table_path: str | Path) -> CorpusStatistics:

@@ -11,6 +11,7 @@ import numpy as np
 from beirflow.files.records import Job
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
+from beirflow.runs.ranking import Ties
 
 
 class Candidates(NamedTuple):
@@ -42,6 +43,7 @@ class Found:
             what several chunks share, such as the queries, is counted once.
         seconds: How long the search took.
         made: What searched, beside what the sources were made with.
+        ties: How documents with the same score are ordered.
         job: The job that searched.
         code: Digest of the code that searched.
     """
@@ -53,6 +55,7 @@ class Found:
     sources: Mapping[str, Mapping[str, Any]]
     seconds: float
     made: Mapping[str, Any] = field(default_factory=dict)
+    ties: Ties = "descending"
     job: str = ""
     code: str = ""
 

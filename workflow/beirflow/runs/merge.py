@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from beirflow.files.records import Job, together, write_record
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
 from beirflow.runs.candidates import Candidates, Found, read_candidates
-from beirflow.runs.ranking import Hits, byte_order, merge_hits
+from beirflow.runs.ranking import Hits, Ties, byte_order, merge_hits
 from beirflow.runs.run_file import RUN
 
 CANDIDATES = 1 << 24
@@ -66,8 +66,8 @@ def merge_chunks(
             f"{documents_path}: {len(sizes)} chunks, but candidates of {len(candidate_paths)}; search all chunks again"
         )
     chunks = _Chunks(system, top_k, corpus, job)
-    hits = _merge_candidates(map(chunks.read, candidate_paths), len(query_ids), np.cumsum([0, *sizes[:-1]]), doc_ids, top_k)
-    query, row, score, ranks = hits
+    first_rows = np.cumsum([0, *sizes[:-1]])
+    query, row, score, ranks = _merge_candidates(chunks, candidate_paths, len(query_ids), first_rows, doc_ids)
     with atomic_path(run_path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
         for start_row in range(0, len(query), RUN_ROWS):
             part = slice(start_row, start_row + RUN_ROWS)
@@ -86,6 +86,7 @@ def merge_chunks(
         system=system,
         dataset=dataset,
         top_k=top_k,
+        ties=chunks.ties,
         jobs=sorted(chunks.jobs),
     )
 
@@ -105,8 +106,10 @@ class _Chunks:
         self.sources: dict[str, Mapping[str, Any]] = {}
         self.made: list[Mapping[str, Any]] = []
         self.jobs: set[str] = set()
+        self.ties: Ties = "descending"
         self.seconds, self.self_matches = 0.0, 0
-        self._expected, self._job, self._next = {"system": system, "top_k": top_k}, job, 0
+        self._expected: dict[str, Any] = {"system": system, "top_k": top_k}
+        self.top_k, self._job, self._next = top_k, job, 0
 
     def read(self, path: str) -> Candidates:
         """The candidates of the next chunk."""
@@ -116,6 +119,7 @@ class _Chunks:
                 raise damaged(path, f"found candidates of {name} {getattr(found, name)}, expected {expected}")
         self._check_inputs(path, found)
         self._next += 1
+        self.ties = self._expected["ties"] = found.ties
         self.sources |= found.sources
         self.made.append({**found.made, "search_code": found.code} if found.code else found.made)
         self.jobs |= {found.job, *(str(each["job"]) for each in found.sources.values() if "job" in each)} - {""}
@@ -142,7 +146,7 @@ class _Chunks:
 
 
 def _merge_candidates(
-    chunks: Iterable[Candidates], queries: int, first_rows: np.ndarray, doc_ids: pa.Array, k: int
+    chunks: _Chunks, paths: Sequence[str], queries: int, first_rows: np.ndarray, doc_ids: pa.Array
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The k best of each query: query, row in the corpus, score and rank, sorted by query and rank.
 
@@ -152,11 +156,12 @@ def _merge_candidates(
 
     def id_order(rows: np.ndarray) -> np.ndarray:
         """Only for tied scores: sorting millions of ids is slow."""
-        return byte_order(doc_ids.take(pa.array(rows)))
+        return byte_order(doc_ids.take(pa.array(rows)), chunks.ties)
 
+    k = chunks.top_k
     parts: list[Hits] = []
     least = np.full(queries, -np.inf, np.float32)
-    for first_row, found in zip(first_rows, chunks, strict=True):
+    for first_row, found in zip(first_rows, map(chunks.read, paths), strict=True):
         may_stay = found.score >= least[found.query]
         rows = (found.row[may_stay] + first_row).astype(np.int32)
         parts.append((found.query[may_stay], rows, found.score[may_stay]))

@@ -1,9 +1,11 @@
-"""The ranking rule, written once: score descending as float32, then document id descending in byte order.
+"""The ranking rule, written once: score descending as float32, then document id in byte order.
 
-This is trec_eval's order. It is used for the cut at k in every chunk, in the merge, and in every measure.
+Ids descend, which is trec_eval's order, unless the system says that its ties ascend, as Lucene's do. The rule is used for the cut
+at k in every chunk, in the merge, and in every measure.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,17 +15,22 @@ Hits = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Number of the query and row of the document, integers, and score, float32, of n hits, each of shape (n,)."""
 
 
-def byte_order(ids: pa.Array) -> np.ndarray:
+Ties = Literal["descending", "ascending"]
+"""How the ids of documents with the same score are ordered."""
+
+
+def byte_order(ids: pa.Array, ties: Ties = "descending") -> np.ndarray:
     """Position of every id in the byte order of all of them.
 
     Args:
         ids: n ids; the order of equal ones is not defined.
+        ties: How ties are ordered.
 
     Returns:
-        int64 of shape (n,); a larger number is a later id.
+        int64 of shape (n,); of documents with the same score, the one with the larger number ranks first.
     """
     positions = np.empty(len(ids), dtype=np.int64)
-    positions[pc.sort_indices(ids).to_numpy()] = np.arange(len(ids))
+    positions[pc.sort_indices(ids).to_numpy()] = np.arange(len(ids)) if ties == "descending" else -np.arange(len(ids))
     return positions
 
 
@@ -81,7 +88,7 @@ def _sort_key(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 
 def _break_ties(order: np.ndarray, sorted_key: np.ndarray, id_order: Callable[[np.ndarray], np.ndarray]) -> None:
-    """Put candidates with equal keys, which stand together, into descending order of their ids, in place."""
+    """Put candidates with equal keys, which are neighbours, into the order of their ids, in place."""
     same_as_next = sorted_key[1:] == sorted_key[:-1]
     tied = np.flatnonzero(np.append(same_as_next, False) | np.append(False, same_as_next)[: len(order)])
     if len(tied):

@@ -1,6 +1,7 @@
 """Runs: the ranked documents of one system for one dataset, as Parquet and as TREC run files."""
 
 import gzip
+import logging
 import re
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from beirflow.files.writing import atomic_path
 
 RUN = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32()), ("rank", pa.int32())])
 """Columns of a run, sorted by query id in byte order and rank; ranks begin at 1."""
+
+logger = logging.getLogger(__name__)
 
 WHITESPACE = re.compile(r"\s")
 
@@ -80,6 +83,8 @@ def write_trec(*, run_path: str, record_path: str, output_path: str, tag: str) -
     record = read_json(record_path)
     check_inputs(record_path, record, {}, system=tag)
     check_digest(run_path, output_digest(record, run_path), record_path)
+    if record["ties"] != "descending":
+        logger.warning("%s: ids of tied documents are %s, but trec_eval sorts them descending", output_path, record["ties"])
     run = pq.ParquetFile(run_path)
     with (
         atomic_path(output_path) as partial,

@@ -1,0 +1,145 @@
+"""Do the postings hold the terms of the texts, and does the run follow from the postings? A sample of both is made again.
+
+Sampled documents are analysed again, one at a time; sampled queries are scored again for all documents, term by term and without
+anything of ``search.py``. Both must agree in every bit.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.datasets.corpus_reader import split_title_and_text
+from beirflow.files.layout import POSTINGS, RUN, STATISTICS, STATISTICS_RECORD
+from beirflow.files.records import read_json
+from beirflow.lexical.analyzer import analyze
+from beirflow.lexical.bm25 import length_codes, scores
+from beirflow.lexical.postings import Postings, read_postings
+from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
+from beirflow.lexical.settings import LexicalSettings
+from beirflow.lexical.statistics import CorpusStatistics, frequencies_of
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_ranks, draw
+
+BLOCK_ROWS = 16_384
+
+
+def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+    """Plan the checks of a lexical system on one corpus.
+
+    Args:
+        subject: The system and the corpus.
+        sample: Documents and queries to draw.
+        random: Draws them.
+
+    Returns:
+        Two checks: documents analysed again, queries searched again.
+    """
+    settings: LexicalSettings = subject.system.settings
+    folder = STATISTICS(analyzer=settings.analyzer, dataset=subject.dataset).rpartition("/")[0]
+    run = RUN(system=subject.system.name, dataset=subject.dataset)
+    again = _Again(subject, settings, sample, random)
+    return [
+        SpotCheck("documents analysed again have the stored postings", folder, again.check_documents),
+        SpotCheck("queries searched again have the recorded ranks", run, again.check_ranks),
+    ]
+
+
+class _Again:
+    """The postings of one corpus, and what is drawn of it."""
+
+    def __init__(self, subject: Subject, settings: LexicalSettings, sample: int, random: np.random.Generator) -> None:
+        self.subject, self.settings, self.sample, self.random = subject, settings, sample, random
+        self._names = {"analyzer": settings.analyzer, "dataset": subject.dataset}
+
+    def check_documents(self) -> Finding:
+        """Analyse some documents again and compare their terms with the postings."""
+        sizes = [len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)]
+        drawn, first = draw(sum(sizes), self.sample, self.random), 0
+        for chunk, size in enumerate(sizes):
+            rows = drawn[(drawn >= first) & (drawn < first + size)] - first
+            first += size
+            stored = _stored(self._postings(chunk), rows)
+            table = self.subject.documents(chunk).take(rows)
+            joined, doc_ids = table["text"].combine_chunks(), table["doc_id"].to_pylist()
+            titles, texts = map(pa.Array.to_pylist, split_title_and_text(joined, table["title_bytes"].to_numpy()))
+            for doc_id, title, text, found in zip(doc_ids, titles, texts, stored, strict=True):
+                if found != (Counter(analyze(title)), Counter(analyze(text))):
+                    problem = f"{self._where}: the postings of the document {doc_id!r} are others"
+                    return Finding(False, problem, "the terms of its title and its text")
+        return Finding(True, f"{self._where}: {len(drawn)} documents, every term as often as in the postings")
+
+    def check_ranks(self) -> Finding:
+        """Score all documents again for some queries and compare with the run."""
+        queries = self.subject.queries()
+        queries = queries.take(draw(queries.num_rows, self.sample, self.random))
+        analyzed = analyze_queries(queries["text"])
+        statistics = self._path(STATISTICS(**self._names))
+        record = read_json(self._path(STATISTICS_RECORD(**self._names)))
+        frequencies = {field: frequencies_of(statistics, analyzed.terms, field) for field in self.settings.fields}
+        fields = weigh(analyzed, self.settings, CorpusStatistics.of_record(record["statistics"]), frequencies)
+        blocks = (block for chunk in range(self.subject.chunks) for block in self._blocks(chunk, analyzed, fields))
+        return compare_ranks(self.subject, queries["query_id"].to_pylist(), blocks, partial(np.zeros, queries.num_rows))
+
+    def _blocks(self, chunk: int, queries: AnalyzedQueries, fields: list[ScoredField]) -> Iterator[tuple[pa.Array, np.ndarray]]:
+        """Ids and scores of the documents of a chunk, some at a time."""
+        postings, doc_ids = self._postings(chunk), self.subject.doc_ids(chunk)
+        place = pc.fill_null(pc.index_in(queries.terms, value_set=postings.terms), -1).to_numpy()[queries.pair_terms]
+        for start in range(0, len(doc_ids), BLOCK_ROWS):
+            ids = doc_ids.slice(start, BLOCK_ROWS)
+            found = np.zeros((len(queries.starts) - 1, len(ids)))
+            matched = np.zeros(found.shape, bool)
+            for query, (first, last) in enumerate(zip(queries.starts[:-1], queries.starts[1:], strict=True)):
+                for pair in queries.pairs[first:last][place[queries.pairs[first:last]] >= 0]:
+                    rows, each = _score_term(postings, fields, int(pair), int(place[pair]), start, len(ids))
+                    found[query, rows] += each
+                    matched[query, rows] |= True
+            yield ids, np.where(matched, found.astype(np.float32), -np.inf)
+
+    def _postings(self, chunk: int) -> Postings:
+        return read_postings(self._path(POSTINGS(**self._names, chunk=chunk)), self.settings.analyzer)
+
+    def _path(self, path: str) -> str:
+        if not (self.subject.results / path).is_file():
+            raise NotHereError(f"{path} is not here")
+        return str(self.subject.results / path)
+
+    @property
+    def _where(self) -> str:
+        return f"{self.subject.system.name} on {self.subject.dataset}"
+
+
+def _stored(postings: Postings, rows: np.ndarray) -> list[tuple[Counter[str], Counter[str]]]:
+    """How often the postings say that titles and texts of some documents have their terms."""
+    found: list[tuple[Counter[str], Counter[str]]] = [(Counter(), Counter()) for _ in rows]
+    here = np.flatnonzero(np.isin(postings.rows, rows))
+    terms = postings.terms.take(np.searchsorted(postings.starts, here, side="right") - 1).to_pylist()
+    places = np.searchsorted(rows, postings.rows[here]).tolist()
+    for posting, term, place in zip(here.tolist(), terms, places, strict=True):
+        for counts, column in zip(found[place], (postings.title_counts, postings.text_counts), strict=True):
+            if count := int(column[posting]):
+                counts[term] = count
+    return found
+
+
+def _score_term(
+    postings: Postings, fields: list[ScoredField], pair: int, place: int, start: int, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of a block whose documents have a term in one of the fields, and the term's scores there, float64."""
+    every = slice(postings.starts[place], postings.starts[place + 1])
+    first, last = np.searchsorted(postings.rows[every], [start, start + size]) + every.start
+    rows = postings.rows[first:last]
+    titles, texts = (column[first:last].astype(np.int64) for column in (postings.title_counts, postings.text_counts))
+    # Where a document has no text it is in no index but that of title and text together.
+    counts = {"contents": titles + texts, "title": np.where(postings.text_filled[rows], titles, 0), "text": texts}
+    lengths = {"title": postings.title_lengths[rows], "text": postings.text_lengths[rows]}
+    lengths["contents"] = lengths["title"] + lengths["text"]
+    total, present = np.zeros(len(rows)), np.zeros(len(rows), bool)
+    for field in fields:
+        some = np.flatnonzero(counts[field.name])
+        inverse = field.inverse_norms[length_codes(lengths[field.name][some])]
+        total[some] += scores(np.full(len(some), field.weights[pair]), counts[field.name][some], inverse)
+        present[some] = True
+    return rows[present] - start, total[present]

@@ -1,0 +1,182 @@
+"""The steps of a lexical system: index each chunk, sum up the statistics of the corpus, search each chunk."""
+
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import record_of
+from beirflow.files.progress import Progress
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
+from beirflow.files.verified import check_digest
+from beirflow.lexical.indexing import index_texts
+from beirflow.lexical.postings import read_postings, write_postings
+from beirflow.lexical.queries import analyze_queries, weigh
+from beirflow.lexical.search import SEARCHED, search_postings
+from beirflow.lexical.settings import LexicalSettings
+from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
+from beirflow.runs.candidates import Candidates, found_by, source, write_candidates
+
+BATCH_DOCUMENTS = 4096
+"""Documents that are read at once."""
+
+
+def index_chunk(*, documents_path: str, chunk: int, analyzer: str, output_path: str, job: Job, threads: int = 1) -> None:
+    """Analyse the documents of one chunk and write their postings, which serve every system with this analyzer.
+
+    Args:
+        documents_path: ``documents.parquet``, with ``corpus.json`` beside it.
+        chunk: Number of the chunk.
+        analyzer: Name of the analyzer.
+        output_path: Postings to write, and beside them their record.
+        job: The job, for the record.
+        threads: Threads to compute with.
+
+    Raises:
+        DataError: The chunk was changed after it was written.
+    """
+    start = time.perf_counter()
+    with Documents(documents_path) as documents, Progress(job.name, documents.sizes[chunk], "documents") as progress:
+
+        def batches() -> Iterator[tuple[pa.Array, pa.Array]]:
+            for titles, texts in documents.titles_and_texts(chunk, BATCH_DOCUMENTS):
+                yield titles, texts
+                progress.advance(len(texts))
+
+        postings = index_texts(batches(), threads)
+    write_postings(output_path, postings, analyzer)
+    write_record(
+        record_of(output_path),
+        job,
+        inputs={documents_path: recorded_digest(documents_path)},
+        outputs={output_path: file_digest(output_path)},
+        made=_made_with(analyzer),
+        seconds={"index": time.perf_counter() - start},
+        sizes={"index": _size(output_path)},
+        analyzer=analyzer,
+        rows=len(postings.text_lengths),
+    )
+
+
+def sum_statistics(*, postings_paths: Sequence[str], analyzer: str, output_path: str, job: Job) -> None:
+    """Sum up the statistics of all chunks: in how many documents each term is, and how many terms the documents have.
+
+    Args:
+        postings_paths: The postings of chunk 0, 1, …, each with its record beside it.
+        analyzer: Name of the analyzer.
+        output_path: Parquet of the terms to write, and beside it the record with the other counts.
+        job: The job, for the record.
+
+    Raises:
+        DataError: Postings were damaged, or are not all of one corpus.
+    """
+    start = time.perf_counter()
+    corpus: dict[str, str] = {}
+    inputs: dict[str, str] = {}
+    for path in postings_paths:
+        record = read_json(record_of(path))
+        corpus = corpus or record["inputs"]
+        check_inputs(record_of(path), record, corpus, analyzer=analyzer)
+        check_digest(path, output_digest(record, path), record_of(path))
+        inputs |= corpus | record["outputs"] | {job.below(record_of(path)): file_digest(record_of(path))}
+    statistics = add_up(postings_paths, analyzer, output_path)
+    write_record(
+        record_of(output_path),
+        job,
+        inputs={job.results / name: digest for name, digest in inputs.items()},
+        outputs={output_path: file_digest(output_path)},
+        made=_made_with(analyzer),
+        seconds={"index": time.perf_counter() - start},
+        sizes={"index": _size(output_path)},
+        counts={
+            "documents_without_contents": statistics.without_contents,
+            "documents_without_text": statistics.without_text,
+        },
+        analyzer=analyzer,
+        statistics=statistics.as_record(),
+    )
+
+
+def search_index(
+    *,
+    settings: LexicalSettings,
+    queries_path: str,
+    documents_path: str,
+    chunk: int,
+    postings_path: str,
+    statistics_path: str,
+    output_path: str,
+    top_k: int,
+    drop_self_matches: bool,
+    job: Job,
+    threads: int = 1,
+) -> None:
+    """Find the top k of one chunk for every query, among the documents that have one of its terms.
+
+    Args:
+        settings: The system.
+        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
+        documents_path: ``documents.parquet``, likewise.
+        chunk: Number of the chunk.
+        postings_path: Its postings, with their record beside them.
+        statistics_path: The statistics of the corpus, likewise.
+        output_path: ``.npz`` to write, as :func:`~beirflow.runs.run_file.candidates.write_candidates` does.
+        top_k: Documents to keep for each query.
+        drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
+        job: The job, for the record of the run.
+        threads: Threads to compute with.
+
+    Raises:
+        DataError: A file is not the one that was recorded, belongs to another corpus, or no document has a term at all.
+    """
+    corpus = {job.below(documents_path): recorded_digest(documents_path)}
+    records = {path: read_json(record_of(path)) for path in (postings_path, statistics_path)}
+    for path, record in records.items():
+        check_inputs(record_of(path), record, corpus, analyzer=settings.analyzer)
+        check_digest(path, output_digest(record, path), record_of(path))
+    queries = read_table(queries_path)
+    query_ids = queries["query_id"].combine_chunks()
+    with Documents(documents_path) as file:
+        doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
+    start = time.perf_counter()
+    analyzed = analyze_queries(queries["text"])
+    statistics = CorpusStatistics.of_record(records[statistics_path]["statistics"])
+    frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.fields}
+    fields = weigh(analyzed, settings, statistics, frequencies)
+    postings = read_postings(postings_path, settings.analyzer, SEARCHED)
+    own = pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy() if drop_self_matches else None
+    excluded = np.full(len(query_ids), -1) if own is None else own
+    hits, self_matches = search_postings(
+        analyzed, fields, postings, doc_ids, top_k, excluded=excluded, ties=settings.ties, threads=threads
+    )
+    found = found_by(
+        job,
+        system=settings.name,
+        chunk=chunk,
+        top_k=top_k,
+        inputs={
+            job.below(name): digest
+            for path, record in records.items()
+            for name, digest in ((path, output_digest(record, path)), (record_of(path), file_digest(record_of(path))))
+        },
+        sources={job.below(record_of(path)): source(record) for path, record in records.items()},
+        seconds=time.perf_counter() - start,
+        ties=settings.ties,
+    )
+    write_candidates(output_path, Candidates(*hits, self_matches), found)
+
+
+def _made_with(analyzer: str) -> dict[str, str]:
+    """What analysed, for the record."""
+    versions = {"python": platform.python_version(), "numpy": np.__version__, "pyarrow": pa.__version__}
+    return {"analyzer": analyzer, "device": platform.processor() or platform.machine(), **versions}
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size

@@ -1,0 +1,115 @@
+"""Lexical retrieval: postings of each chunk, statistics of the corpus, and an exact search by BM25.
+
+REQUIRED INPUTS
+  documents, queries, corpus = <results>/corpora/<dataset>/…
+
+OUTPUTS
+  postings   = <results>/postings/<analyzer>/<dataset>/chunk-<i>.arrow, .json        shared by all systems with this analyzer
+  statistics = <results>/postings/<analyzer>/<dataset>/statistics.parquet, .json     in how many documents each term is
+  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz                 top k of a chunk, temporary
+
+STEPS
+  - analyse title and text of every document, chunk by chunk
+  - sum up what BM25 needs to know of the whole corpus
+  - score every document that has a term of a query, in Lucene's arithmetic
+"""
+
+
+def of_analyzer(pattern, chunks=False):
+    """An input function: a file of a dataset, made with the analyzer of the system; or one for each of its chunks."""
+
+    def files(wildcards):
+        analyzer = wildcards.get("analyzer") or lexical_settings(wildcards)["analyzer"]
+        names = range(experiment.chunks(wildcards.dataset)) if chunks else [None]
+        chunk = names if chunks else wildcards.get("chunk")
+        return expand(
+            at(pattern), analyzer=analyzer, dataset=wildcards.dataset, chunk=chunk
+        )
+
+    return files
+
+
+def lexical_settings(wildcards):
+    return experiment.settings(wildcards.system)
+
+
+wildcard_constraints:
+    analyzer=one_of(
+        {
+            experiment.settings(name)["analyzer"]
+            for name in experiment.systems_of("lexical")
+        }
+    ),
+
+
+rule index_chunk:
+    input:
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+    output:
+        postings=at(layout.POSTINGS),
+        record=at(layout.POSTINGS_RECORD),
+    log:
+        "<results>/logs/index_chunk/{analyzer}/{dataset}/chunk-{chunk}.log",
+    benchmark:
+        "<results>/benchmarks/index_chunk/{analyzer}/{dataset}/chunk-{chunk}.tsv"
+    conda:
+        "../../envs/data.yaml"
+    threads: 2
+    params:
+        code=code_version("index_chunk"),
+    message:
+        "index chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.analyzer}"
+    script:
+        "../scripts/index_chunk.py"
+
+
+rule sum_statistics:
+    input:
+        postings=of_analyzer(layout.POSTINGS, chunks=True),
+        records=of_analyzer(layout.POSTINGS_RECORD, chunks=True),
+    output:
+        statistics=at(layout.STATISTICS),
+        record=at(layout.STATISTICS_RECORD),
+    log:
+        "<results>/logs/sum_statistics/{analyzer}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/sum_statistics/{analyzer}/{dataset}.tsv"
+    conda:
+        "../../envs/data.yaml"
+    params:
+        code=code_version("sum_statistics"),
+    message:
+        "sum up the statistics of {wildcards.dataset} with {wildcards.analyzer}"
+    script:
+        "../scripts/sum_statistics.py"
+
+
+rule search_index:
+    input:
+        queries=at(layout.QUERIES),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        postings=of_analyzer(layout.POSTINGS),
+        postings_record=of_analyzer(layout.POSTINGS_RECORD),
+        statistics=of_analyzer(layout.STATISTICS),
+        statistics_record=of_analyzer(layout.STATISTICS_RECORD),
+    output:
+        temp(at(layout.CANDIDATES)),
+    log:
+        "<results>/logs/search_index/{system}/{dataset}/chunk-{chunk}.log",
+    benchmark:
+        "<results>/benchmarks/search_index/{system}/{dataset}/chunk-{chunk}.tsv"
+    wildcard_constraints:
+        system=one_of(experiment.systems_of("lexical")),
+    conda:
+        "../../envs/data.yaml"
+    threads: 2
+    params:
+        code=code_version("search_index"),
+        settings=lexical_settings,
+        retrieval=retrieval,
+    message:
+        "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
+    script:
+        "../scripts/search_index.py"

@@ -1,0 +1,14 @@
+"""Adapter of the rule sum_statistics."""
+
+from beirflow.jobs.job import job
+
+if __name__ == "__main__":
+    with job(snakemake) as this:
+        from beirflow.lexical.steps import sum_statistics
+
+        sum_statistics(
+            postings_paths=list(snakemake.input.postings),
+            analyzer=snakemake.wildcards.analyzer,
+            output_path=snakemake.output.statistics,
+            job=this,
+        )
