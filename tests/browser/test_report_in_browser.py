@@ -311,7 +311,7 @@ def test_axe_would_find_something(browser: Chromium, report: Path) -> None:
 
 def test_all_of_beir_opens_fast_in_one_file(browser: Chromium, large: Path, tmp_path: Path) -> None:
     assert large.stat().st_size < 25e6
-    # Beside a page of the same size that holds nothing to lay out or unpack, in the same browser: a slow machine is slow with both.
+    # Beside a page of the same size that holds nothing to lay out or unpack, in one browser: a slow machine is slow with both.
     empty = tmp_path / "empty.html"
     empty.write_text(f"<!doctype html><p>Nothing.</p><script type='text/plain'>{'A' * large.stat().st_size}</script>")
     ready: dict[Path, list[float]] = {empty: [], large: []}
