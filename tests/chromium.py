@@ -5,6 +5,7 @@ name resolves to nothing, and what a page asks for is recorded.
 """
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -22,21 +23,39 @@ OPTIONS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-extensions", "--mute-audio"),
     *("--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe"),
 )
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
+"""Long enough for a machine that does something else; who waits goes on at once when what is waited for happens."""
+
+ONE_FONT = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+<dir>{folder}</dir>
+<cachedir>{folder}/cache</cachedir>
+</fontconfig>
+"""
 
 
 class Chromium:
-    """One browser with one page."""
+    """One browser with one page; with `font`, that file is the only font that it has, whatever a page asks for."""
 
-    def __init__(self) -> None:
+    def __init__(self, font: Path | None = None) -> None:
         self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        environment = dict(os.environ)
+        if font:
+            fonts = Path(self.profile.name) / "fonts-of-test"
+            fonts.mkdir()
+            shutil.copy(font, fonts)
+            (fonts / "fonts.conf").write_text(ONE_FONT.format(folder=fonts), encoding="utf-8")
+            environment["FONTCONFIG_FILE"] = str(fonts / "fonts.conf")
         their_input, self._to = os.pipe()
         self._from, their_output = os.pipe()
-        # The shell gives the browser its pipe under the numbers 3 and 4, which it expects.
-        give = f'exec 8<&{their_input} 9>&{their_output} 3<&8 4>&9 8<&- 9>&-; exec "$0" "$@"'
+        # The shell gives the browser its pipe under the numbers 3 and 4, which it expects; ours are others.
+        their_input, their_output = _high(their_input), _high(their_output)
+        give = f'exec 3<&{their_input} 4>&{their_output} {their_input}<&- {their_output}>&-; exec "$0" "$@"'
         self._process = subprocess.Popen(
             ["bash", "-c", give, str(PATH), *OPTIONS, f"--user-data-dir={self.profile.name}", "about:blank"],
             pass_fds=(their_input, their_output),
+            env=environment,
             stderr=subprocess.DEVNULL,
         )
         os.close(their_input)
@@ -167,3 +186,10 @@ class Chromium:
             f"axe.run({where}, {{resultTypes: ['violations']}}).then((found) =>"
             " found.violations.map(({id, nodes}) => [id, nodes.slice(0, 3).map((node) => node.html)]))"
         )
+
+
+def _high(descriptor: int) -> int:
+    """The same file under a number from 10 on."""
+    other = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
+    os.close(descriptor)
+    return other

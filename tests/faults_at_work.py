@@ -77,10 +77,15 @@ def unfinished(folder: Path) -> list[str]:
     return sorted(str(path) for path in folder.rglob("*") if ".partial" in path.name or path.suffix == ".part")
 
 
-def results(folder: Path) -> dict[str, Any]:
-    """Every file of a folder of results without what was measured; logs and benchmarks are no results."""
+def result_files(folder: Path) -> dict[str, Path]:
+    """Every file of a folder of results, by its name there; logs and benchmarks are no results."""
     files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    return {name: _content(path) for name, path in files.items() if not name.startswith(("logs/", "benchmarks/"))}
+    return {name: path for name, path in files.items() if not name.startswith(("logs/", "benchmarks/"))}
+
+
+def results(folder: Path) -> dict[str, Any]:
+    """What these files hold, without what was measured."""
+    return {name: _content(path) for name, path in result_files(folder).items()}
 
 
 def _content(path: Path) -> Any:

@@ -1,6 +1,7 @@
 """A SLURM cluster of one node on this machine, from Debian's packages, for the time of a test session."""
 
 import os
+import random
 import re
 import secrets
 import shutil
@@ -8,6 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -95,7 +97,7 @@ class Cluster:
         key, socket_path = self.folder / "munge.key", self.folder / "munge.socket"
         key.write_bytes(secrets.token_bytes(128))
         key.chmod(0o400)
-        ports = {"controller_port": _free_port(), "node_port": _free_port()}
+        ports = dict(zip(("controller_port", "node_port"), _free_ports(2), strict=True))
         configuration = CONFIGURATION.format(host=self.host, folder=self.folder, **ports)
         (self.folder / "slurm.conf").write_text(configuration)
         # SLURM only looks whether the devices of the GPUs are there.
@@ -105,7 +107,7 @@ class Cluster:
         # --force: temporary folders are closed to other users, which munged otherwise refuses.
         files = [f"--{name}-file={self.folder}/munged.{name}" for name in ("pid", "log", "seed")]
         self._start("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={socket_path}", *files)
-        wait_for(socket_path.exists, "munged", 30)
+        wait_for(socket_path.exists, "munged")
         self._start("slurmctld", "-D")
         try:
             self.start_node()
@@ -127,22 +129,37 @@ class Cluster:
         if "drain" in self.node_state():
             self.resume_node()
         self.cancel_all()
-        wait_for(lambda: self.node_state() == "idle", "an idle node", 60)
+        wait_for(lambda: self.node_state() == "idle", "an idle node")
 
     def lose_node(self) -> None:
         """Kill slurmd and whatever runs on the node, as when a machine loses its power, and wait until that is noticed."""
-        steps = [process for process in psutil.process_iter(["name"]) if process.info["name"] == "slurmstepd"]
-        steps = [step for step in steps if step.environ().get("SLURM_CONF") == self.environment["SLURM_CONF"]]
-        running = [process for step in steps for process in step.children(recursive=True)]
-        for lost in [self.daemons[-1], *steps, *running]:
-            lost.kill()
+        lost: dict[int, psutil.Process] = {}
+        # Stopped before they are killed: what is stopped starts nothing more, and what is killed loses its children to others.
+        while found := {pid: process for pid, process in self._on_node().items() if pid not in lost}:
+            lost |= found
+            for process in found.values():
+                with suppress(psutil.NoSuchProcess):
+                    process.suspend()
+        for process in lost.values():
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         self.daemons.pop().wait()
-        wait_for(lambda: self.node_state() == "down*", "a node that does not answer", 60)
+        wait_for(lambda: self.node_state() == "down*", "a node that does not answer")
+
+    def _on_node(self) -> dict[int, psutil.Process]:
+        """slurmd and what runs for jobs of this cluster; processes end, and become zombies, while they are looked at."""
+        daemon = psutil.Process(self.daemons[-1].pid)
+        found = {each.pid: each for each in [daemon, *daemon.children(recursive=True)]}
+        for process in psutil.process_iter(["name"]):
+            with suppress(psutil.NoSuchProcess):  # a ZombieProcess is one
+                if process.info["name"] == "slurmstepd" and process.environ().get("SLURM_CONF") == self.environment["SLURM_CONF"]:
+                    found |= {each.pid: each for each in [process, *process.children(recursive=True)]}
+        return found
 
     def start_node(self) -> None:
         """Start slurmd and wait until the node takes jobs."""
         self._start("slurmd", "-D")
-        wait_for(lambda: self.node_state() in ("idle", "mixed"), "an idle node", 60)
+        wait_for(lambda: self.node_state() in ("idle", "mixed"), "an idle node")
 
     def node_state(self) -> str:
         """What SLURM says of the node: idle, mixed, drained, down* …; empty while slurmctld is not there."""
@@ -182,7 +199,7 @@ class Cluster:
     def cancel_all(self) -> None:
         """Cancel every job and wait until none is left."""
         self.call("scancel", "--partition=main", ok=False)
-        wait_for(lambda: not self.call("squeue", "--noheader", ok=False).strip(), "the jobs to end", 60)
+        wait_for(lambda: not self.call("squeue", "--noheader", ok=False).strip(), "the jobs to end")
 
     def ended(self) -> list[dict[str, str]]:
         """What SLURM knows of every job and array task that ended, in the order of submission."""
@@ -191,7 +208,12 @@ class Cluster:
         return sorted((job for job in jobs if job["JobState"] not in ("PENDING", "RUNNING")), key=lambda job: int(job["JobId"]))
 
 
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
+def _free_ports(count: int) -> list[int]:
+    """Ports that nothing listens on and that the system gives to no connection; drawn, so that two sessions draw others."""
+    found: list[int] = []
+    while len(found) < count:
+        port = random.SystemRandom().randrange(15_000, 32_000)
+        with socket.socket() as listening, suppress(OSError):
+            listening.bind(("127.0.0.1", port))
+            found += [port] if port not in found else []
+    return found

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
 from chromium import PATH, Chromium
 from report_files import ReportFiles
@@ -32,6 +33,16 @@ def browser(_browser: Chromium) -> Chromium:
     _browser.size(1280, 900)
     _browser.media()
     return _browser
+
+
+@pytest.fixture(scope="session")
+def wide_browser(_browser: Chromium) -> Iterator[Chromium]:
+    """A browser in which everything is set in a bold font that is a quarter wider than most: one that matplotlib brings along."""
+    browser = Chromium(Path(mpl.get_data_path()) / "fonts/ttf/DejaVuSans-Bold.ttf")
+    width = "Object.assign(document.createElement('canvas').getContext('2d'), {font: '100px sans-serif'}).measureText('0').width"
+    assert browser.evaluate(width) == pytest.approx(69.6, abs=0.5)
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ from workflow_runs import Workflow, small_dataset
 
 DAY = 86_400
 CORPUS = "results/corpora/small/corpus.json"
-MODEL = "results/models/tiny.json"
 
 
 @pytest.fixture
@@ -68,13 +67,16 @@ def test_another_source_of_the_same_name_and_size_is_noticed_however_old_it_is(
     assert json.loads(workflow.result("corpora/small/corpus.json").read_text())["source_sha256"][name] == file_digest(own / name)
 
 
-def test_other_weights_are_noticed_however_old_they_are(workflow: Workflow) -> None:
+def test_other_weights_under_the_same_path_are_noticed_however_old_they_are_and_encode_again(workflow: Workflow) -> None:
+    target, vectors = (folder / "embeddings/tiny/small/queries.npy" for folder in (Path("results"), workflow.result("")))
     model = save_tiny_bert(workflow.folder / "model")
     workflow.config["custom"]["systems"]["tiny"]["model"] = str(model)
-    workflow.run(MODEL)
+    workflow.run(str(target))
+    before = vectors.read_bytes()
     save_tiny_bert(model, seed=1)
     for path in model.iterdir():
         date(path, time.time() - 1000 * DAY)
-    workflow.run(MODEL)
+    workflow.run(str(target))
     recorded = json.loads(workflow.result("models/tiny.json").read_text())["sha256"]
     assert recorded["model.safetensors"] == file_digest(model / "model.safetensors")
+    assert vectors.read_bytes() != before

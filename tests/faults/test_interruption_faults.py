@@ -10,17 +10,19 @@ import sys
 import time
 
 import pytest
-from faults_at_work import jobs, printed, results, start, unfinished, unlock, wait_until
+from faults_at_work import jobs, printed, result_files, results, start, unfinished, unlock, wait_until
 from workflow_runs import Workflow, small_dataset
 
 logger = logging.getLogger(__name__)
 
-KILLS = 20
 SEED = int(os.environ.get("BEIRFLOW_FAULT_SEED", random.randrange(10**6)))
 """Of the moments; printed, and taken from the environment to see a failure again."""
 
-STOP_SECONDS = 20
-"""In which everything has stopped after a signal; one or two where nothing else runs."""
+STOP_STARTS = 20
+"""Starts of Snakemake in whose time everything has stopped after a signal; one or two where nothing else runs."""
+
+PATIENCE_SECONDS = 300
+"""For what happens at once on a machine that does nothing else."""
 
 SUMMARY = "results/summary.csv"
 
@@ -47,15 +49,22 @@ def kill(process: subprocess.Popen[bytes], *, alone: bool) -> bool:
     return process.wait() == -signal.SIGKILL
 
 
+def whole(workflow: Workflow) -> set[str]:
+    """The results that are there, but for those that are half written."""
+    half = unfinished(workflow.result(""))
+    return {name for name, path in result_files(workflow.result("")).items() if str(path) not in half}
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")
-def test_twenty_kills_at_random_moments_change_no_result_and_leave_nothing(workflow: Workflow, finished: Workflow) -> None:
+@pytest.mark.parametrize("enough", [6, pytest.param(20, marks=pytest.mark.long)])
+def test_kills_at_random_moments_change_no_result_and_leave_nothing(workflow: Workflow, finished: Workflow, enough: int) -> None:
     rng = random.Random(SEED)
     logger.warning("BEIRFLOW_FAULT_SEED=%d", SEED)
     expected, kills, whole_runs = results(finished.result("")), 0, 0
-    while kills < KILLS or not whole_runs:
+    while kills < enough or not whole_runs:
         process = start(workflow, SUMMARY)
         alone = kills % 3 == 2
-        if kills < KILLS:
+        if kills < enough:
             when = wait_for_a_random_moment(rng, workflow, process)
             killed = kill(process, alone=alone)
         else:
@@ -64,13 +73,16 @@ def test_twenty_kills_at_random_moments_change_no_result_and_leave_nothing(workf
         if killed:
             kills += 1
             logger.warning("kill %d of %s: %s", kills, "Snakemake alone" if alone else "all", when)
-            assert wait_until(lambda: not jobs(workflow), seconds=5), "a job outlives its Snakemake"
+            # A job that did not end with its Snakemake would end by itself, and then its result would be there.
+            before = whole(workflow)
+            assert wait_until(lambda: not jobs(workflow), seconds=PATIENCE_SECONDS), "a job does not end"
+            assert whole(workflow) == before, "a job outlives its Snakemake"
             unlock(workflow)
         else:
             whole_runs += 1
             assert unfinished(workflow.result("")) == []
             assert results(workflow.result("")) == expected
-            if kills < KILLS:
+            if kills < enough:
                 shutil.rmtree(workflow.result(""))
                 shutil.rmtree(workflow.folder / ".snakemake")
 
@@ -82,8 +94,14 @@ def test_a_signal_stops_a_run_within_seconds_and_the_same_command_goes_on(workfl
         assert wait_until(lambda: list(chunks.glob(".partial-chunk-*")), process), printed(workflow)
         begun = time.monotonic()
         os.killpg(process.pid, number)
-        assert process.wait(STOP_SECONDS) != 0
-        logger.warning("%s: stopped in %.1f s", number.name, time.monotonic() - begun)
+        assert process.wait(PATIENCE_SECONDS) != 0
+        seconds = time.monotonic() - begun
+        begun = time.monotonic()
+        workflow.run("--version")
+        one_start = time.monotonic() - begun
+        logger.warning("%s: stopped in %.1f s, in which Snakemake starts %.1f times", number.name, seconds, seconds / one_start)
+        assert seconds < STOP_STARTS * one_start
+        assert not workflow.result("summary.csv").exists()
         assert jobs(workflow) == []
         assert unfinished(workflow.result("")) == []
         assert "Traceback" not in printed(workflow)

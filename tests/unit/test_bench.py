@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -72,18 +73,21 @@ def test_ratios_are_those_of_one_round() -> None:
 
 
 def test_memory_is_that_of_the_child_in_bytes(tmp_path: Path) -> None:
-    """Measured by a process like that of the benchmarks, which must stay small to see children that are."""
+    """Measured by a process like that of the benchmarks, which must stay small to see children that are.
+
+    How much Python and the allocator take differs between machines, by less than a tenth of what the large child holds.
+    """
     code = """
 import os, pathlib, sys, bench.command_line, bench.measurement
-for size in (1, 300_000_000):
+for size in (300_000_000, 1):
     command = [sys.executable, "-c", f"x = b'x' * {size}"]
     print(bench.measurement.measure(command, os.environ, pathlib.Path(sys.argv[1])).peak)
 """
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "tests")}
     done = subprocess.run([*python(code), str(tmp_path / "log")], env=environment, capture_output=True, check=True)
-    small, large = map(int, done.stdout.split())
-    assert small < 60e6
-    assert 290e6 < large - small < 310e6
+    large, small = map(int, done.stdout.split())
+    assert 1e6 < small < 150e6
+    assert large - small == pytest.approx(300e6, rel=0.1)
 
 
 def test_what_a_child_reports_is_its_last_line(tmp_path: Path) -> None:
@@ -94,8 +98,9 @@ def test_what_a_child_reports_is_its_last_line(tmp_path: Path) -> None:
 
 
 def test_time_is_from_start_to_end_of_the_child(tmp_path: Path) -> None:
+    start = time.monotonic()
     done = measure(python("import time; time.sleep(0.3)"), os.environ, tmp_path / "log")
-    assert 0.3 <= done.wall < 5
+    assert 0.3 <= done.wall <= time.monotonic() - start
     assert done.cpu < done.wall
 
 

@@ -4,41 +4,20 @@ import hashlib
 import re
 import zipfile
 from pathlib import Path
-from typing import Any
 
-import pytest
 from beir_writer import zip_folder
 from http_servers import Answer, FileServer
 from workflow_runs import Workflow, dataset_config, small_dataset
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"datasets": ["sciafct"]}, "datasets.0: found 'sciafct'; allowed are"),
-        ({"datasets": ["sciafct"]}, "did you mean 'scifact'?"),
-        ({"cutofs": [1]}, "cutofs: found 'cutofs'; no such key here"),
-        ({"cutoffs": [21]}, "cutoffs: found 21; a cutoff can be at most top_k, which is 20"),
-        ({"precision": "float8"}, "precision: found 'float8'; allowed are auto, float32, bfloat16, float16"),
-    ],
-)
-def test_a_configuration_that_cannot_be_used_is_refused_before_any_job(
-    workflow: Workflow, changes: dict[str, Any], says: str
-) -> None:
-    workflow.config |= changes
+def test_a_configuration_that_cannot_be_used_is_refused_before_any_job_with_all_that_is_wrong(workflow: Workflow) -> None:
+    """What else is refused, and the words for it, is in tests/unit/test_experiment.py and test_models.py."""
+    workflow.config |= {"cutofs": [1], "precision": "float8"}
     output = workflow.run("results/summary.csv", ok=False)
-    assert says in output
+    assert "cutofs: found 'cutofs'; no such key here" in output
+    assert "precision: found 'float8'; allowed are auto, float32, bfloat16, float16" in output
     assert "Traceback" not in output
     assert not (workflow.folder / "results").exists()
-
-
-def test_a_model_folder_without_a_tokenizer_is_refused_before_any_job(workflow: Workflow, tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model/config.json").write_text("{}")
-    workflow.config["custom"]["systems"]["tiny"]["model"] = str(tmp_path / "model")
-    output = workflow.run("results/summary.csv", ok=False)
-    assert "custom.systems.tiny.model" in output
-    assert "has no tokenizer" in output
 
 
 def test_an_archive_that_leaves_its_folder_is_refused(workflow: Workflow) -> None:

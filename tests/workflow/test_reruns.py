@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from tiny_bert import save_tiny_bert
 from workflow_runs import Workflow, small_dataset
 
 SUMMARY = "results/summary.csv"
@@ -36,17 +35,6 @@ def test_an_edit_to_the_encoder_encodes_again_and_one_to_the_summary_does_not(fi
     planned = finished.planned(SUMMARY)
     assert planned["encode_chunk"] == 3
     assert "prepare_corpus" not in planned
-
-
-def test_other_weights_under_the_same_path_encode_again(workflow: Workflow) -> None:
-    vectors = workflow.result("embeddings/tiny/small/queries.npy")
-    model = save_tiny_bert(workflow.folder / "model")
-    workflow.config["custom"]["systems"]["tiny"]["model"] = str(model)
-    workflow.run("results/embeddings/tiny/small/queries.npy")
-    before = vectors.read_bytes()
-    save_tiny_bert(model, seed=1)
-    workflow.run("results/embeddings/tiny/small/queries.npy")
-    assert vectors.read_bytes() != before
 
 
 def test_a_folder_that_was_only_touched_encodes_nothing_again(workflow: Workflow) -> None:

@@ -70,6 +70,16 @@ function makeTable(name, caption, columns, rows) {
   return make("div", { class: "scroll", role: "region", tabindex: "0", "aria-labelledby": name }, makeSortable(table));
 }
 
+/** How wide a table is at the least, in its own em: what its type is scaled by in print, where nothing scrolls. */
+function measureTable(table) {
+  table.classList.add("measured");
+  const ems = table.offsetWidth / parseFloat(getComputedStyle(table).fontSize);
+  table.classList.remove("measured");
+  if (ems) table.style.setProperty("--ems", (1.02 * ems).toFixed(2)); // a little more, for the lines between the columns
+}
+
+const measureTables = () => document.querySelectorAll(".scroll > table").forEach(measureTable);
+
 // ---------------------------------------------------------------- one dataset
 
 const index = JSON.parse(find("index").textContent);
@@ -271,6 +281,7 @@ function linkRows(table) {
 function start() {
   document.querySelectorAll("table.sortable").forEach(makeSortable);
   document.querySelectorAll("#results table").forEach(linkRows);
+  window.addEventListener("beforeprint", measureTables);
   fillSelect(find("choice"), index.datasets.map(({ name }, i) => [i, name]));
   const kinds = new Set(Object.keys(index.datasets[0].measures[index.systems[0]]).map((name) => name.split("@")[0]));
   fillSelect(find("measure"), [["", "all"], ...[...kinds].map((kind) => [kind, kind])]);
