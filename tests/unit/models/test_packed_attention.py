@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from typing import Any
 import numpy as np
 import pytest
 import torch
@@ -9,30 +10,21 @@ from beirflow.models import encoder as encoder_module
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.packed_attention import MODEL_TYPES, can_pack, packed_attention
 from beirflow.models.settings import System
-from tiny_bert import WORDS, save_tiny_bert
-from transformers import AutoConfig, AutoModel
+from tiny_bert import WORDS, save_model, save_tiny_bert
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import AutoModel
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice(WORDS, length)) for length in [5, 1, 60, 0, 17, 17, 3, 40, 2, 61, 8, 30, 0, 12, 12, 50, 1, 9, 25, 6]]
 
 
-def save_model(model_type: str, folder: Path) -> Path:
-    """A model of a type with random weights, with the tokenizer of the tiny BERT."""
-    save_tiny_bert(folder)
-    bert = AutoConfig.from_pretrained(folder).to_dict()
-    shared = {name: bert[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")}
-    torch.manual_seed(1)
-    config = AutoConfig.for_model(
-        model_type, **shared, intermediate_size=64, max_position_embeddings=70, pad_token_id=0, initializer_range=0.5
-    )
-    AutoModel.from_config(config).save_pretrained(folder)
-    return folder
-
-
-def encode(folder: Path, token_budget: int = 4096, **fields: object) -> np.ndarray:
+def tiny_encoder(folder: Path, token_budget: int = 4096, **fields: Any) -> TransformersEncoder:
     system = System(name="tiny", model=str(folder), **{"max_length": 64, **fields})
-    encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=token_budget)
-    return encoder.encode_corpus(TEXTS)
+    return TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=token_budget)
+
+
+def encode(folder: Path, token_budget: int = 4096, **fields: Any) -> np.ndarray:
+    return tiny_encoder(folder, token_budget, **fields).encode_corpus(TEXTS)
 
 
 @pytest.mark.parametrize("model_type", MODEL_TYPES)

@@ -126,7 +126,8 @@ class TransformersEncoder:
             raise ModelError(
                 f"system {self.system.name}: pooling is 'pooler', but the model in {folder} has none; use mean or cls"
             )
-        longest = min(getattr(self.model.config, "max_position_embeddings", None) or 10**9, self.tokenizer.model_max_length)
+        positions = (getattr(self.model.config, "max_position_embeddings", None) or 10**9) - first_position(self.model)
+        longest = min(positions, self.tokenizer.model_max_length)
         if self.system.max_length > longest:
             raise ModelError(
                 f"system {self.system.name}: max_length is {self.system.max_length}, but the model reads at most {longest} tokens"

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 NAME = "beirflow_packed"
 
-MODEL_TYPES = {"bert": 0, "roberta": 1, "xlm-roberta": 1}
-"""Models that are known to work packed. Roberta's positions begin after the id of the padding, those of the others at 0."""
+MODEL_TYPES = ("bert", "roberta", "xlm-roberta")
+"""Models that are known to work packed, as encoders: the attention of a decoder is causal, which this one is not."""
 
 
 def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype) -> bool:
@@ -25,8 +25,13 @@ def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype)
 
 
 def first_position(model: "PreTrainedModel") -> int:
-    """The position id of a text's first token."""
-    return MODEL_TYPES[model.config.model_type] * (int(model.config.pad_token_id or 0) + 1)
+    """The position id of a text's first token, by which the longest text is shorter than the table of positions.
+
+    Models in the manner of RoBERTa keep a row of that table for the padding, and their texts begin after it; others begin at 0.
+    """
+    positions = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
+    of_padding = getattr(positions, "padding_idx", None)
+    return 0 if of_padding is None else int(of_padding) + 1
 
 
 def pack(model: "PreTrainedModel") -> None:
