@@ -289,6 +289,26 @@ def test_rows_of_the_position_table_that_no_text_reaches_do_not_count(tmp_path: 
     assert encoder.truncated == 1
 
 
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_text_without_tokens_has_a_vector_of_zeros(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, packed: bool, normalize: bool
+) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer | {"post_processor": None}))
+    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: packed)
+    encoder = tiny_encoder(folder, pooling=pooling, normalize=normalize)
+    assert encoder.packed is packed
+    texts = ["w1 w2 w3", "", "w4", "  "]
+    vectors = encoder.encode_corpus(texts)
+    assert not vectors[[1, 3]].any()
+    np.testing.assert_allclose(vectors[[0, 2]], encoder.encode_corpus([texts[0], texts[2]]), atol=1e-6)
+    assert not encoder.encode_corpus(texts[3:]).any()
+    assert encoder.tokens == 8
+
+
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
 @pytest.mark.parametrize("content", [b"", b"{", b'{"a": 1}', b"\xff" * 100], ids=["empty", "cut", "foreign", "binary"])
 def test_a_damaged_file_is_an_error_that_names_the_folder(tiny_bert: Path, tmp_path: Path, name: str, content: bytes) -> None:

@@ -58,7 +58,8 @@ class TransformersEncoder:
 
     Other threads tokenise the next windows of texts while the device computes, and vectors leave the device while it computes on.
     Inside a window, texts are sorted by token count and batched up to a budget of tokens; they are packed end to end on CUDA in
-    half precision, and padded to the longest of the batch elsewhere.
+    half precision, and padded to the longest of the batch elsewhere. A text without tokens has a vector of zeros: an empty text,
+    where the tokenizer adds no special tokens.
 
     Args:
         system: The system; its pooling, normalisation, prefixes and maximum length are used.
@@ -212,8 +213,11 @@ class TransformersEncoder:
     def _encode_window(self, window: Tokens, progress: Progress) -> torch.Tensor:
         """Vectors of a window on the device, float32 of shape (texts, dim); on CUDA they may still be computed."""
         self.truncated += int((window.lengths >= self.system.max_length).sum())
-        vectors = torch.empty((len(window.lengths), self.dim), device=self.device)
-        for rows in plan(window.lengths, lambda: self.token_budget, packed=self.packed):
+        vectors = torch.zeros((len(window.lengths), self.dim), device=self.device)
+        with_tokens = np.flatnonzero(window.lengths)
+        progress.advance(len(vectors) - len(with_tokens))
+        for batch in plan(window.lengths[with_tokens], lambda: self.token_budget, packed=self.packed):
+            rows = with_tokens[batch]
             vectors.index_copy_(0, self._send(rows), self._forward(window, rows))
             tokens = int(window.lengths[rows].sum())
             self.tokens += tokens
