@@ -1,8 +1,9 @@
 """Packed texts have the vectors of padded ones."""
 
+import json
 from pathlib import Path
-
 from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -40,6 +41,30 @@ def test_packed_texts_have_the_vectors_of_padded_ones(
 
 
 def test_running_out_of_memory_packed_lowers_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("model_type", MODEL_TYPES)
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_a_model_whose_packed_texts_have_other_vectors_is_padded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_type: str, pooling: str
+) -> None:
+    """A decoder, whose tokens see those before them alone; and nothing refuses it before the vectors are compared."""
+    folder = save_model(model_type, tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"is_decoder": True}))
+    padded = encode(folder, pooling=pooling)
+    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
+    encoder = tiny_encoder(folder, pooling=pooling)
+    assert not encoder.packed
+    np.testing.assert_array_equal(encoder.encode_corpus(TEXTS), padded)
+
+
+@pytest.mark.parametrize("max_length", [1, 2, 64])
+def test_a_model_whose_packed_texts_have_the_same_vectors_is_packed(
+    tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, max_length: int
+) -> None:
+    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
+    assert tiny_encoder(tiny_bert, max_length=max_length).packed
+
+
     folder = save_model("bert", tmp_path)
     expected = encode(folder)
     monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
@@ -81,3 +106,6 @@ def test_only_known_models_are_packed_on_cuda_in_half_precision(tmp_path: Path, 
     assert can_pack(model, cuda, torch.bfloat16)
     model.config.model_type = "mpnet"
     assert not can_pack(model, cuda, torch.bfloat16)
+    model.config.is_decoder = True
+    assert not can_pack(model, cuda, torch.bfloat16)
+    model.config.is_decoder = False

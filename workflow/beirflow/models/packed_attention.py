@@ -18,7 +18,9 @@ MODEL_TYPES = ("bert", "roberta", "xlm-roberta")
 
 def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype) -> bool:
     """Whether texts may be packed: torch's kernel wants CUDA from Ampere on, half precision, and heads of certain sizes."""
-    if device.type != "cuda" or dtype == torch.float32 or model.config.model_type not in MODEL_TYPES:
+    if device.type != "cuda" or dtype == torch.float32:
+        return False
+    if model.config.model_type not in MODEL_TYPES or getattr(model.config, "is_decoder", False):
         return False
     head_dim = model.config.hidden_size // model.config.num_attention_heads
     return head_dim % 8 == 0 and head_dim <= 256 and torch.cuda.get_device_capability(device) >= (8, 0)
@@ -34,12 +36,21 @@ def first_position(model: "PreTrainedModel") -> int:
     return 0 if of_padding is None else int(of_padding) + 1
 
 
-def pack(model: "PreTrainedModel") -> None:
-    """Let a model attend to packed texts from now on."""
+def pack(model: "PreTrainedModel") -> str:
+    """Let a model attend to packed texts from now on.
+
+    Args:
+        model: The model.
+
+    Returns:
+        The name of its attention until now, which ``set_attn_implementation`` takes.
+    """
     from transformers import AttentionInterface
 
+    before = str(model.config._attn_implementation)
     AttentionInterface.register(NAME, packed_attention)
     model.set_attn_implementation(NAME)
+    return before
 
 
 def packed_attention(
