@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from beirflow.models import encoder as encoder_module
+from beirflow.models import packed_attention as module
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.packed_attention import MODEL_TYPES, can_pack, packed_attention
 from beirflow.models.settings import System
@@ -40,7 +41,6 @@ def test_packed_texts_have_the_vectors_of_padded_ones(
         np.testing.assert_allclose(encode(folder, token_budget, pooling=pooling), padded, atol=2e-5, rtol=0)
 
 
-def test_running_out_of_memory_packed_lowers_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("model_type", MODEL_TYPES)
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_a_model_whose_packed_texts_have_other_vectors_is_padded(
@@ -65,6 +65,32 @@ def test_a_model_whose_packed_texts_have_the_same_vectors_is_packed(
     assert tiny_encoder(tiny_bert, max_length=max_length).packed
 
 
+class Calls(TorchDispatchMode):
+    """Notes the arguments of torch's kernel for packed texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        if func is torch.ops.aten._flash_attention_forward.default:
+            self.found.append((args, kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_text_of_a_batch_is_computed_in_one_split_whatever_the_longest() -> None:
+    states = torch.empty(5, 2, 8, dtype=torch.bfloat16, device="meta")
+    bounds = torch.empty(3, dtype=torch.int32, device="meta")
+    with Calls() as calls:
+        attended = module._attend_on_cuda(states, states, states, bounds, [3, 2])
+    assert attended.shape == states.shape
+    [(args, keywords)] = calls.found
+    assert args[3] is args[4] is bounds
+    assert args[5:] == (3, 3, 0.0, False, False)
+    assert keywords == {"num_splits": 1}
+
+
+def test_running_out_of_memory_packed_lowers_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = save_model("bert", tmp_path)
     expected = encode(folder)
     monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
@@ -104,8 +130,8 @@ def test_only_known_models_are_packed_on_cuda_in_half_precision(tmp_path: Path, 
     assert not can_pack(model, cuda, torch.bfloat16)
     model.config.num_attention_heads = 2
     assert can_pack(model, cuda, torch.bfloat16)
-    model.config.model_type = "mpnet"
-    assert not can_pack(model, cuda, torch.bfloat16)
     model.config.is_decoder = True
     assert not can_pack(model, cuda, torch.bfloat16)
     model.config.is_decoder = False
+    model.config.model_type = "mpnet"
+    assert not can_pack(model, cuda, torch.bfloat16)

@@ -91,10 +91,17 @@ def packed_attention(
 def _attend_on_cuda(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: torch.Tensor, lengths: list[int]
 ) -> torch.Tensor:
-    from torch.nn.attention.varlen import varlen_attn
+    """The kernel of torch.nn.attention.varlen, whose module would import torch's compiler first: seconds in which the GPU waits.
 
+    One split, so that the result for a text does not depend on the longest of its batch.
+    """
     longest = max(lengths)
-    return cast(torch.Tensor, varlen_attn(query, key, value, bounds, bounds, longest, longest))
+    kernel = torch.ops.aten._flash_attention_forward
+    dropout, is_causal, return_debug_mask = 0.0, False, False
+    attended, *_ = kernel(
+        query, key, value, bounds, bounds, longest, longest, dropout, is_causal, return_debug_mask, num_splits=1
+    )
+    return cast(torch.Tensor, attended)
 
 
 def _attend_in_turn(
