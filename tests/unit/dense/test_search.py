@@ -247,12 +247,41 @@ def test_damaged_vectors_are_refused_with_the_command_that_helps(
     assert not Path(chunk["output_path"]).exists()
 
 
-def test_dot_products_that_overflow_are_an_error() -> None:
-    queries, documents = np.array([[2, 5]], np.float32), np.array([[3e38, 0], [3e38, 1]], np.float32)
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(("whose", "row"), [("queries", 2), ("documents", 45)])
+def test_vectors_that_are_not_finite_are_an_error_that_says_so(
+    monkeypatch: pytest.MonkeyPatch, similarity: str, value: float, whose: str, row: int
+) -> None:
+    monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(queries=4, documents=30, pairs=7))
+    vectors = {"queries": random_vectors("normal", 5, seed=1), "documents": random_vectors("normal", 70)}
+    vectors[whose][row, 3] = value
+    with pytest.raises(DataError, match=f"the {whose}' vectors hold infinity or not-a-number, first in row {row}; encode"):
+        exact((vectors["queries"], vectors["documents"]), ids_for(70), 3, similarity=similarity)
+
+
+@pytest.mark.parametrize(("queries", "documents"), [([[2, 5]], [[3e38, 0], [3e38, 1]]), ([[1, 1]], [[1e20, 0]])])
+def test_dot_products_that_overflow_are_an_error(queries: list[list[float]], documents: list[list[float]]) -> None:
+    vectors = np.array(queries, np.float32), np.array(documents, np.float32)
     with pytest.raises(DataError, match="overflow float32"):
-        search.exact_top_k(
-            queries, documents, np.arange(2), 2, similarity="dot", excluded=np.array([-1]), device=torch.device("cpu")
-        )
+        exact(vectors, ids_for(len(documents)), 2)
+
+
+@pytest.mark.parametrize(
+    ("of_queries", "of_documents"), [(1e18, 1e-30), (1e-22, 1e-22), (1e-30, 1e18), (1e-19, 1e-19), (1, 1e-44)]
+)
+@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize("spare", [0, 128])
+def test_numbers_at_the_lower_end_of_float32_lose_no_document(
+    monkeypatch: pytest.MonkeyPatch, of_queries: float, of_documents: float, near: bool, spare: int
+) -> None:
+    """Squares or products below the smallest number of float32 count as 0 in the fast pass."""
+    monkeypatch.setattr(search, "SPARE", spare)
+    queries, documents = random_vectors("normal", 5, 32, seed=1), random_vectors("normal", 400, 32)
+    if near:
+        documents = documents[:1] * (1 + random_vectors("whole", 400, 32) * np.float32(2.0**-22))
+    vectors = queries * np.float32(of_queries), documents * np.float32(of_documents)
+    assert exact(vectors, ids_for(400), 10) == brute_force(vectors, ids_for(400), 10)
 
 
 def test_vectors_of_different_dimensions_are_an_error() -> None:

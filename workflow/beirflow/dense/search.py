@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +48,8 @@ SPARE = 128
 """Candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th."""
 
 UNIT_ROUNDOFF = 2.0**-24
-"""Of float32. The error of a dot product of length d is at most about d times this times the norms (Higham 2002, section 3.1)."""
+SMALLEST_NORMAL = 2.0**-126
+"""Of float32."""
 
 
 def search_chunk(
@@ -141,7 +143,8 @@ def exact_top_k(
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
 
     Raises:
-        DataError: The vectors have different dimensions, or are so long that a dot product may overflow.
+        DataError: The vectors have different dimensions, hold infinity or not-a-number, or are so long that a dot product may
+            overflow.
     """
     if queries.shape[1] != documents.shape[1]:
         raise DataError(
@@ -153,10 +156,9 @@ def exact_top_k(
     matrix = _prepare(queries, similarity, device)
     chunk = _Chunk(matrix, documents, torch.from_numpy(excluded.astype(np.int64)).to(device), similarity)
     scores, rows, longest = _fast_pass(chunk, min(len(documents), k + SPARE))
-    dim = queries.shape[1]
-    bounds = 2 * dim * UNIT_ROUNDOFF / (1 - dim * UNIT_ROUNDOFF) * longest * matrix.norm(dim=1)
+    bounds = _error_bounds(matrix, longest)
     if not bool(bounds.isfinite().all()):
-        raise DataError("the vectors are so long that their dot products overflow float32; use the cosine, or another model")
+        raise _not_finite(chunk)
     least = scores[:, min(k, scores.shape[1]) - 1] - 2 * bounds
     inside = (scores >= least[:, None]) & (scores > -torch.inf)
     crowded = inside[:, -1] & (scores.shape[1] < len(documents))
@@ -187,6 +189,43 @@ class _Chunk:
         for start in range(0, len(self.documents), self.sizes.documents):
             block = self.documents[start : start + self.sizes.documents]
             yield start, _prepare(block, self.similarity, self.queries.device)
+def _error_bounds(queries: torch.Tensor, longest: torch.Tensor) -> torch.Tensor:
+    """How far, for each query, a fast score may lie from the exact one.
+
+    A dot product of length d in float32 is off by at most g |x| |y|, where g = d u / (1 - d u) and u is the unit roundoff, in
+    whatever order it is summed (Higham 2002, section 3.1), as long as nothing is smaller than the smallest normal number m. What
+    is smaller may be lost: at most m of each of d products and d sums, 2 d m together. The norms, too, are computed in float32,
+    where at most 2 d m of the sum of squares is lost, so a vector is no longer than its computed norm and the root of 2 d m.
+
+    Twice g is taken, and d + 2 for d: it covers the relative errors of the norms and of this bound, and that two exact scores
+    which float32 does not tell apart tie; 4 m covers the same among the smallest numbers.
+
+    Args:
+        queries: float32 of shape (queries, dim).
+        longest: Norm of the longest document, float32.
+
+    Returns:
+        float32 of shape (queries,); not finite where a vector is not, or where a dot product may overflow.
+    """
+    dim = queries.shape[1]
+    lost = 2 * dim * SMALLEST_NORMAL
+    rounding = (dim + 2) * UNIT_ROUNDOFF
+    norms = 2 * (longest + lost**0.5) * (queries.norm(dim=1) + lost**0.5)  # infinite before a dot product is
+    return rounding / (1 - rounding) * norms + (lost + 4 * SMALLEST_NORMAL)
+
+
+def _not_finite(chunk: "_Chunk") -> DataError:
+    """The error for vectors whose dot products cannot be computed in float32."""
+    todo = "; encode them again, in precision float32 if it was a lower one"
+    for start, vectors in chain([(0, chunk.queries)], chunk.blocks()):
+        finite = vectors.isfinite().all(dim=1)
+        if not bool(finite.all()):
+            whose = "queries'" if vectors is chunk.queries else "documents'"
+            row = start + int(finite.int().argmin())
+            return DataError(f"the {whose} vectors hold infinity or not-a-number, first in row {row}{todo}")
+    return DataError("the vectors are so long that their dot products overflow float32; use the cosine, or another model")
+
+
 
     def scores(self, queries: torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
         """Fast scores of some queries, given by their numbers, with a block; minus infinity for a document that is left out."""
