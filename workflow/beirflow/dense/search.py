@@ -2,18 +2,20 @@
 
 A fast pass in float32 finds candidates; their scores are then computed again in float64 and rounded to float32, so that a score
 depends on its two vectors alone: not on the chunk, the block or the number of threads, and on the device only where two sums in
-float64 round to different sides, once in a hundred million times. The fast pass keeps every document whose exact score may reach
-the k-th, by a bound on the rounding error of a dot product: the cut is exact, ties included.
+float64 round to different sides, once in a hundred million times. Equally many are always summed at once, since on CUDA the order
+of a sum depends on how many there are. The fast pass keeps every document whose exact score may reach the k-th, by a bound on the
+rounding error of a dot product: the cut is exact, ties included.
 
-The chunk goes by twice in blocks, once for each pass: memory holds a block, the queries, and the candidates.
+The chunk is read twice in blocks, once for each pass, and a third time where more documents lie about the k-th score than there
+is room for. Memory holds a block, the queries, and the candidates, however many dimensions there are and however many scores tie.
 """
 
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -40,9 +42,26 @@ class Blocks(NamedTuple):
     documents: int
     pairs: int
 
+    def of_dim(self, dim: int) -> "Blocks":
+        """The same, with fewer documents and pairs where vectors have so many dimensions that they would take too much memory."""
+        documents = max(1, BLOCK_BYTES // (DOCUMENT_BYTES * dim))
+        pairs = max(1, PAIRS_BYTES // (PAIR_BYTES * dim))
+        return Blocks(self.queries, min(self.documents, documents), min(self.pairs, pairs))
+
 
 BLOCKS = {"cpu": Blocks(512, 16_384, 512), "cuda": Blocks(4096, 65_536, 1 << 18)}
-"""On a CPU what its caches hold, on a GPU enough to keep it busy: there a block of scores takes 1 GiB."""
+"""At most: on a CPU what its caches hold, on a GPU enough to keep it busy: there a block of scores takes 1 GiB."""
+
+BLOCK_BYTES = 1 << 30
+DOCUMENT_BYTES = 24
+"""Of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result."""
+
+PAIRS_BYTES = 1 << 28
+PAIR_BYTES = 16
+"""Of a component of a pair while it is scored: both vectors, and their products in float64."""
+
+CROWDED_PAIRS = 1 << 22
+"""Pairs that are scored and merged at once where all documents of a block may tie, which takes some 100 bytes each."""
 
 SPARE = 128
 """Candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th."""
@@ -165,30 +184,11 @@ def exact_top_k(
     query, place = (inside & ~crowded[:, None]).nonzero(as_tuple=True)
     hits = [
         *_score_candidates(chunk, query, rows[query, place]),
-        _score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k),
+        *_score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k),
     ]
     return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
 
 
-@dataclass(frozen=True)
-class _Chunk:
-    """What is searched for and in what: queries on the device, documents that are read in blocks."""
-
-    queries: torch.Tensor
-    documents: np.ndarray | VectorFile
-    excluded: torch.Tensor
-    similarity: str
-
-    @property
-    def sizes(self) -> Blocks:
-        """How much is computed at once on this device."""
-        return BLOCKS[self.queries.device.type]
-
-    def blocks(self) -> Iterator[tuple[int, torch.Tensor]]:
-        """Blocks of documents, each with the row of its first."""
-        for start in range(0, len(self.documents), self.sizes.documents):
-            block = self.documents[start : start + self.sizes.documents]
-            yield start, _prepare(block, self.similarity, self.queries.device)
 def _error_bounds(queries: torch.Tensor, longest: torch.Tensor) -> torch.Tensor:
     """How far, for each query, a fast score may lie from the exact one.
 
@@ -226,6 +226,25 @@ def _not_finite(chunk: "_Chunk") -> DataError:
     return DataError("the vectors are so long that their dot products overflow float32; use the cosine, or another model")
 
 
+@dataclass(frozen=True)
+class _Chunk:
+    """What is searched for and in what: queries on the device, documents that are read in blocks."""
+
+    queries: torch.Tensor
+    documents: np.ndarray | VectorFile
+    excluded: torch.Tensor
+    similarity: str
+
+    @property
+    def sizes(self) -> Blocks:
+        """How much is computed at once on this device."""
+        return BLOCKS[self.queries.device.type].of_dim(self.queries.shape[1])
+
+    def blocks(self) -> Iterator[tuple[int, torch.Tensor]]:
+        """Blocks of documents, each with the row of its first."""
+        for start in range(0, len(self.documents), self.sizes.documents):
+            block = self.documents[start : start + self.sizes.documents]
+            yield start, _prepare(block, self.similarity, self.queries.device)
 
     def scores(self, queries: torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
         """Fast scores of some queries, given by their numbers, with a block; minus infinity for a document that is left out."""
@@ -268,15 +287,19 @@ def _score_candidates(chunk: _Chunk, query: torch.Tensor, row: torch.Tensor) -> 
         yield _hits(query[here], row[here], exact_scores(chunk.queries, block, query[here], row[here] - start))
 
 
-def _score_crowded(chunk: _Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> Hits:
-    """Exact top k of queries with more documents about the k-th score than the shortlist has room for."""
-    best = _hits(crowded[:0], crowded[:0], least[:0])
-    for start, block in chunk.blocks() if len(crowded) else ():
-        for queries in torch.split(crowded, chunk.sizes.queries):
+def _score_crowded(chunk: _Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> list[Hits]:
+    """Exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist has room for."""
+    if not len(crowded):
+        return []
+    groups = torch.split(crowded, max(1, CROWDED_PAIRS // min(len(chunk.documents), chunk.sizes.documents)))
+    best: list[Hits] = [_hits(crowded[:0], crowded[:0], least[:0]) for _ in groups]
+    for start, block in chunk.blocks():
+        for group, queries in enumerate(groups):
             scores = chunk.scores(queries, start, block)
             place, column = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
             exact = exact_scores(chunk.queries, block, queries[place], column)
-            best = merge_hits([best, _hits(queries[place], column + start, exact)], lambda rows: id_order[rows], k)[:3]
+            found = _hits(queries[place], column + start, exact)
+            best[group] = merge_hits([best[group], found], lambda rows: id_order[rows], k)[:3]
     return best
 
 
@@ -292,13 +315,15 @@ def exact_scores(queries: torch.Tensor, documents: torch.Tensor, query: torch.Te
     Returns:
         float32 of shape (n,); equal vectors have equal scores, wherever they stand.
     """
-    size = BLOCKS[queries.device.type].pairs
-    scores = torch.empty(len(row), device=queries.device)
-    for start in range(0, len(row), size):
+    size = BLOCKS[queries.device.type].of_dim(queries.shape[1]).pairs
+    missing = -len(row) % size
+    rows, numbers = (torch.nn.functional.pad(pair, (0, missing)) for pair in (row, query))  # the first pair of rows, and not read
+    scores = torch.empty(len(rows), device=queries.device)
+    for start in range(0, len(rows), size):
         pairs = slice(start, start + size)
-        products = documents.index_select(0, row[pairs]).double()
-        scores[pairs] = products.mul_(queries.index_select(0, query[pairs])).sum(dim=1)
-    return scores
+        products = documents.index_select(0, rows[pairs]).double()
+        scores[pairs] = products.mul_(queries.index_select(0, numbers[pairs])).sum(dim=1)
+    return scores[: len(row)]
 
 
 def _hits(query: torch.Tensor, row: torch.Tensor, score: torch.Tensor) -> Hits:
