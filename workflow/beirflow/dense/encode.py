@@ -109,7 +109,8 @@ def encode_table(
     model = System(**system)
     origin = origin_of(model.name, Path(corpus_path).with_name(source), model_path)
     options = {"device": device, "precision": precision, "token_budget": token_budget}
-    gpu = gpu_job(device, jobs_per_gpu) if shared is None or shared.missing.any() else nullcontext()
+    own_gpu = gpu_job(device, jobs_per_gpu, saves_memory="lower token_budget or max_length")
+    gpu = own_gpu if shared is None or shared.missing.any() else nullcontext()
     with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
         write = VectorWriter(stream, table.num_rows).write
         if shared:
