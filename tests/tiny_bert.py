@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTrainedTokenizerFast
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = [f"w{i}" for i in range(200)]
@@ -38,4 +38,22 @@ def save_tiny_bert(folder: Path, seed: int = 0, layers: int = 2, dim: int = 32, 
         model_max_length=positions,
     )
     fast.save_pretrained(folder)
+    return folder
+
+
+def save_model(model_type: str, folder: Path, positions: int = 70, pad_token_id: int = 0) -> Path:
+    """Save a model of another type, its sizes and its tokenizer those of the tiny BERT."""
+    save_tiny_bert(folder)
+    bert = AutoConfig.from_pretrained(folder).to_dict()
+    shared = {name: bert[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")}
+    torch.manual_seed(1)
+    config = AutoConfig.for_model(
+        model_type,
+        **shared,
+        intermediate_size=64,
+        max_position_embeddings=positions,
+        pad_token_id=pad_token_id,
+        initializer_range=0.5,
+    )
+    AutoModel.from_config(config).save_pretrained(folder)
     return folder

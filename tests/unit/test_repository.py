@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from beirflow.jobs.lifetime import end_with_this_process
 
 REPOSITORY = Path(__file__).parents[2]
 ADAPTERS = sorted((REPOSITORY / "workflow/scripts").glob("*.py"))
@@ -49,6 +50,20 @@ def test_every_rule_says_what_a_reader_and_an_auditor_need(directive: str) -> No
 def test_every_rule_but_the_download_depends_on_its_code() -> None:
     without = [name for name, text in rules().items() if f'code=code_version("{name}")' not in text]
     assert without == ["download_dataset"]
+
+
+def shell_commands(text: str) -> list[str]:
+    """What Snakemake would hand to a shell."""
+    return re.findall(r"^\s*(shell\s*[:(].*)", text, re.MULTILINE)
+
+
+def test_no_rule_hands_commands_to_a_shell() -> None:
+    """The prefix of every command, in the Snakefile, ends with exec: of several commands only the first would run."""
+    assert "shell.prefix(end_with_this_process())" in (REPOSITORY / "Snakefile").read_text()
+    assert end_with_this_process().endswith(" exec ")
+    for text in ('rule a:\n    shell:\n        "true; false"', 'rule a:\n    run:\n        shell("true; false")'):
+        assert shell_commands(text)
+    assert [found for path in (REPOSITORY / "Snakefile", *RULE_FILES) for found in shell_commands(path.read_text())] == []
 
 
 @pytest.mark.parametrize("path", ADAPTERS, ids=lambda path: path.stem)

@@ -15,7 +15,8 @@ from beirflow.dense import search
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json, write_json
-from beirflow.runs.ranking import byte_order
+from beirflow.runs.ranking import byte_order, merge_hits
+from torch.utils._python_dispatch import TorchDispatchMode
 
 CPU = torch.device("cpu")
 Hits = list[tuple[int, int, float]]
@@ -247,12 +248,124 @@ def test_damaged_vectors_are_refused_with_the_command_that_helps(
     assert not Path(chunk["output_path"]).exists()
 
 
-def test_dot_products_that_overflow_are_an_error() -> None:
-    queries, documents = np.array([[2, 5]], np.float32), np.array([[3e38, 0], [3e38, 1]], np.float32)
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(("whose", "row"), [("queries", 2), ("documents", 45)])
+def test_vectors_that_are_not_finite_are_an_error_that_says_so(
+    monkeypatch: pytest.MonkeyPatch, similarity: str, value: float, whose: str, row: int
+) -> None:
+    monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(queries=4, documents=30, pairs=7))
+    vectors = {"queries": random_vectors("normal", 5, seed=1), "documents": random_vectors("normal", 70)}
+    vectors[whose][row, 3] = value
+    with pytest.raises(DataError, match=f"the {whose}' vectors hold infinity or not-a-number, first in row {row}; encode"):
+        exact((vectors["queries"], vectors["documents"]), ids_for(70), 3, similarity=similarity)
+
+
+@pytest.mark.parametrize(("queries", "documents"), [([[2, 5]], [[3e38, 0], [3e38, 1]]), ([[1, 1]], [[1e20, 0]])])
+def test_dot_products_that_overflow_are_an_error(queries: list[list[float]], documents: list[list[float]]) -> None:
+    vectors = np.array(queries, np.float32), np.array(documents, np.float32)
     with pytest.raises(DataError, match="overflow float32"):
-        search.exact_top_k(
-            queries, documents, np.arange(2), 2, similarity="dot", excluded=np.array([-1]), device=torch.device("cpu")
-        )
+        exact(vectors, ids_for(len(documents)), 2)
+
+
+@pytest.mark.parametrize(
+    ("of_queries", "of_documents"), [(1e18, 1e-30), (1e-22, 1e-22), (1e-30, 1e18), (1e-19, 1e-19), (1, 1e-44)]
+)
+@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize("spare", [0, 128])
+def test_numbers_at_the_lower_end_of_float32_lose_no_document(
+    monkeypatch: pytest.MonkeyPatch, of_queries: float, of_documents: float, near: bool, spare: int
+) -> None:
+    """Squares or products below the smallest number of float32 count as 0 in the fast pass."""
+    monkeypatch.setattr(search, "SPARE", spare)
+    queries, documents = random_vectors("normal", 5, 32, seed=1), random_vectors("normal", 400, 32)
+    if near:
+        documents = documents[:1] * (1 + random_vectors("whole", 400, 32) * np.float32(2.0**-22))
+    vectors = queries * np.float32(of_queries), documents * np.float32(of_documents)
+    assert exact(vectors, ids_for(400), 10) == brute_force(vectors, ids_for(400), 10)
+
+
+class Read:
+    """Documents that note how many are read at once."""
+
+    def __init__(self, vectors: np.ndarray) -> None:
+        self.vectors, self.shape, self.most = vectors, vectors.shape, 0
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        self.most = max(self.most, len(self.vectors[rows]))
+        return self.vectors[rows]
+
+
+class Summed(TorchDispatchMode):
+    """Notes the shapes of what is summed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        if func is torch.ops.aten.sum.dim_IntList and args[0].dtype == torch.float64:
+            self.shapes.append(tuple(args[0].shape))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("kind", ["normal", "equal"])
+def test_exact_scores_are_always_summed_equally_many_at_once(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(queries=4, documents=30, pairs=64))
+    monkeypatch.setattr(search, "SPARE", 2)
+    vectors = random_vectors("normal", 7, seed=1), random_vectors(kind, 100)
+    with Summed() as summed:
+        found = exact(vectors, ids_for(100), 5)
+    assert set(summed.shapes) == {(64, 8)}
+    assert found == brute_force(vectors, ids_for(100), 5)
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_less_is_computed_at_once_where_vectors_have_more_dimensions(monkeypatch: pytest.MonkeyPatch, similarity: str) -> None:
+    monkeypatch.setattr(search, "BLOCK_BYTES", 30 * 8 * search.DOCUMENT_BYTES)
+    monkeypatch.setattr(search, "PAIRS_BYTES", 12 * 8 * search.PAIR_BYTES)
+    for dim, documents, pairs in [(8, 30, 12), (16, 15, 6), (100, 2, 1), (1000, 1, 1)]:
+        vectors = random_vectors("normal", 3, dim, seed=1), random_vectors("normal", 60, dim)
+        read = Read(vectors[1])
+        with Summed() as summed:
+            found = exact((vectors[0], read), ids_for(60), 5, similarity=similarity)  # type: ignore[arg-type]
+        assert read.most == documents
+        assert set(summed.shapes) == {(pairs, dim)}
+        assert found == brute_force(vectors, ids_for(60), 5, similarity=similarity)
+
+
+@pytest.mark.parametrize("dim", [1, 384, 768, 1024, 4096, 1 << 20])
+@pytest.mark.parametrize("device", search.BLOCKS)
+def test_a_block_takes_no_more_memory_whatever_the_dimensions(dim: int, device: str) -> None:
+    blocks, most = search.BLOCKS[device].of_dim(dim), search.BLOCKS[device]
+    assert blocks.documents * dim * 24 <= 1 << 30
+    assert blocks.pairs * dim * 16 <= 1 << 28
+    assert 1 <= blocks.documents <= most.documents
+    assert 1 <= blocks.pairs <= most.pairs
+    assert most.of_dim(384).documents >= 16_384
+    assert search.BLOCKS["cpu"].of_dim(1024) == search.BLOCKS["cpu"]
+
+
+@pytest.mark.parametrize(("limit", "most"), [(1, 100 + 5), (1000, 1000 + 10 * 5), (1 << 22, 64 * 100 + 64 * 5)])
+def test_where_all_scores_tie_a_few_queries_are_merged_at_a_time(monkeypatch: pytest.MonkeyPatch, limit: int, most: int) -> None:
+    monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(queries=64, documents=100, pairs=512))
+    monkeypatch.setattr(search, "SPARE", 2)
+    monkeypatch.setattr(search, "CROWDED_PAIRS", limit)
+    merged: list[int] = []
+
+    def merge(parts: Sequence[Any], *arguments: Any) -> Any:
+        merged.append(sum(len(part[0]) for part in parts))
+        return merge_hits(parts, *arguments)
+
+    monkeypatch.setattr(search, "merge_hits", merge)
+    vectors = random_vectors("equal", 64), random_vectors("equal", 400)
+    assert exact(vectors, ids_for(400), 5) == brute_force(vectors, ids_for(400), 5)
+    *crowded, last = merged
+    assert max(crowded) == most
+    assert last == 64 * 5
 
 
 def test_vectors_of_different_dimensions_are_an_error() -> None:

@@ -102,6 +102,18 @@ def test_a_negative_judgement_gains_nothing_and_loses_nothing() -> None:
     assert measured(run, {"q": {"d1": -1, "d2": 1}}).equals(measured(run, {"q": {"d1": 0, "d2": 1}}))
 
 
+@pytest.mark.parametrize("below", [{"d1": -2}, {"d1": -2, "d2": 0}, {"d1": -5, "d2": -2, "d3": -1}])
+def test_judgements_far_below_0_are_those_of_0(below: dict[str, int]) -> None:
+    """As of spam in the Web Track; handed over as they are, those of a query that is not the first ended the process."""
+    docs = {f"d{i}": float(-i) for i in range(1, 5)}
+    run, others = dict.fromkeys("abc", docs), {"a": {"d1": 1, "d4": -3}, "c": {"d2": 2, "d1": -2}}
+    found = measured(run, others | {"b": below})
+    of_0 = {query: {doc: max(grade, 0) for doc, grade in grades.items()} for query, grades in (others | {"b": below}).items()}
+    assert found.equals(measured(run, of_0))
+    assert (found.loc["b"].drop([f"Hole@{k}" for k in (1, 3, 5, 10)]) == 0).all()
+    assert found.loc["c", "MRR@10"] == 1 / 2
+
+
 def test_a_hole_is_a_document_that_no_query_judges() -> None:
     run = {"q": {"mine": 3.0, "theirs": 2.0, "nobodys": 1.0}}
     assert measured(run, {"q": {"mine": 1}, "p": {"theirs": 0}}, (3,)).loc["q", "Hole@3"] == 1 / 3

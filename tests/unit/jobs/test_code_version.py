@@ -153,6 +153,27 @@ def test_no_module_uses_relative_imports_which_the_digest_does_not_see() -> None
     assert [name for name, node in nodes if isinstance(node, ast.ImportFrom) and node.level] == []
 
 
+OTHER_WAYS = {"__import__", "import_module", "exec_module", "load_module", "runpy", "exec", "eval"}
+"""To import a module whose name stands in no statement."""
+
+
+def other_imports(source: str) -> set[str]:
+    """Which of the other ways a source names; ``model.eval()`` is none."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    names |= {alias.name for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)} - {"exec", "eval"}
+    return (names | attributes) & OTHER_WAYS
+
+
+def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
+    for source in ("import importlib as i; i.import_module('a')", "from importlib import import_module as f", "__import__('a')"):
+        assert other_imports(source)
+    found = {name: other_imports((module.PACKAGE.joinpath(*name.split(".")).with_suffix(".py")).read_text()) for name in MODULES}
+    found |= {script: other_imports((WORKFLOW / f"scripts/{script}.py").read_text()) for script in SCRIPTS}
+    assert {name for name, ways in found.items() if ways} == {"models.lean_imports"}, "torch's compiler, and no module of ours"
+
+
 def run(program: str) -> str:
     environment = os.environ | {"PYTHONPATH": str(WORKFLOW)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)

@@ -28,8 +28,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def explained(error: Exception, gpu: Gpu | None = GPU) -> str:
-    with pytest.raises(BeirflowError) as caught, explained_errors(gpu):
+def explained(error: Exception, gpu: Gpu | None = GPU, saves_memory: str = "") -> str:
+    with pytest.raises(BeirflowError) as caught, explained_errors(gpu, saves_memory):
         raise error
     return str(caught.value)
 
@@ -40,6 +40,15 @@ def test_a_lack_of_memory_names_the_gpu_and_who_has_its_memory() -> None:
     assert message.startswith(f"{GPU} has too little memory left: CUDA out of memory. Tried to allocate 20.00 MiB. 70000 MiB of ")
     assert "process 4711 (/usr/bin/python3) has 69000 MiB; end other processes, set jobs_per_gpu: 1" in message
     assert "GPU 0" not in message
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_lack_of_memory_is_answered_with_settings_that_the_job_has() -> None:
+    error = torch.OutOfMemoryError(OUT_OF_MEMORY)
+    of_a_search = explained(error)
+    assert "; end other processes, set jobs_per_gpu: 1; or leave this GPU out" in of_a_search
+    assert "token_budget" not in of_a_search
+    assert "; end other processes, set jobs_per_gpu: 1, lower a; or leave" in explained(error, saves_memory="lower a")
 
 
 @pytest.mark.usefixtures("machine")

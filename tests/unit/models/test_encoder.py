@@ -20,7 +20,7 @@ from beirflow.models.encoder import NotFiniteError, TransformersEncoder
 from beirflow.models.pooling import pool
 from beirflow.models.settings import System
 from safetensors.torch import load_file, save_file
-from tiny_bert import SPECIAL, WORDS, save_tiny_bert
+from tiny_bert import SPECIAL, WORDS, save_model, save_tiny_bert
 from torch.nn import functional
 from transformers import AutoTokenizer
 from transformers.modeling_outputs import BaseModelOutputWithPooling
@@ -271,6 +271,42 @@ def test_weights_that_are_missing_are_named_unless_they_are_not_used(tiny_bert: 
 def test_a_maximum_length_beyond_the_model_is_an_error(tiny_bert: Path) -> None:
     with pytest.raises(ModelError, match="max_length is 65, but the model reads at most 64 tokens"):
         tiny_encoder(tiny_bert, max_length=65)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "padding"), [("roberta", 0), ("roberta", 1), ("xlm-roberta", 1), ("camembert", 1), ("mpnet", 1)]
+)
+def test_rows_of_the_position_table_that_no_text_reaches_do_not_count(tmp_path: Path, model_type: str, padding: int) -> None:
+    """Positions of these models begin after the id of the padding, so the longest text is that much shorter."""
+    folder = save_model(model_type, tmp_path, positions=66, pad_token_id=padding)
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"model_max_length": 10**6}))
+    longest = 66 - padding - 1
+    with pytest.raises(ModelError, match=f"max_length is {longest + 1}, but the model reads at most {longest} tokens"):
+        tiny_encoder(folder, max_length=longest + 1)
+    encoder = tiny_encoder(folder, max_length=longest)
+    assert np.isfinite(encoder.encode_corpus(["w1 " * 100])).all()
+    assert encoder.truncated == 1
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_text_without_tokens_has_a_vector_of_zeros(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, packed: bool, normalize: bool
+) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer | {"post_processor": None}))
+    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: packed)
+    encoder = tiny_encoder(folder, pooling=pooling, normalize=normalize)
+    assert encoder.packed is packed
+    texts = ["w1 w2 w3", "", "w4", "  "]
+    vectors = encoder.encode_corpus(texts)
+    assert not vectors[[1, 3]].any()
+    np.testing.assert_allclose(vectors[[0, 2]], encoder.encode_corpus([texts[0], texts[2]]), atol=1e-6)
+    assert not encoder.encode_corpus(texts[3:]).any()
+    assert encoder.tokens == 8
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])

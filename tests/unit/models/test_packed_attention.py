@@ -1,38 +1,32 @@
 """Packed texts have the vectors of padded ones."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from beirflow.models import encoder as encoder_module
+from beirflow.models import packed_attention as module
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.packed_attention import MODEL_TYPES, can_pack, packed_attention
 from beirflow.models.settings import System
-from tiny_bert import WORDS, save_tiny_bert
-from transformers import AutoConfig, AutoModel
+from tiny_bert import WORDS, save_model, save_tiny_bert
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import AutoModel
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice(WORDS, length)) for length in [5, 1, 60, 0, 17, 17, 3, 40, 2, 61, 8, 30, 0, 12, 12, 50, 1, 9, 25, 6]]
 
 
-def save_model(model_type: str, folder: Path) -> Path:
-    """A model of a type with random weights, with the tokenizer of the tiny BERT."""
-    save_tiny_bert(folder)
-    bert = AutoConfig.from_pretrained(folder).to_dict()
-    shared = {name: bert[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")}
-    torch.manual_seed(1)
-    config = AutoConfig.for_model(
-        model_type, **shared, intermediate_size=64, max_position_embeddings=70, pad_token_id=0, initializer_range=0.5
-    )
-    AutoModel.from_config(config).save_pretrained(folder)
-    return folder
-
-
-def encode(folder: Path, token_budget: int = 4096, **fields: object) -> np.ndarray:
+def tiny_encoder(folder: Path, token_budget: int = 4096, **fields: Any) -> TransformersEncoder:
     system = System(name="tiny", model=str(folder), **{"max_length": 64, **fields})
-    encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=token_budget)
-    return encoder.encode_corpus(TEXTS)
+    return TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=token_budget)
+
+
+def encode(folder: Path, token_budget: int = 4096, **fields: Any) -> np.ndarray:
+    return tiny_encoder(folder, token_budget, **fields).encode_corpus(TEXTS)
 
 
 @pytest.mark.parametrize("model_type", MODEL_TYPES)
@@ -45,6 +39,55 @@ def test_packed_texts_have_the_vectors_of_padded_ones(
     monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
     for token_budget in (1, 100, 4096):
         np.testing.assert_allclose(encode(folder, token_budget, pooling=pooling), padded, atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("model_type", MODEL_TYPES)
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_a_model_whose_packed_texts_have_other_vectors_is_padded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_type: str, pooling: str
+) -> None:
+    """A decoder, whose tokens see those before them alone; and nothing refuses it before the vectors are compared."""
+    folder = save_model(model_type, tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"is_decoder": True}))
+    padded = encode(folder, pooling=pooling)
+    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
+    encoder = tiny_encoder(folder, pooling=pooling)
+    assert not encoder.packed
+    np.testing.assert_array_equal(encoder.encode_corpus(TEXTS), padded)
+
+
+@pytest.mark.parametrize("max_length", [1, 2, 64])
+def test_a_model_whose_packed_texts_have_the_same_vectors_is_packed(
+    tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, max_length: int
+) -> None:
+    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
+    assert tiny_encoder(tiny_bert, max_length=max_length).packed
+
+
+class Calls(TorchDispatchMode):
+    """Notes the arguments of torch's kernel for packed texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        if func is torch.ops.aten._flash_attention_forward.default:
+            self.found.append((args, kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_text_of_a_batch_is_computed_in_one_split_whatever_the_longest() -> None:
+    states = torch.empty(5, 2, 8, dtype=torch.bfloat16, device="meta")
+    bounds = torch.empty(3, dtype=torch.int32, device="meta")
+    with Calls() as calls:
+        attended = module._attend_on_cuda(states, states, states, bounds, [3, 2])
+    assert attended.shape == states.shape
+    [(args, keywords)] = calls.found
+    assert args[3] is args[4] is bounds
+    assert args[5:] == (3, 3, 0.0, False, False)
+    assert keywords == {"num_splits": 1}
 
 
 def test_running_out_of_memory_packed_lowers_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,5 +130,8 @@ def test_only_known_models_are_packed_on_cuda_in_half_precision(tmp_path: Path, 
     assert not can_pack(model, cuda, torch.bfloat16)
     model.config.num_attention_heads = 2
     assert can_pack(model, cuda, torch.bfloat16)
+    model.config.is_decoder = True
+    assert not can_pack(model, cuda, torch.bfloat16)
+    model.config.is_decoder = False
     model.config.model_type = "mpnet"
     assert not can_pack(model, cuda, torch.bfloat16)

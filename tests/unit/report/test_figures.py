@@ -181,3 +181,12 @@ def test_systems_can_be_told_apart_without_colour() -> None:
     styles = style_of([f"system {number}" for number in range(len(MARKERS))])
     assert len({style["marker"] for style in styles.values()}) == len(MARKERS)
     assert len({(str(style["linestyle"]), style["marker"]) for style in styles.values()}) == len(MARKERS)
+
+
+def test_names_that_look_like_numbers_or_missing_values_stay_names(tmp_path: Path) -> None:
+    arguments = sources(tmp_path, ["NA", "007", "null"], baseline="NA")
+    results = read_results(**arguments)
+    assert set(results.costs["system"]) == {"NA", "007", "null"}
+    assert set(results.comparison["system_a"]) | set(results.comparison["system_b"]) == {"NA", "007", "null"}
+    draw_figures(folder=str(tmp_path / "figures"), **arguments)
+    assert {"NA", "007", "null"} <= set(text_of(tmp_path / "figures/cost.svg"))

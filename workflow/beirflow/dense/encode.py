@@ -136,7 +136,8 @@ def _encode_table(
     os.environ["RAYON_NUM_THREADS"] = str(encoding.threads)
     inputs = sources_of(job, source_path, encoding.model_path) | (shared.inputs() if shared else {})
     nothing_to_encode = shared is not None and not shared.missing.any()
-    gpu = nullcontext() if nothing_to_encode else gpu_job(encoding.device, encoding.jobs_per_gpu)
+    own_gpu = gpu_job(encoding.device, encoding.jobs_per_gpu, saves_memory="lower token_budget or max_length")
+    gpu = nullcontext() if nothing_to_encode else own_gpu
     with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
         write = VectorWriter(stream, table.num_rows).write
         how = _encode_missing(table, kind, encoding, shared, write) if shared else _encode(table, kind, encoding, write)

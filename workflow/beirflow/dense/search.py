@@ -2,15 +2,18 @@
 
 A fast pass in float32 finds candidates; their scores are then computed again in float64 and rounded to float32, so that a score
 depends on its two vectors alone: not on the chunk, the block or the number of threads, and on the device only where two sums in
-float64 round to different sides, once in a hundred million times. The fast pass keeps every document whose exact score may reach
-the k-th, by a bound on the rounding error of a dot product: the cut is exact, ties included.
+float64 round to different sides, once in a hundred million times. Equally many are always summed at once, since on CUDA the order
+of a sum depends on how many there are. The fast pass keeps every document whose exact score may reach the k-th, by a bound on the
+rounding error of a dot product: the cut is exact, ties included.
 
-The chunk goes by twice in blocks, once for each pass: memory holds a block, the queries, and the candidates.
+The chunk is read twice in blocks, once for each pass, and a third time where more documents lie about the k-th score than there
+is room for. Memory holds a block, the queries, and the candidates, however many dimensions there are and however many scores tie.
 """
 
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,15 +43,33 @@ class Blocks(NamedTuple):
     documents: int
     pairs: int
 
+    def of_dim(self, dim: int) -> "Blocks":
+        """The same, with fewer documents and pairs where vectors have so many dimensions that they would take too much memory."""
+        documents = max(1, BLOCK_BYTES // (DOCUMENT_BYTES * dim))
+        pairs = max(1, PAIRS_BYTES // (PAIR_BYTES * dim))
+        return Blocks(self.queries, min(self.documents, documents), min(self.pairs, pairs))
+
 
 BLOCKS = {"cpu": Blocks(512, 16_384, 512), "cuda": Blocks(4096, 65_536, 1 << 18)}
-"""On a CPU what its caches hold, on a GPU enough to keep it busy: there a block of scores takes 1 GiB."""
+"""At most: on a CPU what its caches hold, on a GPU enough to keep it busy: there a block of scores takes 1 GiB."""
+
+BLOCK_BYTES = 1 << 30
+DOCUMENT_BYTES = 24
+"""Of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result."""
+
+PAIRS_BYTES = 1 << 28
+PAIR_BYTES = 16
+"""Of a component of a pair while it is scored: both vectors, and their products in float64."""
+
+CROWDED_PAIRS = 1 << 22
+"""Pairs that are scored and merged at once where all documents of a block may tie, which takes some 100 bytes each."""
 
 SPARE = 128
 """Candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th."""
 
 UNIT_ROUNDOFF = 2.0**-24
-"""Of float32. The error of a dot product of length d is at most about d times this times the norms (Higham 2002, section 3.1)."""
+SMALLEST_NORMAL = 2.0**-126
+"""Of float32."""
 
 
 def search_chunk(
@@ -164,7 +185,8 @@ def exact_top_k(
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
 
     Raises:
-        DataError: The vectors have different dimensions, or are so long that a dot product may overflow.
+        DataError: The vectors have different dimensions, hold infinity or not-a-number, or are so long that a dot product may
+            overflow.
     """
     if queries.shape[1] != documents.shape[1]:
         raise DataError(
@@ -176,19 +198,55 @@ def exact_top_k(
     matrix = _prepare(queries, similarity, device)
     chunk = _Chunk(matrix, documents, torch.from_numpy(excluded.astype(np.int64)).to(device), similarity)
     scores, rows, longest = _fast_pass(chunk, min(len(documents), k + SPARE))
-    dim = queries.shape[1]
-    bounds = 2 * dim * UNIT_ROUNDOFF / (1 - dim * UNIT_ROUNDOFF) * longest * matrix.norm(dim=1)
+    bounds = _error_bounds(matrix, longest)
     if not bool(bounds.isfinite().all()):
-        raise DataError("the vectors are so long that their dot products overflow float32; use the cosine, or another model")
+        raise _not_finite(chunk)
     least = scores[:, min(k, scores.shape[1]) - 1] - 2 * bounds
     inside = (scores >= least[:, None]) & (scores > -torch.inf)
     crowded = inside[:, -1] & (scores.shape[1] < len(documents))
     query, place = (inside & ~crowded[:, None]).nonzero(as_tuple=True)
     hits = [
         *_score_candidates(chunk, query, rows[query, place]),
-        _score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k),
+        *_score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k),
     ]
     return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
+
+
+def _error_bounds(queries: torch.Tensor, longest: torch.Tensor) -> torch.Tensor:
+    """How far, for each query, a fast score may lie from the exact one.
+
+    A dot product of length d in float32 is off by at most g |x| |y|, where g = d u / (1 - d u) and u is the unit roundoff, in
+    whatever order it is summed (Higham 2002, section 3.1), as long as nothing is smaller than the smallest normal number m. What
+    is smaller may be lost: at most m of each of d products and d sums, 2 d m together. The norms, too, are computed in float32,
+    where at most 2 d m of the sum of squares is lost, so a vector is no longer than its computed norm and the root of 2 d m.
+
+    Twice g is taken, and d + 2 for d: it covers the relative errors of the norms and of this bound, and that two exact scores
+    which float32 does not tell apart tie; 4 m covers the same among the smallest numbers.
+
+    Args:
+        queries: float32 of shape (queries, dim).
+        longest: Norm of the longest document, float32.
+
+    Returns:
+        float32 of shape (queries,); not finite where a vector is not, or where a dot product may overflow.
+    """
+    dim = queries.shape[1]
+    lost = 2 * dim * SMALLEST_NORMAL
+    rounding = (dim + 2) * UNIT_ROUNDOFF
+    norms = 2 * (longest + lost**0.5) * (queries.norm(dim=1) + lost**0.5)  # infinite before a dot product is
+    return rounding / (1 - rounding) * norms + (lost + 4 * SMALLEST_NORMAL)
+
+
+def _not_finite(chunk: "_Chunk") -> DataError:
+    """The error for vectors whose dot products cannot be computed in float32."""
+    todo = "; encode them again, in precision float32 if it was a lower one"
+    for start, vectors in chain([(0, chunk.queries)], chunk.blocks()):
+        finite = vectors.isfinite().all(dim=1)
+        if not bool(finite.all()):
+            whose = "queries'" if vectors is chunk.queries else "documents'"
+            row = start + int(finite.int().argmin())
+            return DataError(f"the {whose} vectors hold infinity or not-a-number, first in row {row}{todo}")
+    return DataError("the vectors are so long that their dot products overflow float32; use the cosine, or another model")
 
 
 @dataclass(frozen=True)
@@ -203,7 +261,7 @@ class _Chunk:
     @property
     def sizes(self) -> Blocks:
         """How much is computed at once on this device."""
-        return BLOCKS[self.queries.device.type]
+        return BLOCKS[self.queries.device.type].of_dim(self.queries.shape[1])
 
     def blocks(self) -> Iterator[tuple[int, torch.Tensor]]:
         """Blocks of documents, each with the row of its first."""
@@ -252,15 +310,19 @@ def _score_candidates(chunk: _Chunk, query: torch.Tensor, row: torch.Tensor) -> 
         yield _hits(query[here], row[here], exact_scores(chunk.queries, block, query[here], row[here] - start))
 
 
-def _score_crowded(chunk: _Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> Hits:
-    """Exact top k of queries with more documents about the k-th score than the shortlist has room for."""
-    best = _hits(crowded[:0], crowded[:0], least[:0])
-    for start, block in chunk.blocks() if len(crowded) else ():
-        for queries in torch.split(crowded, chunk.sizes.queries):
+def _score_crowded(chunk: _Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> list[Hits]:
+    """Exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist has room for."""
+    if not len(crowded):
+        return []
+    groups = torch.split(crowded, max(1, CROWDED_PAIRS // min(len(chunk.documents), chunk.sizes.documents)))
+    best: list[Hits] = [_hits(crowded[:0], crowded[:0], least[:0]) for _ in groups]
+    for start, block in chunk.blocks():
+        for group, queries in enumerate(groups):
             scores = chunk.scores(queries, start, block)
             place, column = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
             exact = exact_scores(chunk.queries, block, queries[place], column)
-            best = merge_hits([best, _hits(queries[place], column + start, exact)], lambda rows: id_order[rows], k)[:3]
+            found = _hits(queries[place], column + start, exact)
+            best[group] = merge_hits([best[group], found], lambda rows: id_order[rows], k)[:3]
     return best
 
 
@@ -276,13 +338,15 @@ def exact_scores(queries: torch.Tensor, documents: torch.Tensor, query: torch.Te
     Returns:
         float32 of shape (n,); equal vectors have equal scores, wherever they stand.
     """
-    size = BLOCKS[queries.device.type].pairs
-    scores = torch.empty(len(row), device=queries.device)
-    for start in range(0, len(row), size):
+    size = BLOCKS[queries.device.type].of_dim(queries.shape[1]).pairs
+    missing = -len(row) % size
+    rows, numbers = (torch.nn.functional.pad(pair, (0, missing)) for pair in (row, query))  # the first pair of rows, and not read
+    scores = torch.empty(len(rows), device=queries.device)
+    for start in range(0, len(rows), size):
         pairs = slice(start, start + size)
-        products = documents.index_select(0, row[pairs]).double()
-        scores[pairs] = products.mul_(queries.index_select(0, query[pairs])).sum(dim=1)
-    return scores
+        products = documents.index_select(0, rows[pairs]).double()
+        scores[pairs] = products.mul_(queries.index_select(0, numbers[pairs])).sum(dim=1)
+    return scores[: len(row)]
 
 
 def _hits(query: torch.Tensor, row: torch.Tensor, score: torch.Tensor) -> Hits:

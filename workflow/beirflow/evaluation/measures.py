@@ -140,16 +140,18 @@ def _trec_measures(ranking: Ranking, cutoffs: Sequence[int]) -> dict[str, np.nda
     """NDCG, MAP, Recall and P by pytrec_eval; each of shape (q,).
 
     A document is called by its rank, and its score descends with it: the order is that of the ranking rule, which is trec_eval's,
-    and queries share their runs, which saves most of the time that it takes to hand millions of ids over. A run ends with the
-    last document that is judged other than 0, since nothing after it counts in these measures.
+    and queries share their runs, which saves most of the time that it takes to hand millions of ids over. A run ends with its
+    last relevant document, since nothing after it counts in these measures. Judgements below 0 count as 0 there, and are handed
+    over as such: pytrec_eval reads outside its memory for a query whose judgements are all below -1.
     """
-    names = [f"{place:09d}" for place in range(ranking.retrieved.shape[1])]
-    lengths = ((ranking.grades != 0) * np.arange(1, len(names) + 1)).max(axis=1).tolist()
+    grades = np.maximum(ranking.grades, 0)
+    names = [f"{place:09d}" for place in range(grades.shape[1])]
+    lengths = ((grades > 0) * np.arange(1, len(names) + 1)).max(axis=1).tolist()
     run_of_length = {n: {name: -float(place) for place, name in enumerate(names[:n])} for n in set(lengths)}
     run = {query_id: run_of_length[n] for query_id, n in zip(ranking.query_ids, lengths, strict=True)}
     qrels: list[dict[str, int]] = [{} for _ in ranking.query_ids]
-    for query, place in np.argwhere(ranking.grades != 0).tolist():
-        qrels[query][names[place]] = int(ranking.grades[query, place])
+    for query, place in np.argwhere(grades > 0).tolist():
+        qrels[query][names[place]] = int(grades[query, place])
     for number, (query, grade) in enumerate(ranking.missed.tolist()):
         qrels[query][f"missed {number}"] = grade
     ks = ",".join(map(str, cutoffs))

@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from beirflow.datasets.beir_files import count_documents, required_files
+from beirflow.datasets.beir_files import required_files
+from beirflow.datasets.document_count import known_documents
 from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_system
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.schema import Problems, defaults, nearest, problems_with
@@ -199,7 +200,7 @@ class Experiment:
 
 @cache
 def _counted(source: str, forum: str | None) -> int:
-    return count_documents(source, forum)
+    return known_documents(source, forum)
 
 
 def load_experiment(config: Mapping[str, Any]) -> Experiment:

@@ -29,18 +29,19 @@ OF_THE_PROGRAM = (
 
 
 @contextmanager
-def gpu_job(device: str, jobs_per_gpu: int) -> Iterator[None]:
+def gpu_job(device: str, jobs_per_gpu: int, *, saves_memory: str = "") -> Iterator[None]:
     """Let the block compute on one GPU, the only one that CUDA then sees; where there is none, nothing happens.
 
     Args:
         device: ``auto``, ``cuda`` or ``cpu``.
         jobs_per_gpu: Jobs that may use a GPU at a time.
+        saves_memory: What else helps this kind of job where memory is too little, e.g. ``"lower max_length"``.
 
     Raises:
         DeviceError: The GPU fails, disappears or has too little memory, or there is one that cannot be used.
     """
     gpu = _own_gpu(jobs_per_gpu) if device != "cpu" and torch.version.cuda else None
-    with explained_errors(gpu):
+    with explained_errors(gpu, saves_memory):
         yield
 
 
@@ -67,11 +68,12 @@ def _own_gpu(jobs_per_gpu: int) -> Gpu | None:
 
 
 @contextmanager
-def explained_errors(gpu: Gpu | None) -> Iterator[None]:
+def explained_errors(gpu: Gpu | None, saves_memory: str = "") -> Iterator[None]:
     """Turn what CUDA raises in the block into an error that names the GPU and says what to do.
 
     Args:
         gpu: The GPU of this process, or None where nothing is known about it.
+        saves_memory: As for :func:`gpu_job`.
 
     Raises:
         DeviceError: A GPU failed, disappeared or had too little memory.
@@ -88,7 +90,7 @@ def explained_errors(gpu: Gpu | None) -> Iterator[None]:
         which = str(gpu) if gpu else "the GPU"
         if short:
             found = f"{which} has too little memory left: {_first_line(error)}"
-            todo = "end other processes, set jobs_per_gpu: 1, lower token_budget or max_length"
+            todo = ", ".join(filter(None, ["end other processes, set jobs_per_gpu: 1", saves_memory]))
         else:
             found = f"{which} failed: {_first_line(error)}"
             todo = "look for Xid in the output of `sudo dmesg`; start again, which goes on with what is missing"

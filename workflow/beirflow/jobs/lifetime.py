@@ -2,6 +2,10 @@
 
 If Snakemake alone is killed, a job would go on and write while the next run, perhaps with another configuration, makes the same
 files. The kernel ends the job in the same moment instead, so that no file has two writers. This needs Linux.
+
+The kernel means the thread that started the job, not the whole process (prctl(2)): a job ends when that thread does, although its
+Snakemake may go on. Snakemake's local executor starts a job in a thread that then waits for it, so there the two are the same. An
+executor whose threads end before their jobs do must not use this.
 """
 
 import ctypes
@@ -19,7 +23,8 @@ def end_with_this_process() -> str:
     """What stands before a shell command so that the job which it starts ends with this process.
 
     Returns:
-        A prefix that tells the job who we are, and lets the shell give way to it, so that it is our own child.
+        A prefix that tells the job who we are, and lets the shell give way to it, so that it is our own child. Of several
+        commands only the first would run; a rule starts one, its script.
     """
     return f"{SNAKEMAKE_PID}={os.getpid()} exec "
 

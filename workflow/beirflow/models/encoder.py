@@ -28,6 +28,11 @@ WINDOW_TEXTS = 4096
 TOKENIZER_THREADS = 2
 """The tokenizer itself uses all cores; a second window is tokenised while the ids of the first are copied."""
 
+PROBE_TOKENS = 12
+PACKED_TOLERANCE = 16.0
+"""Of the difference of a packed text's vector from a padded one's, in units of the precision's rounding; causal attention changes
+far more."""
+
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 
 
@@ -58,7 +63,8 @@ class TransformersEncoder:
 
     Other threads tokenise the next windows of texts while the device computes, and vectors leave the device while it computes on.
     Inside a window, texts are sorted by token count and batched up to a budget of tokens; they are packed end to end on CUDA in
-    half precision, and padded to the longest of the batch elsewhere.
+    half precision, and padded to the longest of the batch elsewhere. A text without tokens has a vector of zeros: an empty text,
+    where the tokenizer adds no special tokens.
 
     Args:
         system: The system; its pooling, normalisation, prefixes and maximum length are used.
@@ -96,9 +102,7 @@ class TransformersEncoder:
         if fast := getattr(self.tokenizer, "backend_tokenizer", None):
             fast.no_padding()
             fast.enable_truncation(system.max_length, direction=self.tokenizer.truncation_side)
-        self.packed = can_pack(self.model, self.device, self.dtype)
-        if self.packed:
-            pack(self.model)
+        self.packed = can_pack(self.model, self.device, self.dtype) and self._pack()
 
     def _load(self, folder: Path) -> tuple[Any, Any, dict[str, Any]]:
         """Tokenizer, model, and the report on its weights."""
@@ -126,11 +130,31 @@ class TransformersEncoder:
             raise ModelError(
                 f"system {self.system.name}: pooling is 'pooler', but the model in {folder} has none; use mean or cls"
             )
-        longest = min(getattr(self.model.config, "max_position_embeddings", None) or 10**9, self.tokenizer.model_max_length)
+        positions = (getattr(self.model.config, "max_position_embeddings", None) or 10**9) - first_position(self.model)
+        longest = min(positions, self.tokenizer.model_max_length)
         if self.system.max_length > longest:
             raise ModelError(
                 f"system {self.system.name}: max_length is {self.system.max_length}, but the model reads at most {longest} tokens"
             )
+
+    @torch.inference_mode()
+    def _pack(self) -> bool:
+        """Let the model attend to packed texts, unless two short ones then have other vectors than padded.
+
+        A configuration may ask for attention that packing does not do; a CPU, which pads, would have other vectors than a GPU.
+        """
+        ids = [token for token in range(min(self._vocabulary, PROBE_TOKENS)) if token != self.tokenizer.pad_token_id]
+        ids = ids[: self.system.max_length]
+        texts, rows = Tokens.of(0, [ids[: -(-len(ids) // 2)], ids]), np.arange(2)
+        padded = self._compute_padded(texts, rows)
+        before = pack(self.model)
+        packed = self._compute_packed(texts, rows)
+        difference = float(((packed - padded).norm(dim=1) / padded.norm(dim=1)).max())
+        if difference <= PACKED_TOLERANCE * torch.finfo(self.dtype).eps:
+            return True
+        self.model.set_attn_implementation(before)
+        logger.info("packed texts have other vectors than padded ones, by a share of %.2g; texts are padded", difference)
+        return False
 
     def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
         """Encode queries.
@@ -211,8 +235,11 @@ class TransformersEncoder:
     def _encode_window(self, window: Tokens, progress: Progress) -> torch.Tensor:
         """Vectors of a window on the device, float32 of shape (texts, dim); on CUDA they may still be computed."""
         self.truncated += int((window.lengths >= self.system.max_length).sum())
-        vectors = torch.empty((len(window.lengths), self.dim), device=self.device)
-        for rows in plan(window.lengths, lambda: self.token_budget, packed=self.packed):
+        vectors = torch.zeros((len(window.lengths), self.dim), device=self.device)
+        with_tokens = np.flatnonzero(window.lengths)
+        progress.advance(len(vectors) - len(with_tokens))
+        for batch in plan(window.lengths[with_tokens], lambda: self.token_budget, packed=self.packed):
+            rows = with_tokens[batch]
             vectors.index_copy_(0, self._send(rows), self._forward(window, rows))
             tokens = int(window.lengths[rows].sum())
             self.tokens += tokens

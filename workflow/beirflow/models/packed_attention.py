@@ -12,29 +12,45 @@ if TYPE_CHECKING:
 
 NAME = "beirflow_packed"
 
-MODEL_TYPES = {"bert": 0, "roberta": 1, "xlm-roberta": 1}
-"""Models that are known to work packed. Roberta's positions begin after the id of the padding, those of the others at 0."""
+MODEL_TYPES = ("bert", "roberta", "xlm-roberta")
+"""Models that are known to work packed, as encoders: the attention of a decoder is causal, which this one is not."""
 
 
 def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype) -> bool:
     """Whether texts may be packed: torch's kernel wants CUDA from Ampere on, half precision, and heads of certain sizes."""
-    if device.type != "cuda" or dtype == torch.float32 or model.config.model_type not in MODEL_TYPES:
+    if device.type != "cuda" or dtype == torch.float32:
+        return False
+    if model.config.model_type not in MODEL_TYPES or getattr(model.config, "is_decoder", False):
         return False
     head_dim = model.config.hidden_size // model.config.num_attention_heads
     return head_dim % 8 == 0 and head_dim <= 256 and torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def first_position(model: "PreTrainedModel") -> int:
-    """The position id of a text's first token."""
-    return MODEL_TYPES[model.config.model_type] * (int(model.config.pad_token_id or 0) + 1)
+    """The position id of a text's first token, by which the longest text is shorter than the table of positions.
+
+    Models in the manner of RoBERTa keep a row of that table for the padding, and their texts begin after it; others begin at 0.
+    """
+    positions = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
+    of_padding = getattr(positions, "padding_idx", None)
+    return 0 if of_padding is None else int(of_padding) + 1
 
 
-def pack(model: "PreTrainedModel") -> None:
-    """Let a model attend to packed texts from now on."""
+def pack(model: "PreTrainedModel") -> str:
+    """Let a model attend to packed texts from now on.
+
+    Args:
+        model: The model.
+
+    Returns:
+        The name of its attention until now, which ``set_attn_implementation`` takes.
+    """
     from transformers import AttentionInterface
 
+    before = str(model.config._attn_implementation)
     AttentionInterface.register(NAME, packed_attention)
     model.set_attn_implementation(NAME)
+    return before
 
 
 def packed_attention(
@@ -75,10 +91,17 @@ def packed_attention(
 def _attend_on_cuda(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: torch.Tensor, lengths: list[int]
 ) -> torch.Tensor:
-    from torch.nn.attention.varlen import varlen_attn
+    """The kernel of torch.nn.attention.varlen, whose module would import torch's compiler first: seconds in which the GPU waits.
 
+    One split, so that the result for a text does not depend on the longest of its batch.
+    """
     longest = max(lengths)
-    return cast(torch.Tensor, varlen_attn(query, key, value, bounds, bounds, longest, longest))
+    kernel = torch.ops.aten._flash_attention_forward
+    dropout, is_causal, return_debug_mask = 0.0, False, False
+    attended, *_ = kernel(
+        query, key, value, bounds, bounds, longest, longest, dropout, is_causal, return_debug_mask, num_splits=1
+    )
+    return cast(torch.Tensor, attended)
 
 
 def _attend_in_turn(

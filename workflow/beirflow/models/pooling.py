@@ -1,4 +1,4 @@
-"""Pooling: from one vector a token to one vector a text."""
+"""Pooling: from one vector a token to one vector a text, which has at least one token."""
 
 from typing import Any
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from beirflow.evaluation.scores import main_cutoff, read_per_query
 from beirflow.files.records import read_json
+from beirflow.report.named_tables import read_named_csv
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,8 @@ def read_results(
             for row, corpora in rows.items()
         },
         lengths={row: _added_up([inspections[corpus]["lengths"] for corpus in corpora]) for row, corpora in rows.items()},
-        comparison=pd.read_csv(comparison_path),
-        costs=pd.read_csv(costs_path),
+        comparison=read_named_csv(comparison_path),
+        costs=read_named_csv(costs_path),
     )
 
 

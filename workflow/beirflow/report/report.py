@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, read_json
+from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import TEMPLATES, write_page
 from beirflow.report.reading_files import record_files_for_reading
 from beirflow.report.tables import (
@@ -57,9 +56,6 @@ SIGNIFICANCE = (
     "values: the mean difference over its standard deviation."
 )
 
-NAMES = ("system", "dataset", "system_a", "system_b")
-"""Columns that hold names."""
-
 
 def write_report(
     *,
@@ -88,7 +84,7 @@ def write_report(
         job: The job, for the record.
         other_paths: Other files for reading.
     """
-    summary = _read(summary_path)
+    summary = read_named_csv(summary_path)
     means_paths = list(dict.fromkeys(means_paths))
     means = [read_json(path) for path in means_paths]
     manifest = read_json(manifest_path)
@@ -104,9 +100,9 @@ def write_report(
         "results": results,
         "notes": notes(results, sources, systems),
         "holes": holes_table(summary),
-        "significance": significance_table(_read(comparison_path)),
+        "significance": significance_table(read_named_csv(comparison_path)),
         "significance_note": SIGNIFICANCE,
-        "cost": cost_table(_read(costs_path)),
+        "cost": cost_table(read_named_csv(costs_path)),
         "figures": [_figure(Path(path), Path(report_path).parent) for path in figure_paths],
         "index": {"systems": systems, "datasets": datasets},
         "inspections": [(Path(path).stem, _packed(path)) for path in inspection_paths],
@@ -117,11 +113,6 @@ def write_report(
     written = [report_path, *inspection_paths, comparison_path, costs_path, *figure_paths, *other_paths]
     record_path = str(record_of(report_path))
     record_files_for_reading(paths=written, manifest_path=manifest_path, record_path=record_path, job=job)
-
-
-def _read(path: str) -> pd.DataFrame:
-    """A table in which names are words, also one like "nan" or "007"."""
-    return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(NAMES, str))
 
 
 def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,0 +1,18 @@
+"""The tables of the results that are CSV, which has no types: names in them are words."""
+
+import pandas as pd
+
+NAMES = ("system", "dataset", "system_a", "system_b")
+"""Columns that hold names."""
+
+
+def read_named_csv(path: str) -> pd.DataFrame:
+    """Read a table of the results.
+
+    Args:
+        path: ``summary.csv``, ``significance.csv`` or ``cost.csv``.
+
+    Returns:
+        The table; a name stays what it is, also one like ``NA`` or ``007``, and only an empty cell is a missing value.
+    """
+    return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(NAMES, str))
