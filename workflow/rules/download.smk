@@ -1,4 +1,4 @@
-"""Fetch what lies elsewhere: archives and models. Runs on the submitting host; nothing after it needs a network.
+"""Download archives and models. Runs on the submitting host; nothing after it needs a network.
 
 REQUIRED INPUTS
   none; for a model in a folder or a Python package, its files

@@ -232,7 +232,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "truncated": (bad("corpus.jsonl", b'{"_id": "d1", "text": "x"}\n{"_id": "d2'), "in/corpus.jsonl:2: expected a JSON object"),
     "twice": (
         bad("corpus.jsonl", b'{"_id": "d1", "text": "x"}\n{"_id": "d2", "text": ""}\n\n{"_id": "d1", "text": "y"}'),
-        "in/corpus.jsonl:4: the document id 'd1' stands in line 1 already; ids must be unique",
+        "in/corpus.jsonl:4: the document id 'd1' is already in line 1; ids must be unique",
     ),
     "surrogate": (bad("corpus.jsonl", b'{"_id": "d1", "text": "\\ud800"}'), "in/corpus.jsonl:1: "),
     "fewer": (

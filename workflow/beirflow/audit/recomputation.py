@@ -188,7 +188,7 @@ def _compare(
 ) -> Check:
     name = "means are what they are means of"
     if set(recorded) != set(expected):
-        wrong = f"{', '.join(sorted(set(recorded) ^ set(expected)))} stand on one side alone"
+        wrong = f"{', '.join(sorted(set(recorded) ^ set(expected)))} are on one side only"
         return Check(
             name, FAILED, f"{path}: {wrong}", f"those that {source} give", (path,), (result,), chain.repair_command(path)
         )

@@ -116,7 +116,7 @@ def _check_source(chain: Chain, experiment: Experiment, name: str) -> Check:
 
 
 def _place(chain: Chain, experiment: Experiment, name: str) -> str | None:
-    """Where a dataset lies: what the configuration says, or the archive in the results; None if neither is here."""
+    """Where a dataset is: what the configuration says, or the archive in the results; None if neither is here."""
     if name not in experiment.datasets:
         return None
     places = [experiment.folder(name), str(chain.folder / ARCHIVE(archive=experiment.datasets[name].archive or ""))]
@@ -130,7 +130,7 @@ def _check_model(chain: Chain, experiment: Experiment, path: str, name: str) -> 
         recorded = part(chain.record(path), "files", kind=dict)
         if name not in experiment.systems_with_models:
             todo = "name it under custom.systems to have it compared"
-            return Check(what, NOT_CHECKED, f"where the model of {name} lies is not known here", "", (path,), results, todo)
+            return Check(what, NOT_CHECKED, f"it is not known here where the model of {name} is", "", (path,), results, todo)
         settings = experiment.systems[name].settings
         found = model_digests(model_folder(settings), settings)
     except BeirflowError as error:

@@ -18,11 +18,11 @@ FOOTER = "documents_footer_sha256"
 PIECE_BYTES = 1 << 20
 
 PARQUET_END_BYTES = 8
-"""At the end of a Parquet file stand the length of its footer, in four bytes, and a magic number."""
+"""A Parquet file ends with the length of its footer, in four bytes, and a magic number."""
 
 
 def recorded_digest(path: str | Path) -> str:
-    """The sha256 that ``corpus.json`` says of a file beside it."""
+    """The sha256 that ``corpus.json`` says of a file in its folder."""
     return output_digest(read_json(_record_of(path)), path)
 
 
@@ -34,7 +34,7 @@ def read_table(path: str | Path) -> pa.Table:
     """Read ``queries.parquet`` or ``qrels.parquet`` if it is the one that was prepared.
 
     Args:
-        path: The file, with ``corpus.json`` beside it.
+        path: The file, next to its ``corpus.json``.
 
     Returns:
         The table.
@@ -49,11 +49,11 @@ def read_table(path: str | Path) -> pa.Table:
 class Documents:
     """``documents.parquet``, of which a job reads and checks no more than it needs.
 
-    The digest of the whole would make every job read the whole corpus. So the footer, which says where each page stands and how
-    large it is, is compared with ``corpus.json``, and every page that is read with its own checksum.
+    The digest of the whole would make every job read the whole corpus. So the footer, which says where each page is and how
+    large, is compared with ``corpus.json``, and every page that is read with its own checksum.
 
     Args:
-        path: ``documents.parquet``, with ``corpus.json`` beside it.
+        path: ``documents.parquet``, next to its ``corpus.json``.
         piecewise: Whether the file is read a little at a time, which takes less memory than a chunk at once.
 
     Attributes:

@@ -43,7 +43,7 @@ class SharedVectors:
         return self.chunk < 0
 
     def check_precision(self, precision: str, where: str = "here it is") -> None:
-        """Make sure that the vectors have the precision of those that they are put beside.
+        """Make sure that the vectors have the precision of those that they join.
 
         Args:
             precision: ``float32``, ``bfloat16`` or ``float16``.
@@ -105,11 +105,11 @@ def find_vectors(
     """Find out which vectors of another dataset a chunk can reuse.
 
     Args:
-        shared_paths: What ``match_texts`` wrote, and then the vectors of chunk 0, 1, … of the other dataset, each with its record
-            beside it.
+        shared_paths: What ``match_texts`` wrote, and then the vectors of chunk 0, 1, … of the other dataset, each with its
+            record.
         chunk: Number of the chunk.
         system: Name of the system.
-        documents_path: ``documents.parquet`` of the chunk's dataset, with ``corpus.json`` beside it.
+        documents_path: ``documents.parquet`` of the chunk's dataset, next to its ``corpus.json``.
         model_path: The record of the model.
         job: The job that encodes the chunk.
 

@@ -94,11 +94,11 @@ def search_chunk(
 
     Args:
         system: Name of the system.
-        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
         documents_path: ``documents.parquet``, likewise.
         model_path: The record of the model.
         chunk: Number of the chunk.
-        query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record beside it.
+        query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record.
         chunk_vectors_path: ``.npy`` of the chunk's vectors, float32 of shape (documents of the chunk, dim).
         output_path: ``.npz`` to write, as :func:`~beirflow.runs.candidates.write_candidates` does.
         similarity: ``dot`` or ``cosine``.
@@ -336,7 +336,7 @@ def exact_scores(queries: torch.Tensor, documents: torch.Tensor, query: torch.Te
         row: Row of each pair's document, int64 of shape (n,).
 
     Returns:
-        float32 of shape (n,); equal vectors have equal scores, wherever they stand.
+        float32 of shape (n,); equal vectors have equal scores, wherever they are.
     """
     size = BLOCKS[queries.device.type].of_dim(queries.shape[1]).pairs
     missing = -len(row) % size

@@ -37,7 +37,7 @@ def export_crate(*, manifest_path: str, crate_path: str, code_folder: str) -> No
 
     Args:
         manifest_path: ``manifest.json`` of the results.
-        crate_path: ``ro-crate-metadata.json`` to write beside it.
+        crate_path: ``ro-crate-metadata.json`` to write.
         code_folder: Folder to copy the workflow to, since a crate holds the workflow that it is about.
 
     Raises:

@@ -128,5 +128,5 @@ def is_safe(path: str) -> bool:
 
 
 def record_of(path: str | Path) -> Path:
-    """The record beside a file: the same name with ``.json``."""
+    """The record next to a file: the same name with ``.json``."""
     return Path(path).with_suffix(".json")

@@ -44,7 +44,7 @@ def tokenize(text: str) -> list[str]:
         text: Any text.
 
     Returns:
-        The tokens, as they stand in the text.
+        The tokens, as in the text.
     """
     tokens = []
     place = 0

@@ -31,10 +31,10 @@ def index_chunk(*, documents_path: str, chunk: int, analyzer: str, output_path: 
     """Analyse the documents of one chunk and write their postings, which serve every system with this analyzer.
 
     Args:
-        documents_path: ``documents.parquet``, with ``corpus.json`` beside it.
+        documents_path: ``documents.parquet``, next to its ``corpus.json``.
         chunk: Number of the chunk.
         analyzer: Name of the analyzer.
-        output_path: Postings to write, and beside them their record.
+        output_path: Postings to write, and their record.
         job: The job, for the record.
         threads: Threads to compute with.
 
@@ -68,9 +68,9 @@ def sum_statistics(*, postings_paths: Sequence[str], analyzer: str, output_path:
     """Sum up the statistics of all chunks: in how many documents each term is, and how many terms the documents have.
 
     Args:
-        postings_paths: The postings of chunk 0, 1, …, each with its record beside it.
+        postings_paths: The postings of chunk 0, 1, …, each with its record.
         analyzer: Name of the analyzer.
-        output_path: Parquet of the terms to write, and beside it the record with the other counts.
+        output_path: Parquet of the terms to write, and the record with the other counts.
         job: The job, for the record.
 
     Raises:
@@ -121,10 +121,10 @@ def search_index(
 
     Args:
         settings: The system.
-        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
         documents_path: ``documents.parquet``, likewise.
         chunk: Number of the chunk.
-        postings_path: Its postings, with their record beside them.
+        postings_path: Its postings, with their record.
         statistics_path: The statistics of the corpus, likewise.
         output_path: ``.npz`` to write, as :func:`~beirflow.runs.run_file.candidates.write_candidates` does.
         top_k: Documents to keep for each query.

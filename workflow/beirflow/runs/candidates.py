@@ -42,7 +42,7 @@ class Found:
         sources: By path, those of the inputs that are records with ``made``, ``seconds``, ``bytes`` or ``counts`` of their own;
             what several chunks share, such as the queries, is counted once.
         seconds: How long the search took.
-        made: What searched, beside what the sources were made with.
+        made: What searched, besides what the sources were made with.
         ties: How documents with the same score are ordered.
         job: The job that searched.
         code: Digest of the code that searched.

@@ -44,7 +44,7 @@ def merge_chunks(
         system: Name of the system.
         dataset: Name of the dataset.
         candidate_paths: The candidates of chunk 0, 1, ….
-        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
         documents_path: ``documents.parquet``, likewise.
         top_k: Documents to keep for each query.
         run_path: Parquet to write: ``query_id``, ``doc_id``, ``score``, ``rank``.

@@ -29,7 +29,7 @@ def read_run(path: str, expected: str, record_path: str) -> pa.Table:
     Args:
         path: Parquet file of the run.
         expected: Its sha256.
-        record_path: Where that stands.
+        record_path: The record that says so.
 
     Returns:
         The run, with the columns of ``RUN``.
