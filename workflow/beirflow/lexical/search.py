@@ -160,8 +160,8 @@ class _Scored(NamedTuple):
         rows: int64 of shape (postings,), pair after pair.
         scores: In all fields together, float64 of shape (postings,).
         spans: Where the postings of each pair of the queries begin and end, int64 of shape (p, 2); 0 and 0 for the others.
-        bounds: What at least k documents other than the excluded one reach by a pair alone, float64 of shape (p,); 0 where there are
-            fewer.
+        bounds: The score that at least k documents other than the excluded one reach by a pair alone, float64 of shape (p,); 0
+            if there are fewer.
     """
 
     chunk: _Chunk
