@@ -13,22 +13,6 @@ STEPS
 """
 
 
-def archive_md5(wildcards):
-    return experiment.md5(wildcards.archive)
-
-
-def local_model_files(wildcards):
-    return experiment.model_files(wildcards.system)
-
-
-def model_settings(wildcards):
-    return experiment.model_settings(wildcards.system)
-
-
-def model_states(wildcards):
-    return experiment.model_states(wildcards.system)
-
-
 rule download_dataset:
     output:
         # `update`: a forced run finds the archive of before and, when its md5 is right, keeps it.
@@ -43,7 +27,7 @@ rule download_dataset:
     conda:
         "../../envs/data.yaml"
     params:
-        md5=archive_md5,
+        md5=lambda wildcards: experiment.md5(wildcards.archive),
     message:
         "download {wildcards.archive}.zip"
     script:
@@ -52,7 +36,7 @@ rule download_dataset:
 
 rule fetch_model:
     input:
-        local_model_files,
+        lambda wildcards: experiment.model_files(wildcards.system),
     output:
         at(layout.MODEL),
     log:
@@ -66,8 +50,8 @@ rule fetch_model:
         "../../envs/encode.yaml"
     params:
         code=code_version("fetch_model"),
-        model=model_settings,
-        files=model_states,
+        model=lambda wildcards: experiment.model_settings(wildcards.system),
+        files=lambda wildcards: experiment.model_states(wildcards.system),
     message:
         "find the model of {wildcards.system}"
     script:

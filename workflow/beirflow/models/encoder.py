@@ -61,10 +61,10 @@ class NotFiniteError(ModelError):
 class TransformersEncoder:
     """An encoder from the transformers library.
 
-    Other threads tokenise the next windows of texts while the device computes, and finished vectors are copied off the device while
-    it computes the next. Inside a window, texts are sorted by token count and batched up to a budget of tokens; they are packed end to end on CUDA in
-    half precision, and padded to the longest of the batch elsewhere. A text without tokens has a vector of zeros: an empty text,
-    where the tokenizer adds no special tokens.
+    Other threads tokenise the next windows of texts while the device computes, and finished vectors are copied off the device
+    while it computes the next. Inside a window, texts are sorted by token count and batched up to a budget of tokens; they
+    are packed end to end on CUDA in half precision, and padded to the longest of the batch elsewhere. A text without tokens
+    has a vector of zeros: an empty text, where the tokenizer adds no special tokens.
 
     Args:
         system: The system; its pooling, normalisation, prefixes and maximum length are used.
