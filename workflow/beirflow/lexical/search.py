@@ -242,7 +242,7 @@ def _search_one(scored: _Scored, query: int, excluded: int, k: int) -> tuple[np.
 
 
 def _add_up(scored: _Scored, pairs: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-    """Sums of the scores of documents, in the order of the pairs: rows, or None for all of the chunk; and sums, 0 for no match."""
+    """Sums of the scores of documents, in the order of the pairs: rows, None for all of the chunk; and sums, 0 for no match."""
     spans = [slice(start, end) for start, end in scored.spans[pairs].tolist()]
     if len(spans) == 1:
         return scored.rows[spans[0]], scored.scores[spans[0]]
