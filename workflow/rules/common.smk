@@ -42,10 +42,6 @@ def at(pattern):
     return pattern.below(RESULTS)
 
 
-def source_files(wildcards):
-    return experiment.source_files(wildcards.dataset)
-
-
 # Parameters never derive from `input`: Snakemake does not notice a change of such parameters.
 def corpus_settings(wildcards):
     return experiment.corpus_settings(wildcards.dataset)

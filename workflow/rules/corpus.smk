@@ -18,6 +18,10 @@ STEPS
 """
 
 
+def source_files(wildcards):
+    return experiment.source_files(wildcards.dataset)
+
+
 def source_folder(wildcards):
     return experiment.folder(wildcards.dataset)
 
