@@ -64,14 +64,15 @@ def test_files_are_named_by_their_place_in_the_archive(known: Catalogue) -> None
 
 
 def test_contriever_is_encoded_by_its_recipe(known: Catalogue) -> None:
-    system = known.systems["contriever"]
+    assert known.systems["contriever"].family == "dense"
+    system = known.systems["contriever"].settings
     assert (system.pooling, system.similarity, system.normalize, system.max_length) == ("mean", "dot", False, 512)
     assert (system.query_prefix, system.document_prefix) == ("", "")
 
 
 def test_models_of_a_hub_are_pinned(known: Catalogue) -> None:
     assert {"contriever", "contriever-msmarco", "all-minilm-l6-v2"} <= set(known.systems)
-    assert all(len(system.revision or "") == 40 for system in known.systems.values())
+    assert all(len(system.settings.revision or "") == 40 for system in known.systems.values())
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
 NEED_TORCH = {
     *("jobs.devices", "jobs.gpu_job"),
     *("models.encoder", "models.lean_imports", "models.packed_attention", "models.pooling"),
-    *("dense.encode", "dense.search", "dense.shortlist", "audit.spot_check"),
+    *("dense.encode", "dense.search", "dense.shortlist", "dense.spot_check"),
 }
 
 REACHED = {
@@ -36,7 +36,7 @@ REACHED = {
     "evaluate_run": {"evaluation.evaluate", "evaluation.measures", "runs.ranking", "files.digests"},
     "inspect_dataset": {"analysis.inspection", "analysis.shown_queries", "analysis.document_scan", "evaluation.scores"},
     "match_texts": {"datasets.matching", "files.writing"},
-    "merge_chunks": {"runs.ranking", "runs.run_file", "files.records"},
+    "merge_chunks": {"runs.merge", "runs.candidates", "runs.ranking", "runs.run_file", "files.records"},
     "prepare_corpus": {"datasets.prepare", "datasets.beir_files", "datasets.judged_queries", "files.writing"},
     "search_chunk": {"dense.search", "runs.ranking", "files.digests"},
     "summarize": {"evaluation.summary", "experiment.catalogue", "files.records"},
@@ -201,8 +201,7 @@ def test_what_python_loads_for_a_job_is_in_its_digest() -> None:
     loaded = json.loads(run(f"SCRIPTS = {paths}\n{LOADED_BY_EACH_SCRIPT}"))
     for script, names in loaded.items():
         reached = reached_modules(WORKFLOW / "scripts" / f"{script}.py")
-        # The audit loads what encodes only where a sample is asked for.
-        assert set(names) - NO_INFLUENCE <= reached if script == "audit" else set(names) - NO_INFLUENCE == reached, script
+        assert set(names) - NO_INFLUENCE == reached, script
 
 
 def test_only_modules_that_encode_or_search_import_torch() -> None:

@@ -15,10 +15,10 @@ from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.experiment.experiment import Experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import ARCHIVE, CORPUS, MODEL, QRELS, QUERIES
+from beirflow.files.layout import ARCHIVE, CORPUS, MODEL, QRELS, QUERIES, SUMMARY
 from beirflow.models.model_files import model_digests, model_folder
 
-REPAIR = "put the files back that were used; or, if these are right, run again: snakemake --cores 2 {results}/summary.csv"
+REPAIR = f"put the files back that were used; or, if these are right, run again: snakemake --cores 2 {{results}}/{SUMMARY}"
 
 
 def check_sources(chain: Chain, experiment: Experiment) -> list[Check]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_reader import split_title_and_text
+from beirflow.files.layout import CORPUS
 from beirflow.files.records import output_digest, read_json
 from beirflow.files.verified import check_digest, damaged, parquet_errors
 
@@ -27,7 +28,7 @@ def recorded_digest(path: str | Path) -> str:
 
 
 def _record_of(path: str | Path) -> Path:
-    return Path(path).with_name("corpus.json")
+    return Path(path).with_name(Path(CORPUS).name)
 
 
 def read_table(path: str | Path) -> pa.Table:

@@ -12,7 +12,7 @@ from beirflow.datasets.corpus_files import recorded_digest
 from beirflow.dense.vectors import read_vectors, sources_of
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.layout import record_of
+from beirflow.files.layout import CORPUS, DOCUMENTS, record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, read_json
 from beirflow.files.verified import parquet_errors
@@ -124,7 +124,7 @@ def find_vectors(
     rematch = f"match the texts again after: rm {shared_path}"
     with parquet_errors(shared_path), pq.ParquetFile(shared_path, page_checksum_verification=True) as file:
         matched = {name: file.schema_arrow.metadata[name.encode()].decode() for name in ("documents", "other")}
-        corpus = f"{Path(documents_path).with_name('corpus.json')} says"
+        corpus = f"{Path(documents_path).with_name(Path(CORPUS).name)} says"
         _check(shared_path, "made from the corpus", matched["documents"], recorded_digest(documents_path), corpus, rematch)
         places = file.read_row_group(chunk)
     chunks, rows = (places[name].to_numpy() for name in ("chunk", "row"))
@@ -136,7 +136,7 @@ def find_vectors(
     for number in needed or [0]:
         path = vector_paths[number]
         records[number] = record = read_json(record_of(path))
-        found = next((digest for name, digest in record["inputs"].items() if name.endswith("/documents.parquet")), None)
+        found = next((digest for name, digest in record["inputs"].items() if Path(name).name == Path(DOCUMENTS).name), None)
         stale = f"{rematch}; or, if that changes nothing, {_encode_again(path)}"
         _check(path, "made from the corpus", found, matched["other"], f"{shared_path} is about", stale)
         check_inputs(record_of(path), record, {job.below(model_path): model}, system=system)

@@ -136,9 +136,13 @@ def search_chunk(
         chunk=chunk,
         top_k=top_k,
         inputs={
-            job.below(name): digest
+            name: digest
             for path, record in sources.items()
-            for name, digest in ((path, output_digest(record, path)), (record_of(path), file_digest(record_of(path))))
+            for name, digest in (
+                *record["inputs"].items(),  # so that the run still names them when the vectors have been deleted
+                (job.below(path), output_digest(record, path)),
+                (job.below(record_of(path)), file_digest(record_of(path))),
+            )
         },
         sources={job.below(record_of(path)): source(record) for path, record in sources.items()},
         seconds=time.perf_counter() - start,

@@ -41,6 +41,18 @@ class Pattern(str):
         found = _expression(self).fullmatch(path)
         return found.groupdict() if found else None
 
+    def folder(self, **names: str) -> str:
+        """The folder of the path, up to the first name that is not given.
+
+        Args:
+            **names: Values for some of the names in braces.
+
+        Returns:
+            A path below the results that ends with a slash.
+        """
+        filled = re.sub(r"\{(\w+)\}", lambda found: names.get(found[1], found[0]), self)
+        return filled.partition("{")[0].rpartition("/")[0] + "/"
+
     def below(self, folder: str) -> str:
         """The pattern in a folder such as Snakemake's ``<results>``; a plain string, since Snakemake calls what can be called."""
         return f"{folder}/{self}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import record_of
+from beirflow.files.layout import MANIFEST, SCORES, record_of
 from beirflow.files.records import Job, read_json
 from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import TEMPLATES, write_page
@@ -35,7 +35,7 @@ FIGURES = {
     ),
     "ndcg_per_query": (
         "Distribution over queries",
-        "Lines: for every dataset, the share of queries with at least a given NDCG@10. The values are in scores.parquet.",
+        f"Lines: for every dataset, the share of queries with at least a given NDCG@10. The values are in {SCORES}.",
     ),
     "document_lengths": (
         "Lengths of documents",
@@ -163,7 +163,7 @@ def _facts(manifest: Mapping[str, Any], manifest_path: str) -> list[tuple[str, s
         ),
         ("Python", f"{environment['python']} on {environment['platform']}"),
         ("Packages", packages),
-        ("manifest.json", f"sha256 {file_digest(manifest_path)}, from which digests lead to every other file"),
+        (str(MANIFEST), f"sha256 {file_digest(manifest_path)}, from which digests lead to every other file"),
     ]
 
 
