@@ -25,14 +25,13 @@ import torch
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.dense.shortlist import Shortlist
 from beirflow.dense.vectors import VectorFile, read_vectors, sources_of
-from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
-from beirflow.files.records import Job, check_inputs, output_digest, read_json
+from beirflow.files.records import Job, check_inputs, read_json
 from beirflow.jobs.devices import choose_device
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.runs.candidates import Candidates, found_by, source, write_candidates
+from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.ranking import Hits, byte_order, merge_hits
 
 
@@ -135,16 +134,7 @@ def search_chunk(
         system=system,
         chunk=chunk,
         top_k=top_k,
-        inputs={
-            name: digest
-            for path, record in sources.items()
-            for name, digest in (
-                *record["inputs"].items(),  # so that the run still names them when the vectors have been deleted
-                (job.below(path), output_digest(record, path)),
-                (job.below(record_of(path)), file_digest(record_of(path))),
-            )
-        },
-        sources={job.below(record_of(path)): source(record) for path, record in sources.items()},
+        searched=sources,
         seconds=time.perf_counter() - start,
     )
     write_candidates(output_path, Candidates(*hits, int((own >= 0).sum())), found)

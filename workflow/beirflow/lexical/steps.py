@@ -21,7 +21,7 @@ from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import SEARCHED, search_postings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
-from beirflow.runs.candidates import Candidates, found_by, source, write_candidates
+from beirflow.runs.candidates import Candidates, found_by, write_candidates
 
 BATCH_DOCUMENTS = 4096
 """Documents that are read at once."""
@@ -160,12 +160,7 @@ def search_index(
         system=settings.name,
         chunk=chunk,
         top_k=top_k,
-        inputs={
-            job.below(name): digest
-            for path, record in records.items()
-            for name, digest in ((path, output_digest(record, path)), (record_of(path), file_digest(record_of(path))))
-        },
-        sources={job.below(record_of(path)): source(record) for path, record in records.items()},
+        searched=records,
         seconds=time.perf_counter() - start,
         ties=settings.ties,
     )

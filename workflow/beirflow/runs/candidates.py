@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beirflow.files.records import Job
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, output_digest
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
 from beirflow.runs.ranking import Ties
@@ -60,22 +62,29 @@ class Found:
     code: str = ""
 
 
-def source(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run says of one of the records that it was made from."""
-    return {key: record[key] for key in ("made", "seconds", "bytes", "counts", "job") if key in record}
+OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job")
+"""What a run says of each record that it was made from."""
 
 
-def found_by(job: Job, **facts: Any) -> Found:
+def found_by(job: Job, *, searched: Mapping[str, Mapping[str, Any]], **facts: Any) -> Found:
     """Where candidates of a job come from.
 
     Args:
         job: The job that searched.
-        **facts: The other fields of :class:`Found`.
+        searched: The files that were searched, each with what its record holds.
+        **facts: The fields of :class:`Found` but ``inputs``, ``sources``, ``job`` and ``code``.
 
     Returns:
-        Both together.
+        All together.
     """
-    return Found(job=job.name, code=job.code, **facts)
+    inputs: dict[str, str] = {}
+    sources = {}
+    for path, record in searched.items():
+        name = job.below(record_of(path))
+        # With the inputs of the record, so that the run still names them when what was searched has been deleted.
+        inputs |= record["inputs"] | {job.below(path): output_digest(record, path), name: file_digest(record_of(path))}
+        sources[name] = {key: record[key] for key in OF_A_SOURCE if key in record}
+    return Found(inputs=inputs, sources=sources, job=job.name, code=job.code, **facts)
 
 
 def write_candidates(path: str | Path, candidates: Candidates, found: Found) -> None:
