@@ -202,7 +202,8 @@ def _score_pairs(chunk: _Chunk, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarr
     total = np.zeros(len(rows))
     for field, inverse_norms in zip(chunk.fields, chunk.inverse_norms, strict=True):
         counts = chunk.counts(field.name, spans, rows)
-        in_field = np.maximum(scores(np.repeat(field.weights[pairs], sizes), counts, inverse_norms[rows]), MATCH)
+        in_field = scores(np.repeat(field.weights[pairs], sizes), counts, inverse_norms[rows])
+        in_field = np.maximum(in_field, MATCH, dtype=np.float64)
         total += in_field if field.name == "contents" else np.where(counts, in_field, 0)
     return rows, total
 
