@@ -140,7 +140,7 @@ def _postings(terms: list[str], counts: list[_Counts], lengths: np.ndarray, fill
 
 def _place_bits(documents: int) -> int:
     """Bits that hold the number of a document and whether it is the title."""
-    return (2 * documents).bit_length()
+    return (2 * documents | 1).bit_length()
 
 
 def _merge(counts: list[_Counts], place: np.ndarray, documents: int) -> tuple[np.ndarray, np.ndarray]:
