@@ -75,11 +75,14 @@ def build(corpus: list[Document], names: tuple[str, ...], k1: float = 0.9, b: fl
     return [Field({document[0]: document[1 if name == "title" else 2] for document in kept}, k1, b) for name in names]
 
 
-def search(fields: list[Field], query: str, k: int, left_out: str | None = None) -> list[tuple[str, float]]:
+def search(
+    fields: list[Field], query: str, k: int, left_out: str | None = None, ties: str = "ascending"
+) -> list[tuple[str, float]]:
     boosts = sorted(Counter(analyze(query)).items(), key=lambda pair: pair[0].encode())
     found = {}
     for doc_id in fields[0].counts:
         scores = [field.score(term, doc_id, n) for term, n in boosts for field in fields if field.counts[doc_id][term]]
         if scores and doc_id != left_out:
             found[doc_id] = float(f(sum(scores)))
-    return sorted(found.items(), key=lambda hit: (hit[1], hit[0].encode()), reverse=True)[:k]
+    by_id = sorted(found.items(), key=lambda hit: hit[0].encode(), reverse=ties == "descending")
+    return sorted(by_id, key=lambda hit: -hit[1])[:k]
