@@ -1,6 +1,7 @@
 """JSON Schema checks whose messages name the key, what was found, what is allowed, and the nearest name."""
 
 import difflib
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -9,7 +10,8 @@ from typing import Any
 
 import yaml
 from jsonschema import Draft202012Validator, TypeChecker, ValidationError, validators
-from referencing import Registry, Resource
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
 
 from beirflow.files.errors import ConfigError
 
@@ -21,7 +23,12 @@ def _is_integer(_: TypeChecker, value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-_TYPES = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+def _is_number(_: TypeChecker, value: object) -> bool:
+    """YAML has .nan, which is above no minimum and below none, so that no limit would refuse it."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+_TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number})
 _Validator: Any = validators.extend(Draft202012Validator, type_checker=_TYPES)  # type: ignore[no-untyped-call]
 
 
@@ -49,9 +56,10 @@ class Problems:
 
 
 def nearest(name: object, allowed: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` where ``name`` looks like a typo of an allowed name, else nothing."""
-    matches = difflib.get_close_matches(str(name), list(allowed), n=1)
-    return f"; did you mean {matches[0]!r}?" if matches else ""
+    """``; did you mean 'x'?`` where ``name`` looks like a typo of an allowed name, in whichever case, else nothing."""
+    by_lower = {each.lower(): each for each in allowed}
+    matches = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
+    return f"; did you mean {by_lower[matches[0]]!r}?" if matches else ""
 
 
 def problems_with(value: Any, schema: str) -> Problems:
@@ -105,5 +113,9 @@ def _schema(name: str) -> Any:
 @cache
 def _validator(name: str) -> Any:
     stems = [path.name.removesuffix(".schema.yaml") for path in SCHEMAS.glob("*.schema.yaml")]
-    registry: Registry[Any] = Registry().with_resources((stem, Resource.from_contents(_schema(stem))) for stem in stems)
+    # Without their $schema: where a schema that another refers to has one, jsonschema goes on with a validator of its own.
+    contents = {stem: {key: value for key, value in _schema(stem).items() if key != "$schema"} for stem in stems}
+    registry: Registry[Any] = Registry().with_resources(
+        (stem, DRAFT202012.create_resource(each)) for stem, each in contents.items()
+    )
     return _Validator(_schema(name), registry=registry)

@@ -1,0 +1,156 @@
+"""Lexical systems in the configuration: what they may say, what is said when they say something else."""
+
+from typing import Any
+
+import pytest
+from beirflow.experiment.catalogue import load_catalogue
+from beirflow.experiment.experiment import load_experiment
+from beirflow.files.errors import ConfigError
+from beirflow.lexical.settings import LexicalSettings
+from beirflow.models.settings import EncoderSettings
+
+KEYS = "family, k1, b, fields, ties, analyzer"
+FIELDS = "['contents'], ['title', 'text'], ['text'], ['title']"
+
+
+def problems_of(entry: dict[str, Any]) -> str:
+    """What is said of a system of the user's own."""
+    with pytest.raises(ConfigError) as caught:
+        load_experiment({"custom": {"systems": {"mine": entry}}})
+    first, *lines = str(caught.value).splitlines()
+    assert "config.yaml" in first
+    return "\n".join(line.strip() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("k1", -0.1, ["k1: found -0.1", "minimum of 0"]),
+        ("k1", 1001, ["k1: found 1001", "maximum of 1000"]),
+        ("k1", float("inf"), ["k1: found inf", "maximum of 1000"]),
+        ("k1", "0.9", ["k1: found '0.9'", "number"]),
+        ("k1", True, ["k1: found True", "number"]),
+        ("k1", None, ["k1: found None", "number"]),
+        ("b", -0.1, ["b: found -0.1", "minimum of 0"]),
+        ("b", 1.1, ["b: found 1.1", "maximum of 1"]),
+        ("b", [0.4], ["b: found [0.4]", "number"]),
+        ("fields", ["body"], ["fields: found ['body']", f"allowed are {FIELDS}"]),
+        ("fields", ["contents", "title"], ["fields: found ['contents', 'title']", f"allowed are {FIELDS}"]),
+        ("fields", ["text", "text"], ["fields: found ['text', 'text']", f"allowed are {FIELDS}"]),
+        ("fields", ["titel"], ["fields: found ['titel']", "did you mean \"['title']\"?"]),
+        ("fields", [], ["fields: found []", f"allowed are {FIELDS}"]),
+        ("fields", "contents", ["fields: found 'contents'", f"allowed are {FIELDS}"]),
+        (
+            "analyzer",
+            "lucene-german",
+            ["analyzer: found 'lucene-german'", "allowed are lucene-english", "did you mean 'lucene-en"],
+        ),
+        ("analyzer", None, ["analyzer: found None", "allowed are lucene-english"]),
+        ("ties", "ascendign", ["ties: found 'ascendign'", "allowed are ascending, descending", "did you mean 'ascending'?"]),
+        ("field", ["contents"], ["field: found 'field'", f"no such key here, allowed are {KEYS}", "did you mean 'fields'?"]),
+        ("K1", 0.9, ["K1: found 'K1'", f"no such key here, allowed are {KEYS}", "did you mean 'k1'?"]),
+        ("model", "bert", ["model: found 'model'", f"no such key here, allowed are {KEYS}"]),
+        ("pooling", "mean", ["pooling: found 'pooling'", f"no such key here, allowed are {KEYS}"]),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(key: str, value: object, expected: list[str]) -> None:
+    said = problems_of({"family": "lexical", key: value})
+    assert said.startswith("custom.systems.mine.")
+    assert said.count("\n") == 0
+    for part in expected:
+        assert part in said
+
+
+@pytest.mark.parametrize("key", ["k1", "b"])
+def test_a_number_that_is_none_is_refused(key: str) -> None:
+    assert f"custom.systems.mine.{key}: found nan" in problems_of({"family": "lexical", key: float("nan")})
+
+
+def test_numbers_mean_the_same_in_every_schema() -> None:
+    """Also in one that another refers to: 10.0 is no count, and not-a-number is no number."""
+    assert "max_length: found 10.0; 10.0 is not of type 'integer'" in problems_of({"model": "m", "max_length": 10.0})
+
+
+@pytest.mark.parametrize(("found", "meant"), [("BM25", "bm25"), ("bm-25", "bm25"), ("bm25multifield", "bm25-multifield")])
+def test_the_nearest_system_is_named_in_whichever_case(found: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"systems.0: found '{found}'; .*; did you mean '{meant}'"):
+        load_experiment({"systems": [found]})
+
+
+def test_every_problem_is_named_at_once() -> None:
+    said = problems_of({"family": "lexical", "k1": -1, "b": 2, "feilds": ["text"]}).splitlines()
+    assert [line.partition(":")[0].rpartition(".")[2] for line in said] == ["feilds", "b", "k1"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"family": "lexicl"}, ["family: found 'lexicl'", "allowed are dense, lexical", "did you mean 'lexical'?"]),
+        ({"family": None}, ["family: found None", "allowed are dense, lexical"]),
+        ({"k1": 0.9}, ["k1: found 'k1'", "model: found None; this key is required"]),
+        ({"family": "dense", "model": "m", "k1": 0.9}, ["k1: found 'k1'", "no such key here, allowed are family, model"]),
+        ({"model": "m", "fields": ["text"]}, ["fields: found 'fields'", "no such key here, allowed are family, model"]),
+        ({"family": "lexical", "model": "m", "similarity": "dot"}, ["model: found 'model'", "similarity: found 'similarity'"]),
+    ],
+)
+def test_each_family_has_its_own_keys(entry: dict[str, Any], expected: list[str]) -> None:
+    said = problems_of(entry)
+    for part in expected:
+        assert part in said
+
+
+def test_a_lexical_system_needs_nothing_but_its_family() -> None:
+    system = load_experiment({"custom": {"systems": {"mine": {"family": "lexical"}}}}).systems["mine"]
+    assert (system.name, system.family) == ("mine", "lexical")
+    assert system.settings == LexicalSettings("mine", 0.9, 0.4, ("contents",), "lucene-english", "ascending")
+
+
+@pytest.mark.parametrize(("key", "value"), [("k1", 0), ("k1", 1000), ("b", 0), ("b", 1), ("fields", ["title"])])
+def test_what_is_just_allowed_is_taken(key: str, value: object) -> None:
+    experiment = load_experiment({"custom": {"systems": {"mine": {"family": "lexical", key: value}}}})
+    assert experiment.settings("mine")[key] == value
+
+
+def test_a_system_without_a_family_stays_dense() -> None:
+    entry = {"model": "owner/name", "revision": "0" * 40, "pooling": "cls"}
+    experiments = [load_experiment({"custom": {"systems": {"mine": given}}}) for given in (entry, {"family": "dense", **entry})]
+    assert experiments[0].systems["mine"] == experiments[1].systems["mine"]
+    assert experiments[0].systems["mine"].family == "dense"
+    assert EncoderSettings(**experiments[0].encoding("mine")["encoder"]).pooling == "cls"
+
+
+def test_systems_of_a_family_are_those_of_catalogue_and_configuration() -> None:
+    experiment = load_experiment({"custom": {"systems": {"mine": {"family": "lexical"}, "other": {"model": "m"}}}})
+    assert experiment.systems_of("lexical") == ["bm25", "bm25-multifield", "mine"]
+    assert "other" in experiment.systems_of("dense")
+    assert set(experiment.systems_of("dense", "lexical")) == set(experiment.systems)
+    assert "bm25" not in experiment.systems_with_models
+
+
+def test_the_variants_of_the_catalogue_are_anserinis() -> None:
+    systems = load_catalogue().systems
+    assert systems["bm25"].settings == LexicalSettings("bm25", 0.9, 0.4, ["contents"])
+    assert systems["bm25-multifield"].settings == LexicalSettings("bm25-multifield", 0.9, 0.4, ["title", "text"])
+
+
+@pytest.mark.parametrize(
+    ("system", "dataset", "expected"),
+    [
+        ("bm25", "nfcorpus", (0.3218, 0.2457)),
+        ("bm25-multifield", "nfcorpus", (0.3254, 0.2500)),
+        ("bm25", "scifact", (0.6789, 0.9253)),
+        ("bm25-multifield", "scifact", (0.6647, 0.9076)),
+    ],
+)
+def test_published_scores_are_pyserinis(system: str, dataset: str, expected: tuple[float, float]) -> None:
+    for measure, value in zip(("NDCG@10", "Recall@100"), expected, strict=True):
+        reference = load_catalogue().reference(system, dataset, measure)
+        assert reference is not None
+        assert (reference.value, reference.source, reference.decimals) == (value, "pyserini", 4)
+
+
+def test_the_papers_arguana_with_self_matches_is_not_compared() -> None:
+    reference = load_catalogue().reference("bm25-multifield", "arguana", "NDCG@10")
+    assert reference is not None
+    assert reference.source == "pyserini"
+    assert reference.value == 0.4142
