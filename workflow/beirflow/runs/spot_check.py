@@ -165,9 +165,9 @@ class _Ranks:
             return f"has {len(rows)} documents, expected {expected}"
         best = np.sort(self._best[number])[::-1]
         for rank, row in enumerate(rows.tolist()):
-            doc_id, score, recorded = self._doc_ids[row].as_py(), self._scores[row], float(self._recorded[row])
+            doc_id, score, recorded = self._doc_ids[row].as_py(), float(self._scores[row]), float(self._recorded[row])
             if not abs(score - recorded) <= slack:
                 return f"has the score {recorded!r} for {doc_id!r}, expected {score!r}"
             if best[rank] - score > slack:
-                return f"has {doc_id!r} with the score {score!r} at rank {rank + 1}, expected one with {best[rank]!r}"
+                return f"has {doc_id!r} with the score {score!r} at rank {rank + 1}, expected one with {float(best[rank])!r}"
         return ""
