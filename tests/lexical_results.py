@@ -1,0 +1,173 @@
+"""Results of a lexical system, made in this process by the functions that the rules call."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from beir_writer import Judgements, write_beir
+from beirflow.datasets.prepare import prepare_corpus
+from beirflow.evaluation.evaluate import evaluate_run
+from beirflow.files.layout import (
+    CANDIDATES,
+    CORPUS,
+    DOCUMENTS,
+    METRICS,
+    PER_QUERY,
+    POSTINGS,
+    QRELS,
+    QUERIES,
+    RUN,
+    RUN_RECORD,
+    STATISTICS,
+)
+from beirflow.files.records import Job, read_json
+from beirflow.lexical.settings import ANALYZER, LexicalSettings
+from beirflow.lexical.steps import index_chunk, search_index, sum_statistics
+from beirflow.runs.merge import merge_chunks
+from lucene_reference import Document
+
+DATASET = "small"
+Row = tuple[str, str, float, int]
+
+
+class LexicalResults:
+    """A corpus of one dataset in a folder of results, prepared; each step is a method.
+
+    Args:
+        folder: Where source and results are written.
+        corpus: The documents, in the order of the file.
+        queries: Texts by id; each has a judgement, of the first document unless others are given.
+        size: Most documents of a chunk.
+        judgements: Grades by query and document.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        corpus: Sequence[Document],
+        queries: Mapping[str, str],
+        *,
+        size: int = 1000,
+        judgements: Judgements | None = None,
+        top_k: int = 1000,
+    ) -> None:
+        self.results, self.top_k = folder / "results", top_k
+        self.chunks = math.ceil(len(corpus) / size)
+        documents = {doc_id: {"title": title, "text": text} for doc_id, title, text in corpus}
+        source = write_beir(folder / "source", documents, queries, judgements or {query: {corpus[0][0]: 1} for query in queries})
+        prepare_corpus(
+            source_path=str(source),
+            forum=None,
+            split="test",
+            chunks=self.chunks,
+            expected={"documents": len(corpus), "queries": None, "files": {}},
+            documents_path=self.path(DOCUMENTS),
+            queries_path=self.path(QUERIES),
+            qrels_path=self.path(QRELS),
+            corpus_path=self.path(CORPUS),
+            job=self.job("prepare_corpus"),
+        )
+
+    def job(self, rule: str) -> Job:
+        """A job of a rule."""
+        return Job(self.results, f"{rule}/{DATASET}", f"code of {rule}")
+
+    def path(self, pattern: Any, **names: Any) -> str:
+        """A file of the results."""
+        return f"{self.results}/{pattern(**{'dataset': DATASET, 'analyzer': ANALYZER, **names})}"
+
+    def record(self, pattern: Any, **names: Any) -> dict[str, Any]:
+        """What a record says."""
+        return read_json(self.path(pattern, **names))
+
+    def index(self, chunk: int, analyzer: str = ANALYZER, threads: int = 1) -> str:
+        """Write the postings of a chunk; gives their path."""
+        path = self.path(POSTINGS, chunk=chunk)
+        job = self.job("index_chunk")
+        documents = self.path(DOCUMENTS)
+        index_chunk(documents_path=documents, chunk=chunk, analyzer=analyzer, output_path=path, job=job, threads=threads)
+        return path
+
+    def sum(self, analyzer: str = ANALYZER) -> str:
+        """Write the statistics of all chunks; gives their path."""
+        path = self.path(STATISTICS)
+        postings = [self.path(POSTINGS, chunk=chunk) for chunk in range(self.chunks)]
+        sum_statistics(postings_paths=postings, analyzer=analyzer, output_path=path, job=self.job("sum_statistics"))
+        return path
+
+    def index_all(self, threads: int = 1) -> "LexicalResults":
+        """Write the postings of all chunks and their statistics."""
+        for chunk in range(self.chunks):
+            self.index(chunk, threads=threads)
+        self.sum()
+        return self
+
+    def search(self, settings: LexicalSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
+        """Write the candidates of a chunk; gives their path."""
+        path = self.path(CANDIDATES, system=settings.name, chunk=chunk)
+        search_index(
+            settings=settings,
+            queries_path=self.path(QUERIES),
+            documents_path=self.path(DOCUMENTS),
+            chunk=chunk,
+            postings_path=self.path(POSTINGS, chunk=chunk),
+            statistics_path=self.path(STATISTICS),
+            output_path=path,
+            top_k=self.top_k,
+            drop_self_matches=drop,
+            job=self.job("search_index"),
+            threads=threads,
+        )
+        return path
+
+    def merge(self, system: str) -> Path:
+        """Write the run; gives its path."""
+        merge_chunks(
+            system=system,
+            dataset=DATASET,
+            candidate_paths=[self.path(CANDIDATES, system=system, chunk=chunk) for chunk in range(self.chunks)],
+            queries_path=self.path(QUERIES),
+            documents_path=self.path(DOCUMENTS),
+            top_k=self.top_k,
+            run_path=self.path(RUN, system=system),
+            record_path=self.path(RUN_RECORD, system=system),
+            job=self.job("merge_chunks"),
+        )
+        return Path(self.path(RUN, system=system))
+
+    def run(self, settings: LexicalSettings, *, drop: bool = True, threads: int = 1) -> Path:
+        """Search all chunks and merge what is found; gives the path of the run."""
+        for chunk in range(self.chunks):
+            self.search(settings, chunk, drop=drop, threads=threads)
+        return self.merge(settings.name)
+
+    def evaluate(self, system: str) -> dict[str, Any]:
+        """Evaluate the run; gives the record of the metrics."""
+        names = {"system": system, "dataset": DATASET}
+        evaluate_run(
+            **names,
+            run_path=self.path(RUN, **names),
+            run_record_path=self.path(RUN_RECORD, **names),
+            qrels_path=self.path(QRELS),
+            corpus_path=self.path(CORPUS),
+            cutoffs=[1, 10],
+            per_query_path=self.path(PER_QUERY, **names),
+            means_path=self.path(METRICS, **names),
+            job=self.job("evaluate_run"),
+        )
+        return self.record(METRICS, **names)
+
+
+def rows_of(run: str | Path) -> list[Row]:
+    """The rows of a run: query, document, score, rank."""
+    return list(zip(*(column.to_pylist() for column in pq.read_table(run)), strict=True))
+
+
+def damage(path: str | Path) -> None:
+    """Change one byte in the middle of a file."""
+    content = np.frombuffer(Path(path).read_bytes(), np.uint8).copy()
+    content[len(content) // 2] ^= 1
+    Path(path).write_bytes(content.tobytes())
