@@ -94,10 +94,12 @@ def search_chunk(
         DeviceError: The GPU fails or has too little memory.
     """
     torch.set_num_threads(threads)
-    sources = {}
+    sources, corpus = {}, {}
     for path, source_path in ((query_vectors_path, queries_path), (chunk_vectors_path, documents_path)):
         sources[path] = record = read_json(record_of(path))
-        check_inputs(record_of(path), record, sources_of(job, source_path, model_path), system=system)
+        made_from = sources_of(job, source_path, model_path)
+        check_inputs(record_of(path), record, made_from, system=system)
+        corpus[job.below(source_path)] = made_from[job.below(source_path)]
     _check_precision(sources)
     query_ids = read_table(queries_path)["query_id"].combine_chunks()
     with Documents(documents_path) as file:
@@ -114,7 +116,8 @@ def search_chunk(
         system=system,
         chunk=chunk,
         top_k=top_k,
-        inputs={
+        inputs=corpus
+        | {
             job.below(name): digest
             for path, record in sources.items()
             for name, digest in ((path, output_digest(record, path)), (record_of(path), file_digest(record_of(path))))

@@ -37,7 +37,7 @@ class Found:
         system: Name of the system.
         chunk: Number of the chunk.
         top_k: Documents kept for each query.
-        inputs: What was read: sha256 by path below the results.
+        inputs: What was read, queries and documents among it: sha256 by path below the results.
         sources: By path, those of the inputs that are records with ``made``, ``seconds``, ``bytes`` or ``counts`` of their own;
             what several chunks share, such as the queries, is counted once.
         seconds: How long the search took.
