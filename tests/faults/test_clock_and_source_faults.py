@@ -76,5 +76,5 @@ def test_other_weights_are_noticed_however_old_they_are(workflow: Workflow) -> N
     for path in model.iterdir():
         date(path, time.time() - 1000 * DAY)
     workflow.run(MODEL)
-    recorded = json.loads(workflow.result("models/tiny.json").read_text())["sha256"]
+    recorded = json.loads(workflow.result("models/tiny.json").read_text())["files"]
     assert recorded["model.safetensors"] == file_digest(model / "model.safetensors")

@@ -8,7 +8,7 @@ import torch
 from beirflow.models import encoder as encoder_module
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.packed_attention import MODEL_TYPES, can_pack, packed_attention
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 from tiny_bert import WORDS, save_tiny_bert
 from transformers import AutoConfig, AutoModel
 
@@ -30,7 +30,7 @@ def save_model(model_type: str, folder: Path) -> Path:
 
 
 def encode(folder: Path, token_budget: int = 4096, **fields: object) -> np.ndarray:
-    system = System(name="tiny", model=str(folder), **{"max_length": 64, **fields})
+    system = EncoderSettings(name="tiny", model=str(folder), **{"max_length": 64, **fields})
     encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=token_budget)
     return encoder.encode_corpus(TEXTS)
 
