@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import write_json
+from beirflow.files.records import Job, write_record
 from beirflow.runs.run_file import RUN, WHITESPACE, write_trec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +24,8 @@ def write_run(path: Path, rows: list[Row]) -> Path:
     pq.write_table(
         pa.Table.from_arrays([pa.array(column, kind.type) for column, kind in zip(columns, RUN, strict=True)], schema=RUN), path
     )
-    write_json(path.with_suffix(".json"), {"system": "contriever", "sha256": file_digest(path), "from_sha256": {}})
+    job = Job(path.parent)
+    write_record(path.with_suffix(".json"), job, inputs={}, outputs={path: file_digest(path)}, system="contriever")
     return path
 
 

@@ -212,9 +212,10 @@ def _encode(table: pa.Table, kind: Kind, encoding: Encoding, write: Write, share
 def _made_with(device: torch.device) -> dict[str, str]:
     """Device and versions, for the record."""
     on_gpu = device.type == "cuda"
+    driver = driver_version() if on_gpu else None
     return {
         "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
-        **({"driver": driver_version()} if on_gpu else {}),
+        **({"driver": driver} if driver else {}),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "python": platform.python_version(),

@@ -27,7 +27,7 @@ class Pattern(str):
         Returns:
             The path below the results.
         """
-        return self.format(**names)
+        return str(self).format(**names)  # of no name in braces, a plain string too
 
     def names_in(self, path: str) -> dict[str, str] | None:
         """What a path has in place of the names.

@@ -135,10 +135,11 @@ def search_index(
     Raises:
         DataError: A file is not the one that was recorded, belongs to another corpus, or no document has a term at all.
     """
-    corpus = {job.below(documents_path): recorded_digest(documents_path)}
+    corpus = job.digests({path: recorded_digest(path) for path in (documents_path, queries_path)})
+    documents = {job.below(documents_path): corpus[job.below(documents_path)]}
     records = {path: read_json(record_of(path)) for path in (postings_path, statistics_path)}
     for path, record in records.items():
-        check_inputs(record_of(path), record, corpus, analyzer=settings.analyzer)
+        check_inputs(record_of(path), record, documents, analyzer=settings.analyzer)
         check_digest(path, output_digest(record, path), record_of(path))
     queries = read_table(queries_path)
     query_ids = queries["query_id"].combine_chunks()
@@ -161,6 +162,7 @@ def search_index(
         chunk=chunk,
         top_k=top_k,
         searched=records,
+        read=corpus,
         seconds=time.perf_counter() - start,
         ties=settings.ties,
     )

@@ -40,7 +40,7 @@ class Found:
         system: Name of the system.
         chunk: Number of the chunk.
         top_k: Documents kept for each query.
-        inputs: What was read: sha256 by path below the results.
+        inputs: What was read, queries and documents among it: sha256 by path below the results.
         sources: By path, those of the inputs that are records with ``made``, ``seconds``, ``bytes`` or ``counts`` of their own;
             what several chunks share, such as the queries, is counted once.
         seconds: How long the search took.
@@ -66,19 +66,21 @@ OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job")
 """What a run says of each record that it was made from."""
 
 
-def found_by(job: Job, *, searched: Mapping[str, Mapping[str, Any]], **facts: Any) -> Found:
+def found_by(
+    job: Job, *, searched: Mapping[str, Mapping[str, Any]], read: Mapping[str, str] | None = None, **facts: Any
+) -> Found:
     """Where candidates of a job come from.
 
     Args:
         job: The job that searched.
         searched: The files that were searched, each with what its record holds.
+        read: Other inputs, which these records do not name: sha256 by path below the results.
         **facts: The fields of :class:`Found` but ``inputs``, ``sources``, ``job`` and ``code``.
 
     Returns:
         All together.
     """
-    inputs: dict[str, str] = {}
-    sources = {}
+    inputs, sources = dict(read or {}), {}
     for path, record in searched.items():
         name = job.below(record_of(path))
         # With the inputs of the record, so that the run still names them when what was searched has been deleted.
