@@ -126,7 +126,7 @@ def search_index(
         chunk: Number of the chunk.
         postings_path: Its postings, with their record.
         statistics_path: The statistics of the corpus, likewise.
-        output_path: ``.npz`` to write, as :func:`~beirflow.runs.run_file.candidates.write_candidates` does.
+        output_path: ``.npz`` to write, as :func:`~beirflow.runs.candidates.write_candidates` does.
         top_k: Documents to keep for each query.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
         job: The job, for the record of the run.
