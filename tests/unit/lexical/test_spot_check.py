@@ -23,6 +23,7 @@ VARIANTS = [
     FLAT,
     MULTIFIELD,
     LexicalSettings("slow", k1=1000, b=1),
+    LexicalSettings("rounded-to-0", k1=1e9, b=1),
     LexicalSettings("counted-once", k1=0, ties="descending"),
     LexicalSettings("titles", fields=("title",)),
 ]
