@@ -56,7 +56,7 @@ def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None
     job = Job(folder.parents[1])
     paths = [folder / f"{name}.parquet" for name in ("queries", "documents")]
     inputs = job.digests({path: recorded_digest(path) for path in paths})
-    found = found_by(job, system="none", chunk=chunk, top_k=k, inputs=inputs, sources={}, seconds=0.5)
+    found = found_by(job, system="none", chunk=chunk, top_k=k, searched={}, read=inputs, seconds=0.5)
     write_candidates(folder / f"chunk-{chunk}.npz", candidates, found)
 
 

@@ -244,7 +244,7 @@ def test_candidates_say_what_they_were_found_in_by_which_job(chunk: dict[str, An
     assert (found.system, found.chunk, found.top_k, found.made) == ("toy", 1, 2, {})
     assert (found.job, found.code) == ("search_chunk/toy", "c0de")
     assert 0 < found.seconds < 60
-    read = ["queries.parquet", "documents.parquet", "queries.npy", "queries.json", "chunk.npy", "chunk.json"]
+    read = ["model.json", "queries.parquet", "documents.parquet", "queries.npy", "queries.json", "chunk.npy", "chunk.json"]
     assert found.inputs == {name: file_digest(tmp_path / name) for name in read}
     shared = {"made": {"precision": "float32", "device": "cpu"}, "seconds": {"load": 1.0}, "counts": {"tokens": 5}}
     assert found.sources == {

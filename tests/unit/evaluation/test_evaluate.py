@@ -41,6 +41,7 @@ def prepare(folder: Path, rows: list[Row], system: str = "toy", documents: str =
         seconds=SECONDS,
         counts={"self_matches_dropped": 7},
         system=system,
+        ties="descending",
     )
     outputs = queries | {qrels_path.with_name("documents.parquet"): "of the documents", qrels_path: file_digest(qrels_path)}
     write_record(folder / CORPUS_PATH, job, inputs={}, outputs=outputs, counts=COUNTS, split="dev", official=None)

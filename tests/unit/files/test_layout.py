@@ -1,5 +1,6 @@
 """Paths below the results: patterns are filled in, read back, and never leave their folder."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ UNSAFE = ["", ".", "..", ".hidden", "-x", "_x", "a/b", "a b", "a\n", "\na", "é"
 
 def names_of(pattern: Pattern) -> list[str]:
     """The names in braces."""
-    return [name for name in ("archive", "system", "dataset", "row", "chunk", "figure", "job") if f"{{{name}}}" in pattern]
+    return re.findall(r"\{(\w+)\}", pattern)
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_no_module_uses_relative_imports_which_the_digest_does_not_see() -> None
 
 
 OTHER_WAYS = {"__import__", "import_module", "exec_module", "load_module", "runpy", "exec", "eval"}
-"""To import a module whose name stands in no statement."""
+"""To import a module whose name is in no statement."""
 
 
 def other_imports(source: str) -> set[str]:
@@ -171,7 +171,8 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
         assert other_imports(source)
     found = {name: other_imports((module.PACKAGE.joinpath(*name.split(".")).with_suffix(".py")).read_text()) for name in MODULES}
     found |= {script: other_imports((WORKFLOW / f"scripts/{script}.py").read_text()) for script in SCRIPTS}
-    assert {name for name, ways in found.items() if ways} == {"models.lean_imports"}, "torch's compiler, and no module of ours"
+    # The one imports torch's compiler and no module of ours; the other imports spot checks, which no result depends on.
+    assert {name for name, ways in found.items() if ways} == {"models.lean_imports", "audit.samples"}
 
 
 def run(program: str) -> str:

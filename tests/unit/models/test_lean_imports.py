@@ -32,7 +32,7 @@ PACKED = """
 import sys
 from pathlib import Path
 from beirflow.models import encoder, packed_attention
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 attend_in_turn = packed_attention._attend_in_turn
 def attend(query, key, value, bounds, lengths):
     on_meta = [tensor.to("meta") for tensor in (query, key, value, bounds)]
@@ -41,7 +41,7 @@ def attend(query, key, value, bounds, lengths):
 packed_attention._attend_in_turn = attend
 encoder.can_pack = lambda *_: True
 folder = Path(sys.argv[1])
-system = System(name="tiny", model=str(folder), max_length=64)
+system = EncoderSettings(name="tiny", model=str(folder), max_length=64)
 packed = encoder.TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=64)
 assert packed.packed
 assert packed.encode_corpus(["w1 w2", "w3"]).any()

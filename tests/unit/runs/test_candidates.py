@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import Job
-from beirflow.runs.candidates import Candidates, Found, found_by, read_candidates, source, write_candidates
+from beirflow.files.records import Job, read_json, write_record
+from beirflow.runs.candidates import Candidates, Found, found_by, read_candidates, write_candidates
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -140,13 +141,34 @@ def test_candidates_that_are_not_there_are_another_error(tmp_path: Path) -> None
         read_candidates(tmp_path / "nothing.npz")
 
 
-def test_the_job_is_that_which_searched(tmp_path: Path) -> None:
+def test_candidates_name_what_was_searched_and_what_that_was_made_from(tmp_path: Path) -> None:
+    """So that their run still names the corpus and the model when what is stored of texts has been deleted."""
     job = Job(tmp_path, "search_chunk/a", "c0de")
-    facts: dict[str, Any] = {"system": "a", "chunk": 0, "top_k": 1, "inputs": {}, "sources": {}, "seconds": 0.5}
-    assert found_by(job, **facts) == Found(**facts, job="search_chunk/a", code="c0de")
+    stored, record_path = tmp_path / "postings/a/chunk-0.npz", tmp_path / "postings/a/chunk-0.json"
+    stored.parent.mkdir(parents=True)
+    stored.write_bytes(b"stored")
+    documents, took = tmp_path / "corpora/x/documents.parquet", {"seconds": {"index": 1.5}, "counts": {"tokens": 3}}
+    write_record(
+        record_path, job, inputs={documents: "0" * 64}, outputs={stored: file_digest(stored)}, made={"threads": 2}, **took
+    )
+    facts: dict[str, Any] = {"system": "a", "chunk": 0, "top_k": 1, "seconds": 0.5}
+    read = {"corpora/x/queries.parquet": "1" * 64}
+    found = found_by(job, searched={str(stored): read_json(record_path)}, read=read, **facts)
+    assert found == Found(
+        **facts,
+        inputs={
+            **read,
+            "corpora/x/documents.parquet": "0" * 64,
+            "postings/a/chunk-0.npz": file_digest(stored),
+            "postings/a/chunk-0.json": file_digest(record_path),
+        },
+        sources={"postings/a/chunk-0.json": {"made": {"threads": 2}, **took, "job": "search_chunk/a"}},
+        job="search_chunk/a",
+        code="c0de",
+    )
 
 
-def test_a_source_says_what_it_was_made_with_and_took() -> None:
-    kept: dict[str, Any] = {"made": {"device": "cpu"}, "seconds": {}, "bytes": {"index": 1}, "counts": {}, "job": "encode"}
-    assert source({**kept, "path": "a.json", "inputs": {}, "outputs": {}, "code": "c", "rows": 3}) == kept
-    assert source({"path": "a.json", "counts": {"tokens": 1}}) == {"counts": {"tokens": 1}}
+def test_candidates_of_no_record_name_what_was_read(tmp_path: Path) -> None:
+    facts: dict[str, Any] = {"system": "a", "chunk": 0, "top_k": 1, "seconds": 0.5}
+    found = found_by(Job(tmp_path), searched={}, **facts)
+    assert found == Found(**facts, inputs={}, sources={})

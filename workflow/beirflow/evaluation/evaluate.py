@@ -16,6 +16,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
 from beirflow.files.writing import atomic_path
+from beirflow.runs.ranking import ties_of
 from beirflow.runs.run_file import read_run
 
 CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document")
@@ -58,7 +59,7 @@ def evaluate_run(
     check_inputs(run_record_path, run_record, sources, system=system)
     run_digest = output_digest(run_record, run_path)
     run, qrels = read_run(run_path, run_digest, run_record_path), read_table(qrels_path)
-    table = measure(run, qrels, cutoffs, run_record["ties"])
+    table = measure(run, qrels, cutoffs, ties_of(run_record))
     with atomic_path(per_query_path) as partial:
         pq.write_table(pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(), partial, compression="zstd")
     names = [name for name in table.columns if name != "query_id"]
