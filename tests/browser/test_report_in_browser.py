@@ -235,7 +235,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows: dict[str, Sequence[str]] = {
         name: [f"{name}-{forum}" for forum in entry.get("forums", ())] or [name] for name, entry in datasets.items()
     }
-    systems = ["contriever", "contriever-msmarco", "bm25-flat", "all-minilm-l6-v2"]
+    systems = ["contriever", "contriever-msmarco", "bm25", "all-minilm-l6-v2"]
     return ReportFiles(tmp_path_factory.mktemp("large"), systems, rows, queries=100, judged=20).write()
 
 
