@@ -73,14 +73,14 @@ def merge_chunks(
             part = slice(start_row, start_row + RUN_ROWS)
             ids = [query_ids.take(pa.array(query[part])), doc_ids.take(pa.array(row[part]))]
             writer.write_table(pa.table([*ids, score[part], ranks[part]], schema=RUN))
-    seconds = chunks.sums("seconds") + Counter({"search": chunks.seconds})
+    seconds = {**chunks.sums("seconds"), "search": chunks.seconds}
     write_record(
         record_path,
         job,
         inputs={job.results / path: digest for path, digest in chunks.inputs.items()},
         outputs={run_path: file_digest(run_path)},
         made=together([*(each["made"] for each in chunks.sources.values() if "made" in each), *chunks.made]),
-        seconds={**seconds, "merge": time.perf_counter() - start},
+        seconds=seconds | {"merge": time.perf_counter() - start},
         sizes=chunks.sums("bytes"),
         counts={**chunks.sums("counts"), "self_matches_dropped": chunks.self_matches},
         system=system,
