@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import anserini
+import anserini_run
 import pandas as pd
 import pytest
 from workflow_runs import Workflow
@@ -54,17 +55,17 @@ def theirs(ours: Workflow, dataset: str, collection: str, folder: Path) -> dict[
     (folder / "topics.tsv").write_text("".join(lines), encoding="utf-8")
     anserini.index(folder / "corpus", folder / "index", collection)
     anserini.search(folder / "index", folder / "topics.tsv", folder / "run.txt", collection, TOP_K)
-    return anserini.read_run(folder / "run.txt")
+    return anserini_run.read_run(folder / "run.txt")
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_whole_run_is_lucenes(ours: Workflow, tmp_path: Path, system: str, dataset: str) -> None:
-    """Both order documents of one score by their ids, ascending; what the jar prints, ``anserini.as_printed`` says."""
+    """Both order documents of one score by their ids, ascending; what the jar prints, ``anserini_run.as_printed`` says."""
     expected = theirs(ours, dataset, SYSTEMS[system], tmp_path)
     run = pd.read_parquet(ours.result(f"runs/{system}/{dataset}.parquet"))
     found = {
-        query_id: list(zip(hits["doc_id"], anserini.as_printed(hits["score"].tolist()), strict=True))
+        query_id: list(zip(hits["doc_id"], anserini_run.as_printed(hits["score"].tolist()), strict=True))
         for query_id, hits in run.sort_values("rank", kind="stable").groupby("query_id", sort=False)
     }
     assert found.keys() == expected.keys()

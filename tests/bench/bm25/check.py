@@ -6,7 +6,7 @@ python -m bench.bm25.check INPUT OURS BM25S [LUCENE]
 import sys
 from pathlib import Path
 
-import anserini
+import anserini_run
 import numpy as np
 import pyarrow.parquet as pq
 
@@ -34,11 +34,11 @@ def our_hits(source: Path, ours: Path) -> Hits:
 
 def compare_with_lucene(ours: Hits, lucene: Path) -> str:
     """Stop at the first query that differs."""
-    theirs = anserini.read_run(lucene / RUN)
+    theirs = anserini_run.read_run(lucene / RUN)
     if ours.keys() != theirs.keys():
         sys.exit(f"{len(ours)} queries have hits, but {len(theirs)} in Lucene")
     for name, (ids, scores) in ours.items():
-        if list(zip(ids, anserini.as_printed(scores.tolist()), strict=True)) != theirs[name]:
+        if list(zip(ids, anserini_run.as_printed(scores.tolist()), strict=True)) != theirs[name]:
             sys.exit(f"query {name} has other hits than in Lucene")
     hits = sum(map(len, theirs.values()))
     return f"all {hits:,} hits are Lucene's, with the scores that it prints"

@@ -86,8 +86,6 @@ def merge(files: Files, k: int, threads: int) -> None:
 
 OF_A_CHUNK: Mapping[str, Callable[[Files, int, int, int], None]] = {"index_chunk": index, "search_index": search}
 OF_ALL: Mapping[str, Callable[[Files, int, int], None]] = {"sum_statistics": add, "merge_chunks": merge}
-RULES = ("index_chunk", "sum_statistics", "search_index", "merge_chunks")
-"""In their order."""
 
 
 def main(rule: str, folder: Path, chunks: int, k: int, threads: int, chunk: int | None = None) -> None:

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.bm25_msmarco.ours import RULES
 from bench.settings import Settings
 from bench.stage import Side, Stage, Target
 
@@ -19,6 +18,9 @@ class Size(NamedTuple):
 
 FULL, QUICK = Size(8_841_823, 18, 6980, 3_000_000), Size(600_000, 2, 500, 1_000_000)
 K = 1000
+
+RULES = ("index_chunk", "sum_statistics", "search_index", "merge_chunks")
+"""In their order."""
 
 
 def make(settings: Settings, folder: Path, size: Size | None = None) -> Stage:
