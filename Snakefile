@@ -7,7 +7,7 @@ min_version("9.20")
 configfile: f"{workflow.basedir}/config.yaml"
 
 
-# Where everything is written; `pathvars: {results: elsewhere}` in the configuration moves it.
+# Where all results are written; `pathvars: {results: elsewhere}` in the configuration moves it.
 pathvars:
     results="results",
 
@@ -24,7 +24,7 @@ include: "workflow/rules/report.smk"
 include: "workflow/rules/audit.smk"
 
 
-# Stands before every command: a job ends when this process does.
+# The prefix of every command: a job ends when this process does.
 from beirflow.jobs.lifetime import end_with_this_process
 
 shell.prefix(end_with_this_process())

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -54,6 +55,27 @@ def finished_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sma
     return workflow, workflow.run("results/summary.csv")
 
 
+@pytest.fixture
+def lexical(tmp_path: Path, small: Path) -> Workflow:
+    """The same with BM25 under the same name: for tests of the workflow, not of vectors, whose jobs start without torch."""
+    return _lexical(tmp_path, small)
+
+
+@pytest.fixture(scope="session")
+def lexical_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> Workflow:
+    """The same after a whole run; not to be changed."""
+    workflow = _lexical(tmp_path_factory.mktemp("lexical"), small)
+    workflow.run("results/summary.csv")
+    return workflow
+
+
+@pytest.fixture
+def finished_lexical(lexical_once: Workflow, tmp_path: Path) -> Workflow:
+    """A copy of that run that a test may change."""
+    shutil.copytree(lexical_once.folder, tmp_path / "finished")
+    return Workflow(tmp_path / "finished", dict(lexical_once.config))
+
+
 @pytest.fixture(scope="session")
 def finished_demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, str]:
     """The demo after a whole run, and what Snakemake printed; not to be changed."""
@@ -69,7 +91,15 @@ def finished(finished_once: tuple[Workflow, str], tmp_path: Path) -> Workflow:
     return Workflow(tmp_path / "finished", dict(original.config))
 
 
+def _lexical(folder: Path, dataset: Path) -> Workflow:
+    return _with_system(folder, {"family": "lexical"}, dataset)
+
+
 def _workflow(folder: Path, model: Path, dataset: Path) -> Workflow:
+    return _with_system(folder, tiny_system(model), dataset)
+
+
+def _with_system(folder: Path, system: dict[str, Any], dataset: Path) -> Workflow:
     config = {
         "systems": ["tiny"],
         "datasets": ["small"],
@@ -78,7 +108,7 @@ def _workflow(folder: Path, model: Path, dataset: Path) -> Workflow:
         "chunk_documents": 10,
         "top_k": 20,
         "cutoffs": [1, 10, 20],
-        "custom": {"systems": {"tiny": tiny_system(model)}, "datasets": {"small": {"path": str(dataset)}}},
+        "custom": {"systems": {"tiny": system}, "datasets": {"small": {"path": str(dataset)}}},
     }
     return Workflow(folder, config)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 from beirflow.evaluation.summary import summarize
-from beirflow.files.records import write_json
+from beirflow.files.records import Job, write_json, write_record
 from beirflow.report.report import write_report
 
 CUTOFFS = (1, 3, 5, 10, 100, 1000)
@@ -20,7 +20,8 @@ MANIFEST = {
     "written": "2026-01-02T03:04:05+00:00",
     "repository": {"commit": "c0ffee", "clean": False},
     "environment": {"python": "3.11.7", "platform": "Linux", "packages": {"torch": "2.13.0", "scipy": None}},
-    "from_sha256": {"summary.csv": "5" * 64},
+    "inputs": {},
+    "outputs": {"summary.csv": "5" * 64},
 }
 FIGURES = ("ndcg_difference", "recall_over_k", "ndcg_per_query", "document_lengths", "holes", "cost")
 SVG = (
@@ -61,7 +62,7 @@ class ReportFiles:
             "manifest_path": str(self.folder / "manifest.json"),
             "report_path": str(self.folder / "report.html"),
         }
-        write_report(**self.paths)
+        write_report(**self.paths, job=Job(self.folder))
         return self.folder / "report.html"
 
     def _metrics(self, pick: random.Random) -> tuple[list[str], list[str]]:
@@ -71,18 +72,20 @@ class ReportFiles:
             for row, names in self.rows.items():
                 for name in dict.fromkeys([row, *names]):
                     path = str(self.folder / f"metrics/{system}/{name}.json")
-                    forums = list(names) != [row] and name == row
-                    means = {
+                    forums = list(names) if list(names) != [row] and name == row else []
+                    means: dict[str, Any] = {
+                        "inputs": {self.folder / f"metrics/{system}/{forum}.json": "0" * 64 for forum in forums},
+                        "outputs": {},
                         "system": system,
                         "dataset": name,
                         "split": "test",
                         "official_data": None,
                         "measures": {f"{measure}@{k}": pick.random() for measure in MEASURES for k in CUTOFFS},
                         "counts": {"documents": pick.randrange(10**6), "queries": self.of, "judgements": 5 * self.of},
-                        "seconds": {"encode_documents": 100 * pick.random(), "search": pick.random()},
-                        "from_sha256": dict.fromkeys(names, "0" * 64) if forums else {"run": "0" * 64},
+                        "seconds": {"index": 100 * pick.random(), "search": pick.random()},
+                        **({"forums": forums} if forums else {}),
                     }
-                    write_json(path, means)
+                    write_record(path, Job(self.folder), **means)
                     if name == row:
                         found[0].append(path)
                     if name in names:
@@ -112,8 +115,8 @@ class ReportFiles:
         )
 
     def _costs(self, pick: random.Random) -> pd.DataFrame:
-        stages = ("load", "encode_queries", "encode_documents", "search", "merge", "evaluate")
-        names = [*(f"{stage}_seconds" for stage in stages), "seconds", "documents_per_second", "vector_bytes"]
+        stages = ("load", "queries", "index", "search", "merge", "evaluate")
+        names = [*(f"{stage}_seconds" for stage in stages), "seconds", "documents_per_second", "index_bytes"]
         return pd.DataFrame(
             {
                 "system": system,
@@ -121,7 +124,7 @@ class ReportFiles:
                 "documents": pick.randrange(10**6),
                 "queries": self.of,
                 **{name: 1e6 * pick.random() for name in names},
-                "documents_taken_over": 0,
+                "documents_reused": 0,
                 "peak_memory_bytes": None,
                 "precision": "float32",
                 "devices": "cpu",

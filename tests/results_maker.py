@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from beirflow.datasets.matching import match_texts
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
@@ -14,7 +15,8 @@ from beirflow.evaluation.summary import summarize
 from beirflow.experiment.catalogue import CATALOGUE
 from beirflow.experiment.experiment import Experiment, load_experiment
 from beirflow.experiment.manifest import write_manifest
-from beirflow.files.records import Job
+from beirflow.files.digests import file_digest
+from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings, ModelSettings
 from beirflow.runs.merge import merge_chunks
@@ -67,16 +69,57 @@ def make_results(results: Path, config: Mapping[str, Any]) -> None:
         for name in experiment.chosen_datasets:
             _encode(results, experiment, system, name)
             _retrieve(results, experiment, system, name)
-        for row, forums in experiment.rows_of_forums.items():
+        for row in experiment.rows_of_forums:
             if row in experiment.chosen_rows:
-                paths = [f"{results}/metrics/{system}/{forum}.json" for forum in forums]
-                means_path = f"{results}/metrics/{system}/{row}.json"
-                average_forums(dataset=row, forum_paths=paths, means_path=means_path, job=Job(results, code="a"))
+                average(results, experiment, system, row)
     shutil.rmtree(results / "candidates")
     first = experiment.chosen_systems[0]
     run = f"{results}/runs/{first}/{experiment.chosen_datasets[0]}"
     write_trec(run_path=f"{run}.parquet", record_path=f"{run}.json", output_path=f"{run}.trec.gz", tag=first)
     write_summary(results, experiment)
+
+
+def average(results: Path, experiment: Experiment, system: str, row: str) -> None:
+    """The metrics of one system on a dataset of forums, from those of its forums as they are now."""
+    paths = [f"{results}/metrics/{system}/{forum}.json" for forum in experiment.rows_of_forums[row]]
+    means_path = f"{results}/metrics/{system}/{row}.json"
+    average_forums(dataset=row, forum_paths=paths, means_path=means_path, job=Job(results, code="a"))
+
+
+def add_invented_family(results: Path, experiment: Experiment) -> None:
+    """A system ``words`` on the dataset ``small``, of a family that no code knows: its records are all that there is of it."""
+    corpus, postings = results / "corpora/small", results / "postings/words/small/chunk-0.npz"
+    documents, queries, run = corpus / "documents.parquet", corpus / "queries.parquet", results / "runs/words/small.parquet"
+    postings.parent.mkdir(parents=True)
+    np.savez(postings, postings=np.arange(9))
+    run.parent.mkdir(parents=True)
+    shutil.copy(results / "runs/tiny/small.parquet", run)
+    job = Job(results, "index_chunk/words/small/chunk-0", "i")
+    read = {path: file_digest(path) for path in (documents, queries)}
+    sources = {documents: read[documents]}
+    written = {postings: file_digest(postings)}
+    write_record(postings.with_suffix(".json"), job, inputs=sources, outputs=written, seconds={"index": 1.0}, sizes={"index": 9})
+    record = {postings.with_suffix(".json"): file_digest(postings.with_suffix(".json"))}
+    write_record(
+        run.with_suffix(".json"),
+        Job(results, "merge_chunks/words/small", "m"),
+        inputs={**read, **written, **record},
+        outputs={run: file_digest(run)},
+        made={"tokenizer": "plain words"},
+        seconds={"index": 1.0, "search": 2.0},
+        sizes={"index": 9},
+        counts={"self_matches_dropped": 0},
+        system="words",
+        dataset="small",
+        top_k=experiment.config["top_k"],
+        jobs=[job.name],
+    )
+    evaluate(results, experiment, "words", "small")
+    manifest = read_json(results / "manifest.json")
+    manifest["systems"]["words"] = {"name": "words", "family": "invented", "settings": {"stemmer": None}}
+    manifest["inputs"]["metrics/words/small.json"] = file_digest(results / "metrics/words/small.json")
+    summarize(means_paths=[str(results / path) for path in manifest["inputs"]], summary_path=str(results / "summary.csv"))
+    write_json(results / "manifest.json", manifest | {"outputs": {"summary.csv": file_digest(results / "summary.csv")}})
 
 
 def write_summary(results: Path, experiment: Experiment) -> None:
@@ -164,6 +207,12 @@ def _retrieve(results: Path, experiment: Experiment, system: str, name: str) -> 
         record_path=f"{results}/runs/{system}/{name}.json",
         job=Job(results, code="m"),
     )
+    evaluate(results, experiment, system, name)
+
+
+def evaluate(results: Path, experiment: Experiment, system: str, name: str) -> None:
+    """The metrics of one system on one corpus, from its run as it is now."""
+    corpus = f"{results}/corpora/{name}"
     evaluate_run(
         system=system,
         dataset=name,

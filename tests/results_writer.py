@@ -34,7 +34,8 @@ def write_metrics(
         "counts": {**COUNTS, "queries": len(query_ids)},
         "seconds": SECONDS,
     }
-    write_record(path.with_suffix(".json"), Job(folder), outputs={path: file_digest(path)}, **(record | means))
+    job = Job(folder, f"evaluate_run/{system}/{dataset}")
+    write_record(path.with_suffix(".json"), job, outputs={path: file_digest(path)}, **(record | means))
     return str(path.with_suffix(".json")), str(path)
 
 

@@ -77,6 +77,6 @@ def test_other_weights_under_the_same_path_are_noticed_however_old_they_are_and_
     for path in model.iterdir():
         date(path, time.time() - 1000 * DAY)
     workflow.run(str(target))
-    recorded = json.loads(workflow.result("models/tiny.json").read_text())["sha256"]
+    recorded = json.loads(workflow.result("models/tiny.json").read_text())["files"]
     assert recorded["model.safetensors"] == file_digest(model / "model.safetensors")
     assert vectors.read_bytes() != before

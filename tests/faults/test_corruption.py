@@ -20,12 +20,12 @@ READERS: dict[str, list[str]] = {
     "corpora/{d}/documents.parquet": ["encode 1", "match", "search 1", "merge"],
     "corpora/{d}/queries.parquet": ["encode queries", "search 1", "merge"],
     "corpora/{d}/qrels.parquet": ["evaluate"],
-    "corpora/more/shared.parquet": ["take over"],
-    "models/{s}.json": ["encode queries", "encode 1", "take over", "search 1", "merge"],
+    "corpora/more/shared.parquet": ["reuse"],
+    "models/{s}.json": ["encode queries", "encode 1", "reuse", "search 1"],
     "embeddings/{s}/{d}/queries.npy": ["search 1"],
-    "embeddings/{s}/{d}/queries.json": ["search 1", "merge"],
-    "embeddings/{s}/{d}/chunk-1.npy": ["search 1", "take over"],
-    "embeddings/{s}/{d}/chunk-1.json": ["search 1", "merge", "take over"],
+    "embeddings/{s}/{d}/queries.json": ["search 1"],
+    "embeddings/{s}/{d}/chunk-1.npy": ["search 1", "reuse"],
+    "embeddings/{s}/{d}/chunk-1.json": ["search 1", "reuse"],
     "candidates/{s}/{d}/chunk-1.npz": ["merge"],
     "runs/{s}/{d}.parquet": ["evaluate", "trec"],
     "runs/{s}/{d}.json": ["evaluate", "trec"],
@@ -184,6 +184,20 @@ def test_a_file_of_another_model_and_corpus_is_refused_and_the_commands_repair_i
     for repaired in results.jobs.values():
         repaired()
     assert outcome(results) == expected
+
+
+@pytest.mark.parametrize("name", ["queries", "chunk-1"])
+@pytest.mark.parametrize("content", [b"", b"{}", b"garbage" * 100])
+def test_a_merge_refuses_candidates_whose_vectors_have_another_record_now(results: Finished, name: str, content: bytes) -> None:
+    """It reads no record of vectors, but compares those that are there with what was searched; the repair leads to the rest."""
+    record = results.path(f"embeddings/{{s}}/{{d}}/{name}.json")
+    record.write_bytes(content)
+    chunk = 0 if name == "queries" else 1
+    candidates = results.path(f"candidates/{{s}}/{{d}}/chunk-{chunk}.npz")
+    said = refusal(results, "merge")
+    assert said.startswith(f"{candidates}: found candidates from embeddings/tiny/small/{name}.json ")
+    assert said.endswith(f"rm {candidates}")
+    assert refusal(results, f"search {chunk}").endswith(f"rm {record}")
 
 
 def outcome(results: Finished) -> dict[str, bytes]:

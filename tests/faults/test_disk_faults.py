@@ -18,8 +18,8 @@ BLOCK = 4096
 
 DOWNLOAD = """
 import sys
-from beirflow.jobs.job import job_log
-with job_log(sys.argv[1]):
+from beirflow.jobs.job import surroundings
+with surroundings(sys.argv[1]):
     from beirflow.datasets.download import download_dataset
     download_dataset(urls=[sys.argv[2]], md5=sys.argv[3], output_path=sys.argv[4])
 """

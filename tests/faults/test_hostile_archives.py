@@ -28,7 +28,8 @@ def archive(folder: Path) -> Path:
 
 
 def documents(path: Path) -> list[dict[str, str]]:
-    return [row for batch in read_batches(Source(path), threads=1) for row in batch.documents.to_pylist()]
+    batches = [batch.documents.select(["doc_id", "text"]) for batch in read_batches(Source(path), threads=1)]
+    return [row for batch in batches for row in batch.to_pylist()]
 
 
 @pytest.mark.parametrize("name", ["tiny/link", "tiny/qrels/dev.tsv"])

@@ -11,17 +11,23 @@ import numpy as np
 import pytest
 import torch
 from beirflow.files.errors import DataError, ModelError
-from beirflow.files.records import read_json
+from beirflow.files.records import Job, read_json
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.model_files import check_model, fetch_model
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 from safetensors.torch import load_file, save_file
 
 TEXTS = ["w1 w2 w3", "w4"]
 
 
-def system(folder: Path) -> System:
-    return System(name="mine", model=str(folder), max_length=64)
+def system(folder: Path) -> EncoderSettings:
+    return EncoderSettings(name="mine", model=str(folder), max_length=64)
+
+
+def fetch(folder: Path, record_path: Path) -> dict[str, Any]:
+    """What is recorded of a model."""
+    fetch_model(system=system(folder), output_path=str(record_path), job=Job(record_path.parent))
+    return read_json(record_path)
 
 
 def encode(folder: Path) -> np.ndarray:
@@ -51,8 +57,7 @@ class Trap:
 def test_safetensors_are_read_and_a_pickle_beside_them_is_not_even_opened(folder: Path, tiny_bert: Path, tmp_path: Path) -> None:
     torch.save({"trap": Trap(tmp_path / "sprung")}, folder / "pytorch_model.bin")
     np.testing.assert_array_equal(encode(folder), encode(tiny_bert))
-    fetch_model(system=system(folder), output_path=str(tmp_path / "model.json"))
-    assert "pytorch_model.bin" not in read_json(tmp_path / "model.json")["sha256"]
+    assert "pytorch_model.bin" not in fetch(folder, tmp_path / "model.json")["files"]
     assert not (tmp_path / "sprung").exists()
 
 
@@ -104,20 +109,19 @@ def test_links_to_files_elsewhere_are_followed_as_a_hub_cache_needs(tiny_bert: P
     for file in tiny_bert.iterdir():
         (tmp_path / "snapshot" / file.name).symlink_to(file)
     np.testing.assert_array_equal(encode(tmp_path / "snapshot"), encode(tiny_bert))
-    for folder in (tiny_bert, tmp_path / "snapshot"):
-        fetch_model(system=system(folder), output_path=str(tmp_path / f"{folder.name}.json"))
-    assert read_json(tmp_path / "snapshot.json")["sha256"] == read_json(tmp_path / f"{tiny_bert.name}.json")["sha256"]
+    records = [fetch(folder, tmp_path / f"{folder.name}.json") for folder in (tiny_bert, tmp_path / "snapshot")]
+    assert records[0]["files"] == records[1]["files"]
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
 def test_a_model_that_was_changed_after_it_was_fetched_is_refused(folder: Path, tmp_path: Path, name: str) -> None:
     record = tmp_path / "model.json"
-    fetch_model(system=system(folder), output_path=str(record))
+    fetch(folder, record)
     check_model(system(folder), folder, str(record))
     content = bytearray((folder / name).read_bytes())
     content[-5] ^= 1
     (folder / name).write_bytes(content)
     with pytest.raises(DataError, match=f"{record}: the model in {folder} has another {name} .*rm {record}$"):
         check_model(system(folder), folder, str(record))
-    fetch_model(system=system(folder), output_path=str(record))
+    fetch(folder, record)
     check_model(system(folder), folder, str(record))

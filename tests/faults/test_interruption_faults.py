@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from faults_at_work import jobs, printed, result_files, results, start, unfinished, unlock, wait_until
@@ -56,9 +57,14 @@ def whole(workflow: Workflow) -> set[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")
-@pytest.mark.parametrize("enough", [6, pytest.param(20, marks=pytest.mark.long)])
-def test_kills_at_random_moments_change_no_result_and_leave_nothing(workflow: Workflow, finished: Workflow, enough: int) -> None:
+@pytest.mark.parametrize(("systems", "enough"), [("finished_lexical", 6), pytest.param("finished", 20, marks=pytest.mark.long)])
+def test_kills_at_random_moments_change_no_result_and_leave_nothing(
+    request: pytest.FixtureRequest, tmp_path: Path, systems: str, enough: int
+) -> None:
     rng = random.Random(SEED)
+    finished: Workflow = request.getfixturevalue(systems)
+    workflow = Workflow(tmp_path / "killed", finished.config)
+    workflow.folder.mkdir()
     logger.warning("BEIRFLOW_FAULT_SEED=%d", SEED)
     expected, kills, whole_runs = results(finished.result("")), 0, 0
     while kills < enough or not whole_runs:

@@ -17,7 +17,7 @@ from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_precision
 from beirflow.models import encoder as encoder_module
 from beirflow.models.encoder import TransformersEncoder
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 from tiny_bert import WORDS, save_tiny_bert
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -34,7 +34,7 @@ POOLINGS = ["mean", "cls", "pooler"]
 def make(
     folder: Path, device: str = "cuda", precision: str = "float32", token_budget: int = 4096, **fields: Any
 ) -> TransformersEncoder:
-    system = System(name="tiny", model=str(folder), **{"max_length": 64, **fields})
+    system = EncoderSettings(name="tiny", model=str(folder), **{"max_length": 64, **fields})
     return TransformersEncoder(system, folder, device=device, precision=precision, token_budget=token_budget)
 
 
@@ -98,9 +98,9 @@ def test_a_fresh_process_that_loads_a_model_as_a_job_does_encodes_packed(tiny_be
 import sys, numpy as np
 from pathlib import Path
 from beirflow.models.encoder import TransformersEncoder
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 folder, output, *texts = sys.argv[1:]
-system = System(name="tiny", model=folder, max_length=64)
+system = EncoderSettings(name="tiny", model=folder, max_length=64)
 encoder = TransformersEncoder(system, Path(folder), device="cuda", precision="bfloat16", token_budget=4096)
 assert encoder.packed
 np.save(output, encoder.encode_corpus(texts))

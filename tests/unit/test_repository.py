@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
+from beirflow.files import layout
+from beirflow.files.layout import CRATE_CODE, Pattern
 from beirflow.jobs.lifetime import end_with_this_process
 
 REPOSITORY = Path(__file__).parents[2]
@@ -131,6 +133,84 @@ def test_every_line_of_the_slurm_profile_says_what_it_is_and_when_to_change_it()
     settings = [(before, line) for before, line in pairwise(lines) if re.match(r"[\w-]+: \S", line)]
     assert len(settings) > 20
     assert [line for before, line in settings if not before.startswith("#")] == []
+
+
+PATTERNS = {name: value for name, value in vars(layout).items() if isinstance(value, Pattern)}
+
+SPELLED = sorted(
+    {pattern.folder() for pattern in PATTERNS.values() if "/" in pattern}
+    | {pattern.rpartition("/")[2] for pattern in PATTERNS.values() if "{" not in pattern.rpartition("/")[2]} - {CRATE_CODE}
+    | {f"{CRATE_CODE}/"}
+)
+"""How a path below the results begins, or ends."""
+
+A_PATH = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, SPELLED))})(?!\.?\w)")
+
+
+def literals(source: str) -> list[tuple[int, str]]:
+    """Line and text of every string in a module, those in f-strings too, but not docstrings."""
+    tree = ast.parse(source)
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings)
+    return [(node.lineno, node.value) for node in found if isinstance(node.value, str)]
+
+
+def test_paths_of_results_are_found_wherever_they_are_spelled() -> None:
+    assert {"runs/", "metrics/", "corpora/", "embeddings/", "models/", "candidates/", "figures/", "summary.csv"} <= set(SPELLED)
+    lines = (
+        '"""runs/x"""',
+        'a = f"runs/{b}"',
+        'b = "/qrels.parquet"',
+        'c = "see summary.csv."',
+        'd = "audit.html.j2", "bruns/x"',
+    )
+    assert sorted(line for line, text in literals("\n".join(lines)) if A_PATH.search(text)) == [2, 3, 4]
+
+
+@pytest.mark.parametrize("room", sorted(path.parent.name for path in (REPOSITORY / "workflow/beirflow").glob("*/__init__.py")))
+def test_no_path_below_the_results_is_spelled_outside_the_layout(room: str) -> None:
+    paths = [path for path in (REPOSITORY / "workflow/beirflow" / room).glob("*.py") if not path.match("files/layout.py")]
+    spelled = [(path.name, *found) for path in paths for found in literals(path.read_text()) if A_PATH.search(found[1])]
+    assert spelled == []
+
+
+TRACES = re.compile(r"^    (?:log|benchmark):\n        .*\n", re.MULTILINE)
+"""What says where log and benchmark are."""
+
+
+def test_rules_take_every_path_but_those_of_logs_and_benchmarks_from_the_layout() -> None:
+    texts = {name: TRACES.sub("", text) for name, text in rules().items()}
+    assert {name: text for name, text in texts.items() if "<results>" in text} == {}
+    spelled = {name: A_PATH.findall(text.replace("../report/", "")) for name, text in texts.items()}
+    assert {name: found for name, found in spelled.items() if found} == {}
+    assert '"<results>' not in TRACES.sub("", "\n".join(path.read_text() for path in RULE_FILES))
+
+
+@pytest.mark.parametrize(("name", "text"), rules().items(), ids=list(rules()))
+def test_the_log_of_a_rule_says_rule_and_wildcards_which_its_job_and_its_cost_rely_on(name: str, text: str) -> None:
+    traces = dict(re.findall(r'^    (log|benchmark):\n        "(.*)",?$', text, re.MULTILINE))
+    assert set(traces) == ({"log"} if name in ("audit", "compare") else {"log", "benchmark"})
+    results, folder, *parts = traces["log"].removesuffix(".log").split("/")
+    assert (results, folder, parts[0]) == ("<results>", "logs", name)
+    named = [re.findall(r"\{(\w+)\}", part) for part in parts[1:]]
+    assert [len(names) for names in named] == [1] * len(named)
+    # Not in `expand` or `format`, which fill the names in.
+    outputs = re.findall(
+        r"(?<!expand\()\bat\(layout\.(\w+)\)(?!\.format)", text.partition("    log:")[0].partition("    output:")[2]
+    )
+    for output in outputs:
+        assert set(re.findall(r"\{(\w+)\}", PATTERNS[output])) == {names[0] for names in named}, output
+    job = traces["log"].removeprefix("<results>/logs/").removesuffix(".log")
+    assert traces.get("benchmark", layout.BENCHMARK(job=job)).removeprefix("<results>/") == layout.BENCHMARK(job=job)
+    assert traces["log"].removeprefix("<results>/") == layout.LOG(job=job)
+
+
+def test_the_map_names_only_files_that_are_there() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text()
+    known = {path.name for folder in ("workflow", "tests", "envs") for path in (REPOSITORY / folder).rglob("*")}
+    named = re.findall(r"`(?:[\w/]*/)?(\w+\.(?:py|smk|css|yaml))`", text)
+    assert len(named) > 20
+    assert sorted(set(named) - known) == []
 
 
 def test_the_map_names_every_room() -> None:

@@ -63,5 +63,5 @@ def test_only_the_local_rules_need_a_network(
     assert [asked.path for asked in mirror.asked] == ["/official.zip"]
     record = json.loads(workflow.result("models/tiny.json").read_text())
     weights = hashlib.sha256((tiny_bert / "model.safetensors").read_bytes()).hexdigest()
-    assert (record["revision"], record["sha256"]["model.safetensors"]) == (REVISION, weights)
+    assert (record["revision"], record["files"]["model.safetensors"]) == (REVISION, weights)
     assert workflow.result("summary.csv").is_file()

@@ -80,13 +80,14 @@ def test_only_the_texts_that_differ_are_encoded(together_once: Workflow, alone_o
     assert [record["rows"] for record in shared] == [record["rows"] for record in alone]
     assert sum(record["distinct_texts"] for record in shared) == 2
     assert sum(record["distinct_texts"] for record in alone) == 22
-    assert sum(record["taken_over"]["documents"] for record in shared) == 30
-    assert 0 < sum(record["tokens"] for record in shared) < sum(record["tokens"] for record in alone) / 5
+    assert sum(record["counts"]["documents_reused"] for record in shared) == 30
+    tokens = [sum(record["counts"]["tokens"] for record in chunks) for chunks in (shared, alone)]
+    assert 0 < tokens[0] < tokens[1] / 5
     # The chunks without a text of their own have loaded no model.
     assert [record["seconds"]["load"] > 0 for record in shared] == [record["distinct_texts"] > 0 for record in shared]
     assert not all(record["distinct_texts"] for record in shared)
     run = json.loads(together_once.result("runs/tiny/more.json").read_text())
-    assert run["documents_taken_over"] == 30
+    assert run["counts"]["documents_reused"] == 30
     log = together_once.result("logs/match_texts/more.log").read_text()
     assert "small has the texts of 30 of the 33 documents of more" in log
     small = vectors_by_id(together_once, "small", 3)
@@ -205,6 +206,6 @@ def test_a_change_of_the_other_corpus_matches_again_and_encodes_what_it_lacks_no
     together.config["custom"]["datasets"] |= {"small": {"path": str(changed)}}
     together.run(f"results/{RUN}")
     shared = records(together, "more", CHUNKS)
-    assert sum(record["taken_over"]["documents"] for record in shared) == 4  # the first stands in ``more`` twice
+    assert sum(record["counts"]["documents_reused"] for record in shared) == 4  # the first stands in ``more`` twice
     assert sum(record["distinct_texts"] for record in shared) == 22 - 3
     assert_same_run(together, alone_once)

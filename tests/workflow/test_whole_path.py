@@ -46,7 +46,8 @@ def test_the_run_is_what_a_brute_force_over_the_stored_vectors_gives(finished: W
         assert list(lines) == expected
 
 
-def test_an_archive_of_several_forums_gives_the_macro_mean(workflow: Workflow) -> None:
+def test_an_archive_of_several_forums_gives_the_macro_mean(lexical: Workflow) -> None:
+    workflow = lexical
     for forum, documents in (("android", 12), ("tex", 25)):
         small_dataset(workflow.folder / f"data/stack/{forum}", documents)
     archive = zip_folder(workflow.folder / "data/stack", workflow.folder / "archives/stack.zip")

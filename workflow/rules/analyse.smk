@@ -20,10 +20,6 @@ STEPS
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
 
 
-def of_all_systems(pattern):
-    return expand(at(pattern), system=corpora["system"], allow_missing=True)
-
-
 rule collect_scores:
     input:
         means=expand(at(layout.METRICS), **corpora),
@@ -93,9 +89,15 @@ rule inspect_dataset:
         queries=at(layout.QUERIES),
         qrels=at(layout.QRELS),
         corpus=at(layout.CORPUS),
-        runs=of_all_systems(layout.RUN),
-        means=of_all_systems(layout.METRICS),
-        per_query=of_all_systems(layout.PER_QUERY),
+        runs=expand(
+            at(layout.RUN), system=experiment.chosen_systems, allow_missing=True
+        ),
+        means=expand(
+            at(layout.METRICS), system=experiment.chosen_systems, allow_missing=True
+        ),
+        per_query=expand(
+            at(layout.PER_QUERY), system=experiment.chosen_systems, allow_missing=True
+        ),
     output:
         at(layout.INSPECTION),
     log:

@@ -1,7 +1,7 @@
 """Audit results, compare them with others, and export where they come from.
 
 REQUIRED INPUTS
-  none for audit and compare: they look at <results>/ as it lies there, and nothing is made or repaired before
+  none for audit and compare: they look at <results>/ as it is; nothing is made or repaired before
   manifest = <results>/manifest.json, for the export
 
 OUTPUTS

@@ -1,6 +1,6 @@
 """What all rules share: the package on the path, the checked experiment, the names that wildcards may take.
 
-Input functions and parameters only; the package computes them, where they are tested.
+Input functions only; the package computes. Parameters never derive from `input`: Snakemake does not notice a change of these.
 """
 
 import sys
@@ -42,21 +42,20 @@ def at(pattern):
     return pattern.below(RESULTS)
 
 
-def source_files(wildcards):
-    return experiment.source_files(wildcards.dataset)
-
-
-# Parameters never derive from `input`: Snakemake does not notice a change of such parameters.
-def corpus_settings(wildcards):
-    return experiment.corpus_settings(wildcards.dataset)
-
-
 def model_record(wildcards):
     return at(layout.MODEL).format(system=wildcards.system)
 
 
-def retrieval(wildcards):
-    return experiment.retrieval(wildcards.dataset)
+def named_by(pattern, key):
+    """An input function: a file whose path has a setting of the system, such as its analyzer."""
+
+    def file(wildcards):
+        names = dict(wildcards.items()) | {
+            key: experiment.settings(wildcards.system)[key]
+        }
+        return at(pattern).format(**names)
+
+    return file
 
 
 def forum_means(wildcards):
@@ -74,19 +73,14 @@ def chunk_files(pattern):
     return files
 
 
-def shared_texts(wildcards):
-    shared = experiment.shared_with(wildcards.dataset)
-    return [at(layout.SHARED).format(dataset=wildcards.dataset)] if shared else []
-
-
-def shared_files(pattern):
-    """An input function: files of the dataset whose vectors a dataset reuses, of all its chunks; none if there is none."""
+def shared_files(pattern, of_other=True):
+    """An input function: a file of the dataset that has the same texts, or one a chunk; none if no dataset has them."""
 
     def files(wildcards):
         other = experiment.shared_with(wildcards.dataset)
         chunks = range(experiment.chunks(other)) if other else []
-        return expand(
-            at(pattern), system=wildcards.get("system"), dataset=other, chunk=chunks
-        )
+        names = dict(wildcards.items()) | ({"dataset": other} if of_other else {})
+        found = [at(pattern).format(**names | {"chunk": chunk}) for chunk in chunks]
+        return list(dict.fromkeys(found))
 
     return files

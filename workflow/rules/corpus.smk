@@ -18,26 +18,9 @@ STEPS
 """
 
 
-def source_folder(wildcards):
-    return experiment.folder(wildcards.dataset)
-
-
-def source_states(wildcards):
-    return experiment.source_states(wildcards.dataset)
-
-
-def other_corpus(pattern):
-    """An input function: a file of the dataset that has most of the same texts."""
-
-    def file(wildcards):
-        return at(pattern).format(dataset=experiment.shared_with(wildcards.dataset))
-
-    return file
-
-
 rule prepare_corpus:
     input:
-        source_files,
+        lambda wildcards: experiment.source_files(wildcards.dataset),
     output:
         documents=at(layout.DOCUMENTS),
         queries=at(layout.QUERIES),
@@ -52,9 +35,9 @@ rule prepare_corpus:
     threads: 4
     params:
         code=code_version("prepare_corpus"),
-        folder=source_folder,
-        settings=corpus_settings,
-        sources=source_states,
+        folder=lambda wildcards: experiment.folder(wildcards.dataset),
+        settings=lambda wildcards: experiment.corpus_settings(wildcards.dataset),
+        sources=lambda wildcards: experiment.source_states(wildcards.dataset),
     message:
         "prepare {wildcards.dataset}"
     script:
@@ -65,8 +48,8 @@ rule match_texts:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
-        other=other_corpus(layout.DOCUMENTS),
-        other_corpus=other_corpus(layout.CORPUS),
+        other=shared_files(layout.DOCUMENTS),
+        other_corpus=shared_files(layout.CORPUS),
     output:
         at(layout.SHARED),
     log:

@@ -19,14 +19,6 @@ STEPS
 dense_systems = one_of(experiment.systems_of("dense"))
 
 
-def query_encoding(wildcards):
-    return experiment.encoding(wildcards.system, "document_prefix")
-
-
-def document_encoding(wildcards):
-    return experiment.encoding(wildcards.system, "query_prefix")
-
-
 rule encode_queries:
     input:
         queries=at(layout.QUERIES),
@@ -48,7 +40,9 @@ rule encode_queries:
         gpu=gpu_places,
     params:
         code=code_version("encode_queries"),
-        settings=query_encoding,
+        settings=lambda wildcards: experiment.encoding(
+            wildcards.system, "document_prefix"
+        ),
     message:
         "encode the queries of {wildcards.dataset} with {wildcards.system}"
     script:
@@ -60,7 +54,7 @@ rule encode_chunk:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
         model=model_record,
-        shared=shared_texts,
+        shared=shared_files(layout.SHARED, of_other=False),
         shared_vectors=shared_files(layout.CHUNK_VECTORS),
         shared_records=shared_files(layout.CHUNK_VECTORS_RECORD),
     output:
@@ -79,7 +73,7 @@ rule encode_chunk:
         gpu=gpu_places,
     params:
         code=code_version("encode_chunk"),
-        settings=document_encoding,
+        settings=lambda wildcards: experiment.encoding(wildcards.system, "query_prefix"),
     message:
         "encode chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:
@@ -112,7 +106,7 @@ rule search_chunk:
     params:
         code=code_version("search_chunk"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
-        retrieval=retrieval,
+        retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:

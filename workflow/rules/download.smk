@@ -1,4 +1,4 @@
-"""Fetch what lies elsewhere: archives and models. Runs on the submitting host; nothing after it needs a network.
+"""Download archives and models. Runs on the submitting host; nothing after it needs a network.
 
 REQUIRED INPUTS
   none; for a model in a folder or a Python package, its files
@@ -11,22 +11,6 @@ STEPS
   - try the mirrors and the official host in order, resume what is there, check the md5, rename
   - find or fetch the model at its pinned revision, check the weights' digest where it is known
 """
-
-
-def archive_md5(wildcards):
-    return experiment.md5(wildcards.archive)
-
-
-def local_model_files(wildcards):
-    return experiment.model_files(wildcards.system)
-
-
-def model_settings(wildcards):
-    return experiment.model_settings(wildcards.system)
-
-
-def model_states(wildcards):
-    return experiment.model_states(wildcards.system)
 
 
 rule download_dataset:
@@ -43,7 +27,7 @@ rule download_dataset:
     conda:
         "../../envs/data.yaml"
     params:
-        md5=archive_md5,
+        md5=lambda wildcards: experiment.md5(wildcards.archive),
     message:
         "download {wildcards.archive}.zip"
     script:
@@ -52,7 +36,7 @@ rule download_dataset:
 
 rule fetch_model:
     input:
-        local_model_files,
+        lambda wildcards: experiment.model_files(wildcards.system),
     output:
         at(layout.MODEL),
     log:
@@ -66,8 +50,8 @@ rule fetch_model:
         "../../envs/encode.yaml"
     params:
         code=code_version("fetch_model"),
-        model=model_settings,
-        files=model_states,
+        model=lambda wildcards: experiment.model_settings(wildcards.system),
+        files=lambda wildcards: experiment.model_states(wildcards.system),
     message:
         "find the model of {wildcards.system}"
     script:

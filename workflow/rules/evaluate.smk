@@ -1,4 +1,4 @@
-"""Evaluate runs, whatever made them.
+"""Evaluate runs of every family.
 
 REQUIRED INPUTS
   run    = <results>/runs/<system>/<dataset>.parquet, .json

@@ -15,24 +15,6 @@ STEPS
 """
 
 
-def of_analyzer(pattern, chunks=False):
-    """An input function: a file of a dataset, made with the analyzer of the system; or one for each of its chunks."""
-
-    def files(wildcards):
-        analyzer = wildcards.get("analyzer") or lexical_settings(wildcards)["analyzer"]
-        names = range(experiment.chunks(wildcards.dataset)) if chunks else [None]
-        chunk = names if chunks else wildcards.get("chunk")
-        return expand(
-            at(pattern), analyzer=analyzer, dataset=wildcards.dataset, chunk=chunk
-        )
-
-    return files
-
-
-def lexical_settings(wildcards):
-    return experiment.settings(wildcards.system)
-
-
 wildcard_constraints:
     analyzer=one_of(
         {
@@ -66,8 +48,8 @@ rule index_chunk:
 
 rule sum_statistics:
     input:
-        postings=of_analyzer(layout.POSTINGS, chunks=True),
-        records=of_analyzer(layout.POSTINGS_RECORD, chunks=True),
+        postings=chunk_files(layout.POSTINGS),
+        records=chunk_files(layout.POSTINGS_RECORD),
     output:
         statistics=at(layout.STATISTICS),
         record=at(layout.STATISTICS_RECORD),
@@ -90,10 +72,10 @@ rule search_index:
         queries=at(layout.QUERIES),
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
-        postings=of_analyzer(layout.POSTINGS),
-        postings_record=of_analyzer(layout.POSTINGS_RECORD),
-        statistics=of_analyzer(layout.STATISTICS),
-        statistics_record=of_analyzer(layout.STATISTICS_RECORD),
+        postings=named_by(layout.POSTINGS, "analyzer"),
+        postings_record=named_by(layout.POSTINGS_RECORD, "analyzer"),
+        statistics=named_by(layout.STATISTICS, "analyzer"),
+        statistics_record=named_by(layout.STATISTICS_RECORD, "analyzer"),
     output:
         temp(at(layout.CANDIDATES)),
     log:
@@ -107,8 +89,8 @@ rule search_index:
     threads: 2
     params:
         code=code_version("search_index"),
-        settings=lexical_settings,
-        retrieval=retrieval,
+        settings=lambda wildcards: experiment.settings(wildcards.system),
+        retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:

@@ -13,7 +13,7 @@ OUTPUTS
   report   = <results>/report.html         all of it on one page, which needs no network; report.json, its digests and the others'
 
 STEPS
-  - set beside published scores, average over datasets, print the table
+  - compare with published scores, average over datasets, print the table
   - write down what all of it was made from and with
   - draw every figure twice: for papers, and for pages
   - fill the template of the page

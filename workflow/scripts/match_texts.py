@@ -8,6 +8,6 @@ if __name__ == "__main__":
 
         match_texts(
             documents_path=snakemake.input.documents,
-            other_path=snakemake.input.other,
+            other_path=snakemake.input.other[0],
             output_path=snakemake.output[0],
         )

@@ -4,29 +4,31 @@ python -m bench.fixed_cost.inputs FOLDER
 """
 
 import sys
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from beir_writer import write_corpus_record
+from beirflow.datasets.corpus_reader import DOCUMENTS
 from beirflow.experiment.catalogue import load_catalogue
-from beirflow.files.records import write_json
+from beirflow.files.records import Job, write_json
 from beirflow.models.model_files import fetch_model
+from beirflow.models.settings import EncoderSettings
 
 SYSTEM = "all-minilm-l6-v2"
 TEXT = "Retrieval is the first step of answering a question from a collection of documents."
 
 
 def write(folder: Path) -> None:
-    """Write the documents, the records of the corpus and the model, and the fields of the system."""
+    """Write the documents, the records of the corpus and the model, and the settings of the encoder."""
     folder.mkdir(parents=True)
     documents = folder / "documents.parquet"
-    pq.write_table(pa.table({"doc_id": ["d"], "text": pa.array([TEXT], pa.large_string())}), documents)
+    pq.write_table(pa.table([["d"], [TEXT], [0]], schema=DOCUMENTS), documents)
     write_corpus_record(folder)
-    system = load_catalogue().systems[SYSTEM]
-    fetch_model(system=system, output_path=str(folder / "model.json"))
-    write_json(folder / "system.json", asdict(system))
+    settings = load_catalogue().systems[SYSTEM].settings
+    fetch_model(system=settings, output_path=str(folder / "model.json"), job=Job(folder))
+    write_json(folder / "encoder.json", {field.name: getattr(settings, field.name) for field in fields(EncoderSettings)})
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 from beirflow.models.encoder import TransformersEncoder
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 
 from bench.gpu.workload import Shape
 
@@ -45,7 +45,7 @@ class Setting:
 
     def encoder(self) -> TransformersEncoder:
         """An encoder as a job would make it."""
-        system = System(name="bench", model=str(self.folder), max_length=self.shape.positions)
+        system = EncoderSettings(name="bench", model=str(self.folder), max_length=self.shape.positions)
         return TransformersEncoder(system, self.folder, device=self.device.type, precision=self.precision, token_budget="auto")
 
     def need_cuda(self) -> None:

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from beir_writer import write_corpus_record
+from beirflow.datasets.corpus_files import recorded_digest
 from beirflow.datasets.corpus_reader import DOCUMENTS
-from beirflow.dense.vectors import origin_of
-from beirflow.files.records import write_json
-from beirflow.runs.candidates import Candidates, write_candidates
+from beirflow.files.records import Job
+from beirflow.runs.candidates import Candidates, found_by, write_candidates
 
 PARTS = 10
 STEP = 1_000_003
@@ -25,9 +25,6 @@ STEP = 1_000_003
 
 BLOCK = 500
 """Queries whose parts are joined at once."""
-
-DIGEST = "0" * 64
-"""Of vectors, which nobody reads here."""
 
 
 def hits(rng: np.random.Generator, queries: int, size: int, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -55,16 +52,12 @@ def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None
     """Write the candidates of a chunk."""
     k = rows.shape[1]
     query = np.repeat(np.arange(len(rows), dtype=np.int32), k)
-    candidates = Candidates(query, rows.ravel(), scores.ravel(), self_matches=1, seconds=0.5)
-    write_candidates(folder / f"chunk-{chunk}.npz", candidates, [DIGEST, DIGEST], k)
-
-
-def write_record(path: Path, rows: int, source: Path) -> None:
-    """Write what is recorded beside vectors."""
-    made = {"precision": "float32", "dim": 1, "device": "cpu", "torch": "0", "transformers": "0", "sha256": DIGEST}
-    counts = {"tokens": rows, "rows": rows, "truncated_texts": 0, "seconds": {"load": 0.0, "encode": 0.0}}
-    origin = origin_of("none", source, str(source.with_name("model.json")))
-    write_json(path, {"system": origin.pop("system"), **made, **counts, "from_sha256": origin})
+    candidates = Candidates(query, rows.ravel(), scores.ravel(), self_matches=1)
+    job = Job(folder.parents[1])
+    paths = [folder / f"{name}.parquet" for name in ("queries", "documents")]
+    inputs = job.digests({path: recorded_digest(path) for path in paths})
+    found = found_by(job, system="none", chunk=chunk, top_k=k, searched={}, read=inputs, seconds=0.5)
+    write_candidates(folder / f"chunk-{chunk}.npz", candidates, found)
 
 
 def write(folder: Path, queries: int, documents: int, chunks: int, k: int) -> None:
@@ -72,7 +65,8 @@ def write(folder: Path, queries: int, documents: int, chunks: int, k: int) -> No
     rng = np.random.default_rng(documents)
     size = documents // chunks
     ids = pa.array(rng.permutation(documents)).cast(pa.string())
-    table = pa.table([ids, pa.nulls(documents, pa.large_string()).fill_null("")], schema=DOCUMENTS)
+    texts, title_bytes = pa.nulls(documents, pa.large_string()).fill_null(""), pa.nulls(documents, pa.int32()).fill_null(0)
+    table = pa.table([ids, texts, title_bytes], schema=DOCUMENTS)
     names = sorted((str(name) for name in rng.permutation(100 * queries)[:queries].tolist()), key=str.encode)
     for count in (chunks, chunks // PARTS):
         here = folder / str(count)
@@ -81,11 +75,7 @@ def write(folder: Path, queries: int, documents: int, chunks: int, k: int) -> No
             table, here / "documents.parquet", row_group_size=documents // count, use_dictionary=False, write_page_checksum=True
         )
         pq.write_table(pa.table({"query_id": names}), here / "queries.parquet")
-        write_json(here / "model.json", {})
         write_corpus_record(here)
-        write_record(here / "queries.json", queries, here / "queries.parquet")
-        for chunk in range(count):
-            write_record(here / f"chunk-{chunk}.json", documents // count, here / "documents.parquet")
     for large in range(chunks // PARTS):
         parts = [hits(rng, queries, size, k) for _ in range(PARTS)]
         for number, part in enumerate(parts):

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from beirflow.datasets.prepare import prepare_corpus
+from beirflow.files.records import Job
 
 if __name__ == "__main__":
     source, output, chunk_documents = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
@@ -20,5 +21,6 @@ if __name__ == "__main__":
         documents_path=str(output / "documents.parquet"),
         queries_path=str(output / "queries.parquet"),
         qrels_path=str(output / "qrels.parquet"),
-        summary_path=str(output / "corpus.json"),
+        corpus_path=str(output / "corpus.json"),
+        job=Job(output),
     )

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from beir_writer import write_corpus_record
 from beirflow.files.digests import file_digest
-from beirflow.files.records import write_json
+from beirflow.files.records import Job, write_json, write_record
 
 SYSTEM = "random"
 DIM = 384
@@ -39,9 +39,15 @@ def document_vectors(rng: np.random.Generator, count: int) -> np.ndarray:
 def store(path: Path, vectors: np.ndarray) -> None:
     """Write vectors with the record that goes with them."""
     np.save(path, vectors)
-    origin = {name: file_digest(path.with_name(name)) for name in ("queries.parquet", "documents.parquet")}
-    origin["model"] = file_digest(path.with_name("model.json"))
-    write_json(path.with_suffix(".json"), {"system": SYSTEM, "sha256": file_digest(path), "from_sha256": origin})
+    inputs = [path.with_name(name) for name in ("queries.parquet", "documents.parquet", "model.json")]
+    write_record(
+        path.with_suffix(".json"),
+        Job(path.parent),
+        inputs={source: file_digest(source) for source in inputs},
+        outputs={path: file_digest(path)},
+        made={"precision": "float32"},
+        system=SYSTEM,
+    )
 
 
 def write(folder: Path, queries: int, documents: int) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from beirflow.dense.search import search_chunk
+from beirflow.files.records import Job
 
 from bench.child import timed_call
 from bench.search.inputs import SYSTEM
@@ -26,6 +27,7 @@ if __name__ == "__main__":
             similarity="dot",
             top_k=k,
             drop_self_matches=True,
+            job=Job(source),
             device="auto",
             threads=threads,
         )

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from beir_writer import write_corpus_record, write_documents
 from beirflow.analysis.inspection import DEPTH, JUDGED, inspect_dataset
 from beirflow.files.digests import file_digest
-from beirflow.files.records import read_json
+from beirflow.files.records import Job, read_json
 from results_writer import write_metrics, write_run
 
 QUERIES = {"q0": "first?", "q1": "second?", "q2": "third?"}
@@ -27,12 +27,12 @@ def inspect(folder: Path, *, judgements: list[tuple[str, str, int]] = JUDGEMENTS
     query_ids, doc_ids, grades = zip(*judgements, strict=True)
     qrels = pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(grades, pa.int32())})
     pq.write_table(qrels, corpus["qrels"])
-    write_corpus_record(folder, split="dev", documents=20, queries=3)
+    write_corpus_record(folder, split="dev", counts={"documents": 20, "queries": 3})
     paths = []
     for system, ranked in RUNS.items():
-        digest = write_run(folder / f"runs/{system}.parquet", ranked)
+        run = folder / f"runs/{system}.parquet"
         values = {"NDCG@10": SCORES[system]}
-        paths.append(write_metrics(folder, system, "toy", values, from_sha256={"run": digest}))
+        paths.append(write_metrics(folder, system, "toy", values, inputs={run: write_run(run, ranked)}))
     means_paths, per_query_paths = zip(*paths, strict=True)
     inspect_dataset(
         dataset="toy",
@@ -43,8 +43,8 @@ def inspect(folder: Path, *, judgements: list[tuple[str, str, int]] = JUDGEMENTS
         run_paths=[str(folder / f"runs/{system}.parquet") for system in RUNS],
         means_paths=means_paths,
         per_query_paths=per_query_paths,
-        code="c0de",
         output_path=str(folder / "toy.json"),
+        job=Job(folder, "inspect_dataset/toy", "c0de"),
     )
     return read_json(folder / "toy.json")
 
@@ -58,15 +58,17 @@ def test_the_file_says_of_what_it_is_and_from_what(tmp_path: Path) -> None:
         "measure": "NDCG@10",
         "cutoff": 10,
         "depth": DEPTH,
+        "path": "toy.json",
+        "job": "inspect_dataset/toy",
         "code": "c0de",
     }
     assert {key: found[key] for key in expected} == expected
     assert found["systems"] == ["x", "y"]
     assert found["sample"] == {"shown": 3, "of": 3, "how": "all queries"}
-    digests = found["from_sha256"]
-    assert digests["documents.parquet"] == file_digest(tmp_path / "documents.parquet")
-    assert digests["runs"]["y"] == file_digest(tmp_path / "runs/y.parquet")
-    assert digests["metrics"]["x"] == file_digest(tmp_path / "metrics/x/toy.parquet")
+    names = [
+        f"{name}.parquet" for name in ("documents", "queries", "qrels", "runs/x", "runs/y", "metrics/x/toy", "metrics/y/toy")
+    ]
+    assert found["inputs"] == {name: file_digest(tmp_path / name) for name in names}
 
 
 def test_a_query_has_its_text_its_scores_and_the_worst_comes_first(tmp_path: Path) -> None:

@@ -2,10 +2,9 @@
 
 import copy
 import json
-import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,18 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.audit.audit import audit, look
+from beirflow.audit.audit import audit, run_checks
+from beirflow.audit.chain import Chain, read_record
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import RECORD_DIGEST, read_json, write_json
-from beirflow.report.reading_files import record_views
-from results_maker import Made
+from beirflow.files.layout import AUDIT, AUDIT_RECORD, FOR_READING, REPORT_RECORD
+from beirflow.files.records import RECORD_DIGEST, Job, read_json, write_json
+from beirflow.report.reading_files import record_files_for_reading
+from results_maker import Made, add_invented_family, average, evaluate, write_summary
 from tiny_bert import save_tiny_bert
-from workflow_runs import REPOSITORY
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Audited:
     experiment: Experiment
 
     def checks(self, sample: int = 0) -> list[Check]:
-        _, sections = look(self.results, self.experiment, sample, seed=1)
+        _, sections = run_checks(self.results, self.experiment, sample, seed=1)
         return [check for section in sections.values() for check in section]
 
     def failed(self, sample: int = 0) -> list[Check]:
@@ -53,7 +54,7 @@ class Audited:
                     if old in record.read_text():
                         write_json(record, without_digest(record.read_text().replace(old, new)))
         manifest = read_json(self.path("manifest.json"))
-        manifest["from_sha256"]["summary.csv"] = file_digest(self.path("summary.csv"))
+        manifest["outputs"]["summary.csv"] = file_digest(self.path("summary.csv"))
         write_json(self.path("manifest.json"), manifest)
 
     def remember(self) -> None:
@@ -104,7 +105,7 @@ def test_results_that_nobody_touched_pass_every_check_and_are_left_as_they_are(a
     assert report["counts"][FAILED] == 0
     assert (report["verdict"], report["affected"]) == (PASSED, [])
     assert f"The audit of {audited.results} passed" in words
-    assert set(report["sections"]) == {"integrity", "origins", "provenance", "recomputation", "sample", "published scores"}
+    assert set(report["sections"]) == {"integrity", "sources", "provenance", "recomputation", "sample", "published scores"}
     assert audited.failed() == []
 
 
@@ -116,10 +117,18 @@ def test_elsewhere_what_is_not_there_is_not_checked_and_the_rest_passes(elsewher
     assert [check for check in checks if check.status == FAILED] == []
     not_checked = " ".join(check.found for check in checks if check.status == NOT_CHECKED)
     assert "the source of small is not here" in not_checked
-    assert "where the model of tiny lies is not known here" in not_checked
+    assert "it is not known here where the model of tiny is" in not_checked
     assert "embeddings/second/small/chunk-1.npy is not here" in not_checked
     assert "embeddings/second/small/queries.json is not here" in not_checked
     assert any(check.name == "queries searched again have the recorded ranks" and check.status == NOT_CHECKED for check in checks)
+
+
+def test_without_any_vectors_what_they_were_made_from_is_still_known(audited: Audited) -> None:
+    shutil.rmtree(audited.path("embeddings"))
+    checks = audited.checks()
+    assert [check for check in checks if check.status == FAILED] == []
+    passed = [check.files for check in checks if check.name == "models are those that were used" and check.status == PASSED]
+    assert passed == [("models/second.json",), ("models/tiny.json",)]
 
 
 def test_one_flipped_byte_in_any_file_is_found_and_the_file_named(audited: Audited) -> None:
@@ -137,7 +146,7 @@ def test_one_flipped_byte_in_any_file_is_found_and_the_file_named(audited: Audit
     assert missed == []
 
 
-@pytest.mark.parametrize("junk", [b"\xff\xfe", b"[]", b'{"sha256": 3, "from_sha256": []}', b"[" * 100_000])
+@pytest.mark.parametrize("junk", [b"\xff\xfe", b"[]", b'{"outputs": 3, "inputs": []}', b"[" * 100_000])
 def test_a_record_that_holds_anything_is_a_failed_check_and_never_an_exception(audited: Audited, junk: bytes) -> None:
     for name in (
         "manifest.json",
@@ -152,7 +161,7 @@ def test_a_record_that_holds_anything_is_a_failed_check_and_never_an_exception(a
         audited.path(name).write_bytes(content)
 
 
-@pytest.mark.parametrize("key", ["systems", "datasets", "configuration", "from_sha256", "repository", RECORD_DIGEST])
+@pytest.mark.parametrize("key", ["systems", "datasets", "configuration", "inputs", "outputs", "repository", RECORD_DIGEST])
 def test_a_manifest_that_lacks_something_fails(audited: Audited, key: str) -> None:
     manifest = read_json(audited.path("manifest.json"))
     write_json(audited.path("manifest.json"), {name: value for name, value in manifest.items() if name != key})
@@ -164,15 +173,78 @@ def test_a_manifest_that_lacks_something_fails(audited: Audited, key: str) -> No
 @pytest.mark.parametrize("name", ["metrics/../../secret/x.json", "/etc/passwd", "metrics/tiny/../tiny.json", "metrics/-x/y.json"])
 def test_a_path_that_leaves_the_folder_is_refused(audited: Audited, name: str) -> None:
     manifest = read_json(audited.path("manifest.json"))
-    manifest["from_sha256"]["metrics"][name] = "0" * 64
+    manifest["inputs"][name] = "0" * 64
     write_json(audited.path("manifest.json"), manifest)
     assert any(repr(name) in check.found for check in audited.failed())
+
+
+@pytest.mark.parametrize("key", ["inputs", "outputs"])
+@pytest.mark.parametrize("name", ["../secret.json", "/etc/passwd", "runs/../../secret.json", "runs//x.json", "", "runs/tiny/"])
+def test_a_path_in_any_record_that_leaves_the_folder_is_refused_and_not_followed(audited: Audited, key: str, name: str) -> None:
+    write_json(audited.results.parent / "secret.json", {"path": name, "inputs": {}, "outputs": {}})
+    record = read_json(audited.path("runs/tiny/small.json"))
+    record[key] = {name: file_digest(audited.results.parent / "secret.json"), **record[key]}
+    write_json(audited.path("runs/tiny/small.json"), record)
+    chain = Chain(audited.results, "results", read_record(audited.path("manifest.json")))
+    chain.follow()
+    assert name not in chain.claims
+    assert name not in chain.records
+    found = next(check for check in audited.failed() if repr(name) in check.found)
+    assert (found.files, found.results) == (("runs/tiny/small.json",), (("tiny", "small"),))
+    assert "no path below the results" in found.found
+
+
+def test_a_record_at_a_path_that_is_not_its_own_is_refused_even_with_every_digest_forged(audited: Audited) -> None:
+    audited.remember()
+    shutil.copy(audited.path("runs/second/small.json"), audited.path("runs/tiny/small.json"))
+    audited.record_again()
+    (found, *_) = [check for check in audited.failed() if "runs/tiny/small.json" in check.files]
+    assert "is the record of 'runs/second/small.json'" in found.found
+    assert ("tiny", "small") in found.results
+
+
+def test_records_that_name_each_other_or_the_same_ones_again_and_again_are_followed_once(audited: Audited) -> None:
+    last = 60
+    for number in range(last + 1):
+        others = [f"postings/{other}.json" for other in (number + 1, number + 2, number) if other <= last]
+        record = {"path": f"postings/{number}.json", "inputs": dict.fromkeys(others, "0" * 64), "outputs": {}}
+        write_json(audited.path(f"postings/{number}.json"), record)
+    run = read_json(audited.path("runs/tiny/small.json"))
+    run["inputs"]["postings/0.json"] = "0" * 64
+    write_json(audited.path("runs/tiny/small.json"), run)
+    chain = Chain(audited.results, "results", read_record(audited.path("manifest.json")))
+    chain.follow()
+    assert chain.problems == []
+    assert chain.results[f"postings/{last}.json"] == {("tiny", "small")}
+
+
+def test_a_family_that_no_code_knows_is_followed_by_its_records_alone(audited: Audited) -> None:
+    add_invented_family(audited.results, audited.experiment)
+    checks = audited.checks(sample=3)
+    assert [check for check in checks if check.status == FAILED] == []
+    sampled = "words on small: there is no way to make systems of the family invented again"
+    assert sampled in [check.found for check in checks if check.status == NOT_CHECKED]
+    chain = Chain(audited.results, "results", read_record(audited.path("manifest.json")))
+    chain.follow()
+    names = ("postings/words/small/chunk-0.npz", "postings/words/small/chunk-0.json")
+    assert [chain.results[name] for name in names] == [{("words", "small")}] * 2
+    assert ("words", "small") in chain.results["corpora/small/documents.parquet"]
+    for name in names:
+        content = audited.path(name).read_bytes()
+        audited.path(name).write_bytes(content[:-1] + b"?")
+        found = next(check for check in audited.failed() if name in check.files)
+        assert found.results == (("words", "small"),)
+        audited.path(name).unlink()
+        checks = audited.checks()
+        assert [check for check in checks if check.status == FAILED] == []
+        assert any(f"{name} is not here" in check.found for check in checks if check.status == NOT_CHECKED)
+        audited.path(name).write_bytes(content)
 
 
 def test_two_runs_that_changed_places_are_found_with_and_without_their_records(audited: Audited) -> None:
     swap(audited.path("runs/tiny/small.parquet"), audited.path("runs/second/small.parquet"))
     found = audited.failed()
-    assert {("tiny", "small"), ("second", "small")} <= {number for check in found for number in check.results}
+    assert {("tiny", "small"), ("second", "small")} <= {result for check in found for result in check.results}
     swap(audited.path("runs/tiny/small.json"), audited.path("runs/second/small.json"))
     named = {name for check in audited.failed() for name in check.files}
     assert {"runs/tiny/small.parquet", "runs/second/small.json", "metrics/tiny/small.parquet"} <= named
@@ -222,7 +294,7 @@ def test_a_changed_judgement_is_found_by_its_digest(elsewhere: Audited) -> None:
 def test_a_changed_judgement_with_only_its_nearest_record_forged_is_found_one_step_up(elsewhere: Audited) -> None:
     change_a_grade(elsewhere)
     record = read_json(elsewhere.path("corpora/small/corpus.json"))
-    record["sha256"]["qrels.parquet"] = file_digest(elsewhere.path("corpora/small/qrels.parquet"))
+    record["outputs"]["corpora/small/qrels.parquet"] = file_digest(elsewhere.path("corpora/small/qrels.parquet"))
     elsewhere.path("corpora/small/corpus.json").write_text(json.dumps(record))
     found = next(check for check in elsewhere.failed() if "corpora/small/corpus.json" in check.files)
     assert "metrics/tiny/small.json says" in found.expected
@@ -256,7 +328,7 @@ def test_another_model_under_the_same_path_is_found(audited: Audited, tmp_path: 
     config["custom"]["systems"]["tiny"]["model"] = str(other)
     audited.experiment = load_experiment(config)
     found = audited.failed(sample=2)
-    models = next(check for check in found if check.name == "models are those that encoded")
+    models = next(check for check in found if check.name == "models are those that were used")
     assert "model.safetensors" in models.found
     assert set(models.results) == {("tiny", "small"), ("tiny", "more"), ("tiny", "stack")}
     assert {"documents encoded again have the stored vectors", "queries encoded again have the stored vectors"} <= {
@@ -273,6 +345,69 @@ def test_forged_vectors_are_found_by_encoding_again_and_forged_ranks_by_searchin
     assert [check for check in audited.failed() if "small" in str(check.files)] == []
     names = [check.name for check in audited.failed(sample=30) if ("tiny", "small") in check.results]
     assert names == ["documents encoded again have the stored vectors", "queries searched again have the recorded ranks"]
+
+
+def cut_rows(run: pd.DataFrame) -> pd.DataFrame:
+    """The first ranks of every query: less than were asked for, in the right order."""
+    return run[run["rank"] <= 10]
+
+
+def remove_a_query(run: pd.DataFrame) -> pd.DataFrame:
+    return run[run["query_id"] != "q2"]
+
+
+def put_the_best_last(run: pd.DataFrame) -> pd.DataFrame:
+    """Without the best document of every query, as if the others had been all."""
+    kept = run[run["rank"] > 1]
+    return kept.assign(rank=kept["rank"] - 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (cut_rows, "has 10 documents, expected 20"),
+        (remove_a_query, "query 'q2' has 0 documents, expected 20"),
+        (put_the_best_last, "has 19 documents, expected 20"),
+    ],
+)
+@pytest.mark.parametrize("name", ["small", "stack-tex"])
+def test_a_run_that_was_truncated_with_everything_made_again_from_it_is_found_by_searching_again(
+    audited: Audited, change: Callable[[pd.DataFrame], pd.DataFrame], problem: str, name: str
+) -> None:
+    path = audited.path(f"runs/tiny/{name}.parquet")
+    schema = pq.read_schema(path)
+    frame = change(pd.read_parquet(path)).astype({"rank": "int32"})
+    pq.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=False), path)
+    record = read_json(path.with_suffix(".json"))
+    record["outputs"] = {f"runs/tiny/{name}.parquet": file_digest(path)}
+    write_json(path.with_suffix(".json"), record)
+    evaluate(audited.results, audited.experiment, "tiny", name)
+    if name != "small":
+        average(audited.results, audited.experiment, "tiny", "stack")
+    audited.path("runs/tiny/small.trec.gz").unlink()
+    write_summary(audited.results, audited.experiment)
+    assert audited.failed() == []
+    (found,) = audited.failed(sample=30)
+    assert found.name == "queries searched again have the recorded ranks"
+    assert problem in found.found
+    assert (found.files, found.results) == ((f"runs/tiny/{name}.parquet",), (("tiny", name.partition("-")[0]),))
+
+
+def test_systems_of_a_family_that_cannot_be_made_again_are_not_checked(audited: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FAMILIES, "dense", replace(FAMILIES["dense"], spot_checks=None))
+    checks = [check for check in audited.checks(sample=3) if check.name == "documents and queries made again"]
+    assert {check.status for check in checks} == {NOT_CHECKED}
+    pairs = [f"{system} on {name}: " for system in ("tiny", "second") for name in ("small", "more", "stack-android", "stack-tex")]
+    expected = "there is no way to make systems of the family dense again"
+    assert sorted(check.found for check in checks) == sorted(pair + expected for pair in pairs)
+
+
+def test_a_damaged_record_keeps_no_other_result_from_being_made_again(audited: Audited) -> None:
+    audited.path("runs/tiny/small.json").write_text("{}")
+    _, sections = run_checks(audited.results, audited.experiment, 3, seed=1)
+    (failed,) = [check for check in sections["sample"] if check.status == FAILED]
+    assert (failed.files, failed.results) == (("runs/tiny/small.json",), (("tiny", "small"),))
+    assert sum(check.status == PASSED for check in sections["sample"]) == 3 * 7
 
 
 @pytest.mark.parametrize(
@@ -315,28 +450,27 @@ def test_what_is_left_over_is_named_and_affects_no_number(audited: Audited, name
 
 
 def test_whatever_the_rules_write_for_reading_is_not_left_over(audited: Audited) -> None:
-    rules = "".join(path.read_text() for path in (REPOSITORY / "workflow/rules").glob("*.smk"))
-    names = set(re.findall(r'"<results>/([^"{]+\.\w+)"', rules))
-    assert {"cost.csv", "significance.csv", "report.html"} <= names
-    for name in sorted((names | {"figures/cost.svg", "inspection/small.json"}) - {"report.json"}):
+    names = {pattern(figure="cost", dataset="small") for pattern in FOR_READING} | {"code/workflow/rules/audit.smk"}
+    assert {"cost.csv", "significance.csv", "report.html", "figures/cost.svg", "inspection/small.json"} <= names
+    for name in names - {REPORT_RECORD, AUDIT, AUDIT_RECORD}:
         audited.path(name).parent.mkdir(parents=True, exist_ok=True)
         audited.path(name).touch()
     assert audited.failed() == []
 
 
-def write_views(audited: Audited) -> list[str]:
+def write_files_for_reading(audited: Audited) -> list[str]:
     """Files for reading, recorded as the report does."""
     names = ["report.html", "scores.parquet", "figures/cost.svg", "inspection/small.json"]
     for name in names:
         audited.path(name).parent.mkdir(exist_ok=True)
         audited.path(name).write_text(name)
     paths = {"manifest_path": str(audited.path("manifest.json")), "record_path": str(audited.path("report.json"))}
-    record_views(view_paths=[str(audited.path(name)) for name in names], code="abc", **paths)
+    record_files_for_reading(paths=[str(audited.path(name)) for name in names], job=Job(audited.results), **paths)
     return names
 
 
 def test_files_for_reading_are_compared_with_the_record_of_the_report(audited: Audited) -> None:
-    for name in (*write_views(audited), "report.json"):
+    for name in (*write_files_for_reading(audited), "report.json"):
         assert audited.failed() == []
         content = audited.path(name).read_bytes()
         audited.path(name).write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
@@ -347,10 +481,10 @@ def test_files_for_reading_are_compared_with_the_record_of_the_report(audited: A
 
 
 def test_a_report_of_other_results_is_a_warning(audited: Audited) -> None:
-    write_views(audited)
+    write_files_for_reading(audited)
     assert "the report is of these results" not in [check.name for check in audited.checks()]
     record = read_json(audited.path("report.json"))
-    write_json(audited.path("report.json"), record | {"from_sha256": {"manifest.json": "0" * 64}})
+    write_json(audited.path("report.json"), record | {"inputs": {"manifest.json": "0" * 64}})
     assert "the report is of these results" in [check.name for check in audited.checks() if check.status == WARNING]
     assert audited.failed() == []
 

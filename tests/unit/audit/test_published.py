@@ -14,20 +14,22 @@ from beirflow.experiment.experiment import load_experiment
 def checks(
     system: str, dataset: str, precision: str = "float32", changed: dict[str, Any] | None = None, **record: Any
 ) -> list[Check]:
-    """Checks of one result; ``changed`` replaces fields of the system as it was configured."""
+    """Checks of one result; ``changed`` replaces settings of the system as it was configured."""
     experiment = load_experiment({})
     known = experiment.systems.get(system)
     corpora = [asdict(corpus) for corpus in experiment.rows.get(dataset, ())]
     path = f"metrics/{system}/{dataset}.json"
+    recorded = asdict(known) if known else {}
+    recorded |= {"settings": recorded.get("settings", {}) | (changed or {})}
     manifest = {
-        "from_sha256": {"metrics": {path: ""}},
-        "systems": {system: asdict(known) | (changed or {}) if known else {}},
+        "inputs": {path: ""},
+        "systems": {system: recorded},
         "datasets": {dataset: corpora},
     }
     chain = Chain(Path("results"), "results", manifest)
     split = corpora[0]["split"] if corpora else "test"
     chain.records[path] = {"official_data": True, "split": split, "measures": {}} | record
-    chain.records[f"runs/{system}/{dataset}.json"] = {"precision": precision}
+    chain.records[f"runs/{system}/{dataset}.json"] = {"made": {"precision": precision}}
     chain.evaluated[system, dataset] = dataset
     return check_published(chain, experiment)
 

@@ -28,7 +28,8 @@ def documents(path: Path, forum: str | None = None) -> list[tuple[int, str, str]
 
 def read_documents(source: Source) -> list[tuple[int, str, str]]:
     """Line number, id and joined text of every document."""
-    columns = [(batch.lines.tolist(), *batch.documents.to_pydict().values()) for batch in read_batches(source, threads=2)]
+    batches = [(batch.lines.tolist(), batch.documents.to_pydict()) for batch in read_batches(source, threads=2)]
+    columns = [(lines, found["doc_id"], found["text"]) for lines, found in batches]
     return [document for batch in columns for document in zip(*batch, strict=True)]
 
 

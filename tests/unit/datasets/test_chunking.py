@@ -26,7 +26,8 @@ def test_fingerprints_that_nobody_shares_need_no_reading(tmp_path: Path) -> None
 
 def test_equal_texts_take_one_turn_together() -> None:
     sizes = np.array([len(text) for text in TEXTS])
-    scan = Scan(pa.array(list("abcdefgh"), pa.large_string()), sizes, sizes, np.array(FIRST_EQUAL))
+    ids, title_bytes = pa.array(list("abcdefgh"), pa.large_string()), np.zeros(len(TEXTS), np.int32)
+    scan = Scan(ids, sizes, sizes, title_bytes, np.array(FIRST_EQUAL))
     order, chunk_of = deal(scan, 3)
     assert order.tolist() == [0, 1, 2, 4, 6, 7, 3, 5]  # longest first, then by id
     assert [TEXTS[row] for row in order[[0, 1, 4, 6]]] == ["one", "two", "tow", ""]  # the first of each: turns 0, 1, 2, 3

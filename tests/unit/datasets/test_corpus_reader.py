@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from beirflow.datasets import corpus_reader as document_batches
 from beirflow.datasets.beir_files import Source
-from beirflow.datasets.corpus_reader import fingerprint, join_title_and_text, read_batches
+from beirflow.datasets.corpus_reader import fingerprint, join_title_and_text, read_batches, split_title_and_text
 from beirflow.files.errors import DataError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -96,7 +96,9 @@ def test_any_line_however_it_is_damaged_means_one_thing_or_is_an_error(
     assert fast is None or fast == careful
     if not edits:
         texts = [f"{record['title']} {record['text']}" if record.get("title") else record["text"] for record in records]
-        expected = [{"doc_id": record["_id"], "text": text} for record, text in zip(records, texts, strict=True)]
+        titles = [len((record.get("title") or "").encode()) for record in records]
+        rows = zip([record["_id"] for record in records], texts, titles, strict=True)
+        expected = [dict(zip(("doc_id", "text", "title_bytes"), row, strict=True)) for row in rows]
         assert careful == (list(range(1, len(records) + 1)), expected)
 
 
@@ -105,7 +107,10 @@ def test_an_ordinary_block_is_read_fast(tmp_path: Path) -> None:
     fast, careful = both(tmp_path, b"\n".join(map(orjson.dumps, lines)) + b"\n")
     assert fast == careful
     assert fast[0] == list(range(1, 51))
-    assert fast[1][:2] == [{"doc_id": "d0", "text": "text 0"}, {"doc_id": "d1", "text": "日本 text 1"}]
+    assert fast[1][:2] == [
+        {"doc_id": "d0", "text": "text 0", "title_bytes": 0},
+        {"doc_id": "d1", "text": "日本 text 1", "title_bytes": 6},
+    ]
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', " [ "])
@@ -132,7 +137,7 @@ def test_long_lines_are_read_like_others(tmp_path: Path, length: int) -> None:
     (tmp_path / "corpus.jsonl").write_bytes(b"\n".join(map(orjson.dumps, rows)))
     batches = list(read_batches(Source(tmp_path), threads=2))
     assert [row for batch in batches for row in batch.documents.to_pylist()] == [
-        {"doc_id": row["_id"], "text": row["text"]} for row in rows
+        {"doc_id": row["_id"], "text": row["text"], "title_bytes": 0} for row in rows
     ]
     assert [length for batch in batches for length in batch.characters] == [1, length, 1]
 
@@ -147,6 +152,18 @@ def test_title_and_text_are_joined_by_a_space_where_there_is_a_title(
 ) -> None:
     titles, texts = (pa.array(column, pa.large_string()) for column in zip((title, text), *others, strict=True))
     assert join_title_and_text(titles, texts)[0].as_py() == joined
+
+
+@given(pairs=st.lists(st.tuples(st.none() | TEXT, TEXT), max_size=8), start=st.integers(0, 3))
+def test_titles_and_texts_are_split_as_they_were_joined(pairs: list[tuple[str | None, str]], start: int) -> None:
+    """Whole arrays and slices, as they are read from a file."""
+    titles, texts = (pa.array([pair[i] for pair in pairs], pa.large_string()) for i in range(2))
+    title_bytes = np.array([len((title or "").encode()) for title, _ in pairs], np.int32)
+    found = split_title_and_text(join_title_and_text(titles, texts).slice(start), title_bytes[start:])
+    assert found[0].to_pylist() == [title or "" for title, _ in pairs[start:]]
+    assert found[1].to_pylist() == [f" {text}" if title else text for title, text in pairs[start:]]
+    for array in found:
+        array.validate(full=True)
 
 
 @given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), max_size=20), copies=st.integers(1, 3))

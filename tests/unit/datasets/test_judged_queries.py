@@ -120,6 +120,6 @@ def test_a_query_without_text_is_refused_only_if_it_is_judged(tmp_path: Path, te
 
 def test_a_judged_query_that_stands_twice_is_named_with_both_lines(tmp_path: Path) -> None:
     queries = '{"_id": "q0", "text": "zero"}\n{"_id": "q1", "text": "one"}\n\n{"_id": "q1", "text": "uno"}\n'
-    with pytest.raises(DataError, match=re.escape(f"{tmp_path}/queries.jsonl:4: the query id 'q1' stands ")) as error:
+    with pytest.raises(DataError, match=re.escape(f"{tmp_path}/queries.jsonl:4: the query id 'q1' is already ")) as error:
         read_judged_queries(dataset(tmp_path, queries=queries), "test")
     assert "line 2" in str(error.value)

@@ -19,7 +19,7 @@ from beirflow.datasets import chunking as dealing
 from beirflow.datasets.corpus_files import footer_digest
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.files.errors import DataError
-from beirflow.files.records import read_json
+from beirflow.files.records import Job, read_json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,7 +36,8 @@ def prepare(source: Path, out: Path, chunks: int = 1, forum: str | None = None, 
         documents_path=str(out / "documents.parquet"),
         queries_path=str(out / "queries.parquet"),
         qrels_path=str(out / "qrels.parquet"),
-        summary_path=str(out / "corpus.json"),
+        corpus_path=str(out / "corpus.json"),
+        job=Job(out, "prepare_corpus/in", "c0de"),
     )
     return read_json(out / "corpus.json")
 
@@ -47,7 +48,8 @@ def write(folder: Path, documents: Mapping[str, Any]) -> Path:
 
 def chunks_in(out: Path) -> list[list[tuple[str, str]]]:
     file = pq.ParquetFile(out / "documents.parquet")
-    assert file.schema_arrow.equals(pa.schema([("doc_id", pa.string()), ("text", pa.large_string())]))
+    columns = [("doc_id", pa.string()), ("text", pa.large_string()), ("title_bytes", pa.int32())]
+    assert file.schema_arrow.equals(pa.schema(columns))
     groups = [file.read_row_group(i).to_pydict() for i in range(file.num_row_groups)]
     return [list(zip(group["doc_id"], group["text"], strict=True)) for group in groups]
 
@@ -85,10 +87,10 @@ def test_documents_whose_texts_differ_are_dealt_in_turn(tmp_path: Path) -> None:
 @pytest.mark.parametrize("chunks", [1, 2, 3, 7])
 def test_documents_with_the_same_text_are_in_the_same_chunk(tmp_path: Path, chunks: int) -> None:
     documents = {f"d{n:02}": f"text {n % 5}" for n in range(40)}
-    summary = prepare(write(tmp_path / "in", documents), tmp_path / "out", chunks=chunks)
+    record = prepare(write(tmp_path / "in", documents), tmp_path / "out", chunks=chunks)
     found = chunks_in(tmp_path / "out")
     assert found == dealt(documents, chunks)
-    assert sum(len({text for _, text in chunk}) for chunk in found) == summary["distinct_texts"] == 5
+    assert sum(len({text for _, text in chunk}) for chunk in found) == record["counts"]["distinct_texts"] == 5
 
 
 def test_chunks_without_documents_are_empty_row_groups(tmp_path: Path) -> None:
@@ -118,8 +120,8 @@ def test_the_order_of_the_corpus_file_does_not_matter(
     written = []
     for order in (rows, rows[::-1], letters.sample(rows, len(rows))):
         write_beir(tmp_path / "in", dict(order), {"q1": "which?"}, {"q1": {"d1": 1}})
-        summary = prepare(tmp_path / "in", tmp_path / "out", chunks=chunks)
-        written.append((digest(tmp_path / "out/documents.parquet"), summary["sha256"]))
+        record = prepare(tmp_path / "in", tmp_path / "out", chunks=chunks)
+        written.append((digest(tmp_path / "out/documents.parquet"), record["outputs"]))
     assert written[0] == written[1] == written[2]
 
 
@@ -136,26 +138,50 @@ def test_every_document_is_in_the_one_place_that_the_rules_say(
     assert chunks_in(folder / "out") == dealt(documents, chunks)
 
 
-def test_the_summary_counts_what_was_read_and_names_its_digests(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@settings(max_examples=40, deadline=None)
+@given(
+    documents=st.dictionaries(TEXTS.filter(bool), st.tuples(st.none() | TEXTS, TEXTS), min_size=1, max_size=30),
+    chunks=st.integers(1, 5),
+)
+def test_every_document_says_how_much_of_it_is_the_title(
+    tmp_path_factory: pytest.TempPathFactory, documents: dict[str, tuple[str | None, str]], chunks: int
+) -> None:
+    folder = tmp_path_factory.mktemp("titles")
+    fields = {doc_id: {"title": title, "text": text} for doc_id, (title, text) in documents.items()}
+    prepare(write_beir(folder, fields, {"q": "?"}, {"q": {"d": 1}}), folder / "out", chunks=chunks)
+    table = pq.read_table(folder / "out/documents.parquet")
+    assert len(table) == len(documents)
+    for doc_id, joined, title_bytes in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        title, text = documents[doc_id]
+        assert joined == (f"{title} {text}" if title else text)
+        assert joined.encode()[:title_bytes].decode() == (title or "")
+
+
+def test_the_record_counts_what_was_read_and_names_its_digests(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     judgements = {"q1": {"d1": 2, "d2": 0, "gone": 1}, "q2": {"d3": 1, "lost": 0, "d4": -1}}
     documents = {"d1": "x", "d2": {"title": "é", "text": ""}, "d3": "日本語", "d4": "x" * 10, "d5": "x"}
     folder = write_beir(tmp_path / "in", documents, {"q1": "a", "q2": "b", "q3": "c"}, judgements)
-    summary = prepare(folder, tmp_path / "out", chunks=2)
+    record = prepare(folder, tmp_path / "out", chunks=2)
     names = ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"]
-    assert summary == {
+    assert record == {
+        "path": "corpus.json",
         "split": "test",
         "chunks": 2,
-        "documents": 5,
-        "distinct_texts": 4,
-        "queries": 2,
-        "judgements": 6,
-        "positives": 3,
-        "judgements_without_document": 2,
+        "counts": {
+            "documents": 5,
+            "distinct_texts": 4,
+            "queries": 2,
+            "judgements": 6,
+            "positives": 3,
+            "judgements_without_document": 2,
+        },
         "official": None,
         "characters": pytest.approx({"min": 1, "mean": 3.4, "median": 2, "p90": 3 + 0.6 * 7, "p99": 3 + 0.96 * 7, "max": 10}),
         "source_sha256": {name: digest(folder / name) for name in names},
-        "code": "",
-        "sha256": {name: digest(tmp_path / "out" / name) for name in OUTPUTS[1:]},
+        "inputs": {},
+        "outputs": {name: digest(tmp_path / "out" / name) for name in OUTPUTS[1:]},
+        "job": "prepare_corpus/in",
+        "code": "c0de",
         "documents_footer_sha256": footer_digest(tmp_path / "out/documents.parquet"),
     }
     assert [record.levelname for record in caplog.records if record.levelno >= logging.WARNING] == ["WARNING"]
@@ -196,9 +222,9 @@ def test_an_archive_gives_the_same_files_as_its_folder(tmp_path: Path, forum: st
     for name in ("gaming", "wordpress"):
         write(tmp_path / "forums" / name, {f"{name}{n}": "x" * n for n in range(1, 9)})
     archive = zip_folder(tmp_path / "forums", tmp_path / "forums.zip")
-    summaries = [prepare(path, tmp_path / path.name / "out", 2, forum) for path in (tmp_path / "forums", archive.with_suffix(""))]
-    summaries.append(prepare(archive, tmp_path / "out", 2, forum))
-    assert summaries[0] == summaries[1] == summaries[2]
+    records = [prepare(path, tmp_path / path.name / "out", 2, forum) for path in (tmp_path / "forums", archive.with_suffix(""))]
+    records.append(prepare(archive, tmp_path / "out", 2, forum))
+    assert records[0] == records[1] == records[2]
     assert chunks_in(tmp_path / "out")[0][0][0] == f"{forum}8"
 
 
@@ -232,7 +258,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "truncated": (bad("corpus.jsonl", b'{"_id": "d1", "text": "x"}\n{"_id": "d2'), "in/corpus.jsonl:2: expected a JSON object"),
     "twice": (
         bad("corpus.jsonl", b'{"_id": "d1", "text": "x"}\n{"_id": "d2", "text": ""}\n\n{"_id": "d1", "text": "y"}'),
-        "in/corpus.jsonl:4: the document id 'd1' stands in line 1 already; ids must be unique",
+        "in/corpus.jsonl:4: the document id 'd1' is already in line 1; ids must be unique",
     ),
     "surrogate": (bad("corpus.jsonl", b'{"_id": "d1", "text": "\\ud800"}'), "in/corpus.jsonl:1: "),
     "fewer": (

@@ -1,10 +1,8 @@
 """Encoding tables of ids and texts, with the record of how it was done."""
 
-import hashlib
 import platform
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+import transformers
 from beir_writer import write_corpus_record
-from beirflow.dense.encode import encode_chunk, encode_queries, encode_table, in_rows
+from beirflow.dense import encode
+from beirflow.dense.encode import Encoding, encode_chunk, encode_queries, in_rows
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
-from beirflow.files.records import read_json, write_json
+from beirflow.files.records import Job, read_json, write_json
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.model_files import fetch_model
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
@@ -38,26 +38,26 @@ class Workspace:
 
     def __init__(self, folder: Path, model: Path, **fields: Any) -> None:
         self.vectors, self.record, self.folder = folder / "vectors.npy", folder / "vectors.json", folder
-        self.system = System(name="tiny", model=str(model), **{"max_length": 64, **fields})
-        write_json(folder / "corpus.json", {"sha256": {"documents.parquet": "dd", "queries.parquet": "cc"}})
+        self.system = EncoderSettings(name="tiny", model=str(model), **{"max_length": 64, **fields})
+        self.job = Job(folder, "encode_chunk/tiny/some/chunk-0", "c0de")
         if model.is_dir():
-            fetch_model(system=self.system, output_path=str(folder / "model.json"))
+            fetch_model(system=self.system, output_path=str(folder / "model.json"), job=self.job)
         else:
             write_json(folder / "model.json", {})
-        self.settings: dict[str, Any] = {
-            "corpus_path": str(folder / "corpus.json"),
-            "model_path": str(folder / "model.json"),
-            "output_path": str(self.vectors),
-            "system": asdict(self.system),
-            "device": "cpu",
-            "precision": "float32",
-            "token_budget": 512,
-            "threads": 1,
-        }
+        encoding = Encoding(self.system, str(folder / "model.json"), "float32", device="cpu", token_budget=512)
+        self.settings: dict[str, Any] = {"output_path": str(self.vectors), "encoding": encoding, "job": self.job}
+
+    def write(self, name: str, table: pa.Table, **how: Any) -> str:
+        """Write a table of the corpus, with the record beside it."""
+        path = self.folder / f"{name}.parquet"
+        pq.write_table(table, path, **how)
+        write_corpus_record(self.folder)
+        return str(path)
 
     def encode(self, texts: Sequence[str], ids: Sequence[str] | None = None) -> np.ndarray:
-        """Encode documents."""
-        encode_table(table_of("doc_id", texts, ids), "documents.parquet", **self.settings)
+        """Encode documents, all in one chunk."""
+        path = self.write("documents", table_of("doc_id", texts, ids), row_group_size=max(1, len(texts)))
+        encode_chunk(documents_path=path, chunk=0, **self.settings)
         return np.load(self.vectors)
 
     def expected(self, texts: Sequence[str]) -> np.ndarray:
@@ -82,9 +82,11 @@ def test_rows_are_in_the_order_of_the_table(workspace: Workspace) -> None:
     np.testing.assert_allclose(vectors, workspace.expected(TEXTS), rtol=0, atol=1e-5)
 
 
-def test_a_table_of_several_pieces_is_encoded_as_a_whole(workspace: Workspace) -> None:
-    pieces = [table_of("doc_id", TEXTS[:3]), table_of("doc_id", TEXTS[3:])]
-    encode_table(pa.concat_tables(pieces), "documents.parquet", **workspace.settings)
+def test_a_table_of_several_pieces_is_encoded_as_a_whole(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = pa.concat_tables([table_of("query_id", TEXTS[:3]), table_of("query_id", TEXTS[3:])])
+    assert pieces["text"].num_chunks == 2
+    monkeypatch.setattr(encode, "read_table", lambda _: pieces)
+    encode_queries(queries_path=workspace.write("queries", pieces), **workspace.settings)
     np.testing.assert_allclose(np.load(workspace.vectors), workspace.expected(TEXTS), rtol=0, atol=1e-5)
 
 
@@ -100,30 +102,46 @@ def test_each_distinct_text_is_encoded_once(workspace: Workspace, monkeypatch: p
     vectors = workspace.encode(TEXTS)
     assert sorted(seen) == sorted(DISTINCT)
     np.testing.assert_array_equal(vectors[[0, 0, 1]], vectors[[3, 6, 5]])
-    assert read_json(workspace.record)["tokens"] == sum(len(text.split()) + 2 for text in DISTINCT)
+    assert read_json(workspace.record)["counts"]["tokens"] == sum(len(text.split()) + 2 for text in DISTINCT)
 
 
 def test_the_record_says_what_was_computed_with_what_from_what(workspace: Workspace) -> None:
     workspace.encode([*TEXTS, "w7 " * 100])
     record = read_json(workspace.record)
     seconds = record.pop("seconds")
-    assert set(seconds) == {"load", "encode"}
+    assert set(seconds) == {"load", "index"}
     assert min(seconds.values()) > 0
-    assert record.pop("device")
-    assert record.pop("python") == platform.python_version()
-    assert {name: record.pop(name) for name in ("torch", "transformers")}["torch"] == torch.__version__
+    assert record["made"].pop("device")
     assert record == {
+        "path": "vectors.json",
         "system": "tiny",
         "rows": len(TEXTS) + 1,
         "distinct_texts": len(DISTINCT) + 1,
         "dim": 32,
-        "tokens": sum(len(text.split()) + 2 for text in DISTINCT) + 64,
-        "truncated_texts": 1,
-        "precision": "float32",
-        "code": "",
-        "sha256": hashlib.sha256(workspace.vectors.read_bytes()).hexdigest(),
-        "from_sha256": {"model": file_digest(workspace.folder / "model.json"), "documents.parquet": "dd"},
+        "made": {
+            "precision": "float32",
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            "python": platform.python_version(),
+        },
+        "bytes": {"index": workspace.vectors.stat().st_size},
+        "counts": {"tokens": sum(len(text.split()) + 2 for text in DISTINCT) + 64, "truncated_documents": 1},
+        "inputs": {name: file_digest(workspace.folder / name) for name in ("documents.parquet", "model.json")},
+        "outputs": {"vectors.npy": file_digest(workspace.vectors)},
+        "job": "encode_chunk/tiny/some/chunk-0",
+        "code": "c0de",
     }
+
+
+@pytest.mark.parametrize(("driver", "expected"), [("575.57", {"driver": "575.57"}), (None, {})])
+def test_a_record_names_the_gpu_and_its_driver_where_that_is_known(
+    monkeypatch: pytest.MonkeyPatch, driver: str | None, expected: dict[str, str]
+) -> None:
+    """Nothing stands for an unknown version, since several chunks' values are sorted."""
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
+    monkeypatch.setattr(encode, "driver_version", lambda: driver)
+    on_cpu = encode._made_with(torch.device("cpu"))
+    assert encode._made_with(torch.device("cuda")) == {**on_cpu, "device": "NVIDIA H200", **expected}
 
 
 def test_the_same_table_gives_the_same_file_byte_for_byte(workspace: Workspace) -> None:
@@ -136,26 +154,28 @@ def test_the_same_table_gives_the_same_file_byte_for_byte(workspace: Workspace) 
 def test_an_empty_table_gives_no_rows(workspace: Workspace) -> None:
     assert workspace.encode([]).shape == (0, 32)
     record = read_json(workspace.record)
-    assert (record["rows"], record["distinct_texts"], record["tokens"]) == (0, 0, 0)
+    assert (record["rows"], record["distinct_texts"], record["counts"]["tokens"]) == (0, 0, 0)
 
 
 def test_queries_are_encoded_as_queries(tiny_bert: Path, tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, tiny_bert, query_prefix="w8 ", document_prefix="w9 ")
-    pq.write_table(table_of("query_id", TEXTS), tmp_path / "queries.parquet")
-    write_corpus_record(tmp_path)
-    encode_queries(queries_path=str(tmp_path / "queries.parquet"), **workspace.settings)
+    encode_queries(queries_path=workspace.write("queries", table_of("query_id", [*TEXTS, "w7 " * 100])), **workspace.settings)
+    found = np.load(workspace.vectors)[:-1]
     plain = Workspace(tmp_path, tiny_bert)
     expected = plain.expected([f"w8 {text}" for text in TEXTS])
-    np.testing.assert_allclose(np.load(workspace.vectors), expected, rtol=0, atol=1e-5)
-    assert read_json(workspace.record)["from_sha256"]["queries.parquet"] == file_digest(tmp_path / "queries.parquet")
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    record = read_json(workspace.record)
+    assert record["inputs"] == {name: file_digest(tmp_path / name) for name in ("queries.parquet", "model.json")}
+    assert set(record["seconds"]) == {"load", "queries"}
+    assert record["bytes"] == {"queries": workspace.vectors.stat().st_size}
+    assert record["counts"]["truncated_queries"] == 1
 
 
 def test_a_chunk_is_one_row_group(tiny_bert: Path, tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, tiny_bert, query_prefix="w8 ", document_prefix="w9 ")
-    pq.write_table(table_of("doc_id", TEXTS), tmp_path / "documents.parquet", row_group_size=3)
-    write_corpus_record(tmp_path)
+    path = workspace.write("documents", table_of("doc_id", TEXTS), row_group_size=3)
     for chunk, texts in enumerate([TEXTS[:3], TEXTS[3:6], TEXTS[6:]]):
-        encode_chunk(documents_path=str(tmp_path / "documents.parquet"), chunk=chunk, **workspace.settings)
+        encode_chunk(documents_path=path, chunk=chunk, **workspace.settings)
         np.testing.assert_allclose(np.load(workspace.vectors), workspace.expected(texts), rtol=0, atol=1e-5)
 
 

@@ -1,8 +1,7 @@
-"""Vectors are taken over from another dataset where its texts are the same, and never where they are not."""
+"""Vectors of another dataset are reused where its texts are the same, and never where they are not."""
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from beir_writer import Chunks, match_corpora, write_corpus_record, write_documents
-from beirflow.dense.encode import encode_chunk
+from beirflow.dense.encode import Encoding, encode_chunk
 from beirflow.dense.reuse import find_vectors
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError, ModelError
-from beirflow.files.records import read_json, write_json
+from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.jobs.devices import choose_precision
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.model_files import fetch_model
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,13 +33,14 @@ pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 
 class Pair:
-    """Two datasets in a folder, ``a``, which is encoded, and ``b``, which takes over what it can."""
+    """Two datasets in a folder, ``a``, which is encoded, and ``b``, which reuses what it can."""
 
     def __init__(self, folder: Path, model: Path) -> None:
-        self.folder, self.system = folder, System(name="tiny", model=str(model), max_length=64)
+        self.folder, self.job = folder, Job(folder, "encode_chunk/tiny", "c0de")
+        self.system = EncoderSettings(name="tiny", model=str(model), max_length=64)
         self.model_path = folder / "model.json"
         if model.is_dir():
-            fetch_model(system=self.system, output_path=str(self.model_path))
+            fetch_model(system=self.system, output_path=str(self.model_path), job=self.job)
         else:
             write_json(self.model_path, {})
         self.precision = "float32"
@@ -49,7 +49,7 @@ class Pair:
         return self.folder / dataset / name
 
     def write(self, dataset: str, chunks: Chunks) -> None:
-        write_corpus_record(write_documents(self.path(dataset, "documents.parquet"), chunks, dataset).parent)
+        write_corpus_record(write_documents(self.path(dataset, "documents.parquet"), chunks, dataset).parent, self.folder)
 
     def match(self) -> None:
         match_corpora(self.path("b", ""), self.path("a", ""))
@@ -63,14 +63,9 @@ class Pair:
         encode_chunk(
             documents_path=str(self.path(dataset, "documents.parquet")),
             chunk=chunk,
-            corpus_path=str(self.path(dataset, "corpus.json")),
-            model_path=str(self.model_path),
             output_path=str(self.path(dataset, f"chunk-{chunk}.npy")),
-            system=asdict(self.system),
-            device="cpu",
-            precision=self.precision,
-            token_budget=512,
-            threads=1,
+            encoding=Encoding(self.system, str(self.model_path), self.precision, device="cpu", token_budget=512),
+            job=self.job,
             shared_paths=shared_paths,
         )
 
@@ -82,7 +77,7 @@ class Pair:
         for chunk in range(len(other)):
             self.encode("a", chunk)
 
-    def take_over(self, chunk: int = 0) -> np.ndarray:
+    def reuse(self, chunk: int = 0) -> np.ndarray:
         self.encode("b", chunk, self.shared_paths)
         return np.load(self.path("b", f"chunk-{chunk}.npy"))
 
@@ -94,7 +89,7 @@ class Pair:
 
     def without_model(self) -> None:
         """From here on, loading the model is an error."""
-        self.system = System(name="tiny", model=str(self.folder / "nowhere"), max_length=64)
+        self.system = EncoderSettings(name="tiny", model=str(self.folder / "nowhere"), max_length=64)
 
     def encoded_alone(self, text: str) -> np.ndarray:
         encoder = TransformersEncoder(self.system, Path(self.system.model), device="cpu", precision="float32", token_budget=512)
@@ -108,45 +103,43 @@ def pair(tmp_path: Path, tiny_bert: Path) -> Pair:
 
 def test_shared_texts_have_the_vectors_of_the_other_dataset_and_the_others_are_encoded(pair: Pair) -> None:
     pair.prepare(FEVER, [["w10 w11 w12", "w7", "w1 w2 w3", "w13"], ["w8 w9", "w4"]])
-    vectors = pair.take_over()
+    vectors = pair.reuse()
     np.testing.assert_array_equal(vectors[1], pair.vectors(1)[2])
     np.testing.assert_array_equal(vectors[2], pair.vectors(0)[0])
     for row, text in ((0, "w10 w11 w12"), (3, "w13")):
         np.testing.assert_allclose(vectors[row], pair.encoded_alone(text), rtol=0, atol=1e-5)
-    np.testing.assert_array_equal(pair.take_over(1), [pair.vectors(2)[0], pair.vectors(0)[1]])
+    np.testing.assert_array_equal(pair.reuse(1), [pair.vectors(2)[0], pair.vectors(0)[1]])
 
 
 def test_the_record_says_what_was_encoded_here_and_what_came_from_where(pair: Pair) -> None:
     pair.prepare(FEVER, [["w10 w11 w12", "w7", "w1 w2 w3", "w10 w11 w12"]])
-    pair.take_over()
+    pair.reuse()
     record, theirs = pair.record(), pair.record("a")
-    assert set(theirs) | {"taken_over"} == set(record)
-    assert (record["rows"], record["distinct_texts"], record["tokens"]) == (4, 1, 5)
-    assert record["taken_over"] == {"documents": 2, **{key: [theirs[key]] for key in ("device", "torch", "transformers")}}
-    assert record["from_sha256"] == {
-        "model": file_digest(pair.model_path),
-        "documents.parquet": file_digest(pair.path("b", "documents.parquet")),
-        "shared.parquet": file_digest(pair.path("b", "shared.parquet")),
-        "a/chunk-0.npy": file_digest(pair.path("a", "chunk-0.npy")),
-        "a/chunk-1.npy": file_digest(pair.path("a", "chunk-1.npy")),
-    }
-    assert record["sha256"] == file_digest(pair.path("b", "chunk-0.npy"))
+    assert set(theirs) == set(record)
+    assert (record["path"], record["rows"], record["distinct_texts"]) == ("b/chunk-0.json", 4, 1)
+    assert theirs["counts"] == {"tokens": 5 + 3, "truncated_documents": 0}
+    assert record["counts"] == {"tokens": 5, "truncated_documents": 0, "documents_reused": 2}
+    assert record["made"] == theirs["made"]
+    read = ["model.json", "b/documents.parquet", "b/shared.parquet", "a/chunk-0.npy", "a/chunk-1.npy"]
+    assert record["inputs"] == {name: file_digest(pair.folder / name) for name in read}
+    assert record["outputs"] == {"b/chunk-0.npy": file_digest(pair.path("b", "chunk-0.npy"))}
     assert record["seconds"]["load"] > 0
 
 
 def test_without_a_text_of_its_own_a_chunk_needs_no_model_and_its_record_is_whole(pair: Pair) -> None:
     pair.prepare(FEVER, [["w5 w6", "w7"], ["w4", "w99"]])
     pair.without_model()
-    pair.take_over()
+    pair.reuse()
     record, theirs = pair.record(), pair.record("a", 1)
-    assert set(theirs) | {"taken_over"} == set(record)
-    assert (record["rows"], record["tokens"], record["distinct_texts"], record["truncated_texts"]) == (2, 0, 0, 0)
-    for key in ("system", "dim", "precision", "device", "torch", "transformers"):
+    assert set(theirs) == set(record)
+    assert (record["rows"], record["distinct_texts"]) == (2, 0)
+    assert record["counts"] == {"tokens": 0, "truncated_documents": 0, "documents_reused": 2}
+    for key in ("system", "dim", "made", "job", "code"):
         assert record[key] == theirs[key]
     assert record["seconds"]["load"] == 0
-    assert 0 < record["seconds"]["encode"] < 60
+    assert 0 < record["seconds"]["index"] < 60
     with pytest.raises(ModelError):
-        pair.take_over(1)
+        pair.reuse(1)
 
 
 def test_only_the_files_that_are_needed_are_opened(pair: Pair) -> None:
@@ -154,48 +147,49 @@ def test_only_the_files_that_are_needed_are_opened(pair: Pair) -> None:
     for suffix in (".npy", ".json"):
         pair.path("a", f"chunk-1{suffix}").unlink()
         pair.path("a", f"chunk-2{suffix}").unlink()
-    pair.take_over(0)
+    pair.reuse(0)
     with pytest.raises(FileNotFoundError):
-        pair.take_over(1)
+        pair.reuse(1)
 
 
 def test_equal_texts_have_equal_vectors_on_both_sides(pair: Pair) -> None:
     pair.prepare(FEVER, [["w1 w2 w3", "w4", "w1 w2 w3", "w20", "w4", "w20"]])
-    vectors = pair.take_over()
+    vectors = pair.reuse()
     np.testing.assert_array_equal(vectors[[0, 1, 3]], vectors[[2, 4, 5]])
-    assert pair.record()["taken_over"]["documents"] == 4
+    assert pair.record()["counts"]["documents_reused"] == 4
     assert pair.record()["distinct_texts"] == 1
 
 
 def test_with_no_text_in_common_everything_is_encoded(pair: Pair) -> None:
     pair.prepare(FEVER, [["w20", "w21 w22"]])
-    vectors = pair.take_over()
+    vectors = pair.reuse()
     pair.encode("b", 0)
     np.testing.assert_array_equal(vectors, np.load(pair.path("b", "chunk-0.npy")))
-    pair.take_over()
-    assert pair.record()["taken_over"] == {"documents": 0, "device": [], "torch": [], "transformers": []}
-    assert not [name for name in pair.record()["from_sha256"] if name.endswith(".npy")]
+    pair.reuse()
+    assert pair.record()["counts"]["documents_reused"] == 0
+    assert pair.record()["made"] == pair.record("a")["made"]
+    assert not [name for name in pair.record()["inputs"] if name.endswith(".npy")]
 
 
 def test_a_chunk_without_documents_has_no_rows_and_needs_no_model(pair: Pair) -> None:
     pair.prepare([*FEVER, []], [["w4"], []])
     pair.without_model()
-    assert pair.take_over(1).shape == (0, 32)
+    assert pair.reuse(1).shape == (0, 32)
     assert (pair.record(chunk=1)["rows"], pair.record(chunk=1)["dim"]) == (0, 32)
 
 
 def test_a_text_of_the_other_dataset_that_was_cut_is_cut_here_too(pair: Pair) -> None:
     long = " ".join(["w1"] * 100)
     pair.prepare([[long]], [[long]])
-    assert pair.record("a")["truncated_texts"] == 1
-    np.testing.assert_array_equal(pair.take_over(), pair.vectors(0))
-    assert pair.record()["truncated_texts"] == 0
+    assert pair.record("a")["counts"]["truncated_documents"] == 1
+    np.testing.assert_array_equal(pair.reuse(), pair.vectors(0))
+    assert pair.record()["counts"]["truncated_documents"] == 0
 
 
 def refused(pair: Pair, chunk: int = 0) -> str:
-    """What is said when the vectors cannot be taken over; nothing is written then."""
+    """What is said when the vectors cannot be reused; nothing is written then."""
     with pytest.raises(DataError) as caught:
-        pair.take_over(chunk)
+        pair.reuse(chunk)
     assert not pair.path("b", f"chunk-{chunk}.npy").exists()
     assert not pair.path("b", f"chunk-{chunk}.json").exists()
     return str(caught.value)
@@ -213,23 +207,23 @@ def test_a_damaged_file_is_named_with_its_repair(pair: Pair, texts: list[str]) -
     damaged = pair.path("a", "chunk-1.npy")
     flip_a_byte(damaged)
     said = refused(pair)
-    for part in (str(damaged), file_digest(damaged), pair.record("a", 1)["sha256"], f"rm {damaged}"):
+    for part in (str(damaged), file_digest(damaged), pair.record("a", 1)["outputs"]["a/chunk-1.npy"], f"rm {damaged}"):
         assert part in said
     damaged.unlink()
     pair.encode("a", 1)
-    np.testing.assert_array_equal(pair.take_over()[0], pair.vectors(1)[2])
+    np.testing.assert_array_equal(pair.reuse()[0], pair.vectors(1)[2])
 
 
-def test_vectors_of_another_model_are_not_taken_over(pair: Pair) -> None:
+def test_vectors_of_another_model_are_not_reused(pair: Pair) -> None:
     pair.prepare(FEVER, [["w7"]])
     write_json(pair.model_path, read_json(pair.model_path) | {"model": "another"})
     said = refused(pair)
     record = pair.path("a", "chunk-1.json")
-    for part in (f"{record}: ", pair.record("a")["from_sha256"]["model"], f"rm {record}"):
+    for part in (f"{record}: ", pair.record("a")["inputs"]["model.json"], f"rm {record}"):
         assert part in said
     for chunk in range(3):
         pair.encode("a", chunk)
-    pair.take_over()
+    pair.reuse()
 
 
 @pytest.mark.parametrize("encoded_again", [False, True])
@@ -248,7 +242,7 @@ def test_when_the_other_corpus_has_changed_no_vector_is_taken_from_a_wrong_row(p
     pair.match()
     for chunk in range(3):
         pair.encode("a", chunk)
-    np.testing.assert_array_equal(pair.take_over(), [pair.vectors(1)[0], pair.vectors(0)[1]])
+    np.testing.assert_array_equal(pair.reuse(), [pair.vectors(1)[0], pair.vectors(0)[1]])
 
 
 def test_when_the_other_corpus_has_fewer_chunks_now_the_texts_must_be_matched_again(pair: Pair) -> None:
@@ -266,11 +260,11 @@ def test_when_the_own_corpus_has_changed_no_row_gets_a_wrong_vector(pair: Pair) 
         assert said.startswith(f"{pair.path('b', 'shared.parquet')}: made from the corpus")
         assert said.endswith(f"rm {pair.path('b', 'shared.parquet')}")
     pair.match()
-    np.testing.assert_array_equal(pair.take_over(), [pair.vectors(0)[1], pair.vectors(1)[2]])
+    np.testing.assert_array_equal(pair.reuse(), [pair.vectors(0)[1], pair.vectors(1)[2]])
 
 
 @pytest.mark.parametrize("texts", [["w7"], ["w7", "w99"]], ids=["copied", "partly encoded"])
-def test_vectors_of_another_precision_than_the_configured_one_are_not_taken_over(pair: Pair, texts: list[str]) -> None:
+def test_vectors_of_another_precision_than_the_configured_one_are_not_reused(pair: Pair, texts: list[str]) -> None:
     pair.precision = "bfloat16"
     pair.prepare(FEVER, [texts])
     pair.precision = "float32"
@@ -279,12 +273,12 @@ def test_vectors_of_another_precision_than_the_configured_one_are_not_taken_over
         assert part in said
 
 
-def test_auto_takes_over_what_the_other_device_chose_but_does_not_mix_it(pair: Pair) -> None:
+def test_auto_reuses_what_the_other_device_chose_but_does_not_mix_it(pair: Pair) -> None:
     pair.precision = OTHER_PRECISION
     pair.prepare(FEVER, [["w7", "w4"], ["w7", "w99"]])
     pair.precision = "auto"
-    np.testing.assert_array_equal(pair.take_over(0), [pair.vectors(1)[2], pair.vectors(0)[1]])
-    assert pair.record()["precision"] == OTHER_PRECISION
+    np.testing.assert_array_equal(pair.reuse(0), [pair.vectors(1)[2], pair.vectors(0)[1]])
+    assert pair.record()["made"]["precision"] == OTHER_PRECISION
     assert f"encoded in {OTHER_PRECISION}, but here it is" in refused(pair, 1)
 
 
@@ -295,18 +289,28 @@ def test_chunks_of_several_precisions_are_not_mixed(pair: Pair) -> None:
     pair.precision = "auto"
     paths = [pair.path("a", f"chunk-{chunk}.npy") for chunk in range(2)]
     assert f"{paths[1]}: encoded in bfloat16, but {paths[0]} in float32" in refused(pair)
-    pair.take_over(1)
+    pair.reuse(1)
 
 
 def test_what_devices_made_the_vectors_is_kept_where_they_are_several(pair: Pair) -> None:
     pair.prepare(FEVER, [["w7", "w4", "w99"]])
     path = pair.path("a", "chunk-1.json")
-    write_json(path, pair.record("a", 1) | {"device": "another", "torch": "0.1"})
-    pair.take_over()
-    taken, own = pair.record()["taken_over"], pair.record("a")
-    assert taken["device"] == sorted(["another", own["device"]])
-    assert taken["torch"] == sorted(["0.1", torch.__version__])
-    assert pair.record()["device"] == own["device"]
+    record, own = pair.record("a", 1), pair.record("a")["made"]
+    write_json(path, record | {"made": {**record["made"], "device": "another", "torch": "0.1"}})
+    pair.reuse()
+    several = {"device": sorted(["another", own["device"]]), "torch": sorted(["0.1", torch.__version__])}
+    assert pair.record()["made"] == {**own, **several}
+
+
+def test_devices_that_vectors_were_reused_from_before_are_kept_too(pair: Pair) -> None:
+    """Chunks of ``a`` may themselves have been reused, and name several devices."""
+    pair.prepare(FEVER, [["w7", "w4"]])
+    for chunk, devices in ((0, ["H100", "H200"]), (1, ["A100", "H100"])):
+        record = pair.record("a", chunk)
+        write_json(pair.path("a", f"chunk-{chunk}.json"), record | {"made": {**record["made"], "device": devices}})
+    pair.without_model()
+    pair.reuse()
+    assert pair.record()["made"] == {**pair.record("a", 2)["made"], "device": ["A100", "H100", "H200"]}
 
 
 TEXTS = st.lists(st.lists(st.sampled_from([f"t{i}" for i in range(12)]), max_size=8), min_size=1, max_size=4)
@@ -321,23 +325,16 @@ def test_every_document_gets_the_vector_of_its_text(
     for dataset, chunks in (("a", other), ("b", mine)):
         pair.write(dataset, chunks)
     pair.match()
-    from_sha256 = {"model": file_digest(pair.model_path), "documents.parquet": file_digest(pair.path("a", "documents.parquet"))}
+    inputs = {path: file_digest(path) for path in (pair.model_path, pair.path("a", "documents.parquet"))}
     for number, texts in enumerate(other):
         vectors = np.array([[int(text[1:]), number] for text in texts], dtype=np.float32).reshape(-1, 2)
         path = pair.path("a", f"chunk-{number}.npy")
         np.save(path, vectors)
-        record = {
-            "system": "tiny",
-            "rows": len(texts),
-            "dim": 2,
-            "precision": "float32",
-            "sha256": file_digest(path),
-            "from_sha256": from_sha256,
-        }
-        write_json(path.with_suffix(".json"), record)
+        facts: dict[str, Any] = {"made": {"precision": "float32"}, "system": "tiny", "rows": len(texts), "dim": 2}
+        write_record(path.with_suffix(".json"), pair.job, inputs=inputs, outputs={path: file_digest(path)}, **facts)
     for number, texts in enumerate(mine):
-        corpus_path = str(pair.path("b", "corpus.json"))
-        shared = find_vectors(pair.shared_paths, number, system="tiny", corpus_path=corpus_path, model_path=str(pair.model_path))
+        paths = {"documents_path": str(pair.path("b", "documents.parquet")), "model_path": str(pair.model_path)}
+        shared = find_vectors(pair.shared_paths, number, system="tiny", job=pair.job, **paths)
         known = [any(text in chunk for chunk in other) for text in texts]
         np.testing.assert_array_equal(~shared.missing, known)
         expected = [int(text[1:]) for text, is_known in zip(texts, known, strict=True) if is_known]

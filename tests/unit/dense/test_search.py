@@ -14,7 +14,8 @@ from beir_writer import write_corpus_record
 from beirflow.dense import search
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import read_json, write_json
+from beirflow.files.records import Job, read_json, write_json, write_record
+from beirflow.runs.candidates import read_candidates
 from beirflow.runs.ranking import byte_order, merge_hits
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -200,16 +201,29 @@ def chunk(tmp_path: Path) -> dict[str, Any]:
         "similarity": "dot",
         "top_k": 2,
         "drop_self_matches": True,
+        "job": Job(tmp_path, "search_chunk/toy", "c0de"),
         "device": "cpu",
         "threads": 1,
     }
 
 
+SOURCES = {"queries.npy": "queries.parquet", "chunk.npy": "documents.parquet"}
+
+
 def store(path: Path, vectors: np.ndarray) -> None:
     np.save(path, vectors.astype(np.float32))
-    corpus = read_json(path.with_name("corpus.json"))["sha256"]
-    origin = {"model": file_digest(path.with_name("model.json")), **corpus}
-    write_json(path.with_suffix(".json"), {"system": "toy", "sha256": file_digest(path), "from_sha256": origin})
+    inputs = {path.with_name(name): file_digest(path.with_name(name)) for name in ("model.json", SOURCES[path.name])}
+    write_record(
+        path.with_suffix(".json"),
+        Job(path.parent, f"encode/{path.stem}"),
+        inputs=inputs,
+        outputs={path: file_digest(path)},
+        made={"precision": "float32", "device": "cpu"},
+        seconds={"load": 1.0},
+        sizes={"index": path.stat().st_size},
+        counts={"tokens": 5},
+        system="toy",
+    )
 
 
 @pytest.mark.parametrize(("drop", "dropped", "of_d4"), [(True, 1, [(2, 8.0), (0, 4.0)]), (False, 0, [(1, 12.0), (2, 8.0)])])
@@ -217,12 +231,58 @@ def test_self_matches_are_dropped_before_the_cut_and_counted(
     chunk: dict[str, Any], drop: bool, dropped: int, of_d4: list[tuple[int, float]]
 ) -> None:
     search.search_chunk(**chunk | {"drop_self_matches": drop})
-    with np.load(chunk["output_path"]) as found:
-        hits = list(zip(*(found[name].tolist() for name in ("query", "row", "score")), strict=True))
-        assert int(found["self_matches"]) == dropped
-        assert float(found["seconds"]) > 0
+    found, _ = read_candidates(chunk["output_path"])
+    hits = list(zip(found.query.tolist(), found.row.tolist(), found.score.tolist(), strict=True))
+    assert found.self_matches == dropped
     others = [(1, 12.0), (2, 8.0)]
     assert hits == [(q, *hit) for q, of_query in enumerate([others, of_d4, others]) for hit in of_query]
+
+
+def test_candidates_say_what_they_were_found_in_by_which_job(chunk: dict[str, Any], tmp_path: Path) -> None:
+    search.search_chunk(**chunk)
+    _, found = read_candidates(chunk["output_path"])
+    assert (found.system, found.chunk, found.top_k, found.made) == ("toy", 1, 2, {})
+    assert (found.job, found.code) == ("search_chunk/toy", "c0de")
+    assert 0 < found.seconds < 60
+    read = ["model.json", "queries.parquet", "documents.parquet", "queries.npy", "queries.json", "chunk.npy", "chunk.json"]
+    assert found.inputs == {name: file_digest(tmp_path / name) for name in read}
+    shared = {"made": {"precision": "float32", "device": "cpu"}, "seconds": {"load": 1.0}, "counts": {"tokens": 5}}
+    assert found.sources == {
+        f"{name}.json": {**shared, "bytes": {"index": (tmp_path / f"{name}.npy").stat().st_size}, "job": f"encode/{name}"}
+        for name in ("queries", "chunk")
+    }
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "system": {"system": "other"},
+    "model": {"inputs": {"model.json": "0" * 64}},
+    "corpus": {"inputs": {"documents.parquet": "0" * 64}},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_vectors_that_were_made_from_something_else_are_refused_by_name(
+    chunk: dict[str, Any], tmp_path: Path, change: dict[str, Any]
+) -> None:
+    path = tmp_path / "chunk.json"
+    record = read_json(path)
+    write_json(path, record | change | {"inputs": record["inputs"] | change.get("inputs", {})})
+    with pytest.raises(DataError) as caught:
+        search.search_chunk(**chunk)
+    assert str(caught.value).startswith(f"{path}: it was made from the ")
+    assert str(caught.value).endswith(f"rm {path}")
+    assert not Path(chunk["output_path"]).exists()
+
+
+def test_queries_and_documents_of_two_precisions_are_refused(chunk: dict[str, Any], tmp_path: Path) -> None:
+    record = read_json(tmp_path / "chunk.json")
+    write_json(tmp_path / "chunk.json", record | {"made": {**record["made"], "precision": "bfloat16"}})
+    with pytest.raises(DataError) as caught:
+        search.search_chunk(**chunk)
+    paths = f"{tmp_path / 'chunk.npy'}: encoded with precision bfloat16, but {tmp_path / 'queries.npy'} with float32; "
+    assert str(caught.value).startswith(paths)
+    assert str(caught.value).endswith(f"name a precision in the configuration, or encode again after: rm {tmp_path}/*")
+    assert not Path(chunk["output_path"]).exists()
 
 
 def flip_one_bit(path: Path) -> None:

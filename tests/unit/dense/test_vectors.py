@@ -10,7 +10,7 @@ import pytest
 from beirflow.dense.vectors import VectorFile, VectorWriter, read_vectors
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import write_json
+from beirflow.files.records import Job, write_record
 from beirflow.files.writing import DigestingWriter
 
 VECTORS = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
@@ -18,7 +18,7 @@ VECTORS = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
 
 def store(path: Path, vectors: np.ndarray = VECTORS) -> Path:
     np.save(path, vectors)
-    write_json(path.with_suffix(".json"), {"sha256": file_digest(path)})
+    write_record(path.with_suffix(".json"), Job(path.parent), inputs={}, outputs={path: file_digest(path)})
     return path
 
 

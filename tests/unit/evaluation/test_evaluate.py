@@ -10,40 +10,52 @@ import pytest
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import read_json, write_json
+from beirflow.files.records import Job, read_json, write_record
 from beirflow.runs.run_file import RUN
 
 Row = tuple[str, str, float, int]
 
 RUN_ROWS: list[Row] = [("q1", "d1", 2.0, 1), ("q1", "d2", 1.0, 2), ("q2", "d9", 1.0, 1), ("q2", "d3", 0.5, 2)]
 QRELS = [("q1", "d1", 1), ("q2", "d3", 1), ("q3", "d4", 1), ("q4", "d4", 1)]
-CORPUS = {"split": "dev", "official": None, "documents": 9, "queries": 4, "judgements": 4, "judgements_without_document": 1}
+COUNTS = {"documents": 9, "queries": 4, "judgements": 4, "judgements_without_document": 1}
+SECONDS = {"load": 1.0, "queries": 2.0, "index": 3.0, "search": 4.0, "merge": 5.0}
+RUN_PATH, QRELS_PATH, CORPUS_PATH = "runs/toy/tiny.parquet", "corpora/tiny/qrels.parquet", "corpora/tiny/corpus.json"
 
 
-def prepare(folder: Path, rows: list[Row]) -> dict[str, Any]:
+def prepare(folder: Path, rows: list[Row], system: str = "toy", documents: str = "of the documents") -> dict[str, Any]:
     """Write a run and its judgements; the arguments to evaluate it."""
+    run_path, qrels_path = folder / RUN_PATH, folder / QRELS_PATH
+    for path in (run_path, qrels_path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
     run = pa.Table.from_arrays([pa.array(column, field.type) for column, field in zip(columns, RUN, strict=True)], schema=RUN)
-    pq.write_table(run, folder / "run.parquet")
+    pq.write_table(run, run_path)
     query_ids, doc_ids, scores = zip(*QRELS, strict=True)
-    pq.write_table(
-        pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())}), folder / "qrels.parquet"
+    pq.write_table(pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())}), qrels_path)
+    job, queries = Job(folder), {qrels_path.with_name("queries.parquet"): "of the queries"}
+    write_record(
+        run_path.with_suffix(".json"),
+        job,
+        inputs=queries | {qrels_path.with_name("documents.parquet"): documents},
+        outputs={run_path: file_digest(run_path)},
+        seconds=SECONDS,
+        counts={"self_matches_dropped": 7},
+        system=system,
+        ties="descending",
     )
-    seconds = {"load": 1.0, "encode_queries": 2.0, "encode_documents": 3.0, "search": 4.0, "merge": 5.0}
-    sources = {"queries.parquet": "of the queries", "documents.parquet": "of the documents"}
-    record = {"system": "toy", "sha256": file_digest(folder / "run.parquet"), "from_sha256": sources}
-    write_json(folder / "run.json", record | {"self_matches_dropped": 7, "seconds": seconds})
-    write_json(folder / "corpus.json", CORPUS | {"sha256": sources | {"qrels.parquet": file_digest(folder / "qrels.parquet")}})
+    outputs = queries | {qrels_path.with_name("documents.parquet"): "of the documents", qrels_path: file_digest(qrels_path)}
+    write_record(folder / CORPUS_PATH, job, inputs={}, outputs=outputs, counts=COUNTS, split="dev", official=None)
     return {
         "system": "toy",
         "dataset": "tiny",
-        "run_path": str(folder / "run.parquet"),
-        "run_record_path": str(folder / "run.json"),
-        "qrels_path": str(folder / "qrels.parquet"),
-        "corpus_path": str(folder / "corpus.json"),
+        "run_path": str(run_path),
+        "run_record_path": str(run_path.with_suffix(".json")),
+        "qrels_path": str(qrels_path),
+        "corpus_path": str(folder / CORPUS_PATH),
         "cutoffs": [1, 10],
-        "per_query_path": str(folder / "metrics" / "tiny.parquet"),
-        "means_path": str(folder / "metrics" / "tiny.json"),
+        "per_query_path": str(folder / "metrics/toy/tiny.parquet"),
+        "means_path": str(folder / "metrics/toy/tiny.json"),
+        "job": Job(folder, "evaluate_run/toy/tiny", "c0de"),
     }
 
 
@@ -85,18 +97,15 @@ def test_the_means_say_of_what_they_are(tmp_path: Path) -> None:
 def test_seconds_are_those_of_the_run_and_of_the_evaluation(tmp_path: Path) -> None:
     seconds = evaluated(tmp_path)[1]["seconds"]
     assert seconds.pop("evaluate") > 0
-    assert seconds == {"load": 1.0, "encode_queries": 2.0, "encode_documents": 3.0, "search": 4.0, "merge": 5.0}
+    assert seconds == SECONDS
 
 
 def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
     _, means = evaluated(tmp_path)
-    assert means["sha256"] == file_digest(tmp_path / "metrics" / "tiny.parquet")
-    assert means["from_sha256"] == {
-        "run": file_digest(tmp_path / "run.parquet"),
-        "run record": file_digest(tmp_path / "run.json"),
-        "qrels.parquet": file_digest(tmp_path / "qrels.parquet"),
-        "corpus.json": file_digest(tmp_path / "corpus.json"),
-    }
+    names = [RUN_PATH, RUN_PATH.replace(".parquet", ".json"), QRELS_PATH, CORPUS_PATH]
+    assert means["outputs"] == {"metrics/toy/tiny.parquet": file_digest(tmp_path / "metrics/toy/tiny.parquet")}
+    assert means["inputs"] == {name: file_digest(tmp_path / name) for name in names}
+    assert [means[key] for key in ("path", "job", "code")] == ["metrics/toy/tiny.json", "evaluate_run/toy/tiny", "c0de"]
 
 
 def test_a_run_without_results_is_0_for_all_queries(tmp_path: Path) -> None:
@@ -113,7 +122,7 @@ def test_queries_without_judgements_change_neither_measures_nor_counts_of_querie
 
 
 def test_per_query_measures_have_the_same_bytes_every_time(tmp_path: Path) -> None:
-    digests = {evaluated(tmp_path)[1]["sha256"] for _ in range(2)}
+    digests = {str(evaluated(tmp_path)[1]["outputs"]) for _ in range(2)}
     assert len(digests) == 1
 
 
@@ -129,6 +138,17 @@ def test_a_run_that_was_changed_afterwards_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "metrics").exists()
 
 
+@pytest.mark.parametrize(
+    ("changes", "what"), [({"system": "other"}, "system other"), ({"documents": "older"}, "documents.parquet older")]
+)
+def test_a_run_of_another_system_or_corpus_is_refused(tmp_path: Path, changes: dict[str, str], what: str) -> None:
+    arguments = prepare(tmp_path, RUN_ROWS, **changes)
+    with pytest.raises(DataError, match=f"it was made from the .*{what}, but") as caught:
+        evaluate_run(**arguments)
+    assert str(caught.value).startswith(f"{arguments['run_record_path']}: ")
+    assert not (tmp_path / "metrics").exists()
+
+
 def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
     arguments = prepare(tmp_path, RUN_ROWS)
     pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": pa.array([2], pa.int32())}), arguments["qrels_path"])
@@ -138,15 +158,21 @@ def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
     assert not Path(arguments["means_path"]).exists()
 
 
+def write_means(path: str, official: bool | None, **values: Any) -> None:
+    """The means of a forum, in a folder of the name of its system."""
+    facts = {"system": "toy", "dataset": Path(path).stem, "split": "test", "official_data": official}
+    write_record(path, Job(Path(path).parents[1]), inputs={}, outputs={}, **facts, **values)
+
+
 def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) -> None:
     paths = []
     for forum, ndcg, queries, official in (("android", 0.2, 1, None), ("gis", 0.4, 10, True), ("tex", 0.9, 1000, True)):
         paths.append(str(tmp_path / f"toy/stack-{forum}.json"))
-        means = {"system": "toy", "dataset": f"stack-{forum}", "split": "test", "official_data": official}
-        means |= {"measures": {"NDCG@10": ndcg}, "counts": {"queries": queries}, "seconds": {"search": 2.0}}
-        write_json(paths[-1], means)
-    average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"))
-    assert read_json(tmp_path / "stack.json") == {
+        write_means(paths[-1], official, measures={"NDCG@10": ndcg}, counts={"queries": queries}, seconds={"search": 2.0})
+    job = Job(tmp_path, "average_forums/toy/stack", "c0de")
+    average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "toy/stack.json"), job=job)
+    assert read_json(tmp_path / "toy/stack.json") == {
+        "path": "toy/stack.json",
         "system": "toy",
         "dataset": "stack",
         "split": "test",
@@ -154,8 +180,11 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
         "measures": {"NDCG@10": pytest.approx((0.2 + 0.4 + 0.9) / 3, abs=1e-15)},
         "counts": {"queries": 1011},
         "seconds": {"search": 6.0},
-        "code": "",
-        "from_sha256": {Path(path).stem: file_digest(path) for path in paths},
+        "forums": ["stack-android", "stack-gis", "stack-tex"],
+        "inputs": {f"toy/{Path(path).name}": file_digest(path) for path in paths},
+        "outputs": {},
+        "job": "average_forums/toy/stack",
+        "code": "c0de",
     }
 
 
@@ -163,7 +192,6 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
 def test_a_dataset_of_forums_is_official_when_all_of_them_are(tmp_path: Path, official: list[bool], together: bool) -> None:
     paths = [str(tmp_path / f"toy/{number}.json") for number in range(2)]
     for path, value in zip(paths, official, strict=True):
-        means = {"system": "toy", "dataset": Path(path).stem, "split": "test", "official_data": value}
-        write_json(path, means | {"measures": {}, "counts": {}, "seconds": {}})
-    average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"))
+        write_means(path, value, measures={}, counts={}, seconds={})
+    average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"), job=Job(tmp_path))
     assert read_json(tmp_path / "stack.json")["official_data"] is together

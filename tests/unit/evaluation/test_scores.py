@@ -11,6 +11,7 @@ import pytest
 from beirflow.evaluation.scores import collect_scores, main_cutoff, read_per_query
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
+from beirflow.files.records import Job
 from results_writer import write_metrics
 
 
@@ -22,7 +23,9 @@ def collect(folder: Path) -> Path:
     ]
     means_paths, per_query_paths = zip(*paths, strict=True)
     target = folder / "scores.parquet"
-    collect_scores(means_paths=means_paths, per_query_paths=per_query_paths, code="c0de", scores_path=str(target))
+    collect_scores(
+        means_paths=means_paths, per_query_paths=per_query_paths, scores_path=str(target), job=Job(folder, code="c0de")
+    )
     return target
 
 
@@ -47,8 +50,8 @@ def test_names_are_dictionaries_and_a_row_group_is_one_system_on_one_corpus(tmp_
 def test_the_file_names_what_it_was_collected_from(tmp_path: Path) -> None:
     record = json.loads(pq.read_schema(collect(tmp_path)).metadata[b"beirflow"])
     assert record["code"] == "c0de"
-    assert record["from_sha256"]["a/large"] == file_digest(tmp_path / "metrics/a/large.parquet")
-    assert len(record["from_sha256"]) == 4
+    names = [f"metrics/{system}/{dataset}.parquet" for system in ("b", "a") for dataset in ("small", "large")]
+    assert record["inputs"] == {name: file_digest(tmp_path / name) for name in names}
 
 
 def test_the_same_values_give_the_same_bytes(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_what_differs_is_named_with_both_sides(two: tuple[Path, Path]) -> None:
     manifest["configuration"]["precision"] = "bfloat16"
     manifest["environment"]["packages"]["torch"] = "0.1"
     manifest["repository"]["commit"] = "another"
-    del manifest["from_sha256"]["metrics"]["metrics/second/more.json"]
+    del manifest["inputs"]["metrics/second/more.json"]
     write_json(two[1] / "manifest.json", manifest)
     corpus = read_json(two[1] / "corpora/small/corpus.json")
     corpus["source_sha256"]["corpus.jsonl"] = "other"

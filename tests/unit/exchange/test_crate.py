@@ -10,11 +10,12 @@ import pytest
 import requests
 from beirflow.audit.chain import Chain, read_record
 from beirflow.exchange.crate import export_crate
+from beirflow.experiment.experiment import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from requests.adapters import HTTPAdapter
 from requests_cache import CachedSession
-from results_maker import Made
+from results_maker import Made, add_invented_family
 from rocrate_validator.models import Severity
 from rocrate_validator.services import ValidationSettings, validate
 from urllib3 import HTTPResponse
@@ -117,16 +118,29 @@ def test_it_says_what_the_results_were_made_from_and_with(exported: Path) -> Non
         values_of(crate, "models/tiny.json").items()
         >= {
             "model": model["model"],
-            "sha256 of model.safetensors": model["sha256"]["model.safetensors"],
+            "sha256 of model.safetensors": model["files"]["model.safetensors"],
         }.items()
     )
     assert {"commit", "working tree clean"} <= set(values_of(crate, "code/Snakefile")) or manifest["repository"]["commit"] is None
     run = values_of(crate, "#run/tiny/small")
     assert run["precision"] == "float32"
-    assert {"devices", "seconds", "torch", "python of encoding", "code of encoding"} <= set(run)
+    assert {"device", "seconds", "counts", "torch", "python", "code", "search_code"} <= set(run)
     assert crate["#package/numpy"]["softwareVersion"] == manifest["environment"]["packages"]["numpy"]
     assert crate["#configuration/top_k"]["value"] == manifest["configuration"]["top_k"]
     assert crate["#evaluation"]["endTime"] == manifest["written"]
+
+
+def test_a_system_of_a_family_that_no_code_knows_is_described_by_its_records(exported: Path, results_once: Made) -> None:
+    add_invented_family(exported, load_experiment(results_once.config))
+    export(exported)
+    crate = entities(exported)
+    postings = "postings/words/small/chunk-0.npz"
+    assert crate[postings]["sha256"] == file_digest(exported / postings)
+    run = values_of(crate, "#run/words/small")
+    assert (run["tokenizer"], run["code"]) == ("plain words", "m")
+    named = {entity["@id"] for entity in crate["#run/words/small"]["object"]}
+    assert "corpora/small/documents.parquet" in named
+    assert not [name for name in named if name.startswith("models/")]
 
 
 def test_deleted_vectors_are_left_out_and_the_same_results_give_the_same_crate(exported: Path) -> None:
@@ -140,5 +154,5 @@ def test_deleted_vectors_are_left_out_and_the_same_results_give_the_same_crate(e
 
 def test_results_with_a_damaged_record_are_not_described(exported: Path) -> None:
     (exported / "runs/tiny/small.json").write_text("{}")
-    with pytest.raises(DataError, match=r"runs/tiny/small.json: nothing stands under from_sha256.*snakemake --cores 1 audit"):
+    with pytest.raises(DataError, match=r"runs/tiny/small.json: is the record of None.*snakemake --cores 1 audit"):
         export(exported)

@@ -233,7 +233,7 @@ def test_an_archive_is_looked_for_at_the_mirrors_and_then_at_the_official_host()
 
 
 def changed(encoding: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {**encoding, "system": {**encoding["system"], **fields}}
+    return {**encoding, "encoder": {**encoding["encoder"], **fields}}
 
 
 def test_only_what_changes_a_vector_is_a_setting_of_its_encoding(tiny_bert: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from beirflow.experiment.experiment import load_experiment
 from beirflow.experiment.manifest import write_manifest
 from beirflow.files.digests import file_digest
-from beirflow.files.records import read_json, write_json
+from beirflow.files.records import Job, read_json, write_json
 
 
 @pytest.fixture
@@ -20,25 +20,26 @@ def manifest(tmp_path: Path) -> dict[str, Any]:
         summary_path=str(tmp_path / "summary.csv"),
         published_path=str(tmp_path / "published.yaml"),
         experiment=load_experiment(config),
-        code="abc",
         manifest_path=str(tmp_path / "manifest.json"),
+        job=Job(tmp_path, "summarize", "abc"),
     )
     return read_json(tmp_path / "manifest.json")
 
 
 def test_files_are_named_by_digest_and_by_their_path_in_the_results(manifest: dict[str, Any], tmp_path: Path) -> None:
-    assert manifest["from_sha256"] == {
-        "summary.csv": file_digest(tmp_path / "summary.csv"),
-        "published.yaml": file_digest(tmp_path / "published.yaml"),
-        "metrics": {"metrics/contriever/scifact.json": file_digest(tmp_path / "metrics/contriever/scifact.json")},
-    }
+    metrics = "metrics/contriever/scifact.json"
+    assert manifest["inputs"] == {metrics: file_digest(tmp_path / metrics)}
+    assert manifest["outputs"] == {"summary.csv": file_digest(tmp_path / "summary.csv")}
+    assert manifest["published_sha256"] == file_digest(tmp_path / "published.yaml")
+    assert [manifest[key] for key in ("path", "job", "code")] == ["manifest.json", "summarize", "abc"]
 
 
 def test_the_configuration_is_whole_and_holds_no_password(manifest: dict[str, Any]) -> None:
     assert manifest["configuration"]["mirrors"] == ["http://host/beir"]
-    assert (manifest["configuration"]["top_k"], manifest["code"]) == (1000, "abc")
+    assert manifest["configuration"]["top_k"] == 1000
     assert not {"audit_sample", "compare_with"} & set(manifest["configuration"])
-    assert manifest["systems"]["contriever"]["revision"]
+    assert manifest["systems"]["contriever"]["family"] == "dense"
+    assert manifest["systems"]["contriever"]["settings"]["revision"]
     assert [corpus["name"] for corpus in manifest["datasets"]["cqadupstack"]][:2] == [
         "cqadupstack-android",
         "cqadupstack-english",

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from beirflow.files import writing as files
 from beirflow.files.digests import file_digest
-from beirflow.files.records import read_json, write_json
 from beirflow.files.writing import DigestingWriter, atomic_path
 
 PACKAGE_PATH = str(Path(files.__file__).parents[2])
@@ -85,25 +84,6 @@ def test_a_killed_process_leaves_the_old_file_and_its_leftover_goes_with_the_nex
         partial.write_text("new")
     assert path.read_text() == "new"
     assert names(tmp_path) == ["out.txt"]
-
-
-def test_json_is_readable_by_people_and_keeps_every_digit(tmp_path: Path) -> None:
-    path = tmp_path / "out.json"
-    value = {"NDCG@10": 0.1 + 0.2, "name": "Größe", "none": None, "list": [1, True]}
-    write_json(path, value)
-    assert read_json(path) == value
-    assert '  "NDCG@10": 0.30000000000000004,\n  "name": "Größe",\n' in path.read_text(encoding="utf-8")
-    assert path.read_bytes().endswith(b"}\n")
-
-
-@pytest.mark.parametrize(("value", "error"), [(float("nan"), ValueError), (float("inf"), ValueError), (object(), TypeError)])
-def test_json_that_no_reader_understands_is_refused_and_the_old_file_stays(tmp_path: Path, value: object, error: type) -> None:
-    path = tmp_path / "out.json"
-    write_json(path, {"old": 1})
-    with pytest.raises(error):
-        write_json(path, {"mean": value})
-    assert read_json(path) == {"old": 1}
-    assert names(tmp_path) == ["out.json"]
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,22 @@
-"""The log of a job: what reaches its file, what reaches the terminal."""
+"""A job: what reaches the file of its log, what reaches the terminal, and what its records say of it."""
 
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from beirflow.files.errors import BeirflowError, DataError
+from beirflow.files.records import Job
 from beirflow.jobs import job as module
-from beirflow.jobs.job import surroundings
+from beirflow.jobs.job import job, surroundings
 
 PACKAGE_PATH = str(Path(module.__file__).parents[2])
 logger = logging.getLogger("beirflow.some_module")
@@ -125,3 +129,56 @@ def test_a_script_that_fails_for_a_known_reason_prints_no_traceback(tmp_path: Pa
     done = run(code, tmp_path / "job.log")
     assert done.returncode == (1 if says else 3)
     assert done.stderr == says
+
+
+def snakemake(log: str | Path, *wildcards: str, **params: Any) -> Any:
+    """What a script of a rule has of its job."""
+    return SimpleNamespace(log=[str(log)], wildcards=list(wildcards), params=params)
+
+
+WILDCARDS = [
+    ("summarize", ()),
+    ("prepare_corpus/scifact", ("scifact",)),
+    ("merge_chunks/bm25/stack-tex.v1", ("bm25", "stack-tex.v1")),
+    ("search_chunk/bm25/scifact/chunk-0", ("bm25", "scifact", "0")),
+]
+
+
+@pytest.mark.parametrize(("name", "wildcards"), WILDCARDS)
+@pytest.mark.parametrize("results", ["results", "deep/er/logs", "."])
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_job_knows_its_results_its_name_and_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, wildcards: tuple[str, ...], results: str, absolute: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / results if absolute else Path(results)
+    log = folder / f"logs/{name}.log"
+    with job(snakemake(log, *wildcards, code="c0de")) as this:
+        logger.info("begun")
+        assert this == Job(folder, name, "c0de")
+        assert this.below(folder / "runs/bm25/scifact.json") == "runs/bm25/scifact.json"
+    assert log.read_text().endswith(" INFO begun\n")
+
+
+def test_a_rule_without_a_digest_of_its_code_has_none(tmp_path: Path) -> None:
+    with job(snakemake(tmp_path / "logs/audit.log")) as this:
+        assert this == Job(tmp_path, "audit", "")
+
+
+def test_a_job_ends_as_its_surroundings_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_, job(snakemake(tmp_path / "logs/audit.log")):
+        raise DataError("bad line")
+    assert exit_.value.code == 1
+    assert capsys.readouterr().err == "ERROR: bad line\n"
+    assert (tmp_path / "logs/audit.log").read_text().endswith(" ERROR bad line\n")
+
+
+def test_the_log_of_every_rule_has_a_part_for_each_of_its_wildcards() -> None:
+    """Else a job would take another folder for the results."""
+    rules = Path(PACKAGE_PATH) / "rules"
+    logs = [log for path in rules.glob("*.smk") for log in re.findall(r'"<results>/logs/(.+)\.log"', path.read_text("utf-8"))]
+    assert len(logs) >= 15
+    for log in logs:
+        rule, *parts = log.split("/")
+        assert re.fullmatch(r"\w+", rule)
+        assert all(re.fullmatch(r"(chunk-)?\{\w+\}", part) for part in parts), log

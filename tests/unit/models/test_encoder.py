@@ -18,7 +18,7 @@ from beirflow.models import encoder as encoder_module
 from beirflow.models.batching import Tokens
 from beirflow.models.encoder import NotFiniteError, TransformersEncoder
 from beirflow.models.pooling import pool
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 from safetensors.torch import load_file, save_file
 from tiny_bert import SPECIAL, WORDS, save_model, save_tiny_bert
 from torch.nn import functional
@@ -42,7 +42,7 @@ def one_thread() -> Iterator[None]:
 
 
 def tiny_encoder(folder: Path, precision: str = "float32", token_budget: int = 4096, **fields: Any) -> TransformersEncoder:
-    system = System(name="tiny", model=str(folder), **{"max_length": 64, **fields})
+    system = EncoderSettings(name="tiny", model=str(folder), **{"max_length": 64, **fields})
     return TransformersEncoder(system, folder, device="cpu", precision=precision, token_budget=token_budget)
 
 
@@ -102,7 +102,7 @@ def test_vectors_are_those_of_a_bert_written_out(tiny_bert: Path, pooling: str, 
 def test_contrievers_recipe_is_the_mean_over_at_most_512_tokens_and_is_not_normalised(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path, positions=512)
     texts = [" ".join(RNG.choice(WORDS, length)) for length in (600, 510, 3, 511)]
-    contriever = System(name="contriever", model=str(folder))
+    contriever = EncoderSettings(name="contriever", model=str(folder))
     vectors = TransformersEncoder(contriever, folder, device="cpu", precision="float32", token_budget=1024).encode_corpus(texts)
     assert np.abs(vectors - reference(folder, texts, "mean", 512)).max() < 1e-5
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).min() > 0.1

@@ -19,9 +19,9 @@ from pathlib import Path
 if sys.argv[1] == "whole":
     import transformers.models.bert.modeling_bert
 from beirflow.models.encoder import TransformersEncoder
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 folder = Path(sys.argv[2])
-system = System(name="tiny", model=str(folder), max_length=64)
+system = EncoderSettings(name="tiny", model=str(folder), max_length=64)
 encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=64)
 print(encoder.encode_corpus(["w1 w2", "w3", "w4 " * 50]).tobytes().hex())
 print([name in sys.modules for name in ("torch._dynamo", "scipy.optimize", "torch.distributed.tensor")])
@@ -32,7 +32,7 @@ PACKED = """
 import sys
 from pathlib import Path
 from beirflow.models import encoder, packed_attention
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 attend_in_turn = packed_attention._attend_in_turn
 def attend(query, key, value, bounds, lengths):
     on_meta = [tensor.to("meta") for tensor in (query, key, value, bounds)]
@@ -41,7 +41,7 @@ def attend(query, key, value, bounds, lengths):
 packed_attention._attend_in_turn = attend
 encoder.can_pack = lambda *_: True
 folder = Path(sys.argv[1])
-system = System(name="tiny", model=str(folder), max_length=64)
+system = EncoderSettings(name="tiny", model=str(folder), max_length=64)
 packed = encoder.TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=64)
 assert packed.packed
 assert packed.encode_corpus(["w1 w2", "w3"]).any()

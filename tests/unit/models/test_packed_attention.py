@@ -11,7 +11,7 @@ from beirflow.models import encoder as encoder_module
 from beirflow.models import packed_attention as module
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.packed_attention import MODEL_TYPES, can_pack, packed_attention
-from beirflow.models.settings import System
+from beirflow.models.settings import EncoderSettings
 from tiny_bert import WORDS, save_model, save_tiny_bert
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel
@@ -21,7 +21,7 @@ TEXTS = [" ".join(RNG.choice(WORDS, length)) for length in [5, 1, 60, 0, 17, 17,
 
 
 def tiny_encoder(folder: Path, token_budget: int = 4096, **fields: Any) -> TransformersEncoder:
-    system = System(name="tiny", model=str(folder), **{"max_length": 64, **fields})
+    system = EncoderSettings(name="tiny", model=str(folder), **{"max_length": 64, **fields})
     return TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=token_budget)
 
 

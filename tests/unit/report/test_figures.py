@@ -11,7 +11,7 @@ import pytest
 from beirflow.analysis.lengths import histogram
 from beirflow.evaluation.cost import collect_costs
 from beirflow.evaluation.significance import compare_systems
-from beirflow.files.records import write_json
+from beirflow.files.records import Job, write_json, write_record
 from beirflow.report.figure_cost import cost
 from beirflow.report.figure_data import Results, read_results
 from beirflow.report.figure_lengths import document_lengths
@@ -31,6 +31,10 @@ def values(system: str, corpus: str, measure: str) -> np.ndarray:
     return np.random.default_rng([*system.encode(), *corpus.encode(), *measure.encode()]).random(SIZES[corpus]).round(2)
 
 
+def index_bytes(corpus: str) -> int:
+    return 12_800 + SIZES[corpus]
+
+
 def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str = "x") -> dict[str, Any]:
     """Results of some systems on a plain dataset and one of two forums."""
     means, per_query, records, rows = [], [], [], []
@@ -40,8 +44,8 @@ def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str 
             paths = write_metrics(folder, system, corpus, measures)
             means.append(paths[0])
             per_query.append(paths[1])
-            records.append(str(folder / f"runs/{system}-{corpus}.json"))
-            write_json(records[-1], {"dim": 32, "from_sha256": {"chunks": [""]}})
+            records.append(str(folder / f"runs/{system}/{corpus}.json"))
+            write_record(records[-1], Job(folder), inputs={}, outputs={}, sizes={"index": index_bytes(corpus)})
         stack = {name: np.mean([values(system, corpus, name).mean() for corpus in ROWS["stack"]]) for name in MEASURES}
         write_json(folder / f"metrics/{system}/stack.json", {"system": system, "dataset": "stack", "measures": stack})
         rows += [str(folder / f"metrics/{system}/{row}.json") for row in ROWS]
@@ -52,7 +56,7 @@ def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str 
         write_json(path, {"dataset": corpus, "lengths": lengths})
     comparison, costs = str(folder / "significance.csv"), str(folder / "cost.csv")
     compare_systems(means_paths=means, per_query_paths=per_query, rows=ROWS, comparison_path=comparison)
-    collect_costs(means_paths=means, record_paths=records, rows=ROWS, benchmarks_folder=str(folder), costs_path=costs)
+    collect_costs(means_paths=means, record_paths=records, rows=ROWS, costs_path=costs, job=Job(folder))
     return {
         "means_paths": rows,
         "corpus_means_paths": means,
@@ -173,8 +177,8 @@ def test_cost_that_is_not_known_is_said_to_be(results: Results) -> None:
     assert list(speed.lines[0].get_xdata()) == [100 / 4, 200 / 8]
     assert list(seconds.lines[0].get_xdata()) == [63, 126]
     assert memory.get_xlabel().endswith("not known")
-    assert disk.get_xlabel() == "vectors\non disk, kB"
-    assert list(disk.lines[0].get_xdata()) == pytest.approx([(100 + 20) * 32 * 4 / 1e3, (200 + 16) * 32 * 4 / 1e3])
+    assert disk.get_xlabel() == "index\non disk, kB"
+    assert list(disk.lines[0].get_xdata()) == pytest.approx([sum(map(index_bytes, corpora)) / 1e3 for corpora in ROWS.values()])
 
 
 def test_systems_can_be_told_apart_without_colour() -> None:

@@ -76,9 +76,9 @@ def test_significance_names_the_higher_system_and_leaves_blank_what_is_not_defin
 
 
 def test_cost_is_read_in_units_for_people() -> None:
-    seconds = dict.fromkeys((f"{name}_seconds" for name in ("encode_documents", "encode_queries", "search", "evaluate")), 1.5)
-    row = {"system": "s", "dataset": "d", "documents": 5000, "documents_taken_over": 0, "documents_per_second": 10.4, **seconds}
-    row |= {"seconds": 6.0, "peak_memory_bytes": float("nan"), "vector_bytes": 3 << 20, "precision": "float32", "devices": None}
+    seconds = dict.fromkeys((f"{name}_seconds" for name in ("index", "queries", "search", "evaluate")), 1.5)
+    row = {"system": "s", "dataset": "d", "documents": 5000, "documents_reused": 0, "documents_per_second": 10.4, **seconds}
+    row |= {"seconds": 6.0, "peak_memory_bytes": float("nan"), "index_bytes": 3 << 20, "precision": "float32", "devices": None}
     table = cost_table(pd.DataFrame([row]))
     assert seen(table) == [[["d", "s", "float32", "", "5,000", "0", "10", "1.5", "1.5", "1.5", "1.5", "6.0", "", "3.0"]]]
     assert sum(span for _, span in table.groups) == len(table.columns) - 1

@@ -1,7 +1,10 @@
 """The merged run of many chunks is the run of one chunk, row by row."""
 
+import re
 import resource
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_corpus_record
-from beirflow.dense import merge
 from beirflow.dense.search import search_chunk
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import read_json, write_json
+from beirflow.files.records import Job, read_json, write_json, write_record
+from beirflow.runs import merge
+from beirflow.runs.candidates import Candidates, read_candidates, write_candidates
 from beirflow.runs.run_file import RUN
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,66 +30,76 @@ class Corpus:
     """Documents and queries with vectors, and their runs in a folder."""
 
     def __init__(self, folder: Path, documents: dict[str, list[float]], queries: dict[str, list[float]]) -> None:
-        self.folder, self.documents = folder, documents
+        self.folder, self.documents, self.job = folder, documents, Job(folder, "merge_chunks/toy/here", "c0de")
         self.queries = {name: queries[name] for name in sorted(queries, key=str.encode)}
         pq.write_table(pa.table({"query_id": pa.array(self.queries, pa.string())}), folder / "queries.parquet")
         write_json(folder / "model.json", {})
-        self._store("queries", list(self.queries.values()), "queries.parquet")
+        self.made = {"precision": "float32", "device": "cpu", "torch": "2"}
+        self.store_queries()
 
-    def _store(self, name: str, vectors: list[list[float]], source: str, **changes: Any) -> None:
+    def store_queries(self) -> None:
+        """Vectors of the queries, as they would be encoded now."""
+        self._store("queries", list(self.queries.values()), "queries.parquet", "queries")
+
+    def _store(self, name: str, vectors: list[list[float]], source: str, stage: str) -> None:
         dim = len(next(iter(self.documents.values())))
-        np.save(self.folder / f"{name}.npy", np.array(vectors, np.float32).reshape(-1, dim))
-        record = {
-            "system": "toy",
-            "precision": "float32",
-            "dim": dim,
-            "device": "cpu",
-            "torch": "2",
-            "transformers": "5",
-            "tokens": 10 * len(vectors),
-            "rows": len(vectors),
-            "truncated_texts": 1,
-            "seconds": {"load": 1.0, "encode": 2.0},
-            "sha256": file_digest(self.folder / f"{name}.npy"),
-            "from_sha256": {"model": file_digest(self.folder / "model.json"), source: file_digest(self.folder / source)},
-        }
-        write_json(self.folder / f"{name}.json", record | changes)
+        path = self.folder / f"{name}.npy"
+        np.save(path, np.array(vectors, np.float32).reshape(-1, dim))
+        write_record(
+            path.with_suffix(".json"),
+            Job(self.folder, f"encode/{name}"),
+            inputs={self.folder / name: file_digest(self.folder / name) for name in ("model.json", source)},
+            outputs={path: file_digest(path)},
+            made=self.made,
+            seconds={"load": 1.0, stage: 2.0},
+            sizes={stage: 1000},
+            counts={"tokens": 10 * len(vectors), f"truncated_{stage.replace('index', 'documents')}": 1},
+            system="toy",
+        )
 
     def retrieve(self, chunks: list[list[str]], k: int, threads: int = 1) -> dict[str, Any]:
         """Search chunks of document ids; the arguments to merge what is found."""
+        paths = self.deal(chunks)
+        for number, chunk in enumerate(chunks):
+            self.search(paths, number, chunk, k, threads)
+        return {
+            **paths,
+            "system": "toy",
+            "dataset": "here",
+            "candidate_paths": [str(self.folder / f"chunk-{number}.npz") for number in range(len(chunks))],
+            "top_k": k,
+            "run_path": str(self.folder / "run.parquet"),
+            "record_path": str(self.folder / "run.json"),
+            "job": self.job,
+        }
+
+    def deal(self, chunks: list[list[str]]) -> dict[str, str]:
+        """Write the documents in chunks; the paths of queries and documents."""
         documents = str(self.folder / "documents.parquet")
         with pq.ParquetWriter(documents, pa.schema([("doc_id", pa.string())])) as writer:
             for chunk in chunks:
                 writer.write_table(pa.table({"doc_id": pa.array(chunk, pa.string())}), row_group_size=max(1, len(chunk)))
         write_corpus_record(self.folder)
-        paths: dict[str, Any] = {
-            "system": "toy",
-            "queries_path": str(self.folder / "queries.parquet"),
-            "documents_path": documents,
-            "model_path": str(self.folder / "model.json"),
-        }
-        for number, chunk in enumerate(chunks):
-            self._store(f"chunk-{number}", [self.documents[doc_id] for doc_id in chunk], "documents.parquet")
-            search_chunk(
-                chunk=number,
-                query_vectors_path=str(self.folder / "queries.npy"),
-                chunk_vectors_path=str(self.folder / f"chunk-{number}.npy"),
-                output_path=str(self.folder / f"chunk-{number}.npz"),
-                similarity="dot",
-                top_k=k,
-                drop_self_matches=True,
-                device="cpu",
-                threads=threads,
-                **paths,
-            )
-        return paths | {
-            "candidate_paths": [str(self.folder / f"chunk-{number}.npz") for number in range(len(chunks))],
-            "query_record_path": str(self.folder / "queries.json"),
-            "chunk_record_paths": [str(self.folder / f"chunk-{number}.json") for number in range(len(chunks))],
-            "top_k": k,
-            "run_path": str(self.folder / "run.parquet"),
-            "record_path": str(self.folder / "run.json"),
-        }
+        return {"queries_path": str(self.folder / "queries.parquet"), "documents_path": documents}
+
+    def search(self, paths: dict[str, str], number: int, chunk: list[str], k: int, threads: int = 1) -> None:
+        """Encode a chunk and search it."""
+        self._store(f"chunk-{number}", [self.documents[doc_id] for doc_id in chunk], "documents.parquet", "index")
+        search_chunk(
+            system="toy",
+            model_path=str(self.folder / "model.json"),
+            chunk=number,
+            query_vectors_path=str(self.folder / "queries.npy"),
+            chunk_vectors_path=str(self.folder / f"chunk-{number}.npy"),
+            output_path=str(self.folder / f"chunk-{number}.npz"),
+            similarity="dot",
+            top_k=k,
+            drop_self_matches=True,
+            job=Job(self.folder, f"search_chunk/{number}", "5ea4c4"),
+            device="cpu",
+            threads=threads,
+            **paths,
+        )
 
     def run(self, chunks: list[list[str]], k: int) -> pa.Table:
         arguments = self.retrieve(chunks, k)
@@ -189,70 +203,200 @@ def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
     arguments = corpus.retrieve(dealt(list(corpus.documents), 2), 4)
     merge.merge_chunks(**arguments)
     record = read_json(arguments["record_path"])
-    assert record["sha256"] == file_digest(arguments["run_path"])
-    assert record["from_sha256"] == {
-        **{name: file_digest(corpus.folder / name) for name in ("queries.parquet", "documents.parquet")},
-        "model": file_digest(corpus.folder / "model.json"),
-        "queries.npy": file_digest(corpus.folder / "queries.npy"),
-        "chunks": [file_digest(corpus.folder / f"chunk-{number}.npy") for number in range(2)],
-        "queries.json": file_digest(corpus.folder / "queries.json"),
-        "chunk records": [file_digest(corpus.folder / f"chunk-{number}.json") for number in range(2)],
+    seconds = record.pop("seconds")
+    assert (seconds["load"], seconds["queries"], seconds["index"]) == (3, 2, 4)
+    assert list(seconds) == ["load", "queries", "index", "search", "merge"]
+    assert min(seconds.values()) > 0
+    names = [f"{name}.{kind}" for name in ("queries", "chunk-0", "chunk-1") for kind in ("npy", "json")]
+    assert record == {
+        "path": "run.json",
+        "system": "toy",
+        "dataset": "here",
+        "top_k": 4,
+        "ties": "descending",
+        "jobs": ["encode/chunk-0", "encode/chunk-1", "encode/queries", "search_chunk/0", "search_chunk/1"],
+        "made": {**corpus.made, "search_code": "5ea4c4"},
+        "bytes": {"queries": 1000, "index": 2000},
+        "counts": {
+            "tokens": 10 * (8 + 50),
+            "truncated_queries": 1,
+            "truncated_documents": 2,
+            "self_matches_dropped": 3,
+        },
+        "inputs": {
+            name: file_digest(corpus.folder / name) for name in ("model.json", "queries.parquet", "documents.parquet", *names)
+        },
+        "outputs": {"run.parquet": file_digest(arguments["run_path"])},
+        "job": "merge_chunks/toy/here",
+        "code": "c0de",
     }
-    assert (record["system"], record["precision"], record["top_k"], record["self_matches_dropped"]) == ("toy", "float32", 4, 3)
-    assert (record["tokens"], record["truncated_documents"]) == (10 * 50, 2)
-    assert (record["seconds"]["load"], record["seconds"]["encode_queries"], record["seconds"]["encode_documents"]) == (3, 2, 4)
 
 
-def test_the_record_counts_what_was_taken_over_and_names_what_that_was_made_with(corpus: Corpus) -> None:
+def rewrite(path: str, **changes: Any) -> None:
+    """Write candidates again that say something else of where they come from."""
+    candidates, found = read_candidates(path)
+    write_candidates(path, candidates, replace(found, **changes))
+
+
+def test_the_record_counts_what_was_reused_and_names_all_that_vectors_were_made_with(corpus: Corpus) -> None:
     arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
     merge.merge_chunks(**arguments)
-    assert read_json(arguments["record_path"])["documents_taken_over"] == 0
-    for number, made in enumerate([{"device": [], "torch": [], "transformers": []}, {"device": ["H200"], "torch": ["1", "3"]}]):
-        path = Path(arguments["chunk_record_paths"][number])
-        write_json(path, read_json(path) | {"taken_over": {"documents": 5 * number + 2, **made}})
+    assert "documents_reused" not in read_json(arguments["record_path"])["counts"]
+    for number, made in enumerate([{}, {"device": ["H200", "cpu"], "torch": ["1", "3"]}]):
+        path = corpus.folder / f"chunk-{number}.json"
+        record = read_json(path)
+        write_json(path, record | {"made": record["made"] | made, "counts": {"documents_reused": 5 * number + 2}})
+        _, found = read_candidates(arguments["candidate_paths"][number])
+        source = {key: read_json(path)[key] for key in ("made", "counts")}
+        changes = {
+            "inputs": {**found.inputs, path.name: file_digest(path)},
+            "sources": {**found.sources, path.name: source},
+            "made": {"search": number},
+        }
+        rewrite(arguments["candidate_paths"][number], **changes)
     merge.merge_chunks(**arguments)
     record = read_json(arguments["record_path"])
-    assert record["documents_taken_over"] == 2 + 7
-    assert (record["devices"], record["torch"], record["transformers"]) == (["H200", "cpu"], ["1", "2", "3"], ["5"])
+    assert record["counts"]["documents_reused"] == 2 + 7
+    several = {"device": ["H200", "cpu"], "torch": ["1", "2", "3"], "search": [0, 1]}
+    assert record["made"] == {**corpus.made, **several, "search_code": "5ea4c4"}
+
+
+def another_precision(corpus: Corpus) -> None:
+    corpus.made = {**corpus.made, "precision": "bfloat16"}
+    corpus.store_queries()
+
+
+def another_model(corpus: Corpus) -> None:
+    write_json(corpus.folder / "model.json", {"model": "another"})
+    corpus.store_queries()
+
+
+def other_queries(corpus: Corpus) -> None:
+    corpus.queries = {name: vector[::-1] for name, vector in corpus.queries.items()}
+    corpus.store_queries()
+
+
+@pytest.mark.parametrize("change", [another_precision, another_model, other_queries])
+def test_chunks_that_were_searched_with_other_vectors_are_refused_by_name(
+    corpus: Corpus, change: Callable[[Corpus], None]
+) -> None:
+    """One chunk is encoded and searched again after a change that each chunk by itself agrees with."""
+    chunks = dealt(list(corpus.documents), 3)
+    arguments = corpus.retrieve(chunks, 4)
+    change(corpus)
+    corpus.search({name: arguments[name] for name in ("queries_path", "documents_path")}, 1, chunks[1], 4)
+    paths = arguments["candidate_paths"]
+    assert refused(arguments).startswith(f"{paths[0]}: found candidates from queries.")
+    (corpus.folder / "queries.json").unlink()  # what is stored of texts may be deleted
+    assert re.match(rf"{re.escape(paths[1])}: found candidates from (queries|model)\.", refused(arguments))
+
+
+def refused(arguments: dict[str, Any]) -> str:
+    """What is said when candidates cannot be merged; nothing is written then."""
+    with pytest.raises(DataError) as caught:
+        merge.merge_chunks(**arguments)
+    assert not Path(arguments["run_path"]).exists()
+    assert not Path(arguments["record_path"]).exists()
+    return str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("changes", "says"),
     [
-        {"precision": "bfloat16"},
-        {"system": "other"},
-        {"from_sha256": {"model": "other"}},
-        {"from_sha256": {"documents.parquet": "another version"}},
+        ({"system": "other"}, "found candidates of system other, expected toy"),
+        ({"top_k": 5}, "found candidates of top_k 5, expected 4"),
+        ({"chunk": 2}, "found candidates of chunk 2, expected 1"),
+        ({"inputs": {}}, "it does not say in which "),
     ],
 )
-def test_chunks_that_were_encoded_differently_are_refused_by_name(corpus: Corpus, change: dict[str, Any]) -> None:
+def test_candidates_of_something_else_are_refused_with_the_command_that_helps(
+    corpus: Corpus, changes: dict[str, Any], says: str
+) -> None:
     arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
-    odd = Path(arguments["chunk_record_paths"][1])
-    record = read_json(odd)
-    from_sha256 = record["from_sha256"] | change.get("from_sha256", {})
-    write_json(odd, record | change | {"from_sha256": from_sha256})
-    with pytest.raises(DataError) as caught:
-        merge.merge_chunks(**arguments)
-    assert str(caught.value).startswith(f"{odd}: ")
-    assert f"rm {odd.parent}/" in str(caught.value)
-    assert not Path(arguments["run_path"]).exists()
+    odd = arguments["candidate_paths"][1]
+    rewrite(odd, **changes)
+    said = refused(arguments)
+    assert said.startswith(f"{odd}: {says}")
+    assert said.endswith(f"rm {odd}")
 
 
-def test_vectors_of_another_number_of_documents_are_refused(corpus: Corpus) -> None:
+@pytest.mark.parametrize("name", ["documents.parquet", "queries.parquet", "queries.npy", "queries.json"])
+def test_candidates_that_were_found_in_other_files_are_refused(corpus: Corpus, name: str) -> None:
     arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
-    odd = Path(arguments["chunk_record_paths"][1])
-    write_json(odd, read_json(odd) | {"rows": 4})
-    with pytest.raises(DataError, match=r"documents\.parquet: chunks of .* but vectors for .*; delete the vectors"):
-        merge.merge_chunks(**arguments)
+    odd = arguments["candidate_paths"][1]
+    _, found = read_candidates(odd)
+    rewrite(odd, inputs={**found.inputs, name: "0" * 64})
+    says = f"found candidates from {name} with the sha256 {'0' * 64}, but {found.inputs[name]} is used here"
+    assert refused(arguments).startswith(f"{odd}: {says}")
 
 
-def test_vectors_of_fewer_chunks_than_the_corpus_has_are_refused(corpus: Corpus) -> None:
+def test_candidates_of_another_corpus_are_refused_whatever_is_left_of_it(corpus: Corpus) -> None:
+    names = list(corpus.documents)
+    arguments = corpus.retrieve(dealt(names, 3), 4)
+    corpus.deal(dealt(names[::-1], 3))
+    for kind in ("npy", "json"):
+        for path in corpus.folder.glob(f"chunk-*.{kind}"):
+            path.unlink()
+    assert refused(arguments).startswith(f"{arguments['candidate_paths'][0]}: found candidates from documents.parquet ")
+
+
+def test_vectors_that_were_encoded_again_since_the_search_are_refused(corpus: Corpus) -> None:
+    """Their record is another, if only for its times."""
     arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
-    for name in ("candidate_paths", "chunk_record_paths"):
-        arguments[name] = arguments[name][:1]
-    with pytest.raises(DataError, match="but vectors for"):
-        merge.merge_chunks(**arguments)
-    assert not Path(arguments["run_path"]).exists()
+    path = corpus.folder / "chunk-1.json"
+    write_json(path, read_json(path) | {"seconds": {"load": 9.0, "index": 9.0}})
+    assert refused(arguments).startswith(f"{arguments['candidate_paths'][1]}: found candidates from chunk-1.json ")
+
+
+@pytest.mark.parametrize("order", [[0, 2, 1], [0, 1, 1], [1, 0, 2]])
+def test_candidates_in_another_order_are_refused(corpus: Corpus, order: list[int]) -> None:
+    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+    arguments["candidate_paths"] = [arguments["candidate_paths"][number] for number in order]
+    first = next(place for place, number in enumerate(order) if place != number)
+    said = f"{arguments['candidate_paths'][first]}: found candidates of chunk {order[first]}, expected {first}"
+    assert refused(arguments).startswith(said)
+
+
+def test_damaged_candidates_are_refused(corpus: Corpus) -> None:
+    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+    odd = Path(arguments["candidate_paths"][2])
+    odd.write_bytes(odd.read_bytes()[:-50])
+    said = refused(arguments)
+    assert said.startswith(f"{odd}: ")
+    assert said.endswith(f"rm {odd}")
+
+
+@pytest.mark.parametrize("given", [1, 2, 4])
+def test_candidates_of_another_number_of_chunks_than_the_corpus_has_are_refused(corpus: Corpus, given: int) -> None:
+    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+    arguments["candidate_paths"] = (arguments["candidate_paths"] * 2)[:given]
+    said = f"{arguments['documents_path']}: 3 chunks, but candidates of {given}; search all chunks again"
+    assert refused(arguments) == said
+
+
+def test_vectors_need_not_be_there(corpus: Corpus) -> None:
+    """The merge reads candidates, queries and documents alone."""
+    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+    for path in [*corpus.folder.glob("*.npy"), *corpus.folder.glob("chunk-*.json"), *corpus.folder.glob("model.json")]:
+        path.unlink()
+    merge.merge_chunks(**arguments)
+    assert rows_of(pq.read_table(arguments["run_path"])) == corpus.brute_force(4)
+
+
+def test_what_chunks_share_is_counted_once_whatever_found_the_candidates(corpus: Corpus) -> None:
+    """A family without vectors and without records of its own: its run says what it was found in and how long that took."""
+    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+    for path in arguments["candidate_paths"]:
+        candidates, found = read_candidates(path)
+        inputs = {name: found.inputs[name] for name in ("queries.parquet", "documents.parquet")}
+        plain = replace(found, inputs=inputs, sources={}, seconds=0.5, made={}, code="", job="")
+        write_candidates(path, Candidates(*candidates[:3], self_matches=1), plain)
+    merge.merge_chunks(**arguments)
+    record = read_json(arguments["record_path"])
+    assert record["inputs"] == inputs
+    assert (record["made"], record["bytes"], record["jobs"]) == ({}, {}, [])
+    assert record["counts"] == {"self_matches_dropped": 3}
+    assert (set(record["seconds"]), record["seconds"]["search"]) == ({"search", "merge"}, 1.5)
 
 
 @settings(max_examples=25, deadline=None)

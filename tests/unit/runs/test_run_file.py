@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import write_json
+from beirflow.files.records import Job, write_record
 from beirflow.runs.run_file import RUN, WHITESPACE, write_trec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,12 +19,14 @@ Row = tuple[str, str, float, int]
 ROWS: list[Row] = [("q1", "d2", 1.5, 1), ("q1", "d10", -0.25, 2), ("frage-ü", "doc/é", 0.1, 1), ("q9", "Ж", 3e-20, 1)]
 
 
-def write_run(path: Path, rows: list[Row]) -> Path:
+def write_run(path: Path, rows: list[Row], ties: str = "descending") -> Path:
     columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
     pq.write_table(
         pa.Table.from_arrays([pa.array(column, kind.type) for column, kind in zip(columns, RUN, strict=True)], schema=RUN), path
     )
-    write_json(path.with_suffix(".json"), {"system": "contriever", "sha256": file_digest(path), "from_sha256": {}})
+    job = Job(path.parent)
+    facts = {"system": "contriever", "ties": ties}
+    write_record(path.with_suffix(".json"), job, inputs={}, outputs={path: file_digest(path)}, **facts)
     return path
 
 
@@ -34,8 +36,8 @@ def read_trec(path: Path) -> list[tuple[str, ...]]:
         return [tuple(line.split()) for line in lines]
 
 
-def convert(folder: Path, rows: list[Row], name: str = "run.trec.gz") -> Path:
-    run = write_run(folder / "run.parquet", rows)
+def convert(folder: Path, rows: list[Row], name: str = "run.trec.gz", ties: str = "descending") -> Path:
+    run = write_run(folder / "run.parquet", rows, ties)
     write_trec(run_path=str(run), record_path=str(run.with_suffix(".json")), output_path=str(folder / name), tag="contriever")
     return folder / name
 
@@ -51,6 +53,13 @@ def test_a_round_trip_keeps_every_row_and_every_bit_of_the_scores(tmp_path: Path
     rows = ROWS + [(f"q{i // 7}", f"d{i}", float(value), i % 7 + 1) for i, value in enumerate(values)]
     found = [(query, doc, np.float32(score), int(rank)) for query, _, doc, rank, score, _ in read_trec(convert(tmp_path, rows))]
     assert found == [(query, doc, np.float32(score), rank) for query, doc, score, rank in rows]
+
+
+def test_another_order_of_ties_than_trec_evals_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    expected = convert(tmp_path, ROWS).read_bytes()
+    assert caplog.text == ""
+    assert convert(tmp_path, ROWS, ties="ascending").read_bytes() == expected
+    assert "run.trec.gz: ids of tied documents are ascending, but trec_eval sorts them descending" in caplog.text
 
 
 def test_an_empty_run_gives_an_empty_file(tmp_path: Path) -> None:

@@ -25,9 +25,9 @@ def scan_documents(
     """Read all documents, some at a time.
 
     Args:
-        documents_path: ``documents.parquet``, with ``corpus.json`` beside it.
+        documents_path: ``documents.parquet``, next to its ``corpus.json``.
         shown: Ids of the documents whose beginning is wanted, in any order and number.
-        groups: Ids of documents whose lengths are wanted; one that stands there twice counts twice, and one that is not
+        groups: Ids of documents whose lengths are wanted; one that occurs twice counts twice, and one that is not
             in the corpus not at all.
 
     Returns:

@@ -32,7 +32,7 @@ def read_first_hits(run_path: str, expected: str, source: str, depth: int, sampl
     Args:
         run_path: Parquet of the run.
         expected: Its digest when it was evaluated.
-        source: Where that stands.
+        source: The record that says so.
         depth: The first ranks of all queries.
         sample: Ids of the queries whose ranks are all kept.
 

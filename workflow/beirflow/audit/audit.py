@@ -29,8 +29,8 @@ def audit(*, folder: str, experiment: Experiment, sample: int = 0, seed: int | N
 
     Args:
         folder: The results.
-        experiment: The configuration of whoever audits: where datasets and models lie. What was configured for the results is
-            read from their manifest.
+        experiment: The configuration of the person who audits: where datasets and models are. The manifest says what was
+            configured for the results.
         sample: Documents and queries of each corpus to encode and search again; none if 0.
         seed: Of the sample; drawn and written down if None, so that nobody can know beforehand what will be looked at.
 
@@ -131,7 +131,7 @@ def for_terminal(report: dict[str, Any], folder: str) -> str:
     """The verdict, what failed, and which results are affected.
 
     Args:
-        report: What stands in ``audit.json``.
+        report: The content of ``audit.json``.
         folder: The results.
 
     Returns:

@@ -36,6 +36,7 @@ class Chain:
         records: By path, the records that could be read; None for one that could not.
         evaluated: Systems and corpora that have a run, each with the row of the summary that it belongs to.
         problems: Records that cannot be read or lack something.
+        visited: Records that have been followed, each with the result that led there; a record may name others that name it.
     """
 
     folder: Path
@@ -46,6 +47,7 @@ class Chain:
     records: dict[str, Any] = field(default_factory=dict)
     evaluated: dict[tuple[str, str], str] = field(default_factory=dict)
     problems: list[Check] = field(default_factory=list)
+    visited: set[tuple[str, Result]] = field(default_factory=set)
 
     @property
     def corpora(self) -> dict[str, Mapping[str, Any]]:
@@ -85,7 +87,10 @@ class Chain:
         Raises:
             RecordError: It could not be read.
         """
-        return part(self.records, path, kind=dict)
+        found = self.records.get(path)
+        if found is None:
+            raise RecordError("could not be read", path)
+        return found
 
     def follow(self) -> None:
         """Walk from the manifest to every file that it leads to."""
@@ -93,7 +98,7 @@ class Chain:
             self._claim(path, digest, MANIFEST, EVERYTHING)
         for path, result in self.means.items():
             self._claim(path, self.manifest["inputs"][path], MANIFEST, result)
-            self._visit(path, result, ())
+            self._visit(path, result)
 
     def _claim(self, path: str, sha256: Any, by: str, result: Result) -> None:
         """Note that the record ``by`` says the digest of ``path``."""
@@ -106,11 +111,14 @@ class Chain:
             self.claims[path].append(claim)
         self.results.setdefault(path, set()).add(result)
 
-    def _visit(self, path: str, result: Result, above: tuple[str, ...]) -> None:
+    def _visit(self, path: str, result: Result) -> None:
         """Take in what a record says, and follow the records that it names."""
+        if (path, result) in self.visited:
+            return
+        self.visited.add((path, result))
         try:
             record = self._read(path)
-            if record is None or path in above:
+            if record is None:
                 return
             for key in ("outputs", "inputs"):
                 for name, digest in part(record, key, kind=dict).items():
@@ -118,7 +126,7 @@ class Chain:
             self._note_run(path, record, result)
             for name in record["inputs"]:
                 if name.endswith(".json"):
-                    self._visit(name, result, (*above, path))
+                    self._visit(name, result)
         except UNREADABLE as error:
             self._problem(path, error, result)
 

@@ -105,7 +105,7 @@ def _absent(chain: Chain, path: str) -> Check:
 
 
 def check_leftovers(chain: Chain) -> list[Check]:
-    """Find what lies in the folder and belongs to none of its results.
+    """Find files in the folder that belong to none of its results.
 
     Args:
         chain: What records say.

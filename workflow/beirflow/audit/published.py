@@ -23,7 +23,7 @@ STATUS = {"match": PASSED, "near": WARNING, "differs": FAILED, "not comparable":
 
 
 class Comparison(NamedTuple):
-    """A result beside a published score."""
+    """A result and a published score."""
 
     measure: str
     source: str

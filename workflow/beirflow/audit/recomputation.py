@@ -22,6 +22,7 @@ from beirflow.evaluation.summary import summary_table
 from beirflow.experiment.catalogue import CATALOGUE
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import METRICS, QRELS, RUN, RUN_RECORD, SUMMARY, TREC_RUN
+from beirflow.runs.ranking import ties_of
 
 TOLERANCE = 1e-9
 
@@ -62,7 +63,7 @@ def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> I
     qrels = _read_qrels(chain, QRELS(dataset=dataset))
     judged = {doc_id for grades in qrels.values() for doc_id in grades}
     cutoffs = part(chain.manifest, "configuration", "cutoffs", kind=list)
-    ties = part(chain.record(RUN_RECORD(**names)), "ties", kind=str)
+    ties = ties_of(chain.records.get(RUN_RECORD(**names)) or {})
     limit, drop = part(chain.manifest, "configuration", "top_k", kind=int), chain.corpora[dataset]["drop_self_matches"]
     again = {query: measures_of_query([], grades, judged, cutoffs) for query, grades in qrels.items()}
     retrieved, with_results, problem = 0, set(), ""
@@ -188,7 +189,7 @@ def _compare(
 ) -> Check:
     name = "means are what they are means of"
     if set(recorded) != set(expected):
-        wrong = f"{', '.join(sorted(set(recorded) ^ set(expected)))} stand on one side alone"
+        wrong = f"{', '.join(sorted(set(recorded) ^ set(expected)))} are on one side only"
         return Check(
             name, FAILED, f"{path}: {wrong}", f"those that {source} give", (path,), (result,), chain.repair_command(path)
         )

@@ -11,8 +11,11 @@ from beirflow.experiment.catalogue import make_system
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import CORPUS, RUN_RECORD
+from beirflow.files.layout import CORPUS, MANIFEST, RUN_RECORD
 from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subject
+
+WHAT = "documents and queries made again"
+"""Name of the check where it cannot be said what would be made again."""
 
 
 def check_samples(chain: Chain, experiment: Experiment, sample: int, seed: int) -> list[Check]:
@@ -29,9 +32,16 @@ def check_samples(chain: Chain, experiment: Experiment, sample: int, seed: int) 
     """
     if not sample:
         todo = "snakemake --cores 2 audit --config audit_sample=100"
-        return [Check("documents and queries made again", NOT_CHECKED, "audit_sample is 0", repair=todo)]
+        return [Check(WHAT, NOT_CHECKED, "audit_sample is 0", repair=todo)]
     random = np.random.default_rng(seed)
-    return [check for pair in chain.evaluated for check in _check_corpus(chain, experiment, *pair, sample, random)]
+    checks: list[Check] = []
+    for (name, dataset), row in chain.evaluated.items():
+        try:
+            checks += _check_corpus(chain, experiment, name, dataset, sample, random)
+        except UNREADABLE as error:
+            cause = getattr(error, "path", None) or MANIFEST
+            checks.append(unreadable(WHAT, cause, error, [(name, row)], chain.repair_command(cause)))
+    return checks
 
 
 def _check_corpus(
@@ -41,7 +51,7 @@ def _check_corpus(
     family = FAMILIES.get(part(recorded, "family", kind=str))
     if family is None or family.spot_checks is None:
         found = f"{name} on {dataset}: there is no way to make systems of the family {recorded['family']} again"
-        yield Check("documents and queries made again", NOT_CHECKED, found)
+        yield Check(WHAT, NOT_CHECKED, found)
         return
     settings = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
     subject = Subject(

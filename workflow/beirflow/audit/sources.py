@@ -15,10 +15,10 @@ from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.experiment.experiment import Experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import ARCHIVE, CORPUS, MODEL, QRELS, QUERIES
+from beirflow.files.layout import ARCHIVE, CORPUS, MODEL, QRELS, QUERIES, SUMMARY
 from beirflow.models.model_files import model_digests, model_folder
 
-REPAIR = "put the files back that were used; or, if these are right, run again: snakemake --cores 2 {results}/summary.csv"
+REPAIR = f"put the files back that were used; or, if these are right, run again: snakemake --cores 2 {{results}}/{SUMMARY}"
 
 
 def check_sources(chain: Chain, experiment: Experiment) -> list[Check]:
@@ -116,7 +116,7 @@ def _check_source(chain: Chain, experiment: Experiment, name: str) -> Check:
 
 
 def _place(chain: Chain, experiment: Experiment, name: str) -> str | None:
-    """Where a dataset lies: what the configuration says, or the archive in the results; None if neither is here."""
+    """Where a dataset is: what the configuration says, or the archive in the results; None if neither is here."""
     if name not in experiment.datasets:
         return None
     places = [experiment.folder(name), str(chain.folder / ARCHIVE(archive=experiment.datasets[name].archive or ""))]
@@ -130,7 +130,7 @@ def _check_model(chain: Chain, experiment: Experiment, path: str, name: str) -> 
         recorded = part(chain.record(path), "files", kind=dict)
         if name not in experiment.systems_with_models:
             todo = "name it under custom.systems to have it compared"
-            return Check(what, NOT_CHECKED, f"where the model of {name} lies is not known here", "", (path,), results, todo)
+            return Check(what, NOT_CHECKED, f"it is not known here where the model of {name} is", "", (path,), results, todo)
         settings = experiment.systems[name].settings
         found = model_digests(model_folder(settings), settings)
     except BeirflowError as error:

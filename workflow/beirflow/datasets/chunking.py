@@ -108,7 +108,7 @@ def write_documents(stream: DigestingWriter, scratch: Path, scan: Scan, chunks: 
     del order
 
     sink = pa.PythonFile(stream, mode="w")
-    # With a checksum on each page, whoever reads a chunk can tell that it is whole without reading the others.
+    # With a checksum on each page, a reader can check one chunk without reading the others.
     how = {"compression": "snappy", "use_dictionary": False, "write_statistics": False, "write_page_checksum": True}
     with pq.ParquetWriter(sink, DOCUMENTS, **how) as writer:
         for chunk, texts_path in enumerate(_part_texts(scratch, scan.sizes, chunk_of, chunks, threads)):
@@ -175,6 +175,6 @@ def _read_spill(path: Path, sizes: np.ndarray) -> Iterator[tuple[slice, bytes]]:
 
 
 def _strings(data: bytes | np.ndarray, sizes: np.ndarray) -> pa.Array:
-    """An array of the texts that stand one after another in some bytes, without a copy."""
+    """An array of texts that are stored one after another, without a copy."""
     offsets = pa.py_buffer(np.concatenate([[0], np.cumsum(sizes)]))
     return pa.Array.from_buffers(pa.large_string(), len(sizes), [None, offsets, pa.py_buffer(data)])

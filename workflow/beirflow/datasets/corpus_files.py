@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_reader import split_title_and_text
+from beirflow.files.layout import CORPUS
 from beirflow.files.records import output_digest, read_json
 from beirflow.files.verified import check_digest, damaged, parquet_errors
 
@@ -18,23 +19,23 @@ FOOTER = "documents_footer_sha256"
 PIECE_BYTES = 1 << 20
 
 PARQUET_END_BYTES = 8
-"""At the end of a Parquet file stand the length of its footer, in four bytes, and a magic number."""
+"""A Parquet file ends with the length of its footer, in four bytes, and a magic number."""
 
 
 def recorded_digest(path: str | Path) -> str:
-    """The sha256 that ``corpus.json`` says of a file beside it."""
+    """The sha256 that ``corpus.json`` says of a file in its folder."""
     return output_digest(read_json(_record_of(path)), path)
 
 
 def _record_of(path: str | Path) -> Path:
-    return Path(path).with_name("corpus.json")
+    return Path(path).with_name(Path(CORPUS).name)
 
 
 def read_table(path: str | Path) -> pa.Table:
     """Read ``queries.parquet`` or ``qrels.parquet`` if it is the one that was prepared.
 
     Args:
-        path: The file, with ``corpus.json`` beside it.
+        path: The file, next to its ``corpus.json``.
 
     Returns:
         The table.
@@ -49,11 +50,11 @@ def read_table(path: str | Path) -> pa.Table:
 class Documents:
     """``documents.parquet``, of which a job reads and checks no more than it needs.
 
-    The digest of the whole would make every job read the whole corpus. So the footer, which says where each page stands and how
-    large it is, is compared with ``corpus.json``, and every page that is read with its own checksum.
+    The digest of the whole would make every job read the whole corpus. So the footer, which says where each page is and how
+    large, is compared with ``corpus.json``, and every page that is read with its own checksum.
 
     Args:
-        path: ``documents.parquet``, with ``corpus.json`` beside it.
+        path: ``documents.parquet``, next to its ``corpus.json``.
         piecewise: Whether the file is read a little at a time, which takes less memory than a chunk at once.
 
     Attributes:

@@ -178,7 +178,7 @@ def split_title_and_text(joined: pa.Array, title_bytes: np.ndarray) -> tuple[pa.
 def fingerprint(texts: pa.Array) -> np.ndarray:
     """A number for each text, from its length and a few of its bytes.
 
-    Reading a few bytes instead of all is what makes it fast; whoever needs to know must compare the texts that share a number.
+    It reads a few bytes instead of all, so it is fast; a caller that needs certainty must compare texts that share a number.
 
     Args:
         texts: n texts, large_string.

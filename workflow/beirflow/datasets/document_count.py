@@ -11,7 +11,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import read_json, write_json
 
 COUNTS = Path(".snakemake/beirflow/documents")
-"""Where counts are kept, in the working directory: beside Snakemake's own notes, and as safe to delete."""
+"""Where counts are kept, in the working directory: next to Snakemake's own notes, and as safe to delete."""
 
 
 def known_documents(source: str, forum: str | None) -> int:

@@ -21,7 +21,7 @@ def read_judged_queries(source: Source, split: str) -> tuple[pa.Table, pa.Table]
         (int32) in byte order of query and document.
 
     Raises:
-        DataError: There are no judgements; a judgement stands twice with different scores; a judged query is missing, stands
+        DataError: There are no judgements; a judgement comes twice with different scores; a judged query is missing, comes
             twice, or has no text.
     """
     judgements = _judgements(source, split)
@@ -71,7 +71,7 @@ def _texts(source: Source, judged: set[str]) -> dict[str, str]:
         if query_id not in judged:
             continue
         if query_id in lines:
-            found = f"the query id {query_id!r} stands in line {lines[query_id]} already"
+            found = f"the query id {query_id!r} is already in line {lines[query_id]}"
             raise DataError(f"{where}:{line}: {found}; ids must be unique")
         lines[query_id] = line
         if text is None:

@@ -21,14 +21,14 @@ SHARED = pa.schema([("chunk", pa.int32()), ("row", pa.int32())])
 BATCH_DOCUMENTS = 20_000
 
 KEY_BYTES = 16
-"""Of the digest that stands for a text. With 8, two different texts among ten million would be equal once in 300,000 times."""
+"""Size of the digest of a text. With 8, two different texts among ten million would be equal once in 300,000 times."""
 
 
 def match_texts(*, documents_path: str, other_path: str, output_path: str) -> None:
     """For every document of a corpus, find a document of another corpus that has the same text.
 
     Args:
-        documents_path: ``documents.parquet`` of the corpus, with ``corpus.json`` beside it.
+        documents_path: ``documents.parquet`` of the corpus, next to its ``corpus.json``.
         other_path: The same of the other corpus.
         output_path: Parquet to write, with the row groups and rows of the corpus: ``chunk``, int32, the chunk of the other corpus
             that has the text, or -1 if none has; and ``row``, int32, the first row there that has it, or -1. The metadata of its
@@ -57,7 +57,7 @@ def match_texts(*, documents_path: str, other_path: str, output_path: str) -> No
 
 
 class TextIndex:
-    """The texts of a corpus, as sorted digests, and where each stands.
+    """The texts of a corpus, as sorted digests, and where each is.
 
     Args:
         file: ``documents.parquet`` of the corpus.
@@ -72,7 +72,7 @@ class TextIndex:
         self._keys = keys[self._order]
 
     def places(self, keys: np.ndarray) -> pa.Table:
-        """Where texts stand in the corpus.
+        """Where texts are in the corpus.
 
         Args:
             keys: Digests of n texts, 16 bytes each, of shape (n,).

@@ -102,9 +102,9 @@ def prepare_corpus(
 
 
 @contextmanager
-def _scratch_folder(beside: Path) -> Iterator[Path]:
+def _scratch_folder(output: Path) -> Iterator[Path]:
     """An empty folder on the output's disk; its name is always the same, so that a killed job leaves nothing for good."""
-    folder = beside.parent / ".partial-prepare"
+    folder = output.parent / ".partial-prepare"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
@@ -139,7 +139,7 @@ def _check_documents(source: Source, scan: Scan, expected: int | None) -> None:
         for batch in read_batches(source, threads=1):
             for doc_id, line in zip(batch.documents["doc_id"].to_pylist(), batch.lines.tolist(), strict=True):
                 if doc_id in first_line:
-                    found = f"the document id {doc_id!r} stands in line {first_line[doc_id]} already"
+                    found = f"the document id {doc_id!r} is already in line {first_line[doc_id]}"
                     raise DataError(f"{where}:{line}: {found}; ids must be unique")
                 first_line[doc_id] = line
     if expected is not None and len(scan.ids) != expected:

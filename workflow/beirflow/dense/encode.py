@@ -81,8 +81,8 @@ def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, j
     """Encode the queries of a dataset, each distinct text once.
 
     Args:
-        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
-        output_path: ``.npy`` to write, float32 of shape (queries, dim), in the order of the table, and beside it its record.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
+        output_path: ``.npy`` to write, float32 of shape (queries, dim), in the order of the table, and its record.
         encoding: How.
         job: The job, for the record.
 
@@ -100,9 +100,9 @@ def encode_chunk(
     """Encode one chunk of a corpus, each distinct text once.
 
     Args:
-        documents_path: ``documents.parquet``, with ``corpus.json`` beside it.
+        documents_path: ``documents.parquet``, next to its ``corpus.json``.
         chunk: Number of the chunk, which is the number of the row group; no other is read.
-        output_path: ``.npy`` to write, float32 of shape (documents, dim), in the order of the chunk, and beside it its record.
+        output_path: ``.npy`` to write, float32 of shape (documents, dim), in the order of the chunk, and its record.
         encoding: How.
         job: The job, for the record.
         shared_paths: Where another dataset has the same texts, as for :func:`~beirflow.dense.reuse.find_vectors`; else empty.
@@ -212,9 +212,10 @@ def _encode(table: pa.Table, kind: Kind, encoding: Encoding, write: Write, share
 def _made_with(device: torch.device) -> dict[str, str]:
     """Device and versions, for the record."""
     on_gpu = device.type == "cuda"
+    driver = driver_version() if on_gpu else None
     return {
         "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
-        **({"driver": driver_version()} if on_gpu else {}),
+        **({"driver": driver} if driver else {}),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "python": platform.python_version(),

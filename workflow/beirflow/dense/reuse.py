@@ -12,7 +12,7 @@ from beirflow.datasets.corpus_files import recorded_digest
 from beirflow.dense.vectors import read_vectors, sources_of
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.layout import record_of
+from beirflow.files.layout import CORPUS, DOCUMENTS, record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, read_json
 from beirflow.files.verified import parquet_errors
@@ -43,7 +43,7 @@ class SharedVectors:
         return self.chunk < 0
 
     def check_precision(self, precision: str, where: str = "here it is") -> None:
-        """Make sure that the vectors have the precision of those that they are put beside.
+        """Make sure that the vectors have the precision of those that they join.
 
         Args:
             precision: ``float32``, ``bfloat16`` or ``float16``.
@@ -105,11 +105,11 @@ def find_vectors(
     """Find out which vectors of another dataset a chunk can reuse.
 
     Args:
-        shared_paths: What ``match_texts`` wrote, and then the vectors of chunk 0, 1, … of the other dataset, each with its record
-            beside it.
+        shared_paths: What ``match_texts`` wrote, and then the vectors of chunk 0, 1, … of the other dataset, each with its
+            record.
         chunk: Number of the chunk.
         system: Name of the system.
-        documents_path: ``documents.parquet`` of the chunk's dataset, with ``corpus.json`` beside it.
+        documents_path: ``documents.parquet`` of the chunk's dataset, next to its ``corpus.json``.
         model_path: The record of the model.
         job: The job that encodes the chunk.
 
@@ -124,7 +124,7 @@ def find_vectors(
     rematch = f"match the texts again after: rm {shared_path}"
     with parquet_errors(shared_path), pq.ParquetFile(shared_path, page_checksum_verification=True) as file:
         matched = {name: file.schema_arrow.metadata[name.encode()].decode() for name in ("documents", "other")}
-        corpus = f"{Path(documents_path).with_name('corpus.json')} says"
+        corpus = f"{Path(documents_path).with_name(Path(CORPUS).name)} says"
         _check(shared_path, "made from the corpus", matched["documents"], recorded_digest(documents_path), corpus, rematch)
         places = file.read_row_group(chunk)
     chunks, rows = (places[name].to_numpy() for name in ("chunk", "row"))
@@ -136,7 +136,7 @@ def find_vectors(
     for number in needed or [0]:
         path = vector_paths[number]
         records[number] = record = read_json(record_of(path))
-        found = next((digest for name, digest in record["inputs"].items() if name.endswith("/documents.parquet")), None)
+        found = next((digest for name, digest in record["inputs"].items() if Path(name).name == Path(DOCUMENTS).name), None)
         stale = f"{rematch}; or, if that changes nothing, {_encode_again(path)}"
         _check(path, "made from the corpus", found, matched["other"], f"{shared_path} is about", stale)
         check_inputs(record_of(path), record, {job.below(model_path): model}, system=system)

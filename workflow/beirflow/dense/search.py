@@ -25,14 +25,13 @@ import torch
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.dense.shortlist import Shortlist
 from beirflow.dense.vectors import VectorFile, read_vectors, sources_of
-from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
-from beirflow.files.records import Job, check_inputs, output_digest, read_json
+from beirflow.files.records import Job, check_inputs, read_json
 from beirflow.jobs.devices import choose_device
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.runs.candidates import Candidates, found_by, source, write_candidates
+from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.ranking import Hits, byte_order, merge_hits
 
 
@@ -94,11 +93,11 @@ def search_chunk(
 
     Args:
         system: Name of the system.
-        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
         documents_path: ``documents.parquet``, likewise.
         model_path: The record of the model.
         chunk: Number of the chunk.
-        query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record beside it.
+        query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record.
         chunk_vectors_path: ``.npy`` of the chunk's vectors, float32 of shape (documents of the chunk, dim).
         output_path: ``.npz`` to write, as :func:`~beirflow.runs.candidates.write_candidates` does.
         similarity: ``dot`` or ``cosine``.
@@ -135,12 +134,7 @@ def search_chunk(
         system=system,
         chunk=chunk,
         top_k=top_k,
-        inputs={
-            job.below(name): digest
-            for path, record in sources.items()
-            for name, digest in ((path, output_digest(record, path)), (record_of(path), file_digest(record_of(path))))
-        },
-        sources={job.below(record_of(path)): source(record) for path, record in sources.items()},
+        searched=sources,
         seconds=time.perf_counter() - start,
     )
     write_candidates(output_path, Candidates(*hits, int((own >= 0).sum())), found)
@@ -336,7 +330,7 @@ def exact_scores(queries: torch.Tensor, documents: torch.Tensor, query: torch.Te
         row: Row of each pair's document, int64 of shape (n,).
 
     Returns:
-        float32 of shape (n,); equal vectors have equal scores, wherever they stand.
+        float32 of shape (n,); equal vectors have equal scores, wherever they are.
     """
     size = BLOCKS[queries.device.type].of_dim(queries.shape[1]).pairs
     missing = -len(row) % size

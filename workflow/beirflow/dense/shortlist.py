@@ -1,4 +1,4 @@
-"""The best documents of each query so far, by fast scores, while a corpus goes by in blocks."""
+"""The best documents of each query so far, by fast scores, while a corpus is read in blocks."""
 
 import numpy as np
 import torch

@@ -133,7 +133,7 @@ class _Vectors:
         here = self.subject.here
         if here is None or here.family != self.subject.system.family:
             name = self.subject.system.name
-            raise NotHereError(f"where the model of {name} lies is not known here; name it under custom.systems")
+            raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
         place = {key: getattr(here.settings, key) for key in ("model", "offline", "revision")}
         config = self.subject.config
         with gpu_job(config["device"], config["jobs_per_gpu"]):

@@ -1,4 +1,4 @@
-"""Vectors on disk: a ``.npy`` file, float32, and beside it, as ``.json``, the record of what it holds."""
+"""Vectors on disk: a ``.npy`` file, float32, and its record, ``.json``."""
 
 import io
 from pathlib import Path
@@ -38,7 +38,7 @@ class VectorWriter:
 
 
 def _header(shape: tuple[int, int]) -> bytes:
-    """What stands before the numbers in a ``.npy`` file."""
+    """The header of a ``.npy`` file."""
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": shape})
     return stream.getvalue()
@@ -77,7 +77,7 @@ class VectorFile:
 
 
 def read_vectors(path: str | Path, rows: int) -> np.memmap:
-    """Open vectors that are what the record beside them says.
+    """Open vectors that match their record.
 
     Args:
         path: The ``.npy`` file.
@@ -102,7 +102,7 @@ def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dic
 
     Args:
         job: The job that reads or writes them.
-        source_path: ``queries.parquet`` or ``documents.parquet``, with ``corpus.json`` beside it.
+        source_path: ``queries.parquet`` or ``documents.parquet``, next to its ``corpus.json``.
         model_path: The record of the model.
 
     Returns:

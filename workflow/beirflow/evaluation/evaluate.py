@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +13,10 @@ from beirflow.datasets.corpus_files import read_table
 from beirflow.evaluation.means import read_means
 from beirflow.evaluation.measures import measure
 from beirflow.files.digests import file_digest
+from beirflow.files.layout import QRELS
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
 from beirflow.files.writing import atomic_path
+from beirflow.runs.ranking import ties_of
 from beirflow.runs.run_file import read_run
 
 CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document")
@@ -52,11 +55,11 @@ def evaluate_run(
     """
     start = time.perf_counter()
     run_record, corpus = read_json(run_record_path), read_json(corpus_path)
-    sources = {name: digest for name, digest in corpus["outputs"].items() if not name.endswith("/qrels.parquet")}
+    sources = {name: digest for name, digest in corpus["outputs"].items() if Path(name).name != Path(QRELS).name}
     check_inputs(run_record_path, run_record, sources, system=system)
     run_digest = output_digest(run_record, run_path)
     run, qrels = read_run(run_path, run_digest, run_record_path), read_table(qrels_path)
-    table = measure(run, qrels, cutoffs, run_record["ties"])
+    table = measure(run, qrels, cutoffs, ties_of(run_record))
     with atomic_path(per_query_path) as partial:
         pq.write_table(pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(), partial, compression="zstd")
     names = [name for name in table.columns if name != "query_id"]

@@ -1,4 +1,4 @@
-"""The scores of every query: read beside what was recorded of them, and collected in one file for plots of one's own.
+"""The scores of every query: checked against their record, and collected in one file for custom plots.
 
 ``scores.parquet`` is in long form, a row a value: ``system``, ``dataset`` (a corpus: of a dataset of forums, the forum),
 ``query_id`` and ``measure``, all four dictionary-encoded, and ``value``, float64. A row group is one system on one corpus, in

@@ -65,7 +65,7 @@ def summary_table(means_paths: Sequence[str]) -> pd.DataFrame:
 
 
 def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any]) -> dict[str, Any]:
-    """The main measures of one dataset, or its first where it has none of them, beside what was published."""
+    """The main measures of one dataset, or its first where it has none of them, with published scores."""
     measures = means["measures"]
     row: dict[str, Any] = {key: means[key] for key in ("system", "dataset", "split")}
     row |= {key: means["counts"][key] for key in ("documents", "queries")}
@@ -109,7 +109,7 @@ def for_terminal(table: pd.DataFrame) -> str:
     """The summary in aligned columns, rounded, without the columns that only programs read.
 
     Args:
-        table: What stands in ``summary.csv``.
+        table: The content of ``summary.csv``.
 
     Returns:
         Lines of text.

@@ -1,1 +1,1 @@
-"""Results beside other results, and results for other tools."""
+"""Results compared with other results, and results for other tools."""

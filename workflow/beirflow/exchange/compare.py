@@ -98,7 +98,7 @@ def _common_runs(sides: list[Path]) -> list[tuple[str, str]]:
 
 
 def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
-    """The places where two values differ, each with what stands on both sides."""
+    """The places where two values differ, each with the values of both sides."""
     if isinstance(one, dict) and isinstance(other, dict):
         keys = [*one, *(key for key in other if key not in one)]
         return [found for key in keys for found in _differences(one.get(key), other.get(key), f"{path}.{key}".lstrip("."))]
@@ -191,12 +191,12 @@ def for_terminal(report: Mapping[str, Any]) -> str:
     """What differs, in a few lines.
 
     Args:
-        report: What stands in ``comparison.json``.
+        report: The content of ``comparison.json``.
 
     Returns:
         Lines of text.
     """
-    lines = [f"{report['folders'][0]} beside {report['folders'][1]}"]
+    lines = [f"{report['folders'][0]} compared with {report['folders'][1]}"]
     lines += [f"  {name}: {len(found)} differences" for name, found in report["differences"].items()]
     rankings = {(found["system"], found["dataset"]): found for found in report["rankings"]}
     width = max([len(f"{found['system']} on {found['dataset']}") for found in [*report["scores"], *report["rankings"]]] or [0])

@@ -13,7 +13,7 @@ from rocrate.rocrate import ROCrate
 from beirflow.audit.chain import Chain, part, read_record
 from beirflow.audit.checks import UNREADABLE, RecordError
 from beirflow.files.errors import DataError
-from beirflow.files.layout import CORPUS, MANIFEST, METRICS, MODEL, PER_QUERY, RUN, RUN_RECORD, SUMMARY
+from beirflow.files.layout import CORPUS, CRATE_CODE, MANIFEST, METRICS, MODEL, PER_QUERY, RUN, RUN_RECORD, SUMMARY
 from beirflow.files.writing import atomic_path
 from beirflow.jobs.provenance import REPOSITORY
 
@@ -37,7 +37,7 @@ def export_crate(*, manifest_path: str, crate_path: str, code_folder: str) -> No
 
     Args:
         manifest_path: ``manifest.json`` of the results.
-        crate_path: ``ro-crate-metadata.json`` to write beside it.
+        crate_path: ``ro-crate-metadata.json`` to write.
         code_folder: Folder to copy the workflow to, since a crate holds the workflow that it is about.
 
     Raises:
@@ -87,8 +87,8 @@ class _Describer:
             endTime=part(self.manifest, "written"),
             actionStatus="http://schema.org/CompletedActionStatus",
         )
-        whole["instrument"], whole["object"] = workflow, [*parameters, *self._of("models/"), *self._of("corpora/")]
-        whole["result"] = [self.files[SUMMARY], *self._of("metrics/"), *self._of("runs/")]
+        whole["instrument"], whole["object"] = workflow, [*parameters, *self._of(MODEL.folder()), *self._of(CORPUS.folder())]
+        whole["result"] = [self.files[SUMMARY], *self._of(METRICS.folder()), *self._of(RUN.folder())]
         self.crate.root_dataset["mentions"] = [whole, *actions]
         return self.crate
 
@@ -113,7 +113,7 @@ class _Describer:
         root["name"] = f"Retrieval results of {systems} on {datasets}"
         root["description"] = "Runs, measures and their summary, with the digests of everything that they were computed from"
         root["datePublished"] = part(self.manifest, "written")
-        root["license"] = "The licences of the datasets and models apply; the code in code/ is under the MIT licence"
+        root["license"] = f"The licences of the datasets and models apply; the code in {CRATE_CODE}/ is under the MIT licence"
         root["conformsTo"] = [
             self._thing(url, "CreativeWork", name=name, version=url.rpartition("/")[2]) for _, name, url in PROFILES
         ]
@@ -122,7 +122,7 @@ class _Describer:
         """The Snakefile, with its commit and the packages that it ran with."""
         repository, environment = part(self.manifest, "repository"), part(self.manifest, "environment")
         kinds = {"@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"]}
-        workflow = self.crate.add(File(self.crate, dest_path="code/Snakefile", properties=kinds))
+        workflow = self.crate.add(File(self.crate, dest_path=f"{CRATE_CODE}/Snakefile", properties=kinds))
         workflow["name"] = "beirflow"
         workflow["version"] = repository["commit"] or f"digest of the code {self.manifest['code']}"
         language = {
@@ -175,7 +175,7 @@ class _Describer:
         )
         models = [path for path in self.files if MODEL.names_in(path) and self._depends(path, system)]
         action["instrument"] = workflow
-        action["object"] = [*self._of(f"corpora/{dataset}/"), *(self.files[path] for path in models)]
+        action["object"] = [*self._of(CORPUS.folder(dataset=dataset)), *(self.files[path] for path in models)]
         results = (RUN(**names), RUN_RECORD(**names), METRICS(**names), PER_QUERY(**names))
         action["result"] = [self.files[path] for path in results if path in self.files]
         action["additionalProperty"] = self._values(f"run/{system}/{dataset}", made)

@@ -50,7 +50,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Reference:
-    """A published score: its value, where it stands, and how many decimals of the fraction are printed there."""
+    """A published score: its value, its source, and how many decimals of the fraction are printed there."""
 
     value: float
     source: str
@@ -66,7 +66,7 @@ class Catalogue:
         host: Base URL of the official archives.
         systems: By name.
         datasets: By the name of the dataset, its corpora: one, or one a forum.
-        published: By system, its sources, the most precise first, as they stand in ``published.yaml``.
+        published: By system, its sources, the most precise first, as in ``published.yaml``.
     """
 
     host: str
@@ -181,7 +181,7 @@ def check_shared_texts(names: Iterable[str], rows: Mapping[str, tuple[Dataset, .
 
 
 def _sharing_problem(name: str, other: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str | None:
-    """Why a dataset cannot take over the vectors of the other, and what it can name instead."""
+    """Why a dataset cannot reuse the vectors of the other, and what it can name instead."""
     possible = [row for row, corpora in rows.items() if row != name and not (corpora[0].forum or corpora[0].shares_texts_with)]
     allowed = f"allowed are {', '.join(possible)}"
     if rows[name][0].forum:

@@ -70,12 +70,12 @@ class Experiment:
         return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
 
     def shared_with(self, name: str) -> str | None:
-        """The dataset whose vectors a dataset takes over where texts are equal; None unless both are configured."""
+        """The dataset whose vectors a dataset reuses for equal texts; None unless both are configured."""
         other, chosen = self.datasets[name].shares_texts_with, self.chosen_rows
         return other if name in chosen and other in chosen else None
 
     def folder(self, name: str) -> str | None:
-        """Where a dataset lies already: the folder or archive of the user's own, or its folder in ``data_dir``, or None."""
+        """Where a dataset is already: the folder or archive of the user's own, or its folder in ``data_dir``, or None."""
         dataset = self.datasets[name]
         if dataset.path is not None:
             return str(Path(dataset.path).expanduser())

@@ -13,7 +13,7 @@ def map_ahead(function: Callable[[Item], Result], items: Iterable[Item], threads
     """Apply a function to items in other threads, some items ahead of what is asked for.
 
     Args:
-        function: Called in another thread; faster only where it lets go of the interpreter's lock, as Arrow, the tokenizers and
+        function: Called in another thread; faster only where it releases the interpreter's lock, as Arrow, the tokenizers and
             the reading of files do.
         items: Taken one at a time, when there is room for another.
         threads: Calls at the same time; one more item than this is waiting or done at most.

@@ -27,7 +27,7 @@ class Pattern(str):
         Returns:
             The path below the results.
         """
-        return self.format(**names)
+        return str(self).format(**names)  # of no name in braces, a plain string too
 
     def names_in(self, path: str) -> dict[str, str] | None:
         """What a path has in place of the names.
@@ -40,6 +40,18 @@ class Pattern(str):
         """
         found = _expression(self).fullmatch(path)
         return found.groupdict() if found else None
+
+    def folder(self, **names: str) -> str:
+        """The folder of the path, up to the first name that is not given.
+
+        Args:
+            **names: Values for some of the names in braces.
+
+        Returns:
+            A path below the results that ends with a slash.
+        """
+        filled = re.sub(r"\{(\w+)\}", lambda found: names.get(found[1], found[0]), self)
+        return filled.partition("{")[0].rpartition("/")[0] + "/"
 
     def below(self, folder: str) -> str:
         """The pattern in a folder such as Snakemake's ``<results>``; a plain string, since Snakemake calls what can be called."""
@@ -128,5 +140,5 @@ def is_safe(path: str) -> bool:
 
 
 def record_of(path: str | Path) -> Path:
-    """The record beside a file: the same name with ``.json``."""
+    """The record next to a file: the same name with ``.json``."""
     return Path(path).with_suffix(".json")

@@ -1,4 +1,4 @@
-"""Records: the JSON beside a file that says what it was made from.
+"""Records: the JSON next to a file that says what it was made from.
 
 A record says the same things in the same words, whichever step wrote it:
 
@@ -7,7 +7,7 @@ A record says the same things in the same words, whichever step wrote it:
 - ``made``: what computed it, such as precision, device and versions;
 - ``seconds``, ``bytes`` and ``counts``: what it took, by stage, and what was counted;
 - ``job`` and ``code``: the rule with its wildcards, and the digest of the code that ran;
-- whatever else the step has to say.
+- whatever else the step has to record.
 """
 
 import hashlib
@@ -132,7 +132,7 @@ def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: M
     """Make sure that a file was made from what it is used with.
 
     Args:
-        record_path: The record beside it.
+        record_path: The record of the file.
         record: What it holds.
         expected: Digests of inputs by path below the results.
         **facts: Other keys of the record, such as ``system``, and their values.

@@ -20,7 +20,7 @@ WAITING_WRITES = 2
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a name beside ``path`` to write to; flush and rename it when the block succeeds.
+    """Give a temporary name in the folder of ``path`` to write to; flush and rename it when the block succeeds.
 
     The temporary name is a function of ``path`` alone, so that what a killed job leaves behind is overwritten by the next
     attempt and never piles up.
@@ -108,7 +108,7 @@ class DigestingWriter:
         self._stream.flush()
 
     def close(self) -> None:
-        """Nothing: whoever opened it closes it, by leaving the block."""
+        """Nothing: leaving the block closes it."""
 
     def digest(self) -> str:
         """sha256 of everything so far, as lowercase hexadecimal."""

@@ -81,7 +81,7 @@ def lease(gpus: Sequence[Gpu], jobs_per_gpu: int) -> Gpu:
 
 def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | None, str]:
     """Take a place, if there is one; else say who has them."""
-    # While one process looks for a place, no other does, so that none takes what another only tries for a held one.
+    # Only one process probes at a time: a probe briefly holds the lock, and another process would take it for a job.
     looking = _open(folder / "looking")
     try:
         fcntl.flock(looking, fcntl.LOCK_EX)

@@ -44,7 +44,7 @@ class Gpu:
 
 
 def list_gpus() -> list[Gpu]:
-    """Ask nvidia-smi for all GPUs, in its order; instances stand in place of a GPU that is divided.
+    """Ask nvidia-smi for all GPUs, in its order; instances replace a GPU that is divided.
 
     Returns:
         The GPUs; empty, at once, where nvidia-smi is not on PATH.

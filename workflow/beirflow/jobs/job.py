@@ -38,8 +38,8 @@ def job(snakemake: Any) -> Iterator[Job]:
         SystemExit: As for :func:`surroundings`.
     """
     log = Path(snakemake.log[0])
-    results = log.parents[len(snakemake.wildcards) + 1]
-    name = log.relative_to(results / "logs").with_suffix("").as_posix()
+    logs, results = log.parents[len(snakemake.wildcards) :][:2]
+    name = log.relative_to(logs).with_suffix("").as_posix()
     with surroundings(log):
         yield Job(results, name, snakemake.params.get("code", ""))
 

@@ -20,7 +20,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def end_with_this_process() -> str:
-    """What stands before a shell command so that the job which it starts ends with this process.
+    """A prefix of a shell command: the job that it starts ends with this process.
 
     Returns:
         A prefix that tells the job who we are, and lets the shell give way to it, so that it is our own child. Of several

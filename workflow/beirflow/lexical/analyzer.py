@@ -27,7 +27,7 @@ MOST_PIECES = 2_000_000
 """Pieces that are remembered, some 150 bytes each; then they are forgotten, and analysed again when they return."""
 
 _JOINING = "_.,;':\"#*"
-"""Signs of ASCII that may stand inside a token; at every other one, and at spaces, no token goes on."""
+"""ASCII signs that may be inside a token; at every other one, and at spaces, no token goes on."""
 
 # Without them fewer pieces are different: half as many in English. A # may begin an emoji, and a ' may end a word in Hebrew.
 _NEVER_FIRST, _NEVER_LAST = ".,;:'\"", '.,;:"#*'
@@ -71,7 +71,7 @@ def analyze(text: str) -> list[str]:
 
 
 def cut(texts: pa.LargeStringArray) -> Pieces:
-    """Cut texts into pieces, in lower case as far as they are ASCII; it lets go of the interpreter's lock.
+    """Cut texts into pieces, in lower case as far as they are ASCII; it releases the interpreter's lock.
 
     Args:
         texts: Texts without nulls.

@@ -21,7 +21,7 @@ FREE_CODES = 24
 
 
 def _length_of(code: int) -> int:
-    """The length that a code stands for (Lucene's ``SmallFloat.byte4ToInt``)."""
+    """The length that a code represents (Lucene's ``SmallFloat.byte4ToInt``)."""
     rest = code - FREE_CODES
     if rest < 0:
         return code
@@ -29,7 +29,7 @@ def _length_of(code: int) -> int:
 
 
 LENGTHS = np.array([_length_of(code) for code in range(256)], dtype=np.int64)
-"""The length that each code stands for, int64 of shape (256,), ascending."""
+"""The length that each code represents, int64 of shape (256,), ascending."""
 
 
 class FieldStatistics(NamedTuple):

@@ -9,24 +9,25 @@ import regex
 LONGEST_TOKEN = 255
 """UTF-16 units that Lucene's scanner sees at once; a longer token ends where its longest beginning that fits ends."""
 
-LOOK_AHEAD = 4096
+LOOK_AHEAD = 1024
 """Characters that are searched for the next token at a time, so that a text without spaces takes no quadratic time."""
 
-_WITH = r"[\p{WB=Format}\p{WB=Extend}\p{WB=ZWJ}]*"
+_WITH = r"[\p{WB=Format}\p{WB=Extend}\p{WB=ZWJ}]*+"
 """Marks that belong to the character before them."""
 
-_LETTER = rf"(?:[\p{{WB=Hebrew_Letter}}\p{{WB=ALetter}}]{_WITH})"
-_DIGIT = rf"(?:[\p{{WB=Numeric}}\uff10-\uff19]{_WITH})"
-_KATAKANA = rf"(?:\p{{WB=Katakana}}{_WITH})"
-_IN_WORD = rf"(?:[\p{{WB=MidLetter}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{_WITH})"
-_IN_NUMBER = rf"(?:[\p{{WB=MidNum}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{_WITH})"
+_LETTER = rf"[\p{{WB=Hebrew_Letter}}\p{{WB=ALetter}}]{_WITH}"
+_DIGIT = rf"[\p{{WB=Numeric}}\uff10-\uff19]{_WITH}"
+_HEBREW = rf"\p{{WB=Hebrew_Letter}}{_WITH}"
+_IN_LETTERS = rf"[\p{{WB=MidLetter}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{_WITH}"
+_IN_DIGITS = rf"[\p{{WB=MidNum}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{_WITH}"
 _UNDERSCORE = rf"(?:\p{{WB=ExtendNumLet}}{_WITH})"
-_HEBREW = rf"(?:\p{{WB=Hebrew_Letter}}{_WITH})"
+_KATAKANA = rf"(?:\p{{WB=Katakana}}{_WITH})"
+
+# Each place matches in one way alone, hence the possessive quantifiers: with others a token of 255 letters takes a second.
 _QUOTED_HEBREW = rf"{_HEBREW}(?:\p{{WB=Single_Quote}}{_WITH}|\p{{WB=Double_Quote}}{_WITH}{_HEBREW})"
-_NUMBER = rf"{_DIGIT}(?:(?:{_UNDERSCORE}*|{_IN_NUMBER}){_DIGIT})*"
-_LETTERS = rf"{_LETTER}(?:(?:{_UNDERSCORE}*|{_IN_WORD}){_LETTER})*"
-_BODY = rf"(?:{_KATAKANA}(?:{_UNDERSCORE}*{_KATAKANA})*|(?:{_QUOTED_HEBREW}|{_NUMBER}|{_LETTERS})+)"
-_WORD = rf"{_UNDERSCORE}*{_BODY}(?:{_UNDERSCORE}+{_BODY})*{_UNDERSCORE}*"
+_UNIT = rf"(?:{_QUOTED_HEBREW}|{_LETTER}(?:{_IN_LETTERS}{_LETTER})*+|{_DIGIT}(?:{_IN_DIGITS}{_DIGIT})*+)"
+_BODY = rf"(?:{_KATAKANA}++|{_UNIT}++)"
+_WORD = rf"{_UNDERSCORE}*+{_BODY}(?:{_UNDERSCORE}++{_BODY})*+{_UNDERSCORE}*+"
 _SOUTH_EAST_ASIAN = rf"(?:\p{{LB=SA}}{_WITH})+"
 _SINGLE = rf"[\p{{Script=Han}}\p{{Script=Hiragana}}]{_WITH}"
 _PICTURE = r"[\p{Extended_Pictographic}\u00a9\u00ae\u2122][\uFE0F\p{Emoji_Modifier}]?"
@@ -44,7 +45,7 @@ def tokenize(text: str) -> list[str]:
         text: Any text.
 
     Returns:
-        The tokens, as they stand in the text.
+        The tokens, as in the text.
     """
     tokens = []
     place = 0

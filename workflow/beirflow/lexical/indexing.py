@@ -1,6 +1,6 @@
 """Turn the texts of a chunk into postings.
 
-Texts go by in batches; what a batch leaves is two numbers for each of its terms in each document, 12 bytes together.
+Texts are read in batches; what a batch leaves is two numbers for each of its terms in each document, 12 bytes together.
 """
 
 from collections.abc import Iterable, Iterator
@@ -52,7 +52,7 @@ def index_texts(batches: Iterable[Texts], threads: int = 1) -> Postings:
 
     Args:
         batches: Titles and texts, batch after batch, of any sizes.
-        threads: Threads that cut texts into pieces, beside the one that calls.
+        threads: Threads that cut texts into pieces, besides the calling one.
 
     Returns:
         The postings; they do not depend on how the documents are dealt to batches.
@@ -140,11 +140,11 @@ def _postings(terms: list[str], counts: list[_Counts], lengths: np.ndarray, fill
 
 def _place_bits(documents: int) -> int:
     """Bits that hold the number of a document and whether it is the title."""
-    return (2 * documents).bit_length()
+    return (2 * documents | 1).bit_length()
 
 
 def _merge(counts: list[_Counts], place: np.ndarray, documents: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sort the counts of all batches by the places of their terms, which stand above :func:`_place_bits` bits of the keys."""
+    """Sort the counts of all batches by the places of their terms, which are above :func:`_place_bits` bits of the keys."""
     keys = np.concatenate([np.empty(0, np.uint64), *(part.keys for part in counts)])
     times = np.concatenate([np.empty(0, np.uint32), *(part.counts for part in counts)])
     counts.clear()

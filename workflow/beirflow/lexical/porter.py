@@ -115,7 +115,7 @@ def _step_5(word: str) -> str:
 
 
 def _replace(word: str, rules: list[tuple[str, str]], condition: Callable[[str, int, int], object]) -> str:
-    """Replace the longest suffix that has a rule, if what stands before it fulfils the condition."""
+    """Replace the longest suffix that has a rule, if what precedes it fulfils the condition."""
     for suffix, replacement in rules:
         if word.endswith(suffix):
             end = len(word) - len(suffix)

@@ -133,11 +133,7 @@ def read_postings(path: str | Path, analyzer: str, columns: Sequence[str] | None
 
 
 def _read(source: pa.MemoryMappedFile, analyzer: str, wanted: list[str]) -> Postings:
-    """Read columns.
-
-    Raises:
-        ValueError: These are other postings.
-    """
+    """Read columns; a ValueError says that these are other postings."""
     names = [field.name for field in fields(Postings)]
     options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in wanted])
     reader = pa.ipc.open_file(source, options=options)

@@ -15,7 +15,7 @@ from beirflow.lexical.statistics import CorpusStatistics
 
 
 class AnalyzedQueries(NamedTuple):
-    """The terms of queries. A term that a query repeats weighs more: each pair of a term and how often it stands there is one.
+    """The terms of queries. A term that a query repeats weighs more: each pair of a term and how often it occurs is one.
 
     Attributes:
         terms: The different terms of all queries in byte order, large_string of shape (t,).

@@ -64,7 +64,7 @@ def search_postings(
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank; and how
-        many documents would have been hits, but were left out.
+        many documents have a term of the query, but were left out.
     """
     chunk = _Chunk(queries, fields, postings, doc_ids, ties)
     _ = chunk.id_order, chunk.inverse_norms  # made once, before several threads ask for them
@@ -158,8 +158,8 @@ class _Scored(NamedTuple):
         rows: int64 of shape (postings,), pair after pair.
         scores: In all fields together, float64 of shape (postings,).
         spans: Where the postings of each pair of the queries begin and end, int64 of shape (p, 2); 0 and 0 for the others.
-        bounds: What at least k documents beside the excluded one reach by a pair alone, float64 of shape (p,); 0 where there are
-            fewer.
+        bounds: The score that at least k documents other than the excluded one reach by a pair alone, float64 of shape (p,); 0
+            if there are fewer.
     """
 
     chunk: _Chunk
@@ -203,7 +203,8 @@ def _score_pairs(chunk: _Chunk, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarr
     total = np.zeros(len(rows))
     for field, inverse_norms in zip(chunk.fields, chunk.inverse_norms, strict=True):
         counts = chunk.counts(field.name, spans, rows)
-        in_field = np.maximum(scores(np.repeat(field.weights[pairs], sizes), counts, inverse_norms[rows]), MATCH)
+        in_field = scores(np.repeat(field.weights[pairs], sizes), counts, inverse_norms[rows])
+        in_field = np.maximum(in_field, MATCH, dtype=np.float64)
         total += in_field if field.name == "contents" else np.where(counts, in_field, 0)
     return rows, total
 
@@ -213,7 +214,7 @@ def _joined(column: np.ndarray, spans: list[slice]) -> np.ndarray:
 
 
 def _search(scored: _Scored, excluded: np.ndarray, k: int, queries: list[int]) -> tuple[Hits, int]:
-    """Hits of some queries, sorted by query and rank; and how many excluded documents would have been hits."""
+    """Hits of some queries, sorted by query and rank; and how many excluded documents have a term."""
     found = [_search_one(scored, query, int(excluded[query]), k) for query in queries]
     parts = [(np.full(len(rows), query, np.int32), rows, values) for query, (rows, values, _) in zip(queries, found, strict=True)]
     query, row, score, _ = merge_hits(parts, lambda rows: scored.chunk.id_order[rows], k)
@@ -221,33 +222,35 @@ def _search(scored: _Scored, excluded: np.ndarray, k: int, queries: list[int]) -
 
 
 def _search_one(scored: _Scored, query: int, excluded: int, k: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Rows and scores of the k best documents, in no order; and whether the excluded one would have been a hit."""
+    """Rows and scores of the k best documents, in no order; and whether the excluded one has a term of the query."""
     pairs = scored.chunk.pairs_of(query)
     pairs = pairs[scored.spans[pairs, 1] > 0]
     if not len(pairs):
         return np.empty(0, np.int64), np.empty(0, np.float32), False
     rows, sums = _add_up(scored, pairs)
+    own = _place_of(excluded, rows, sums)
+    if own is not None:
+        sums[own] = 0
     # What rounds to the float32 below the bound, or less, is not among the k best.
     least = np.nextafter(np.float32(scored.bounds[pairs].max()), np.float32(-np.inf))
     near = np.flatnonzero(sums > max(least, 0))
     rows, values = (near if rows is None else rows[near]), sums[near].astype(np.float32)
-    own = rows == excluded
-    left_out = bool(own.any())
-    if left_out:
-        rows, values = rows[~own], values[~own]
     kept = _best(rows, values, k, scored.chunk)
-    return rows[kept], values[kept], left_out
+    return rows[kept], values[kept], own is not None
+
+
+def _place_of(row: int, rows: np.ndarray | None, sums: np.ndarray) -> int | None:
+    """Where the sum of a document is; None if no pair matches it, or row is -1."""
+    place = row if rows is None else int(np.searchsorted(rows, row))
+    is_there = row >= 0 and place < len(sums) and (rows is None or rows[place] == row)
+    return place if is_there and sums[place] > 0 else None
 
 
 def _add_up(scored: _Scored, pairs: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-    """Sums of the scores of documents, in the order of the pairs.
-
-    Returns:
-        Rows of the documents, or None if these are all of the chunk; and their sums, 0 where no pair matches.
-    """
+    """Sums of the scores of documents, in the order of the pairs: ascending rows, None for all; and sums, 0 for no match."""
     spans = [slice(start, end) for start, end in scored.spans[pairs].tolist()]
     if len(spans) == 1:
-        return scored.rows[spans[0]], scored.scores[spans[0]]
+        return scored.rows[spans[0]], scored.scores[spans[0]].copy()  # other queries have the pair too
     rows, found = _joined(scored.rows, spans), _joined(scored.scores, spans)
     documents = len(scored.chunk.doc_ids)
     if len(rows) * SPARSE > documents:

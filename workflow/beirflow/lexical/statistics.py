@@ -60,7 +60,7 @@ def add_up(paths: Sequence[str | Path], analyzer: str, table_path: str | Path) -
         table_path: Parquet to write: ``term``, in byte order, and in how many documents each field has it, int64.
 
     Returns:
-        What is counted beside.
+        The other counts.
 
     Raises:
         DataError: Postings were damaged, or come from another analyzer.

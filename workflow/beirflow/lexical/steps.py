@@ -21,7 +21,7 @@ from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import SEARCHED, search_postings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
-from beirflow.runs.candidates import Candidates, found_by, source, write_candidates
+from beirflow.runs.candidates import Candidates, found_by, write_candidates
 
 BATCH_DOCUMENTS = 4096
 """Documents that are read at once."""
@@ -31,10 +31,10 @@ def index_chunk(*, documents_path: str, chunk: int, analyzer: str, output_path: 
     """Analyse the documents of one chunk and write their postings, which serve every system with this analyzer.
 
     Args:
-        documents_path: ``documents.parquet``, with ``corpus.json`` beside it.
+        documents_path: ``documents.parquet``, next to its ``corpus.json``.
         chunk: Number of the chunk.
         analyzer: Name of the analyzer.
-        output_path: Postings to write, and beside them their record.
+        output_path: Postings to write, and their record.
         job: The job, for the record.
         threads: Threads to compute with.
 
@@ -68,9 +68,9 @@ def sum_statistics(*, postings_paths: Sequence[str], analyzer: str, output_path:
     """Sum up the statistics of all chunks: in how many documents each term is, and how many terms the documents have.
 
     Args:
-        postings_paths: The postings of chunk 0, 1, …, each with its record beside it.
+        postings_paths: The postings of chunk 0, 1, …, each with its record.
         analyzer: Name of the analyzer.
-        output_path: Parquet of the terms to write, and beside it the record with the other counts.
+        output_path: Parquet of the terms to write, and the record with the other counts.
         job: The job, for the record.
 
     Raises:
@@ -121,10 +121,10 @@ def search_index(
 
     Args:
         settings: The system.
-        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
         documents_path: ``documents.parquet``, likewise.
         chunk: Number of the chunk.
-        postings_path: Its postings, with their record beside them.
+        postings_path: Its postings, with their record.
         statistics_path: The statistics of the corpus, likewise.
         output_path: ``.npz`` to write, as :func:`~beirflow.runs.run_file.candidates.write_candidates` does.
         top_k: Documents to keep for each query.
@@ -135,10 +135,11 @@ def search_index(
     Raises:
         DataError: A file is not the one that was recorded, belongs to another corpus, or no document has a term at all.
     """
-    corpus = {job.below(documents_path): recorded_digest(documents_path)}
+    corpus = job.digests({path: recorded_digest(path) for path in (documents_path, queries_path)})
+    documents = {job.below(documents_path): corpus[job.below(documents_path)]}
     records = {path: read_json(record_of(path)) for path in (postings_path, statistics_path)}
     for path, record in records.items():
-        check_inputs(record_of(path), record, corpus, analyzer=settings.analyzer)
+        check_inputs(record_of(path), record, documents, analyzer=settings.analyzer)
         check_digest(path, output_digest(record, path), record_of(path))
     queries = read_table(queries_path)
     query_ids = queries["query_id"].combine_chunks()
@@ -160,12 +161,8 @@ def search_index(
         system=settings.name,
         chunk=chunk,
         top_k=top_k,
-        inputs={
-            job.below(name): digest
-            for path, record in records.items()
-            for name, digest in ((path, output_digest(record, path)), (record_of(path), file_digest(record_of(path))))
-        },
-        sources={job.below(record_of(path)): source(record) for path, record in records.items()},
+        searched=records,
+        read=corpus,
         seconds=time.perf_counter() - start,
         ties=settings.ties,
     )

@@ -61,10 +61,10 @@ class NotFiniteError(ModelError):
 class TransformersEncoder:
     """An encoder from the transformers library.
 
-    Other threads tokenise the next windows of texts while the device computes, and vectors leave the device while it computes on.
-    Inside a window, texts are sorted by token count and batched up to a budget of tokens; they are packed end to end on CUDA in
-    half precision, and padded to the longest of the batch elsewhere. A text without tokens has a vector of zeros: an empty text,
-    where the tokenizer adds no special tokens.
+    Other threads tokenise the next windows of texts while the device computes, and finished vectors are copied off the device
+    while it computes the next. Inside a window, texts are sorted by token count and batched up to a budget of tokens; they
+    are packed end to end on CUDA in half precision, and padded to the longest of the batch elsewhere. A text without tokens
+    has a vector of zeros: an empty text, where the tokenizer adds no special tokens.
 
     Args:
         system: The system; its pooling, normalisation, prefixes and maximum length are used.
@@ -174,7 +174,7 @@ class TransformersEncoder:
         """Encode documents.
 
         Args:
-            texts: n documents; fastest when texts of similar length stand together.
+            texts: n documents; fastest when texts of similar length are neighbours.
 
         Returns:
             float32 of shape (n, dim), in the order of the texts.
@@ -228,7 +228,7 @@ class TransformersEncoder:
         fast = getattr(self.tokenizer, "backend_tokenizer", None)
         if fast is None:
             return self.tokenizer(texts, truncation=True, max_length=self.system.max_length)["input_ids"]
-        # What the tokenizer would do, without the masks and offsets that it makes beside the ids: those take most of the time.
+        # What the tokenizer would do, without the masks and offsets that it makes besides the ids: those take most of the time.
         return [encoding.ids for encoding in fast.encode_batch_fast(texts)]
 
     @torch.inference_mode()

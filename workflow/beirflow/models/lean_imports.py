@@ -2,7 +2,7 @@
 
 A model's module brings in distributed training, torch's compiler and the losses of object detection: nearly two seconds in each
 job, while a GPU waits. Nothing of it runs when texts are encoded, and the vectors are the same to the last bit. Where another
-version of transformers wants more than what stands in for these here, everything is imported as usual.
+version of transformers wants more than the stand-ins here, everything is imported as usual.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Attention over texts that stand end to end in one sequence, each seeing itself alone: no token is padding.
+"""Attention over texts that are packed end to end in one sequence, each seeing itself alone: no token is padding.
 
 The model's code stays that of transformers, which looks its attention up by name and hands on the keywords that it does not know.
 """
@@ -29,7 +29,7 @@ def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype)
 def first_position(model: "PreTrainedModel") -> int:
     """The position id of a text's first token, by which the longest text is shorter than the table of positions.
 
-    Models in the manner of RoBERTa keep a row of that table for the padding, and their texts begin after it; others begin at 0.
+    Models like RoBERTa keep a row of that table for the padding, and their texts begin after it; others begin at 0.
     """
     positions = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     of_padding = getattr(positions, "padding_idx", None)

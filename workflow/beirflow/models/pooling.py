@@ -27,7 +27,7 @@ def pool(pooling: str, output: Any, mask: torch.Tensor) -> torch.Tensor:
 
 
 def pool_packed(pooling: str, output: Any, bounds: torch.Tensor, pooler: torch.nn.Module | None) -> torch.Tensor:
-    """The same for texts that stand end to end in one sequence.
+    """The same for texts that are packed end to end in one sequence.
 
     Args:
         pooling: As for :func:`pool`.

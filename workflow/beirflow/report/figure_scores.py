@@ -78,14 +78,14 @@ def recall_over_k(results: Results) -> Figure:
 
 
 def ndcg_per_query(results: Results) -> Figure:
-    """The share of queries that reach a value, over the value: a curve that lies higher is better."""
+    """The share of queries that reach a value, over the value: a higher curve is better."""
     styles = style_of(results.systems)
     figure, panels = small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
     for dataset, panel in zip(results.datasets, panels, strict=True):
         for system in results.systems:
             values = np.sort(results.per_query[system, dataset])
             reached = 1 - np.searchsorted(values, THRESHOLDS) / len(values)
-            # The markers of systems whose curves touch stand beside one another.
+            # Markers of systems whose curves touch are offset.
             first = round(20 * (results.systems.index(system) + 0.5) / len(results.systems))
             panel.plot(THRESHOLDS, reached, **styles[system], markevery=(first, 20))
         panel.set_xlim(-0.02, 1.02)
@@ -97,7 +97,7 @@ def ndcg_per_query(results: Results) -> Figure:
 
 
 def holes(results: Results) -> Figure:
-    """The share of unjudged documents in the first ranks beside the score that they may depress."""
+    """The share of unjudged documents in the first ranks against the score that they may lower."""
     styles = style_of(results.systems)
     height = row_height(results.systems) * len(results.datasets) + 0.45
     names = [f"NDCG@{results.cutoff}", f"Hole@{results.cutoff}"]

@@ -107,7 +107,7 @@ def small_multiples(titles: Sequence[str], height: float, columns: int = COLUMNS
     """A figure with one panel for each title, in rows.
 
     Args:
-        titles: What stands above the panels.
+        titles: The titles of the panels.
         height: Of a panel in inches.
         columns: Most panels side by side.
         **options: For ``Figure.subplots``, e.g. ``sharex``.

@@ -1,6 +1,6 @@
 """Pages for people: one HTML file each, which needs nothing else and asks no network for anything.
 
-The templates, the style and the scripts are in ``workflow/report``. Whatever stands in the data is text: the templates escape it,
+The templates, the style and the scripts are in ``workflow/report``. All data are text: the templates escape it,
 and the page's own policy lets a browser run no script but the one that was there when the page was written.
 """
 
@@ -36,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands at one place of a table.
+    """One cell of a table.
 
     Attributes:
         text: What is read.
@@ -57,7 +57,7 @@ class Table:
 
     Attributes:
         name: Unique on the page.
-        title: Of the part that it stands in.
+        title: The title of its section.
         caption: What it holds.
         columns: From left to right; the first names the row.
         bodies: Rows of cells that are sorted, then rows that stay below them, if there are any.

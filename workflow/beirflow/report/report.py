@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import record_of
+from beirflow.files.layout import MANIFEST, SCORES, record_of
 from beirflow.files.records import Job, read_json
 from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import TEMPLATES, write_page
@@ -35,20 +35,20 @@ FIGURES = {
     ),
     "ndcg_per_query": (
         "Distribution over queries",
-        "Lines: for every dataset, the share of queries with at least a given NDCG@10. The values are in scores.parquet.",
+        f"Lines: for every dataset, the share of queries with at least a given NDCG@10. The values are in {SCORES}.",
     ),
     "document_lengths": (
         "Lengths of documents",
         "Violins: for every dataset, lengths of all documents, of the relevant and of the retrieved. The quantiles are in the "
         "table “Lengths of documents”.",
     ),
-    "holes": ("Unjudged documents", "Points: NDCG@10 beside Hole@10. The numbers are in the table “Unjudged documents”."),
+    "holes": ("Unjudged documents", "Points: NDCG@10 against Hole@10. The numbers are in the table “Unjudged documents”."),
     "cost": (
         "Cost",
         "Points: speed, seconds, memory and size of each system on every dataset. The numbers are in the last table.",
     ),
 }
-"""By name of a figure: its title, and what stands in its place for who does not see it. Captions are in ``workflow/report``."""
+"""By name of a figure: its title, and the text for people who do not see it. Captions are in ``workflow/report``."""
 
 SIGNIFICANCE = (
     "Every two systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; corrected by "
@@ -78,9 +78,9 @@ def write_report(
         inspection_paths: Sampled queries of every corpus.
         comparison_path: ``significance.csv``.
         costs_path: ``cost.csv``.
-        figure_paths: SVG of every figure; the PDF of the same name lies beside it.
+        figure_paths: SVG of every figure; the PDF of the same name is in the same folder.
         manifest_path: ``manifest.json``.
-        report_path: HTML to write; and beside it, as ``.json``, the record of all files for reading.
+        report_path: HTML to write, and its record, which names all files for reading.
         job: The job, for the record.
         other_paths: Other files for reading.
     """
@@ -163,7 +163,7 @@ def _facts(manifest: Mapping[str, Any], manifest_path: str) -> list[tuple[str, s
         ),
         ("Python", f"{environment['python']} on {environment['platform']}"),
         ("Packages", packages),
-        ("manifest.json", f"sha256 {file_digest(manifest_path)}, from which digests lead to every other file"),
+        (str(MANIFEST), f"sha256 {file_digest(manifest_path)}, from which digests lead to every other file"),
     ]
 
 

@@ -74,7 +74,7 @@ def main_measures(summary: pd.DataFrame) -> list[str]:
 
 
 def results_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Table:
-    """Systems × datasets for one measure, beside what was published, and below it the averages.
+    """Systems × datasets for one measure, with published scores, and the averages below.
 
     Args:
         summary: What ``summary.csv`` holds; averages have no split.
@@ -116,7 +116,7 @@ def results_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Tabl
 
 
 def holes_table(summary: pd.DataFrame) -> Table | None:
-    """Hole@10 beside NDCG@10; None where they were not measured."""
+    """Hole@10 and NDCG@10; None where they were not measured."""
     pair = ("NDCG@10", "Hole@10")
     if not set(pair) <= set(summary):
         return None
@@ -129,7 +129,7 @@ def holes_table(summary: pd.DataFrame) -> Table | None:
         [Cell(str(dataset))] + [number(row[name]) for _, row in rows.iterrows() for name in pair]
         for dataset, rows in datasets.groupby("dataset", sort=False)
     ]
-    return Table("holes", "Unjudged documents", "Hole@10 beside NDCG@10", columns, [rows], [(system, 2) for system in systems])
+    return Table("holes", "Unjudged documents", "Hole@10 and NDCG@10", columns, [rows], [(system, 2) for system in systems])
 
 
 def significance_table(comparison: pd.DataFrame) -> Table | None:

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beirflow.files.records import Job
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, output_digest
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
 from beirflow.runs.ranking import Ties
@@ -38,11 +40,11 @@ class Found:
         system: Name of the system.
         chunk: Number of the chunk.
         top_k: Documents kept for each query.
-        inputs: What was read: sha256 by path below the results.
+        inputs: What was read, queries and documents among it: sha256 by path below the results.
         sources: By path, those of the inputs that are records with ``made``, ``seconds``, ``bytes`` or ``counts`` of their own;
             what several chunks share, such as the queries, is counted once.
         seconds: How long the search took.
-        made: What searched, beside what the sources were made with.
+        made: What searched, besides what the sources were made with.
         ties: How documents with the same score are ordered.
         job: The job that searched.
         code: Digest of the code that searched.
@@ -60,22 +62,31 @@ class Found:
     code: str = ""
 
 
-def source(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run says of one of the records that it was made from."""
-    return {key: record[key] for key in ("made", "seconds", "bytes", "counts", "job") if key in record}
+OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job")
+"""What a run says of each record that it was made from."""
 
 
-def found_by(job: Job, **facts: Any) -> Found:
+def found_by(
+    job: Job, *, searched: Mapping[str, Mapping[str, Any]], read: Mapping[str, str] | None = None, **facts: Any
+) -> Found:
     """Where candidates of a job come from.
 
     Args:
         job: The job that searched.
-        **facts: The other fields of :class:`Found`.
+        searched: The files that were searched, each with what its record holds.
+        read: Other inputs, which these records do not name: sha256 by path below the results.
+        **facts: The fields of :class:`Found` but ``inputs``, ``sources``, ``job`` and ``code``.
 
     Returns:
-        Both together.
+        All together.
     """
-    return Found(job=job.name, code=job.code, **facts)
+    inputs, sources = dict(read or {}), {}
+    for path, record in searched.items():
+        name = job.below(record_of(path))
+        # With the inputs of the record, so that the run still names them when what was searched has been deleted.
+        inputs |= record["inputs"] | {job.below(path): output_digest(record, path), name: file_digest(record_of(path))}
+        sources[name] = {key: record[key] for key in OF_A_SOURCE if key in record}
+    return Found(inputs=inputs, sources=sources, job=job.name, code=job.code, **facts)
 
 
 def write_candidates(path: str | Path, candidates: Candidates, found: Found) -> None:

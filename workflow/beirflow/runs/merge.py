@@ -44,7 +44,7 @@ def merge_chunks(
         system: Name of the system.
         dataset: Name of the dataset.
         candidate_paths: The candidates of chunk 0, 1, ….
-        queries_path: ``queries.parquet``, with ``corpus.json`` beside it.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
         documents_path: ``documents.parquet``, likewise.
         top_k: Documents to keep for each query.
         run_path: Parquet to write: ``query_id``, ``doc_id``, ``score``, ``rank``.
@@ -103,6 +103,7 @@ class _Chunks:
 
     def __init__(self, system: str, top_k: int, corpus: Mapping[str, str], job: Job) -> None:
         self.inputs: dict[str, str] = dict(corpus)
+        self._corpus = corpus
         self.sources: dict[str, Mapping[str, Any]] = {}
         self.made: list[Mapping[str, Any]] = []
         self.jobs: set[str] = set()
@@ -128,7 +129,9 @@ class _Chunks:
         return candidates
 
     def _check_inputs(self, path: str, found: Found) -> None:
-        """All chunks were found in the same files, and records that are here are those that were read."""
+        """All chunks were found in this corpus and in the same files, and records that are here are those that were read."""
+        for name in self._corpus.keys() - found.inputs.keys():
+            raise damaged(path, f"it does not say in which {name} the candidates were found")
         for name, digest in found.inputs.items():
             expected = self.inputs.setdefault(name, digest)
             here = self._job.results / name

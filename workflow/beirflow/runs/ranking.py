@@ -4,8 +4,8 @@ Ids descend, which is trec_eval's order, unless the system says that its ties as
 at k in every chunk, in the merge, and in every measure.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,11 @@ Hits = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 Ties = Literal["descending", "ascending"]
 """How the ids of documents with the same score are ordered."""
+
+
+def ties_of(run_record: Mapping[str, Any]) -> Ties:
+    """How a run orders ties, as its record says; descending where it says nothing."""
+    return run_record.get("ties", "descending")
 
 
 def byte_order(ids: pa.Array, ties: Ties = "descending") -> np.ndarray:

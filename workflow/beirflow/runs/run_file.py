@@ -14,6 +14,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import check_inputs, output_digest, read_json
 from beirflow.files.verified import check_digest
 from beirflow.files.writing import atomic_path
+from beirflow.runs.ranking import ties_of
 
 RUN = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32()), ("rank", pa.int32())])
 """Columns of a run, sorted by query id in byte order and rank; ranks begin at 1."""
@@ -29,7 +30,7 @@ def read_run(path: str, expected: str, record_path: str) -> pa.Table:
     Args:
         path: Parquet file of the run.
         expected: Its sha256.
-        record_path: Where that stands.
+        record_path: The record that says so.
 
     Returns:
         The run, with the columns of ``RUN``.
@@ -83,8 +84,8 @@ def write_trec(*, run_path: str, record_path: str, output_path: str, tag: str) -
     record = read_json(record_path)
     check_inputs(record_path, record, {}, system=tag)
     check_digest(run_path, output_digest(record, run_path), record_path)
-    if record["ties"] != "descending":
-        logger.warning("%s: ids of tied documents are %s, but trec_eval sorts them descending", output_path, record["ties"])
+    if (ties := ties_of(record)) != "descending":
+        logger.warning("%s: ids of tied documents are %s, but trec_eval sorts them descending", output_path, ties)
     run = pq.ParquetFile(run_path)
     with (
         atomic_path(output_path) as partial,

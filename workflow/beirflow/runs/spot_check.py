@@ -115,8 +115,8 @@ def compare_ranks(
         slack: How far two scores of each query may be apart, shape (queries,); asked once all blocks have been read.
 
     Returns:
-        Whether every query has as many documents as there are, up to the cut, each with its score, and none was left out that
-        scores higher.
+        Whether every query has as many documents as there are, up to the cut, each once and with its score, and none was left
+        out that scores higher.
     """
     path = RUN(system=subject.system.name, dataset=subject.dataset)
     ranks = _Ranks(subject, query_ids)
@@ -163,9 +163,13 @@ class _Ranks:
         expected = min(self.subject.top_k, int(self._retrieved[number]))
         if len(rows) != expected:
             return f"has {len(rows)} documents, expected {expected}"
-        best = np.sort(self._best[number])[::-1]
+        best = np.sort(self._best[number])[::-1].tolist()
+        seen: set[str] = set()
         for rank, row in enumerate(rows.tolist()):
-            doc_id, score, recorded = self._doc_ids[row].as_py(), self._scores[row], float(self._recorded[row])
+            doc_id, score, recorded = self._doc_ids[row].as_py(), float(self._scores[row]), float(self._recorded[row])
+            if doc_id in seen:
+                return f"has {doc_id!r} twice"
+            seen.add(doc_id)
             if not abs(score - recorded) <= slack:
                 return f"has the score {recorded!r} for {doc_id!r}, expected {score!r}"
             if best[rank] - score > slack:

@@ -1,0 +1,177 @@
+"""Paths below the results: patterns are filled in, read back, and never leave their folder."""
+
+import re
+from pathlib import Path
+
+import pytest
+from beirflow.files import layout
+from beirflow.files.layout import (
+    BENCHMARK,
+    CANDIDATES,
+    CHUNK_VECTORS,
+    CORPUS,
+    COST,
+    CRATE,
+    DOCUMENTS,
+    FIGURE_SVG,
+    FOR_READING,
+    INSPECTION,
+    LOG,
+    MANIFEST,
+    METRICS,
+    NAME,
+    REPORT_RECORD,
+    RUN,
+    SUMMARY,
+    Pattern,
+    is_for_reading,
+    is_safe,
+    record_of,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+PATTERNS = {name: value for name, value in vars(layout).items() if isinstance(value, Pattern)}
+NAMES = st.from_regex(NAME, fullmatch=True)
+UNSAFE = ["", ".", "..", ".hidden", "-x", "_x", "a/b", "a b", "a\n", "\na", "é", "a\\b", "a:b", "{dataset}", "*"]
+"""What no name of a system or a dataset may be."""
+
+
+def names_of(pattern: Pattern) -> list[str]:
+    """The names in braces."""
+    return re.findall(r"\{(\w+)\}", pattern)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (RUN(system="bm25", dataset="scifact"), "runs/bm25/scifact.parquet"),
+        (CANDIDATES(system="a", dataset="b-c", chunk=12), "candidates/a/b-c/chunk-12.npz"),
+        (CHUNK_VECTORS(system="a", dataset="b", chunk="3"), "embeddings/a/b/chunk-3.npy"),
+        (LOG(job="encode_chunk/a/b/chunk-3"), "logs/encode_chunk/a/b/chunk-3.log"),
+        (SUMMARY(), "summary.csv"),
+    ],
+)
+def test_a_pattern_is_filled_in(found: str, expected: str) -> None:
+    assert found == expected
+    assert type(found) is str
+
+
+def test_a_name_that_is_missing_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        RUN(system="bm25")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS.keys())
+@given(data=st.data())
+def test_the_names_in_a_path_are_those_it_was_made_of(pattern: Pattern, data: st.DataObject) -> None:
+    kinds = {name: st.integers(0, 10**6).map(str) if name == "chunk" else NAMES for name in names_of(pattern)}
+    names = data.draw(st.fixed_dictionaries(kinds))
+    assert pattern.names_in(pattern(**names)) == names
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        (RUN, "runs/a/b.json"),
+        (RUN, "runs/a.parquet"),
+        (RUN, "runs/a/b/c.parquet"),
+        (RUN, "more/runs/a/b.parquet"),
+        (RUN, "/runs/a/b.parquet"),
+        (RUN, "runs/a/b.parquet\n"),
+        (RUN, "runs/a/b.parquet.bak"),
+        (RUN, "runs/a/bXparquet"),
+        (DOCUMENTS, "corpora/a/queries.parquet"),
+        (CHUNK_VECTORS, "embeddings/a/b/chunk-one.npy"),
+        (CHUNK_VECTORS, "embeddings/a/b/chunk-.npy"),
+        (CHUNK_VECTORS, "embeddings/a/b/chunk--1.npy"),
+        (SUMMARY, "summaryXcsv"),
+        (SUMMARY, ""),
+    ],
+)
+def test_other_paths_are_not_matched(pattern: Pattern, path: str) -> None:
+    assert pattern.names_in(path) is None
+
+
+@pytest.mark.parametrize("name", UNSAFE)
+def test_unsafe_names_are_not_matched(name: str) -> None:
+    assert RUN.names_in(RUN(system=name, dataset="b")) is None
+    assert METRICS.names_in(METRICS(system="a", dataset=name)) is None
+    assert INSPECTION.names_in(INSPECTION(dataset=name)) is None
+
+
+def test_a_pattern_is_plain_text_to_snakemake() -> None:
+    """Snakemake calls what can be called, and fills in what stands in braces."""
+    found = CHUNK_VECTORS.below("<results>")
+    assert found == "<results>/embeddings/{system}/{dataset}/chunk-{chunk}.npy"
+    assert not callable(found)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(pattern(dataset="scifact", figure="cost") for pattern in FOR_READING),
+        "code/workflow/beirflow/files/layout.py",
+    ],
+)
+def test_what_is_made_for_people_is_for_reading(path: str) -> None:
+    assert is_for_reading(path)
+
+
+READ_ON = ["DOCUMENTS", "CORPUS", "QUERY_VECTORS", "CANDIDATES", "RUN", "RUN_RECORD", "TREC_RUN", "METRICS", "PER_QUERY"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(PATTERNS[name](system="a", dataset="b", chunk=0) for name in READ_ON),
+        *(SUMMARY(), MANIFEST(), LOG(job="report"), BENCHMARK(job="report")),
+        *("", "code", "codes/a", "more/code/a", "report.html/a", "figures/.hidden.pdf", "inspection/a/b.json", f"x/{COST}"),
+    ],
+)
+def test_what_a_result_depends_on_is_not_for_reading(path: str) -> None:
+    assert not is_for_reading(path)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS.keys())
+def test_every_path_of_a_result_is_safe(pattern: Pattern) -> None:
+    assert is_safe(pattern(**dict.fromkeys(names_of(pattern), "0")))
+
+
+@given(parts=st.lists(NAMES, min_size=1, max_size=4))
+def test_names_below_the_results_are_safe(parts: list[str]) -> None:
+    assert is_safe("/".join(parts))
+
+
+@pytest.mark.parametrize("place", ["{}", "{}/a", "a/{}", "a/{}/b"])
+@pytest.mark.parametrize("part", [part for part in UNSAFE if part != "a/b"])
+def test_a_path_with_another_part_is_not_safe(part: str, place: str) -> None:
+    assert not is_safe(place.format(part))
+
+
+@given(path=st.text(st.sampled_from("ab.-_/\\ \n~"), max_size=8))
+def test_a_safe_path_stays_where_it_is_put(path: str) -> None:
+    if is_safe(path):
+        inside = Path("/results", path)
+        assert inside.resolve().is_relative_to("/results")
+        assert str(inside) == f"/results/{path}"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (RUN(system="a", dataset="b.c"), "runs/a/b.c.json"),
+        (CHUNK_VECTORS(system="a", dataset="b", chunk=1), "embeddings/a/b/chunk-1.json"),
+        (Path("/x/report.html"), "/x/report.json"),
+        (FIGURE_SVG(figure="cost"), "figures/cost.json"),
+    ],
+)
+def test_the_record_of_a_file_stands_beside_it(path: str | Path, expected: str) -> None:
+    assert record_of(path) == Path(expected)
+
+
+def test_records_have_the_paths_that_their_files_lead_to() -> None:
+    for kind in ("RUN", "REPORT", "AUDIT", "COMPARISON", "QUERY_VECTORS", "CHUNK_VECTORS"):
+        assert str(record_of(PATTERNS[kind])) == PATTERNS[f"{kind}_RECORD"]
+    assert (CORPUS.names_in("corpora/a/corpus.json"), REPORT_RECORD()) == ({"dataset": "a"}, "report.json")
+    assert CRATE.names_in(CRATE()) == {}

@@ -1,0 +1,189 @@
+"""Records say the same things in the same words, and are read only if they are whole."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.files.errors import DataError
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_json, write_record
+from hypothesis import given
+from hypothesis import strategies as st
+
+ZEROS, ONES = "0" * 64, "1" * 64
+
+
+def test_json_is_readable_by_people_and_keeps_every_digit(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    value = {"NDCG@10": 0.1 + 0.2, "name": "Größe", "none": None, "list": [1, True]}
+    write_json(path, value)
+    assert read_json(path) == value
+    assert '  "NDCG@10": 0.30000000000000004,\n  "name": "Größe",\n' in path.read_text(encoding="utf-8")
+    assert path.read_bytes().endswith(b"}\n")
+
+
+@pytest.mark.parametrize(("value", "error"), [(float("nan"), ValueError), (float("inf"), ValueError), (object(), TypeError)])
+def test_json_that_no_reader_understands_is_refused_and_the_old_file_stays(tmp_path: Path, value: object, error: type) -> None:
+    path = tmp_path / "out.json"
+    write_json(path, {"old": 1})
+    with pytest.raises(error):
+        write_json(path, {"mean": value})
+    assert read_json(path) == {"old": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+
+
+@pytest.mark.parametrize("change", [b"1", b" ", b"\n", b"", b"}"])
+def test_a_record_that_differs_in_one_byte_is_refused(tmp_path: Path, change: bytes) -> None:
+    path = tmp_path / "out.json"
+    write_json(path, {"mean": 2, "name": "é"})
+    whole = path.read_bytes()
+    for position in range(len(whole)):
+        damaged = whole[:position] + change + whole[position + 1 :]
+        if damaged != whole:
+            path.write_bytes(damaged)
+            with pytest.raises(DataError) as caught:
+                read_json(path)
+            assert str(caught.value).startswith(f"{path}: this is not the record that beirflow wrote; ")
+            assert str(caught.value).endswith(f"rm {path}")
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"null", b"5", b'"record_sha256"', b"[" * 100_000, b"\xff"])
+def test_what_is_no_record_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "out.json").write_bytes(content)
+    with pytest.raises(DataError, match="this is not the record that beirflow wrote"):
+        read_json(tmp_path / "out.json")
+
+
+def test_a_record_says_everything_in_the_same_words(tmp_path: Path) -> None:
+    job = Job(tmp_path, "search_chunk/bm25/scifact/chunk-0", "c0de")
+    path = tmp_path / "runs/bm25/scifact.json"
+    write_record(
+        path,
+        job,
+        inputs={tmp_path / "corpora/scifact/documents.parquet": ZEROS},
+        outputs={str(tmp_path / "runs/bm25/scifact.parquet"): ONES},
+        made={"device": "cpu"},
+        seconds={"search": 0.5},
+        sizes={"index": 7},
+        counts={"tokens": 3},
+        system="bm25",
+        top_k=10,
+    )
+    record = read_json(path)
+    assert record == {
+        "path": "runs/bm25/scifact.json",
+        "system": "bm25",
+        "top_k": 10,
+        "made": {"device": "cpu"},
+        "seconds": {"search": 0.5},
+        "bytes": {"index": 7},
+        "counts": {"tokens": 3},
+        "inputs": {"corpora/scifact/documents.parquet": ZEROS},
+        "outputs": {"runs/bm25/scifact.parquet": ONES},
+        "job": "search_chunk/bm25/scifact/chunk-0",
+        "code": "c0de",
+    }
+    assert next(iter(record)) == "path"
+    assert list(json.loads(path.read_text()))[-1] == "record_sha256"
+    assert str(tmp_path) not in path.read_text()
+
+
+def test_what_a_step_does_not_know_is_not_in_its_record(tmp_path: Path) -> None:
+    write_record(tmp_path / "out.json", Job(tmp_path), inputs={}, outputs={}, counts={})
+    always = {"path": "out.json", "inputs": {}, "outputs": {}, "job": "", "code": ""}
+    assert read_json(tmp_path / "out.json") == {**always, "counts": {}}
+
+
+@pytest.mark.parametrize("kind", ["path", "inputs", "outputs"])
+def test_nothing_elsewhere_can_be_recorded(tmp_path: Path, kind: str) -> None:
+    job, elsewhere = Job(tmp_path / "results"), tmp_path / "elsewhere.json"
+    path = elsewhere if kind == "path" else job.results / "out.json"
+    digests: dict[str, dict[Path, str]] = {"inputs": {}, "outputs": {}} | {kind: {elsewhere: ZEROS}}
+    with pytest.raises(ValueError, match=r"elsewhere\.json is not below .*results"):
+        write_record(path, job, inputs=digests["inputs"], outputs=digests["outputs"])
+    assert not path.exists()
+
+
+def test_a_path_below_the_results_is_the_same_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for results in ("results", "./results/", "more/../results", tmp_path / "results"):
+        job = Job(Path(results))
+        for path in ("results/a/b.json", "./results//a/b.json", "results/x/../a/b.json", tmp_path / "results/a/b.json"):
+            assert job.below(path) == "a/b.json"
+    assert job.digests({"results/a": ZEROS, Path("results/b/c"): ONES}) == {"a": ZEROS, "b/c": ONES}
+
+
+@pytest.mark.parametrize("path", ["results/../a", "a", "/etc/passwd", "results-2/a", ".."])
+def test_a_path_elsewhere_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="is not below results"):
+        Job(Path("results")).below(path)
+
+
+def test_a_name_that_begins_with_dots_is_not_elsewhere(tmp_path: Path) -> None:
+    assert Job(tmp_path).below(tmp_path / "..a/b") == "..a/b"
+
+
+def test_an_output_is_found_by_its_name_wherever_the_results_lie_now(tmp_path: Path) -> None:
+    record = {"path": "runs/a/b.json", "outputs": {"runs/a/b.parquet": ZEROS, "runs/a/b.trec.gz": ONES}}
+    for folder in (tmp_path, Path("runs/a"), Path("moved/elsewhere")):
+        assert output_digest(record, folder / "b.parquet") == ZEROS
+        assert output_digest(record, str(folder / "b.trec.gz")) == ONES
+    with pytest.raises(KeyError):
+        output_digest(record, "runs/a/c.parquet")
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ([], {}),
+        ([{}], {}),
+        ([{"device": "cpu"}], {"device": "cpu"}),
+        ([{"device": "cpu"}, {"device": "cpu", "driver": "5"}], {"device": "cpu", "driver": "5"}),
+        ([{"device": "H200"}, {"device": "A100"}, {"device": "H200"}], {"device": ["A100", "H200"]}),
+        ([{"device": ["B", "C"]}, {"device": "A"}, {"device": ["C"]}], {"device": ["A", "B", "C"]}),
+        ([{"device": ["A"]}], {"device": "A"}),
+        ([{"threads": 2}, {"threads": 10}], {"threads": [2, 10]}),
+    ],
+)
+def test_what_made_several_files_is_one_value_where_they_agree_else_all(
+    made: list[dict[str, Any]], expected: dict[str, Any]
+) -> None:
+    assert together(made) == expected
+
+
+MADE = st.lists(st.dictionaries(st.sampled_from("abc"), st.sampled_from(["x", "y", "z"])), max_size=5)
+
+
+@given(made=MADE, others=MADE)
+def test_it_does_not_matter_how_files_are_grouped(made: list[dict[str, str]], others: list[dict[str, str]]) -> None:
+    expected = together([*made, *others])
+    assert together([together(made), together(others)]) == expected
+    assert together([*others, *made]) == expected
+
+
+RECORD: dict[str, Any] = {"system": "bm25", "inputs": {"a/documents.parquet": ZEROS, "a/queries.parquet": ONES}}
+
+
+@pytest.mark.parametrize(
+    ("expected", "facts"),
+    [({}, {}), ({"a/documents.parquet": ZEROS}, {}), (RECORD["inputs"], {"system": "bm25"})],
+)
+def test_a_file_that_was_made_from_what_it_is_used_with_passes(expected: dict[str, str], facts: dict[str, str]) -> None:
+    check_inputs("x.json", RECORD, expected, **facts)
+
+
+@pytest.mark.parametrize(
+    ("expected", "facts", "says"),
+    [
+        ({"a/documents.parquet": ONES}, {}, f"the a/documents.parquet {ZEROS}, but {ONES} is used here"),
+        ({"b/documents.parquet": ZEROS}, {}, f"the b/documents.parquet None, but {ZEROS} is used here"),
+        ({}, {"system": "other"}, "the system bm25, but other is used here"),
+        (RECORD["inputs"], {"family": "dense"}, "the family None, but dense is used here"),
+    ],
+)
+def test_a_file_that_was_made_from_something_else_is_refused(expected: dict[str, str], facts: dict[str, str], says: str) -> None:
+    with pytest.raises(DataError) as caught:
+        check_inputs("x.json", RECORD, expected, **facts)
+    assert str(caught.value).startswith(f"x.json: it was made from {says}; ")
+    assert str(caught.value).endswith("rm x.json")
