@@ -23,7 +23,7 @@ pictures: .venv/ready
 bench: .venv/ready-bench
 	.venv/bench/bin/python tests/bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
-# MS MARCO's 8.8 million passages, 50,000 documents a chunk, 9 million candidates; all simulated: make bench-scale QUICK=1.
+# MS MARCO's 8.8 million passages, 50,000 documents a chunk, 9 million candidates, BM25; all simulated: make bench-scale QUICK=1.
 bench-scale: .venv/ready
 	$(BIN)/python tests/bench --scale $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import bench.bm25.stage
+import bench.bm25_msmarco.stage
 import bench.evaluate.stage
 import bench.evaluation.stage
 import bench.fixed_cost.stage
@@ -25,6 +27,7 @@ STAGES: dict[str, Maker] = {
     "prepare": bench.prepare.stage.make,
     "evaluation": bench.evaluation.stage.make,
     "search": bench.search.stage.make,
+    "bm25": bench.bm25.stage.make,
     "evaluate": bench.evaluate.stage.make,
     "fixed-cost": bench.fixed_cost.stage.make,
     "plan": bench.plan.stage.make,
@@ -35,6 +38,7 @@ SCALE: dict[str, Maker] = {
     "prepare-msmarco": bench.msmarco.stage.make,
     "plan-50k": partial(bench.plan.stage.make, name="plan-50k", chunk_documents=50_000, seconds=60),
     "merge": bench.merge.stage.make,
+    "bm25-msmarco": bench.bm25_msmarco.stage.make,
 }
 """Of the size of the largest datasets, without a peer."""
 

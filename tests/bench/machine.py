@@ -24,7 +24,7 @@ gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
 print(json.dumps({"versions": found, "instructions": able, "gpu": gpu, "python": sys.version.split()[0]}))
 """
 OWN = ("torch", "transformers", "snakemake", "numpy", "pyarrow")
-PEERS = ("torch", "transformers", "beir", "faiss-cpu", "sentence-transformers", "numpy")
+PEERS = ("torch", "transformers", "beir", "faiss-cpu", "sentence-transformers", "bm25s", "numba", "numpy")
 BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench.measurement import Measurement
-from bench.stage import Stage, Target
+from bench.stage import Clock, Stage, Target
 
 Runs = Mapping[str, Sequence[Measurement]]
 """By name of the side, its runs in the order of the rounds."""
@@ -60,21 +60,22 @@ def make_row(stage: Stage, target: Target, runs: Runs) -> Row:
         The row.
     """
     names = [target.side, *([target.over] if target.over else [])]
-    found = [[run.value(target.quantity, stage.clock) for run in runs[name]] for name in names]
+    clock = target.clock or stage.clock
+    found = [[run.value(target.quantity, clock) for run in runs[name]] for name in names]
     unit = "×" if target.over else "s" if target.quantity == "seconds" else "GB"
     values = paired_ratios(*found) if target.over else found[0]
     at_most, scale = target.at_most, 1e9 if unit == "GB" else 1.0
     return Row(
         stage=target.row or stage.name,
-        compared=f"{_words(stage, target)}: {' / '.join(names)}",
+        compared=f"{_words(target, clock)}: {' / '.join(names)}",
         unit=unit,
         values=[value / scale for value in values],
         at_most=at_most / scale,
         met=median(values) <= at_most,
-        seconds=[median(run.value("seconds", stage.clock) for run in runs[name]) for name in names],
+        seconds=[median(run.value("seconds", clock) for run in runs[name]) for name in names],
         memory=[median(run.peak for run in runs[name]) for name in names],
     )
 
 
-def _words(stage: Stage, target: Target) -> str:
-    return f"time of the {stage.clock}" if target.quantity == "seconds" else WORDS[target.quantity]
+def _words(target: Target, clock: Clock) -> str:
+    return f"time of the {clock}" if target.quantity == "seconds" else WORDS[target.quantity]

@@ -8,6 +8,9 @@ from typing import Literal
 Quantity = Literal["seconds", "memory", "growth"]
 """What is compared: time, peak memory of the process, or peak memory above that of its imports."""
 
+Clock = Literal["process", "call"]
+"""Whether times are those of the whole process, or of the call as the process itself reports it."""
+
 
 @dataclass(frozen=True)
 class Side:
@@ -36,6 +39,7 @@ class Target:
         at_most: The number; a ratio, or seconds or bytes where there is no other side.
         over: Name of the side that is divided by; None for a plain quantity.
         row: Name of the row in the table, where it is not that of the stage.
+        clock: Which times are compared, where they are not those of the stage.
     """
 
     quantity: Quantity
@@ -43,6 +47,7 @@ class Target:
     at_most: float
     over: str | None = None
     row: str | None = None
+    clock: Clock | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Stage:
 
     name: str
     input: str
-    clock: Literal["process", "call"]
+    clock: Clock
     rounds: int
     inputs: Sequence[str]
     sides: Sequence[Side]

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import bench.bm25.stage
+import bench.bm25_msmarco.stage
 import bench.merge.stage
 import bench.msmarco.stage
 import pytest
@@ -134,6 +136,21 @@ def test_a_process_clock_takes_the_whole_process(tmp_path: Path) -> None:
     assert make_row(stage(tmp_path, clock="process"), Target("seconds", "ours", 20), runs).median == 9
 
 
+def test_a_target_may_have_a_clock_of_its_own(tmp_path: Path) -> None:
+    runs = {"ours": [Measurement(9, 9, 1, {"seconds": 2})], "peer": [Measurement(3, 3, 1, {"seconds": 1})]}
+    row = make_row(stage(tmp_path, clock="call"), Target("seconds", "ours", 1, over="peer", clock="process"), runs)
+    assert (row.compared, row.median, row.seconds) == ("time of the process: ours / peer", 3, [9, 3])
+
+
+def test_without_a_jar_the_rows_of_lucene_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BEIRFLOW_ANSERINI_JAR", str(tmp_path / "no.jar"))
+    made = bench.bm25.stage.make(SETTINGS, tmp_path)
+    assert {side.name.partition(",")[0] for side in made.sides} == {"ours", "bm25s"}
+    assert made.left_out == [
+        ("index, search-bm25: Lucene", f"no Anserini: BEIRFLOW_ANSERINI_JAR names {tmp_path}/no.jar, which is no file")
+    ]
+
+
 def test_a_stage_runs_its_sides_in_turn_in_empty_folders() -> None:
     outcome = run_stage("s", lambda _, folder: stage(folder), SETTINGS)
     assert outcome.failure == ""
@@ -179,8 +196,9 @@ def test_every_target_names_sides_of_its_stage(name: str, quick: bool, tmp_path:
     [
         partial(bench.msmarco.stage.make, documents=3000, chunk_documents=700),
         partial(bench.merge.stage.make, size=Size(queries=6, documents=400, chunks=20, k=15)),
+        partial(bench.bm25_msmarco.stage.make, size=bench.bm25_msmarco.stage.Size(3001, 4, 30, 2000)),
     ],
-    ids=["prepare-msmarco", "merge"],
+    ids=["prepare-msmarco", "merge", "bm25-msmarco"],
 )
 def test_simulated_data_go_through_ours_and_agree(maker: Callable[[Settings, Path], Stage]) -> None:
     outcome = run_stage("s", maker, SETTINGS)

@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beirflow.files.background import map_ahead
 from beirflow.lexical.bm25 import length_codes, scores
-from beirflow.lexical.postings import Postings
+from beirflow.lexical.postings import Postings, places_of
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField
 from beirflow.runs.ranking import Hits, Ties, byte_order, merge_hits
 
@@ -96,8 +95,7 @@ class _Chunk:
     @cached_property
     def places(self) -> np.ndarray:
         """Place of the term of each pair among the chunk's terms, or -1; int64 of shape (p,)."""
-        found = pc.index_in(self.queries.terms, value_set=self.postings.terms)
-        return pc.fill_null(found, -1).to_numpy().astype(np.int64)[self.queries.pair_terms]
+        return places_of(self.queries.terms, self.postings.terms)[self.queries.pair_terms]
 
     @cached_property
     def sizes(self) -> np.ndarray:

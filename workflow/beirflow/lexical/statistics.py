@@ -9,12 +9,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.files.writing import atomic_path
 from beirflow.lexical.bm25 import FieldStatistics
-from beirflow.lexical.postings import DOCUMENT_COLUMNS, TERM_COLUMNS, Postings, read_postings
+from beirflow.lexical.postings import DOCUMENT_COLUMNS, TERM_COLUMNS, Postings, places_of, read_postings
 
 PENDING_TERMS = 1 << 22
 """Terms of chunks that wait to be added up: some 40 bytes each."""
@@ -110,5 +109,5 @@ def frequencies_of(table_path: str | Path, terms: pa.Array, field: str) -> np.nd
         int64 of shape (n,); 0 for a term that the corpus does not have.
     """
     table = pq.read_table(table_path, columns=["term", field], page_checksum_verification=True)
-    place = pc.index_in(terms, value_set=table["term"].combine_chunks())
-    return pc.fill_null(table[field].take(place), 0).to_numpy()
+    places = places_of(terms, table["term"].combine_chunks())
+    return np.append(table[field].to_numpy(), 0)[places]  # the last for -1

@@ -97,4 +97,6 @@ def _break_ties(order: np.ndarray, sorted_key: np.ndarray, id_order: Callable[[n
     same_as_next = sorted_key[1:] == sorted_key[:-1]
     tied = np.flatnonzero(np.append(same_as_next, False) | np.append(False, same_as_next)[: len(order)])
     if len(tied):
-        order[tied] = order[tied][np.lexsort((-id_order(order[tied]), sorted_key[tied]))]
+        group = np.cumsum(np.append(True, np.diff(sorted_key[tied]) != 0))
+        # One number to sort by is several times faster than two: places are within 2 ** 31 of 0.
+        order[tied] = order[tied][np.argsort((group << 32) - id_order(order[tied]))]
