@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.files.layout import DOCUMENTS, QUERIES, RUN
+from beirflow.runs import spot_check as module
 from beirflow.runs.family import System
 from beirflow.runs.run_file import RUN as COLUMNS
 from beirflow.runs.spot_check import Finding, Subject, compare_ranks, draw
@@ -283,3 +284,17 @@ def test_a_subject_reads_what_it_is_asked_for(tmp_path: Path) -> None:
     assert [subject.doc_ids(chunk).to_pylist() for chunk in range(2)] == [IDS[:3], IDS[3:5]]
     assert subject.documents(1).to_pydict() == {"doc_id": IDS[3:5], "text": ["d", "e"]}
     assert subject.queries()["query_id"].to_pylist() == ["q"]
+
+
+def test_no_more_scores_of_a_query_are_kept_than_the_run_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[tuple[int, ...]] = []
+    add = module._Ranks.add
+
+    def watched(self: module._Ranks, doc_ids: pa.Array, scores: np.ndarray) -> None:
+        add(self, doc_ids, scores)
+        kept.append(self._best.shape)
+
+    monkeypatch.setattr(module._Ranks, "add", watched)
+    scores = scores_of()
+    assert compare(tmp_path, scores, right_run(scores), sizes=(4, 4, 12)).passed
+    assert kept == [(len(scores), 4), (len(scores), TOP_K), (len(scores), TOP_K)]

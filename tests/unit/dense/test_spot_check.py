@@ -1,0 +1,69 @@
+"""The sample of a dense system: the audit computes as a job does, on a GPU of its own and in bounded memory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from beirflow.dense import spot_check as module
+from beirflow.experiment.experiment import load_experiment
+from beirflow.files.layout import CORPUS, RUN_RECORD
+from beirflow.files.records import read_json
+from beirflow.runs.spot_check import Finding, NotHereError, Subject
+from results_maker import Made
+
+pytestmark = pytest.mark.usefixtures("threads_as_before")
+
+
+@pytest.fixture
+def subject(results_once: Made) -> Subject:
+    experiment = load_experiment(results_once.config)
+    run = read_json(results_once.results / RUN_RECORD(system="tiny", dataset="small"))
+    return Subject(
+        results=results_once.results,
+        system=experiment.systems["tiny"],
+        here=experiment.systems["tiny"],
+        dataset="small",
+        made=run["made"],
+        top_k=run["top_k"],
+        drop_self_matches=True,
+        chunks=read_json(results_once.results / CORPUS(dataset="small"))["chunks"],
+        config={key: experiment.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
+    )
+
+
+def findings(subject: Subject) -> list[Finding]:
+    return [check.run() for check in module.spot_checks(subject, 5, np.random.default_rng(3))]
+
+
+def test_texts_are_encoded_inside_a_gpu_job_with_the_settings_of_the_person_who_audits(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[object] = []
+    load = module._encoder
+
+    @contextmanager
+    def gpu_job(device: str, jobs_per_gpu: int) -> Iterator[None]:
+        events.append((device, jobs_per_gpu))
+        yield
+        events.append("done")
+
+    monkeypatch.setattr(module, "gpu_job", gpu_job)
+    monkeypatch.setattr(module, "_encoder", lambda *arguments: events.append("load") or load(*arguments))
+    subject = replace(subject, config=subject.config | {"jobs_per_gpu": 3})
+    assert all(finding.passed for finding in findings(subject))
+    assert events == [("cpu", 3), "load", "done"] * 2
+
+
+def test_blocks_of_any_size_find_the_same(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BLOCK_ROWS", 4)
+    assert all(finding.passed for finding in findings(subject))
+
+
+def test_a_model_that_is_not_configured_here_is_not_looked_for(subject: Subject) -> None:
+    documents, queries, ranks = module.spot_checks(replace(subject, here=None), 5, np.random.default_rng(3))
+    for check in (documents, queries):
+        with pytest.raises(NotHereError, match="it is not known here where the model of tiny is"):
+            check.run()
+    assert ranks.run().passed
