@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 from results_maker import Made, audit_config, make_results
 from tiny_bert import save_tiny_bert
 from workflow_runs import Workflow, demo, small_dataset, tiny_system
+
+# How long an example takes says something about the machine, and nothing about the code.
+settings.register_profile("beirflow", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("beirflow")
 
 SHARE_THE_DEMO = ("test_demo.py", "test_slurm.py")
 

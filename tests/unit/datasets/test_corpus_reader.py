@@ -64,7 +64,7 @@ def both(tmp_path: Path, content: bytes) -> list[Any]:
     return found
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(content=LINES)
 def test_whatever_is_read_fast_is_read_the_same_with_care(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     fast, careful = both(tmp_path_factory.getbasetemp(), content)
@@ -79,7 +79,7 @@ WRITERS = st.sampled_from([orjson.dumps, lambda record: json.dumps(record).encod
 EDITS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 2), st.integers(0, 255)), max_size=3)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(records=st.lists(RECORDS, min_size=1, max_size=5), write=WRITERS, edits=EDITS)
 def test_any_line_however_it_is_damaged_means_one_thing_or_is_an_error(
     tmp_path_factory: pytest.TempPathFactory,

@@ -128,7 +128,7 @@ def test_the_order_of_the_corpus_file_does_not_matter(
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(documents=st.dictionaries(TEXTS.filter(bool), TEXTS, min_size=1, max_size=30), chunks=st.integers(1, 5))
 def test_every_document_is_in_the_one_place_that_the_rules_say(
     tmp_path_factory: pytest.TempPathFactory, documents: dict[str, str], chunks: int
@@ -138,7 +138,7 @@ def test_every_document_is_in_the_one_place_that_the_rules_say(
     assert chunks_in(folder / "out") == dealt(documents, chunks)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     documents=st.dictionaries(TEXTS.filter(bool), st.tuples(st.none() | TEXTS, TEXTS), min_size=1, max_size=30),
     chunks=st.integers(1, 5),

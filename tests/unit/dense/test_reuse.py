@@ -316,7 +316,7 @@ def test_devices_that_vectors_were_reused_from_before_are_kept_too(pair: Pair) -
 TEXTS = st.lists(st.lists(st.sampled_from([f"t{i}" for i in range(12)]), max_size=8), min_size=1, max_size=4)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(other=TEXTS, mine=TEXTS)
 def test_every_document_gets_the_vector_of_its_text(
     tmp_path_factory: pytest.TempPathFactory, other: list[list[str]], mine: list[list[str]]

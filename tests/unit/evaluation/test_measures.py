@@ -195,7 +195,7 @@ runs = st.dictionaries(queries, st.dictionaries(documents, st.sampled_from([-1.0
 judgements = st.dictionaries(queries, st.dictionaries(documents, st.integers(-1, 3), min_size=1), min_size=1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(runs, judgements)
 def test_all_measures_agree_with_pytrec_eval_and_with_their_definitions(run: Run, qrels: Qrels) -> None:
     cutoffs = (1, 2, 5, 100)

@@ -38,13 +38,13 @@ def test_stop_words_are_lucenes() -> None:
     assert set(GOLDEN["stopwords"]) == STOP_WORDS
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(texts)
 def test_short_cuts_change_no_term(text: str) -> None:
     assert analyze(text) == lucene_reference.analyze(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(st.sampled_from("a1_.',:; "), max_size=1200), st.integers(200, 300))
 def test_long_tokens_are_cut_alike_with_and_without_short_cuts(text: str, length: int) -> None:
     assert analyze("b" * length + text) == lucene_reference.analyze("b" * length + text)
@@ -68,7 +68,7 @@ def test_leading_underscores_are_skipped_until_the_token_fits() -> None:
     assert tokenize("_" * 3_000 + "ab") == ["_" * 254 + "a", "b"]
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(
     st.text(st.sampled_from("abelstyiouxzng\u00e9\U0001d41a"), max_size=6),
     st.lists(

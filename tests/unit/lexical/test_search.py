@@ -122,7 +122,7 @@ def test_statistics_are_lucenes(tmp_path: Path, name: str) -> None:
         assert found.fields["title"] == FieldStatistics(expected["title.docCount"], expected["title.sumTotalTermFreq"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     corpora,
     st.lists(texts, min_size=1, max_size=4),

@@ -399,7 +399,7 @@ def test_what_chunks_share_is_counted_once_whatever_found_the_candidates(corpus:
     assert (set(record["seconds"]), record["seconds"]["search"]) == ({"search", "merge"}, 1.5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_any_corpus_in_any_chunks_has_the_run_of_brute_force(data: st.DataObject) -> None:
     ids = st.text("aZé1Ж", min_size=1, max_size=3)

@@ -94,7 +94,7 @@ def test_a_constant_scorer_has_the_first_document_of_trec_eval(ids: list[str]) -
         assert evaluator.evaluate({"q": dict.fromkeys(ids, 0.5)})["q"]["P_1"] == float(doc_id == first)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(words, scores, max_size=12))
 def test_the_order_is_that_of_trec_eval_and_of_sorted_tuples(run: dict[str, float]) -> None:
     ids, values = list(run), list(run.values())
@@ -102,7 +102,7 @@ def test_the_order_is_that_of_trec_eval_and_of_sorted_tuples(run: dict[str, floa
     assert ranked(ids, values) == ranked_by_trec_eval(ids, values)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(0, 3), scores, words), max_size=30, unique_by=lambda row: (row[0], row[2])), st.integers(1, 5)
 )
@@ -120,7 +120,7 @@ def test_candidates_of_many_queries_are_cut_as_if_each_query_stood_alone(rows: l
     assert [(rows[i][0], rows[i][2], place) for i, place in zip(order, ranks.tolist(), strict=True)] == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(0, 3), scores, words), max_size=30, unique_by=lambda row: (row[0], row[2])),
     st.integers(1, 5),
