@@ -103,7 +103,6 @@ def test_stems_are_nltks(beginning: str, end: str) -> None:
     assert stem(beginning + end) == lucene_reference.stem(beginning + end)
 
 
-@settings(deadline=None)
 @given(st.lists(texts, max_size=5), st.sampled_from([0, 1, 2_000_000]))
 def test_a_vocabulary_numbers_the_terms_of_each_text(some: list[str], remembered: int) -> None:
     before, analyzer.MOST_PIECES = analyzer.MOST_PIECES, remembered
