@@ -64,7 +64,7 @@ class Postings:
 
 
 def places_of(terms: pa.LargeStringArray, among: pa.LargeStringArray) -> np.ndarray:
-    """Where some terms stand among many others, which are looked up in the few: that takes a fraction of the time.
+    """Where some terms are among many others. The many are looked up in the few, which takes a fraction of the time.
 
     Args:
         terms: Different terms.
