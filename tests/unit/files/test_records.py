@@ -129,7 +129,9 @@ def test_an_output_is_found_by_its_name_wherever_the_results_lie_now(tmp_path: P
     for folder in (tmp_path, Path("runs/a"), Path("moved/elsewhere")):
         assert output_digest(record, folder / "b.parquet") == ZEROS
         assert output_digest(record, str(folder / "b.trec.gz")) == ONES
-    with pytest.raises(KeyError):
+    with pytest.raises(
+        DataError, match=r"runs/a/c\.parquet: its record is runs/a/b\.json, which does not name it; .* rm runs/a/c"
+    ):
         output_digest(record, "runs/a/c.parquet")
 
 

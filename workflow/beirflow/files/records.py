@@ -108,8 +108,14 @@ def output_digest(record: Mapping[str, Any], path: str | Path) -> str:
 
     Returns:
         Its digest.
+
+    Raises:
+        DataError: The record is not that of this file.
     """
-    return record["outputs"][str(PurePosixPath(record["path"]).with_name(Path(path).name))]
+    digest = record["outputs"].get(str(PurePosixPath(record["path"]).with_name(Path(path).name)))
+    if digest is None:
+        raise damaged(path, f"its record is {record['path']}, which does not name it")
+    return digest
 
 
 def together(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
