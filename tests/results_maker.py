@@ -65,7 +65,9 @@ def make_results(results: Path, config: Mapping[str, Any]) -> None:
     for system in experiment.chosen_systems:
         (results / "models").mkdir(exist_ok=True)
         model = ModelSettings(**experiment.model_settings(system))
-        fetch_model(system=model, output_path=f"{results}/models/{system}.json", job=Job(results, code="f"))
+        fetch_model(
+            system=model, said=experiment.said(system), output_path=f"{results}/models/{system}.json", job=Job(results, code="f")
+        )
         for name in experiment.chosen_datasets:
             _encode(results, experiment, system, name)
             _retrieve(results, experiment, system, name)

@@ -26,7 +26,11 @@ class Results:
 
     def __init__(self, folder: Path, model: Path, system: str = "tiny", dataset: str = "small") -> None:
         self.job = Job(folder)
-        self.folder, self.system, self.dataset = folder, EncoderSettings(name=system, model=str(model), max_length=64), dataset
+        self.folder, self.system, self.dataset = (
+            folder,
+            EncoderSettings(name=system, model=str(model), max_length=64, pooling="mean"),
+            dataset,
+        )
 
     def path(self, name: str) -> Path:
         """A file; ``{s}`` and ``{d}`` stand for the names of system and dataset."""
@@ -46,7 +50,13 @@ class Results:
         )
         return {
             **prepare,
-            "fetch": partial(fetch_model, system=self.system, job=self.job, **self.paths(output="models/{s}.json")),
+            "fetch": partial(
+                fetch_model,
+                system=self.system,
+                said=["pooling", "similarity"],
+                job=self.job,
+                **self.paths(output="models/{s}.json"),
+            ),
             "encode queries": self._encode_queries,
             **{f"encode {chunk}": partial(self._encode_chunk, chunk) for chunk in range(CHUNKS)},
             **shared,

@@ -34,7 +34,7 @@ POOLINGS = ["mean", "cls", "pooler"]
 def make(
     folder: Path, device: str = "cuda", precision: str = "float32", token_budget: int = 4096, **fields: Any
 ) -> TransformersEncoder:
-    system = EncoderSettings(name="tiny", model=str(folder), **{"max_length": 64, **fields})
+    system = EncoderSettings(name="tiny", model=str(folder), **{"max_length": 64, "pooling": "mean", **fields})
     return TransformersEncoder(system, folder, device=device, precision=precision, token_budget=token_budget)
 
 
@@ -100,7 +100,7 @@ from pathlib import Path
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 folder, output, *texts = sys.argv[1:]
-system = EncoderSettings(name="tiny", model=folder, max_length=64)
+system = EncoderSettings(name="tiny", model=folder, max_length=64, pooling="mean")
 encoder = TransformersEncoder(system, Path(folder), device="cuda", precision="bfloat16", token_budget=4096)
 assert encoder.packed
 np.save(output, encoder.encode_corpus(texts))

@@ -36,7 +36,7 @@ def vectors(precision: str, device: str = "cuda") -> tuple[np.ndarray, np.ndarra
     assert WEIGHTS is not None
     assert WEIGHTS.submodule_search_locations
     folder = Path(WEIGHTS.submodule_search_locations[0]) / "model"
-    system = EncoderSettings(name="minilm", model=str(folder), normalize=True, max_length=256)
+    system = EncoderSettings(name="minilm", model=str(folder), normalize=True, max_length=256, pooling="mean")
     encoder = TransformersEncoder(system, folder, device=device, precision=precision, token_budget="auto")
     queries = encoder.encode_queries([line["text"] for line in lines("queries")])
     documents = encoder.encode_corpus([f"{line['title']} {line['text']}".strip() for line in lines("corpus")])

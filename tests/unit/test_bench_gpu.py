@@ -49,7 +49,7 @@ def test_token_counts_are_those_of_beir() -> None:
 def test_texts_have_the_tokens_that_were_drawn(folder: Path) -> None:
     counts = token_counts(300, TINY.positions)
     texts = make_texts(counts, TINY)
-    system = EncoderSettings(name="tiny", model=str(folder), max_length=TINY.positions)
+    system = EncoderSettings(name="tiny", model=str(folder), max_length=TINY.positions, pooling="mean")
     encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=4096)
     ids = encoder._token_ids(texts)
     assert [len(row) for row in ids] == counts.tolist()

@@ -51,6 +51,7 @@ rule fetch_model:
     params:
         code=code_version("fetch_model"),
         model=lambda wildcards: experiment.model_settings(wildcards.system),
+        said=lambda wildcards: experiment.said(wildcards.system),
         files=lambda wildcards: experiment.model_states(wildcards.system),
     message:
         "find the model of {wildcards.system}"

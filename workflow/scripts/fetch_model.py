@@ -7,4 +7,9 @@ if __name__ == "__main__":
         from beirflow.models.model_files import fetch_model
         from beirflow.models.settings import ModelSettings
 
-        fetch_model(system=ModelSettings(**snakemake.params.model), output_path=snakemake.output[0], job=this)
+        fetch_model(
+            system=ModelSettings(**snakemake.params.model),
+            said=snakemake.params.said,
+            output_path=snakemake.output[0],
+            job=this,
+        )

@@ -27,7 +27,7 @@ def write(folder: Path) -> None:
     pq.write_table(pa.table([["d"], [TEXT], [0]], schema=DOCUMENTS), documents)
     write_corpus_record(folder)
     settings = load_catalogue().systems[SYSTEM].settings
-    fetch_model(system=settings, output_path=str(folder / "model.json"), job=Job(folder))
+    fetch_model(system=settings, said=["pooling", "similarity"], output_path=str(folder / "model.json"), job=Job(folder))
     write_json(folder / "encoder.json", {field.name: getattr(settings, field.name) for field in fields(EncoderSettings)})
 
 

@@ -45,7 +45,7 @@ class Setting:
 
     def encoder(self) -> TransformersEncoder:
         """An encoder as a job would make it."""
-        system = EncoderSettings(name="bench", model=str(self.folder), max_length=self.shape.positions)
+        system = EncoderSettings(name="bench", model=str(self.folder), max_length=self.shape.positions, pooling="mean")
         return TransformersEncoder(system, self.folder, device=self.device.type, precision=self.precision, token_budget="auto")
 
     def need_cuda(self) -> None:

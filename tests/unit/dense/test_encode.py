@@ -18,6 +18,7 @@ from beirflow.dense.encode import Encoding, encode_chunk, encode_queries, in_row
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job, read_json, write_json
+from beirflow.models import encoder as encoder_module
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings
@@ -38,10 +39,10 @@ class Workspace:
 
     def __init__(self, folder: Path, model: Path, **fields: Any) -> None:
         self.vectors, self.record, self.folder = folder / "vectors.npy", folder / "vectors.json", folder
-        self.system = EncoderSettings(name="tiny", model=str(model), **{"max_length": 64, **fields})
+        self.system = EncoderSettings(name="tiny", model=str(model), **{"max_length": 64, "pooling": "mean", **fields})
         self.job = Job(folder, "encode_chunk/tiny/some/chunk-0", "c0de")
         if model.is_dir():
-            fetch_model(system=self.system, output_path=str(folder / "model.json"), job=self.job)
+            fetch_model(system=self.system, said=["pooling", "similarity"], output_path=str(folder / "model.json"), job=self.job)
         else:
             write_json(folder / "model.json", {})
         encoding = Encoding(self.system, str(folder / "model.json"), "float32", device="cpu", token_budget=512)
@@ -112,6 +113,9 @@ def test_the_record_says_what_was_computed_with_what_from_what(workspace: Worksp
     assert set(seconds) == {"load", "index"}
     assert min(seconds.values()) > 0
     assert record["made"].pop("device")
+    how = record.pop("encoder")
+    assert [step["kind"] for step in how["steps"]] == ["transformer", "pooling"]
+    assert (how["prompt"], how["max_length"], how["overridden"]) == ("", 64, ["max_length", "pooling"])
     assert record == {
         "path": "vectors.json",
         "system": "tiny",
@@ -139,9 +143,9 @@ def test_a_record_names_the_gpu_and_its_driver_where_that_is_known(
 ) -> None:
     """Nothing stands for an unknown version, since several chunks' values are sorted."""
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
-    monkeypatch.setattr(encode, "driver_version", lambda: driver)
-    on_cpu = encode._made_with(torch.device("cpu"))
-    assert encode._made_with(torch.device("cuda")) == {**on_cpu, "device": "NVIDIA H200", **expected}
+    monkeypatch.setattr(encoder_module, "driver_version", lambda: driver)
+    on_cpu = encoder_module.made_with(torch.device("cpu"))
+    assert encoder_module.made_with(torch.device("cuda")) == {**on_cpu, "device": "NVIDIA H200", **expected}
 
 
 def test_the_same_table_gives_the_same_file_byte_for_byte(workspace: Workspace) -> None:
@@ -187,7 +191,7 @@ def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_file(tiny_
     workspace = Workspace(tmp_path, model)
     with pytest.raises(ModelError) as caught:
         workspace.encode(TEXTS, ids=[f"doc-{text or i}" for i, text in enumerate(TEXTS)])
-    for part in ("system tiny", "doc_id 'doc-w5 w6'", "infinity or not-a-number", "float32"):
+    for part in ("system tiny", "doc_id 'doc-w5 w6'", "infinity or not-a-number", "look at its text"):
         assert part in str(caught.value)
     assert not workspace.vectors.exists()
     assert not workspace.record.exists()

@@ -37,10 +37,10 @@ class Pair:
 
     def __init__(self, folder: Path, model: Path) -> None:
         self.folder, self.job = folder, Job(folder, "encode_chunk/tiny", "c0de")
-        self.system = EncoderSettings(name="tiny", model=str(model), max_length=64)
+        self.system = EncoderSettings(name="tiny", model=str(model), max_length=64, pooling="mean")
         self.model_path = folder / "model.json"
         if model.is_dir():
-            fetch_model(system=self.system, output_path=str(self.model_path), job=self.job)
+            fetch_model(system=self.system, said=["pooling", "similarity"], output_path=str(self.model_path), job=self.job)
         else:
             write_json(self.model_path, {})
         self.precision = "float32"
@@ -89,7 +89,7 @@ class Pair:
 
     def without_model(self) -> None:
         """From here on, loading the model is an error."""
-        self.system = EncoderSettings(name="tiny", model=str(self.folder / "nowhere"), max_length=64)
+        self.system = EncoderSettings(name="tiny", model=str(self.folder / "nowhere"), max_length=64, pooling="mean")
 
     def encoded_alone(self, text: str) -> np.ndarray:
         encoder = TransformersEncoder(self.system, Path(self.system.model), device="cpu", precision="float32", token_budget=512)

@@ -21,7 +21,7 @@ if sys.argv[1] == "whole":
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 folder = Path(sys.argv[2])
-system = EncoderSettings(name="tiny", model=str(folder), max_length=64)
+system = EncoderSettings(name="tiny", model=str(folder), max_length=64, pooling="mean")
 encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=64)
 print(encoder.encode_corpus(["w1 w2", "w3", "w4 " * 50]).tobytes().hex())
 print([name in sys.modules for name in ("torch._dynamo", "scipy.optimize", "torch.distributed.tensor")])
@@ -41,7 +41,7 @@ def attend(query, key, value, bounds, lengths):
 packed_attention._attend_in_turn = attend
 encoder.can_pack = lambda *_: True
 folder = Path(sys.argv[1])
-system = EncoderSettings(name="tiny", model=str(folder), max_length=64)
+system = EncoderSettings(name="tiny", model=str(folder), max_length=64, pooling="mean")
 packed = encoder.TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=64)
 assert packed.packed
 assert packed.encode_corpus(["w1 w2", "w3"]).any()

@@ -32,18 +32,33 @@ FILES = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config
 
 
 def system(model: str | Path, **fields: Any) -> EncoderSettings:
-    return EncoderSettings(name="mine", model=str(model), max_length=64, **fields)
+    return EncoderSettings(name="mine", model=str(model), max_length=64, **{"pooling": "mean", **fields})
 
 
 def fetch(model: EncoderSettings, record_path: Path) -> dict[str, Any]:
     """What is recorded of a model, in a folder of results that holds nothing else."""
-    fetch_model(system=model, output_path=str(record_path), job=Job(record_path.parent, "fetch_model/mine", "c0de"))
+    fetch_model(
+        system=model,
+        said=["pooling", "similarity"],
+        output_path=str(record_path),
+        job=Job(record_path.parent, "fetch_model/mine", "c0de"),
+    )
     return read_json(record_path)
 
 
 def record_of(digests: Mapping[str, str]) -> dict[str, Any]:
     """What should be recorded of the model on the hub."""
-    facts = {"path": "model.json", "model": MODEL, "revision": REVISION, "files": digests}
+    reason = "the folder has no modules.json, so its files do not say how it is used"
+    step = {"kind": "transformer", "folder": "", "settings": {"max_length": None, "lower_case": False, "output": "tokens"}}
+    card = {
+        "steps": {"queries": [step], "documents": [step]},
+        "prompts": {"queries": "", "documents": ""},
+        "similarity": None,
+        "dimensions": None,
+        "open": {"pooling": reason, "similarity": reason},
+        "overridden": [],
+    }
+    facts = {"path": "model.json", "model": MODEL, "revision": REVISION, "files": digests, "card": card}
     return {**facts, "inputs": {}, "outputs": {}, "job": "fetch_model/mine", "code": "c0de"}
 
 
@@ -154,6 +169,8 @@ def test_the_record_is_the_same_wherever_the_model_lies(folder: Path, package: s
 def test_weights_in_parts_are_found_and_recorded(folder: Path, tmp_path: Path) -> None:
     (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
     (folder / "model-00002-of-00002.safetensors").write_bytes(b"the rest")
+    places = {f"weight{i}": f"model-0000{i}-of-00002.safetensors" for i in (1, 2)}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
     record = fetch(system(folder), tmp_path / "model.json")
     assert {f"model-0000{i}-of-00002.safetensors" for i in (1, 2)} < set(record["files"])
 
@@ -195,7 +212,8 @@ system = EncoderSettings(**job["system"])
 try:
     if job["output"]:
         output = Path(job["output"])
-        fetch_model(system=system, output_path=str(output), job=Job(output.parent, "fetch_model/mine", "c0de"))
+        job = Job(output.parent, "fetch_model/mine", "c0de")
+        fetch_model(system=system, said=["pooling", "similarity"], output_path=str(output), job=job)
     print(model_folder(system))
 except ModelError as error:
     sys.exit(f"ModelError: {error}")

@@ -21,7 +21,7 @@ TEXTS = [" ".join(RNG.choice(WORDS, length)) for length in [5, 1, 60, 0, 17, 17,
 
 
 def tiny_encoder(folder: Path, token_budget: int = 4096, **fields: Any) -> TransformersEncoder:
-    system = EncoderSettings(name="tiny", model=str(folder), **{"max_length": 64, **fields})
+    system = EncoderSettings(name="tiny", model=str(folder), **{"max_length": 64, "pooling": "mean", **fields})
     return TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=token_budget)
 
 
@@ -96,10 +96,10 @@ def test_running_out_of_memory_packed_lowers_the_budget(tmp_path: Path, monkeypa
     monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
     compute = TransformersEncoder._compute_packed
 
-    def limited(self: TransformersEncoder, window: encoder_module.Tokens, rows: np.ndarray) -> torch.Tensor:
+    def limited(self: TransformersEncoder, window: encoder_module.Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
         if window.lengths[rows].sum() > 100:
             raise torch.OutOfMemoryError
-        return compute(self, window, rows)
+        return compute(self, window, rows, left_out)
 
     monkeypatch.setattr(TransformersEncoder, "_compute_packed", limited)
     np.testing.assert_allclose(encode(folder), expected, atol=2e-5, rtol=0)

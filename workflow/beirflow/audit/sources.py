@@ -16,7 +16,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import ARCHIVE, CORPUS, MODEL, QRELS, QUERIES, SUMMARY
-from beirflow.models.model_files import model_digests, model_folder
+from beirflow.models.model_files import model_digests
 
 REPAIR = f"put the files back that were used; or, if these are right, run again: snakemake --cores 2 {{results}}/{SUMMARY}"
 
@@ -132,7 +132,7 @@ def _check_model(chain: Chain, experiment: Experiment, path: str, name: str) -> 
             todo = "name it under custom.systems to have it compared"
             return Check(what, NOT_CHECKED, f"it is not known here where the model of {name} is", "", (path,), results, todo)
         settings = experiment.systems[name].settings
-        found = model_digests(model_folder(settings), settings)
+        found = model_digests(settings)
     except BeirflowError as error:
         return Check(what, NOT_CHECKED, f"the model of {name} is not here: {error}", "", (path,), results)
     except UNREADABLE as error:

@@ -1,19 +1,18 @@
 """Encode the queries or one chunk of a corpus, and record how."""
 
+import logging
 import os
-import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import torch
-import transformers
 
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.dense.reuse import SharedVectors, find_vectors
@@ -22,16 +21,16 @@ from beirflow.files.errors import ModelError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, together, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path
-from beirflow.jobs.devices import driver_version
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.models.encoder import NotFiniteError, TransformersEncoder
-from beirflow.models.model_files import check_model, model_folder
+from beirflow.models.card import Kind
+from beirflow.models.encoder import Encoder, NotFiniteError
+from beirflow.models.load import load_encoder
+from beirflow.models.model_files import check_model
 from beirflow.models.settings import EncoderSettings
 
-Write = Callable[[np.ndarray], None]
+logger = logging.getLogger(__name__)
 
-Kind = Literal["queries", "documents"]
-"""What is encoded; each kind has a prefix of its own."""
+Write = Callable[[np.ndarray], None]
 
 
 @dataclass(frozen=True)
@@ -56,11 +55,9 @@ class Encoding:
     threads: int = 1
     jobs_per_gpu: int = 1
 
-    def load(self, folder: Path) -> TransformersEncoder:
-        """The encoder, from the folder of its model."""
-        return TransformersEncoder(
-            self.settings, folder, device=self.device, precision=self.precision, token_budget=self.token_budget
-        )
+    def load(self, kind: Kind) -> Encoder:
+        """The encoder of one kind of text."""
+        return load_encoder(self.settings, kind, device=self.device, precision=self.precision, token_budget=self.token_budget)
 
 
 def encoding_of(snakemake: Any) -> Encoding:
@@ -179,47 +176,58 @@ def _encode(table: pa.Table, kind: Kind, encoding: Encoding, write: Write, share
     """Load the model, encode a table and hand its vectors on, in order; what is recorded about it."""
     start = time.perf_counter()
     settings = encoding.settings
-    folder = model_folder(settings)
     with ThreadPoolExecutor(max_workers=1) as background:
-        checked = background.submit(check_model, settings, folder, encoding.model_path)
-        encoder = encoding.load(folder)
+        checked = background.submit(check_model, settings, encoding.model_path)
+        encoder = encoding.load(kind)
         checked.result()
-    precision = str(encoder.dtype).removeprefix("torch.")
+    made = encoder.made()
     if shared:
-        shared.check_precision(precision)
+        shared.check_precision(made["precision"])
     loaded = time.perf_counter()
     texts = table["text"].combine_chunks().dictionary_encode()
     indices = texts.indices.to_numpy()
     windows = encoder.windows(texts.dictionary.to_pylist(), kind)
+    alike = _Alike()
     try:
         for vectors in in_rows(windows, indices, encoder.dim):
+            alike.add(vectors)
             write(vectors)
     except NotFiniteError as error:
         row = int(np.argmax(indices == error.row))
         name = f"{table.column_names[0]} {table[0][row].as_py()!r}"
-        todo = "use precision float32, or look at its text"
+        todo = "look at its text" if made["precision"] == "float32" else "use precision float32, or look at its text"
         raise ModelError(f"system {settings.name}: the vector of {name} holds infinity or not-a-number; {todo}") from error
     done = time.perf_counter()
+    alike.warn(settings.name, kind)
     return {
         "distinct_texts": len(texts.dictionary),
         "dim": encoder.dim,
-        "made": {"precision": precision, **_made_with(encoder.device)},
+        "made": made,
+        "encoder": encoder.described(),
         "counts": {"tokens": encoder.tokens, f"truncated_{kind}": encoder.truncated},
         "seconds": {"load": loaded - start, "encode": done - loaded},
     }
 
 
-def _made_with(device: torch.device) -> dict[str, str]:
-    """Device and versions, for the record."""
-    on_gpu = device.type == "cuda"
-    driver = driver_version() if on_gpu else None
-    return {
-        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
-        **({"driver": driver} if driver else {}),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "python": platform.python_version(),
-    }
+class _Alike:
+    """Whether all vectors of a table are the same one: an encoder that says nothing of a text ranks documents by their ids."""
+
+    def __init__(self) -> None:
+        self._first: np.ndarray | None = None
+        self._rows, self._same = 0, True
+
+    def add(self, vectors: np.ndarray) -> None:
+        """Look at more vectors, float32 of shape (n, dim)."""
+        if len(vectors) and self._first is None:
+            self._first = vectors[0].copy()
+        self._rows += len(vectors)
+        self._same = self._same and bool((vectors == self._first).all())
+
+    def warn(self, system: str, kind: Kind) -> None:
+        """Say so where several texts have one vector."""
+        if self._rows > 1 and self._same:
+            what = "zero" if self._first is not None and not self._first.any() else "the same"
+            logger.warning("%s: all vectors of %d %s are %s; the ranking is that of the ids", system, self._rows, kind, what)
 
 
 def in_rows(windows: Iterable[tuple[int, np.ndarray]], indices: np.ndarray, dim: int) -> Iterator[np.ndarray]:

@@ -3,13 +3,19 @@
 from typing import Any
 
 from beirflow.dense.settings import DenseSettings
-from beirflow.models.model_files import model_files, model_problem
+from beirflow.files.errors import ModelError
+from beirflow.models.model_files import is_local, model_card, model_files, model_problem
 from beirflow.runs.family import Family, Setting
 
 
 def problem(settings: Any) -> Setting | None:
     """What keeps the model of a system from being used."""
     found = model_problem(settings)
+    if found is None and is_local(settings):
+        try:
+            model_card(settings)
+        except ModelError as error:
+            found = str(error)
     return Setting("model", settings.model, found) if found else None
 
 

@@ -81,7 +81,7 @@ def search_chunk(
     query_vectors_path: str,
     chunk_vectors_path: str,
     output_path: str,
-    similarity: str,
+    similarity: str | None,
     top_k: int,
     drop_self_matches: bool,
     job: Job,
@@ -100,7 +100,7 @@ def search_chunk(
         query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record.
         chunk_vectors_path: ``.npy`` of the chunk's vectors, float32 of shape (documents of the chunk, dim).
         output_path: ``.npz`` to write, as :func:`~beirflow.runs.candidates.write_candidates` does.
-        similarity: ``dot`` or ``cosine``.
+        similarity: ``dot`` or ``cosine``; None for what the record of the model says.
         top_k: Documents to keep for each query.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
         job: The job, for the record of the run.
@@ -119,6 +119,7 @@ def search_chunk(
         sources[path] = record = read_json(record_of(path))
         check_inputs(record_of(path), record, sources_of(job, source_path, model_path), system=system)
     _check_precision(sources)
+    similarity = similarity or str(read_json(model_path)["card"]["similarity"])
     query_ids = read_table(queries_path)["query_id"].combine_chunks()
     with Documents(documents_path) as file:
         doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()

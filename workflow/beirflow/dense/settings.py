@@ -1,8 +1,8 @@
 """The settings of a dense system."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 
-from beirflow.models.settings import EncoderSettings
+from beirflow.models.settings import EncoderSettings, ModelSettings
 
 
 @dataclass(frozen=True)
@@ -10,7 +10,15 @@ class DenseSettings(EncoderSettings):
     """An encoder, and how its vectors are compared.
 
     Attributes:
-        similarity: ``dot`` or ``cosine``.
+        similarity: ``dot`` or ``cosine``; None is as the files of the model say.
     """
 
-    similarity: str = "dot"
+    similarity: str | None = None
+
+    @property
+    def said(self) -> list[str]:
+        """Names of the settings that the configuration says, in order."""
+        return sorted(key for key, value in asdict(self).items() if key not in _MODEL and value is not None)
+
+
+_MODEL = {field.name for field in fields(ModelSettings)}

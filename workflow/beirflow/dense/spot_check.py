@@ -4,7 +4,7 @@ Texts are encoded again with the real model, in other batches than before; sampl
 vectors, in float64 and with nothing of ``search.py``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -13,10 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.dense.settings import DenseSettings
-from beirflow.files.layout import CHUNK_VECTORS, QUERY_VECTORS, RUN
+from beirflow.files.layout import CHUNK_VECTORS, MODEL, QUERY_VECTORS, RUN
+from beirflow.files.records import read_json
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.models.encoder import TransformersEncoder
-from beirflow.models.model_files import model_folder
+from beirflow.models.card import Kind
+from beirflow.models.encoder import Encoder
+from beirflow.models.load import load_encoder
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_ranks, draw
 
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
@@ -59,7 +61,7 @@ class _Vectors:
         self.subject, self.sample, self.random = subject, sample, random
         self.settings: DenseSettings = subject.system.settings
 
-    def check(self, kind: str) -> Finding:
+    def check(self, kind: Kind) -> Finding:
         """Encode some documents or queries again and compare them with the stored vectors."""
         files = self._files() if kind == "documents" else [self._array(self._path())]
         rows = draw(sum(map(len, files)), self.sample, self.random)
@@ -78,7 +80,7 @@ class _Vectors:
         vectors, files = self._array(self._path()), self._files()
         rows = draw(len(vectors), self.sample, self.random)
         ids = self.subject.queries()["query_id"].take(rows).to_pylist()
-        cosine = self.settings.similarity == "cosine"
+        cosine = (self.settings.similarity or self._card()["similarity"]) == "cosine"
         queries, longest = _scaled(np.asarray(vectors[rows]), cosine=cosine), [0.0]
 
         def blocks() -> Iterator[tuple[pa.Array, np.ndarray]]:
@@ -101,6 +103,13 @@ class _Vectors:
         if found not in TOLERANCE:
             raise ValueError(f"the run was made in the precision {found!r}")
         return str(found)
+
+    def _card(self) -> Mapping[str, Any]:
+        """What the files of the model say, as it was recorded."""
+        card = read_json(self.subject.results / MODEL(system=self.subject.system.name)).get("card")
+        if not isinstance(card, dict) or card.get("similarity") not in ("dot", "cosine"):
+            raise ValueError("the record of the model does not say the similarity")
+        return card
 
     def _path(self, chunk: int | None = None) -> str:
         names: dict[str, Any] = {"system": self.subject.system.name, "dataset": self.subject.dataset}
@@ -129,22 +138,22 @@ class _Vectors:
                 found.append(self.subject.documents(chunk).take(here))
         return pa.concat_tables(found)
 
-    def _encode(self, kind: str, texts: list[str]) -> np.ndarray:
+    def _encode(self, kind: Kind, texts: list[str]) -> np.ndarray:
         here = self.subject.here
         if here is None or here.family != self.subject.system.family:
             name = self.subject.system.name
             raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
-        place = {key: getattr(here.settings, key) for key in ("model", "offline", "revision")}
+        place = {key: getattr(here.settings, key) for key in ("model", "offline", "revision", "query_model", "query_revision")}
         config = self.subject.config
         with gpu_job(config["device"], config["jobs_per_gpu"]):
-            encoder = _encoder(replace(self.settings, **place), config["device"], self._precision, config["token_budget"])
-            return encoder.encode_corpus(texts) if kind == "documents" else encoder.encode_queries(texts)
+            encoder = _encoder(replace(self.settings, **place), kind, config["device"], self._precision, config["token_budget"])
+            return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
 
 
-@lru_cache(maxsize=1)
-def _encoder(settings: DenseSettings, device: str, precision: str, token_budget: int | str) -> TransformersEncoder:
+@lru_cache(maxsize=2)
+def _encoder(settings: DenseSettings, kind: Kind, device: str, precision: str, token_budget: int | str) -> Encoder:
     """The encoder of a system, which serves one corpus after the other."""
-    return TransformersEncoder(settings, model_folder(settings), device=device, precision=precision, token_budget=token_budget)
+    return load_encoder(settings, kind, device=device, precision=precision, token_budget=token_budget)
 
 
 def _rows(files: list[np.ndarray], rows: np.ndarray) -> Iterator[np.ndarray]:

@@ -164,6 +164,10 @@ class Experiment:
         settings = self.settings(system)
         return {field.name: settings[field.name] for field in fields(ModelSettings)}
 
+    def said(self, system: str) -> list[str] | None:
+        """Names of the settings of an encoder that the configuration says; None for a family whose models have no card."""
+        return getattr(self.systems[system].settings, "said", None)
+
     @property
     def systems_with_models(self) -> list[str]:
         """Names of all known systems that have a model."""

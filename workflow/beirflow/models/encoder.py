@@ -1,6 +1,7 @@
 """Encoders: texts in, one float32 vector a text out."""
 
 import logging
+import platform
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,17 +9,21 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from transformers.utils import logging as transformers_logging
+import transformers
 
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
-from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
+from beirflow.jobs.devices import choose_device, choose_precision, driver_version, is_out_of_memory
+from beirflow.models.backbone import Backbone
 from beirflow.models.batching import Tokens, pad, plan
-from beirflow.models.lean_imports import load_lean
+from beirflow.models.card import Kind, Step, with_settings
+from beirflow.models.card_files import read_card
+from beirflow.models.head import load_head
 from beirflow.models.packed_attention import can_pack, first_position, pack
 from beirflow.models.pooling import pool, pool_packed
 from beirflow.models.settings import EncoderSettings
+from beirflow.models.word_vectors import WordVectors
 
 logger = logging.getLogger(__name__)
 
@@ -37,13 +42,26 @@ AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 
 
 class Encoder(Protocol):
-    """Anything that turns texts into vectors; rows are in the order of the texts, float32, of shape (n, dim)."""
+    """Anything that turns texts into vectors.
 
-    def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode n queries into an array of shape (n, dim), float32."""
+    Attributes:
+        dim: Dimensions of a vector.
+        tokens: Tokens encoded so far, padding not counted.
+        truncated: Texts that were as long as the maximum, so probably cut.
+    """
 
-    def encode_corpus(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode n documents into an array of shape (n, dim), float32."""
+    dim: int
+    tokens: int
+    truncated: int
+
+    def made(self) -> dict[str, str]:
+        """Precision, device and versions that the vectors are made with, for the record."""
+
+    def described(self) -> dict[str, Any]:
+        """How a text becomes a vector, for the record."""
+
+    def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
+        """Encode n texts in order: index of the first text of a window, and float32 of shape (texts, dim)."""
 
 
 class NotFiniteError(ModelError):
@@ -59,83 +77,88 @@ class NotFiniteError(ModelError):
 
 
 class TransformersEncoder:
-    """An encoder from the transformers library.
+    """An encoder that is computed by torch: a model of transformers or a table of word vectors, pooling, and what follows.
 
     Other threads tokenise the next windows of texts while the device computes, and finished vectors are copied off the device
     while it computes the next. Inside a window, texts are sorted by token count and batched up to a budget of tokens; they
-    are packed end to end on CUDA in half precision, and padded to the longest of the batch elsewhere. A text without tokens
-    has a vector of zeros: an empty text, where the tokenizer adds no special tokens.
+    are packed end to end on CUDA in half precision, and padded to the longest of the batch elsewhere. A text without tokens has
+    zeros in place of its pooled tokens: an empty text, where the tokenizer adds no special tokens.
 
     Args:
-        system: The system; its pooling, normalisation, prefixes and maximum length are used.
-        folder: Folder of the model.
+        system: The system; what its settings say wins over what the files of the model say.
+        folder: Folder of the model; for a system with two models, of that of this kind of text.
         device: ``auto``, ``cuda`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch, or ``auto``.
+        kind: What is encoded, where the model treats queries and documents differently.
 
     Attributes:
+        card: How texts are encoded.
+        dim: Dimensions of a vector.
+        max_length: Tokens after which a text is cut, special tokens included; None for no limit.
         tokens: Tokens encoded so far, padding not counted.
         truncated: Texts that were as long as the maximum, so probably cut.
 
     Raises:
-        ModelError: The model cannot be loaded or cannot do what the system says.
+        ModelError: The model cannot be loaded, is not understood, or cannot do what the system says.
     """
 
-    def __init__(self, system: EncoderSettings, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
+    def __init__(
+        self,
+        system: EncoderSettings,
+        folder: Path,
+        *,
+        device: str,
+        precision: str,
+        token_budget: int | str,
+        kind: Kind = "documents",
+    ) -> None:
         self.system = system
         self.device = choose_device(device)
         self.dtype = choose_precision(precision, self.device)
         self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
         self.tokens = self.truncated = 0
-        transformers_logging.disable_progress_bar()
-        transformers_logging.set_verbosity_error()
+        self._kind = kind
         try:
-            self.tokenizer, self.model, report = load_lean(partial(self._load, folder))
-        except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
-            found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
-            todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
-            raise ModelError(f"system {system.name}: {found}; {todo}") from error
-        self._check(report["missing_keys"], folder)
-        self.model.to(self.device).eval()
-        self.dim: int = self.model.config.hidden_size
-        self._vocabulary = len(self.model.get_input_embeddings().weight)
-        if fast := getattr(self.tokenizer, "backend_tokenizer", None):
-            fast.no_padding()
-            fast.enable_truncation(system.max_length, direction=self.tokenizer.truncation_side)
+            self.card = with_settings(read_card(folder), system)
+            if "pooling" in self.card.open:
+                raise ModelError(self.card.problem() or "")
+            self._load(folder, self.card.steps[kind], system.weights)
+        except ModelError as error:
+            raise ModelError(f"system {system.name}: {error}") from error
         self.packed = can_pack(self.model, self.device, self.dtype) and self._pack()
+        self._measure()
 
-    def _load(self, folder: Path) -> tuple[Any, Any, dict[str, Any]]:
-        """Tokenizer, model, and the report on its weights."""
-        from transformers import AutoModel, AutoTokenizer
+    def _load(self, folder: Path, steps: tuple[Step, ...], weights: str) -> None:
+        """The backbone, how its tokens are pooled, and what follows."""
+        first, *others = steps
+        pooling = next((step.settings for step in others if step.kind == "pooling"), {})
+        default = "pooler" if first.settings["output"] == "vector" else "mean"
+        self._modes: list[str] = pooling.get("modes", [default])
+        self._include_prompt: bool = pooling.get("include_prompt", True)
+        here = folder / first.folder
+        if first.kind == "transformer":
+            self.backbone: Backbone | WordVectors = Backbone(here, first, weights, self._modes, self.dtype)
+        else:
+            self.backbone = WordVectors(here, first)
+            self.dtype = torch.float32  # a mean of stored vectors, which nothing makes faster
+        self.max_length = self.backbone.max_length
+        self.model: Any = self.backbone.model.to(self.device).eval()
+        self._head = load_head(folder, others).to(self.device)
 
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-        model, report = AutoModel.from_pretrained(
-            folder,
-            dtype=self.dtype,
-            use_safetensors=self.system.weights.endswith(".safetensors"),
-            weights_only=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-        )
-        return tokenizer, model, report
+    @torch.inference_mode()
+    def _measure(self) -> None:
+        """Dimensions before and after what follows the pooling, from a text of one token."""
+        ids = [token for token in range(min(self.backbone.vocabulary, PROBE_TOKENS)) if token != self.backbone.padding]
+        pooled = self._pooled(Tokens.of(0, [ids[:1]]), np.arange(1), 0)
+        self._pooled_dim, whole = pooled.shape[1], self._finish(pooled).shape[1]
+        self.dim = self.card.dimensions or whole
+        if self.dim > whole:
+            raise ModelError(f"system {self.system.name}: dimensions is {self.dim}, but a vector of this model has {whole}")
 
-    def _check(self, missing: Sequence[str], folder: Path) -> None:
-        """Refuse weights that leave a part of the model at random, and texts longer than the model can read."""
-        needed = sorted(name for name in missing if self.system.pooling == "pooler" or not name.startswith("pooler."))
-        if needed:
-            found = f"no weights for {', '.join(needed[:5])}" + (" and others" if len(needed) > 5 else "")
-            raise ModelError(f"system {self.system.name}: {folder / self.system.weights} has {found}; these would be random")
-        if self.system.pooling == "pooler" and getattr(self.model, "pooler", None) is None:
-            raise ModelError(
-                f"system {self.system.name}: pooling is 'pooler', but the model in {folder} has none; use mean or cls"
-            )
-        positions = (getattr(self.model.config, "max_position_embeddings", None) or 10**9) - first_position(self.model)
-        longest = min(positions, self.tokenizer.model_max_length)
-        if self.system.max_length > longest:
-            raise ModelError(
-                f"system {self.system.name}: max_length is {self.system.max_length}, but the model reads at most {longest} tokens"
-            )
+    def made(self) -> dict[str, str]:
+        """Precision, device and versions that the vectors are made with, for the record."""
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
 
     @torch.inference_mode()
     def _pack(self) -> bool:
@@ -143,12 +166,12 @@ class TransformersEncoder:
 
         A configuration may ask for attention that packing does not do; a CPU, which pads, would have other vectors than a GPU.
         """
-        ids = [token for token in range(min(self._vocabulary, PROBE_TOKENS)) if token != self.tokenizer.pad_token_id]
-        ids = ids[: self.system.max_length]
+        ids = [token for token in range(min(self.backbone.vocabulary, PROBE_TOKENS)) if token != self.backbone.padding]
+        ids = ids[: self.backbone.max_length]
         texts, rows = Tokens.of(0, [ids[: -(-len(ids) // 2)], ids]), np.arange(2)
-        padded = self._compute_padded(texts, rows)
+        padded = self._compute_padded(texts, rows, 0)
         before = pack(self.model)
-        packed = self._compute_packed(texts, rows)
+        packed = self._compute_packed(texts, rows, 0)
         difference = float(((packed - padded).norm(dim=1) / padded.norm(dim=1)).max())
         if difference <= PACKED_TOLERANCE * torch.finfo(self.dtype).eps:
             return True
@@ -184,13 +207,17 @@ class TransformersEncoder:
         """
         return self._whole(texts, "documents")
 
-    def _whole(self, texts: Sequence[str], kind: str) -> np.ndarray:
+    def described(self) -> dict[str, Any]:
+        """How a text becomes a vector, for the record."""
+        return self.card.of_kind(self._kind) | {"max_length": self.max_length}
+
+    def _whole(self, texts: Sequence[str], kind: Kind) -> np.ndarray:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for start, window in self.windows(texts, kind):
             vectors[start : start + len(window)] = window
         return vectors
 
-    def windows(self, texts: Sequence[str], kind: str) -> Iterator[tuple[int, np.ndarray]]:
+    def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
         """Encode texts a window at a time, so that vectors can be written while the next are computed.
 
         Args:
@@ -203,12 +230,14 @@ class TransformersEncoder:
         Raises:
             NotFiniteError: A vector is not finite.
         """
-        prefix = self.system.query_prefix if kind == "queries" else self.system.document_prefix
-        tokenize = partial(self._tokenize, texts, prefix)
+        tokenize = partial(self._tokenize, texts, self.card.prompts[kind])
+        left_out = (
+            0 if self._include_prompt or not self.card.prompts[kind] else self.backbone.prompt_length(self.card.prompts[kind])
+        )
         on_the_way: Arrival | None = None
         with Progress(f"encode with {self.system.name}", len(texts), kind, "tokens") as progress:
             for window in map_ahead(tokenize, range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
-                arrival = Arrival(window.start, self._encode_window(window, progress))
+                arrival = Arrival(window.start, self._encode_window(window, progress, left_out))
                 if on_the_way:
                     yield on_the_way.wait()
                 on_the_way = arrival
@@ -216,46 +245,46 @@ class TransformersEncoder:
                 yield on_the_way.wait()
 
     def _tokenize(self, texts: Sequence[str], prefix: str, start: int) -> Tokens:
-        tokens = Tokens.of(start, self._token_ids([prefix + text for text in texts[start : start + WINDOW_TEXTS]]))
+        tokens = Tokens.of(start, self.backbone.token_ids([prefix + text for text in texts[start : start + WINDOW_TEXTS]]))
         highest = int(tokens.ids.max(initial=0))
-        if highest >= self._vocabulary:
-            found = f"the tokenizer gives the token {highest}, but the model knows only {self._vocabulary}"
+        if highest >= self.backbone.vocabulary:
+            found = f"the tokenizer gives the token {highest}, but the model knows only {self.backbone.vocabulary}"
             raise ModelError(f"system {self.system.name}: {found}; they do not belong together, save both again")
         return tokens
 
-    def _token_ids(self, texts: list[str]) -> list[list[int]]:
-        """Token ids of each text, special tokens included."""
-        fast = getattr(self.tokenizer, "backend_tokenizer", None)
-        if fast is None:
-            return self.tokenizer(texts, truncation=True, max_length=self.system.max_length)["input_ids"]
-        # What the tokenizer would do, without the masks and offsets that it makes besides the ids: those take most of the time.
-        return [encoding.ids for encoding in fast.encode_batch_fast(texts)]
-
     @torch.inference_mode()
-    def _encode_window(self, window: Tokens, progress: Progress) -> torch.Tensor:
+    def _encode_window(self, window: Tokens, progress: Progress, left_out: int) -> torch.Tensor:
         """Vectors of a window on the device, float32 of shape (texts, dim); on CUDA they may still be computed."""
-        self.truncated += int((window.lengths >= self.system.max_length).sum())
-        vectors = torch.zeros((len(window.lengths), self.dim), device=self.device)
-        with_tokens = np.flatnonzero(window.lengths)
-        progress.advance(len(vectors) - len(with_tokens))
+        if self.max_length is not None:
+            self.truncated += int((window.lengths >= self.max_length).sum())
+        vectors = torch.empty((len(window.lengths), self.dim), device=self.device)
+        with_tokens, without = np.flatnonzero(window.lengths), np.flatnonzero(window.lengths == 0)
+        if len(without):
+            nothing = self._finish(torch.zeros((1, self._pooled_dim), device=self.device))[:, : self.dim]
+            vectors.index_copy_(0, self._send(without), nothing.expand(len(without), -1))
+        progress.advance(len(without))
         for batch in plan(window.lengths[with_tokens], lambda: self.token_budget, packed=self.packed):
             rows = with_tokens[batch]
-            vectors.index_copy_(0, self._send(rows), self._forward(window, rows))
+            vectors.index_copy_(0, self._send(rows), self._forward(window, rows, left_out))
             tokens = int(window.lengths[rows].sum())
             self.tokens += tokens
             progress.advance(len(rows), tokens)
         return vectors
+
+    def _finish(self, pooled: torch.Tensor) -> torch.Tensor:
+        """What follows the pooling, in float32: vectors of shape (n, pooled dim) to (n, dim before dimensions are left out)."""
+        finished: torch.Tensor = self._head(pooled)
+        return finished
 
     def _send(self, array: np.ndarray) -> torch.Tensor:
         """An array on the device; from pinned memory, so that the host does not wait for what the device computes."""
         tensor = torch.from_numpy(array)
         return tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
 
-    def _forward(self, window: Tokens, rows: np.ndarray) -> torch.Tensor:
+    def _forward(self, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
         """Vectors of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
         try:
-            vectors = (self._compute_packed if self.packed else self._compute_padded)(window, rows)
-            return torch.nn.functional.normalize(vectors, dim=1) if self.system.normalize else vectors
+            return self._finish(self._pooled(window, rows, left_out))[:, : self.dim]
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
@@ -270,13 +299,29 @@ class TransformersEncoder:
         tokens = int(lengths.sum() if self.packed else len(rows) * lengths.max())
         self.token_budget = max(1, min(self.token_budget, tokens // 2))
         logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
-        return torch.cat([self._forward(window, half) for half in np.array_split(rows, 2)])
+        return torch.cat([self._forward(window, half, left_out) for half in np.array_split(rows, 2)])
 
-    def _compute_padded(self, window: Tokens, rows: np.ndarray) -> torch.Tensor:
-        ids, mask = (self._send(array) for array in pad(window, rows, self.tokenizer.pad_token_id or 0))
-        return pool(self.system.pooling, self.model(input_ids=ids, attention_mask=mask), mask)
+    def _pooled(self, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
+        """Pooled tokens of one batch, float32 of shape (rows, pooled dim); an error of the model's code becomes a sentence."""
+        try:
+            return (self._compute_packed if self.packed else self._compute_padded)(window, rows, left_out)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError, AssertionError, NotImplementedError) as error:
+            raise self._failed(window, rows, error) from error
+        except RuntimeError as error:
+            if self.device.type == "cuda" or is_out_of_memory(error):
+                raise  # the device may be at fault, which who holds it knows
+            raise self._failed(window, rows, error) from error
 
-    def _compute_packed(self, window: Tokens, rows: np.ndarray) -> torch.Tensor:
+    def _failed(self, window: Tokens, rows: np.ndarray, error: Exception) -> ModelError:
+        reason = str(error).strip().partition("\n")[0]
+        found = f"the model fails on texts of up to {window.lengths[rows].max()} tokens ({type(error).__name__}: {reason})"
+        return ModelError(f"system {self.system.name}: {found}; look at its config.json, or lower max_length")
+
+    def _compute_padded(self, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
+        ids, mask = (self._send(array) for array in pad(window, rows, self.backbone.padding))
+        return pool(self._modes, self.backbone(ids, mask), mask, left_out)
+
+    def _compute_packed(self, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
         ids, places = window.select(rows)
         lengths = window.lengths[rows]
         bounds = self._send(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
@@ -286,7 +331,27 @@ class TransformersEncoder:
             bounds=bounds,
             lengths=lengths.tolist(),
         )
-        return pool_packed(self.system.pooling, output, bounds, getattr(self.model, "pooler", None))
+        return pool_packed(self._modes, output, bounds, getattr(self.model, "pooler", None), left_out)
+
+
+def made_with(device: torch.device) -> dict[str, str]:
+    """Device and versions that vectors are made with, for a record.
+
+    Args:
+        device: What torch computes on.
+
+    Returns:
+        Names and versions; nothing stands for a driver that is not known.
+    """
+    on_gpu = device.type == "cuda"
+    driver = driver_version() if on_gpu else None
+    return {
+        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
+        **({"driver": driver} if driver else {}),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "python": platform.python_version(),
+    }
 
 
 class Arrival:

@@ -3,20 +3,40 @@
 import importlib.util
 import logging
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.verified import damaged
-from beirflow.models.settings import ModelSettings
+from beirflow.models.card import Card, joined, with_settings
+from beirflow.models.card_files import read_card
+from beirflow.models.model_json import MODULES, below, listed_modules, read_object
+from beirflow.models.settings import EncoderSettings, ModelSettings
 
 logger = logging.getLogger(__name__)
 
+Settings = TypeVar("Settings", bound=ModelSettings)
+
 PACKAGE = "package:"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
+WORDS = "whitespacetokenizer_config.json"
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "tokenizer.model",
+    WORDS,
+)
+WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 PATTERNS = ("*.json", "*.txt", "*.model")
+PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")
+"""The name of a part of the weights: a file beside its index."""
 
 
 def local_folder(system: ModelSettings) -> Path | None:
@@ -36,6 +56,11 @@ def local_folder(system: ModelSettings) -> Path | None:
     return path if path.is_dir() or not HUB_ID.fullmatch(system.model) else None
 
 
+def is_local(system: ModelSettings) -> bool:
+    """Whether all models of a system need no hub."""
+    return all(local_folder(tower) is not None for tower in towers(system))
+
+
 def _package_folder(location: str) -> Path | None:
     """Folder that a package ships, without importing the package; None if the package is not installed."""
     package, _, folder = location.removeprefix(PACKAGE).partition("/")
@@ -52,6 +77,12 @@ def model_problem(system: ModelSettings) -> str | None:
     Returns:
         A sentence that says what is missing and what to do; None if nothing is.
     """
+    problems = (_problem(tower) for tower in towers(system))
+    return next((problem for problem in problems if problem), None)
+
+
+def _problem(system: ModelSettings) -> str | None:
+    """What keeps one model from being used."""
     folder = local_folder(system)
     if folder is None:
         return (
@@ -67,22 +98,98 @@ def model_problem(system: ModelSettings) -> str | None:
     return _incomplete(folder, system)
 
 
+def towers(system: Settings) -> list[Settings]:
+    """The models of a system, each as a system of its own.
+
+    Args:
+        system: The system.
+
+    Returns:
+        That of the documents; and that of the queries, where they have another.
+    """
+    documents = replace(system, query_model=None, query_revision=None)
+    if system.query_model is None:
+        return [documents]
+    queries = replace(documents, model=system.query_model, revision=system.query_revision, offline=None, weights_sha256=None)
+    return [documents, queries]
+
+
 def _incomplete(folder: Path, system: ModelSettings) -> str | None:
     """What a folder lacks to be a model."""
-    if not (folder / "config.json").is_file():
+    if not (folder / "config.json").is_file() and not (folder / MODULES).is_file():
         return f"{folder} has no config.json, so it is not a model folder"
-    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        return f"{folder} has no tokenizer; one of {', '.join(TOKENIZER_FILES)} was expected, as tokenizer.save_pretrained writes"
-    if not _weight_files(folder, system):
+    try:
+        folders = module_folders(folder)
+        if not any(_has_tokenizer(here) for here in folders):
+            expected = f"one of {', '.join(TOKENIZER_FILES)} was expected, as tokenizer.save_pretrained writes"
+            return f"{folder} has no tokenizer; {expected}"
+        found = [path for here in folders for path in _weight_files(here, system, root=folder)]
+    except ModelError as error:
+        return str(error)
+    if not found:
         return f"{folder} has no {system.weights}; save the model as safetensors, or name its file in 'weights'"
-    return None
+    missing = next((path for path in found if not path.is_file()), None)
+    return f"{missing} is missing, though its index names it; fetch or save the model again" if missing else None
 
 
-def _weight_files(folder: Path, system: ModelSettings) -> list[Path]:
-    """The file with the weights, or its parts where an index names several."""
-    stem, suffix = system.weights.rsplit(".", 1)
-    whole = folder / system.weights
-    return [whole] if whole.is_file() else sorted(folder.glob(f"{stem}-*-of-*.{suffix}"))
+def _has_tokenizer(folder: Path) -> bool:
+    """Whether a folder has a tokenizer; some read bytes or characters and need no vocabulary."""
+    config = folder / "tokenizer_config.json"
+    kind = read_object(config).get("tokenizer_class") if config.is_file() else None
+    return kind in WITHOUT_VOCABULARY or any((folder / name).is_file() for name in TOKENIZER_FILES)
+
+
+def module_folders(folder: Path) -> list[Path]:
+    """The folder of a model, and those of its modules.
+
+    Args:
+        folder: The folder of the model.
+
+    Returns:
+        That folder first; then those that ``modules.json`` names, and those that a router in there names.
+
+    Raises:
+        ModelError: A module is outside of the folder of the model, or the files cannot be read.
+    """
+    found = [folder]
+    for module in listed_modules(folder) if (folder / MODULES).is_file() else []:
+        here = folder / below(folder, module["path"])
+        router = next((here / name for name in ("router_config.json", "config.json") if (here / name).is_file()), None)
+        routes = read_object(router).get("types") if router else None
+        found += [here, *(here / below(folder, name) for name in (routes if isinstance(routes, dict) else {}))]
+    return list(dict.fromkeys(found))
+
+
+def _weight_files(here: Path, system: ModelSettings, root: Path) -> list[Path]:
+    """The files with the weights of one module: one, or the parts that an index names; none where it has no weights.
+
+    Raises:
+        ModelError: The index names files elsewhere, which no digest would cover.
+    """
+    whole = here / system.weights
+    if whole.is_file():
+        return [whole]
+    index = here / f"{system.weights}.index.json"
+    if index.is_file():
+        places = read_object(index).get("weight_map")
+        names = set(places.values()) if isinstance(places, dict) else set()
+        if not names or not all(isinstance(name, str) and PART.fullmatch(name) for name in names):
+            raise ModelError(f"{index} names weights outside of its folder, or none at all; fetch or save the model again")
+        return [here / name for name in sorted(names)]
+    return [path for path in [module_weights(here)] if here != root and path.is_file()]
+
+
+def module_weights(folder: Path) -> Path:
+    """The file with the weights of a module that is no backbone.
+
+    Args:
+        folder: The folder of the module.
+
+    Returns:
+        ``model.safetensors`` or, where that is not there and this is, ``pytorch_model.bin``.
+    """
+    safe, pickled = (folder / name for name in ("model.safetensors", "pytorch_model.bin"))
+    return pickled if pickled.is_file() and not safe.is_file() else safe
 
 
 def model_files(system: ModelSettings) -> list[Path]:
@@ -92,21 +199,59 @@ def model_files(system: ModelSettings) -> list[Path]:
         system: The system.
 
     Returns:
-        Configuration, tokenizer and weights of a model that needs no hub; an empty list for one on the hub.
+        Configuration, tokenizer and weights of a model that needs no hub, of every module; nothing of one on the hub, or of one
+        that cannot be read.
     """
-    folder = local_folder(system)
-    return _files(folder, system) if folder and folder.is_dir() else []
+    found: list[Path] = []
+    for tower in towers(system):
+        folder = local_folder(tower)
+        if folder and folder.is_dir() and not _incomplete(folder, tower):
+            found += _files(folder, tower)
+    return found
 
 
 def _files(folder: Path, system: ModelSettings) -> list[Path]:
-    return sorted({path for pattern in PATTERNS for path in folder.glob(pattern)} | set(_weight_files(folder, system)))
+    folders = module_folders(folder)
+    read = {path for here in folders for pattern in PATTERNS for path in here.glob(pattern)}
+    return sorted(read | {path for here in folders for path in _weight_files(here, system, root=folder)})
+
+
+def model_card(system: EncoderSettings) -> Card:
+    """How a model on this machine turns texts into vectors: what its files say, and what its settings say instead.
+
+    Args:
+        system: The system.
+
+    Returns:
+        The card; that of two models where queries have their own.
+
+    Raises:
+        ModelError: A model is not here, or its files are not understood, or leave open what the settings do not say.
+    """
+    try:
+        card = with_settings(_card(system), system)
+    except ModelError as error:
+        raise ModelError(f"system {system.name}: {error}") from error
+    _check_open(system, card)
+    return card
+
+
+def _card(system: ModelSettings) -> Card:
+    """What the files of the models say."""
+    cards = [read_card(model_folder(tower)) for tower in towers(system)]
+    return cards[0] if len(cards) == 1 else joined(*cards)
+
+
+def _check_open(system: ModelSettings, card: Card) -> None:
+    if problem := card.problem():
+        raise ModelError(f"system {system.name}, model {system.model}: {problem}")
 
 
 def model_folder(system: ModelSettings, *, download: bool = False) -> Path:
     """The folder to load a model from.
 
     Args:
-        system: The system.
+        system: The system; of one with two models, that of the documents.
         download: Whether a hub may be asked; if not, what an earlier download left is used.
 
     Returns:
@@ -115,6 +260,7 @@ def model_folder(system: ModelSettings, *, download: bool = False) -> Path:
     Raises:
         ModelError: The model is not there or not complete.
     """
+    system = towers(system)[0]
     local = local_folder(system)
     folder = local or _hub_folder(system, download)
     problem = model_problem(system) if local else _incomplete(folder, system)
@@ -142,55 +288,71 @@ def _hub_folder(system: ModelSettings, download: bool) -> Path:
     return folder
 
 
-def check_model(system: ModelSettings, folder: Path, record_path: str) -> None:
-    """Make sure that a model is still the one that was fetched.
+def check_model(system: ModelSettings, record_path: str) -> None:
+    """Make sure that the models of a system are still those that were fetched.
 
     Args:
         system: The system.
-        folder: Where the model is.
         record_path: What ``fetch_model`` wrote about it.
 
     Raises:
-        DataError: A file of the model is another now.
+        DataError: A file of a model is another now.
+        ModelError: A model is not there any more.
     """
-    found, recorded = model_digests(folder, system), read_json(record_path)["files"]
+    found, recorded = model_digests(system), read_json(record_path)["files"]
     changed = sorted({name for name, _ in found.items() ^ recorded.items()})
     if changed:
-        raise damaged(record_path, f"the model in {folder} has another {', '.join(changed)} than is recorded here")
+        raise damaged(record_path, f"the model in {model_folder(system)} has another {', '.join(changed)} than is recorded here")
 
 
-def fetch_model(*, system: ModelSettings, output_path: str, job: Job) -> None:
-    """Make sure that a model is on this machine, and record the digests of its files.
+def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_path: str, job: Job) -> None:
+    """Make sure that the models of a system are on this machine, and record the digests of their files.
 
     Args:
         system: The system.
-        output_path: The record to write: model, revision and sha256 of every file. It does not say where the files are, so that
-            it is the same wherever the model comes from.
+        said: Settings of an encoder that the configuration says; None for a family whose models have no card.
+        output_path: The record to write: model, revision, sha256 of every file, and what the card says. It does not say where the
+            files are, so that it is the same wherever the model comes from.
         job: The job, for the record.
 
     Raises:
-        ModelError: The model cannot be fetched, is not complete, or its weights are not those of the catalogue.
+        ModelError: A model cannot be fetched, is not complete or not understood, leaves open what nobody says, or its weights are
+            not those of the catalogue.
     """
-    folder = model_folder(system, download=True)
-    digests = model_digests(folder, system)
+    for tower in towers(system):
+        logger.info("%s: %s from %s", system.name, tower.model, model_folder(tower, download=True))
+    digests = model_digests(system)
     found = digests.get(system.weights)
     if system.weights_sha256 not in (None, found):
         raise ModelError(
-            f"system {system.name}: {folder / system.weights} has the sha256 {found}, expected {system.weights_sha256};"
-            " these are other weights. Delete the file and run again, or use them under a name of your own in custom.systems"
+            f"system {system.name}: {model_folder(system) / system.weights} has the sha256 {found}, expected"
+            f" {system.weights_sha256}; these are other weights. Delete the file and run again, or use them under a name of your"
+            " own in custom.systems"
         )
-    write_record(output_path, job, inputs={}, outputs={}, model=system.model, revision=system.revision, files=digests)
-    logger.info("%s: %s from %s", system.name, system.model, folder)
+    facts: dict[str, Any] = {"model": system.model, "revision": system.revision, "files": digests}
+    if system.query_model:
+        facts |= {"query_model": system.query_model, "query_revision": system.query_revision}
+    if said is not None:
+        card = _card(system)
+        _check_open(system, replace(card, open={key: reason for key, reason in card.open.items() if key not in said}))
+        facts["card"] = card.as_json()
+    write_record(output_path, job, inputs={}, outputs={}, **facts)
 
 
-def model_digests(folder: Path, system: ModelSettings) -> dict[str, str]:
-    """Digests of the files that make a model what it is.
+def model_digests(system: ModelSettings) -> dict[str, str]:
+    """Digests of the files that make the models of a system what they are.
 
     Args:
-        folder: Folder of the model.
-        system: The system.
+        system: The system, whose models are on this machine.
 
     Returns:
-        sha256 by name of the file.
+        sha256 by name of the file below the folder of its model; those of the queries' own model begin with ``queries/``.
+
+    Raises:
+        ModelError: A model is not there or not complete.
     """
-    return {path.name: file_digest(path) for path in _files(folder, system)}
+    found: dict[str, str] = {}
+    for tower, prefix in zip(towers(system), ("", "queries/"), strict=False):
+        folder = model_folder(tower)
+        found |= {prefix + path.relative_to(folder).as_posix(): file_digest(path) for path in _files(folder, tower)}
+    return found

@@ -20,7 +20,9 @@ def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype)
     """Whether texts may be packed: torch's kernel wants CUDA from Ampere on, half precision, and heads of certain sizes."""
     if device.type != "cuda" or dtype == torch.float32:
         return False
-    if model.config.model_type not in MODEL_TYPES or getattr(model.config, "is_decoder", False):
+    if getattr(getattr(model, "config", None), "model_type", None) not in MODEL_TYPES or getattr(
+        model.config, "is_decoder", False
+    ):
         return False
     head_dim = model.config.hidden_size // model.config.num_attention_heads
     return head_dim % 8 == 0 and head_dim <= 256 and torch.cuda.get_device_capability(device) >= (8, 0)
@@ -31,8 +33,8 @@ def first_position(model: "PreTrainedModel") -> int:
 
     Models like RoBERTa keep a row of that table for the padding, and their texts begin after it; others begin at 0.
     """
-    positions = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
-    of_padding = getattr(positions, "padding_idx", None)
+    tables = (module for name, module in model.named_modules() if name.endswith("position_embeddings"))
+    of_padding = next((table.padding_idx for table in tables if getattr(table, "padding_idx", None) is not None), None)
     return 0 if of_padding is None else int(of_padding) + 1
 
 

@@ -1,47 +1,100 @@
-"""Pooling: from one vector a token to one vector a text, which has at least one token."""
+"""From the vectors of a text's tokens to one vector.
 
+The modes are those of sentence-transformers (``models.Pooling``), and ``pooler``, the model's own. Sums are accumulated in
+float32 whatever the model computes in.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from beirflow.files.errors import ModelError
 
 
-def pool(pooling: str, output: Any, mask: torch.Tensor) -> torch.Tensor:
-    """Pool the last hidden state of a model.
+def pool(modes: Sequence[str], output: Any, mask: torch.Tensor, prompt: int = 0) -> torch.Tensor:
+    """Pool the tokens of each text of a padded batch.
 
     Args:
-        pooling: ``mean`` over all unmasked tokens, special tokens included; ``cls``, the first token; or ``pooler``, the
-            model's own pooler.
-        output: What a transformers model returns; its hidden state has the shape (batch, tokens, dim).
+        modes: One or several of ``mean``, ``cls``, ``max``, ``mean_sqrt_len_tokens``, ``weightedmean``, ``lasttoken`` and
+            ``pooler``; the vectors of several are concatenated.
+        output: What a transformers model returns; its hidden state has the shape (batch, tokens, dim). Texts begin in the first
+            column.
         mask: 1 for a token and 0 for padding, shape (batch, tokens).
+        prompt: Tokens at the beginning of each text that are left out.
 
     Returns:
-        float32 of shape (batch, dim). The mean is accumulated in float32 whatever the model computes in.
+        float32 of shape (batch, dim), or (batch, modes · dim).
+
+    Raises:
+        ModelError: The model gives no vectors of tokens.
     """
-    if pooling == "pooler":
-        return output.pooler_output.float()
-    hidden = output.last_hidden_state
-    if pooling == "cls":
-        return hidden[:, 0].float()
-    kept = hidden.float().masked_fill(mask[:, :, None] == 0, 0.0)
-    return kept.sum(dim=1) / mask.sum(dim=1, keepdim=True)
+    if list(modes) == ["pooler"]:
+        return _pooler_output(output).float()
+    hidden = getattr(output, "last_hidden_state", None)
+    if hidden is None:
+        raise ModelError(
+            f"the model gives one vector a text and none of its tokens, so that pooling cannot be {modes[0]!r}; use pooler"
+        )
+    kept = mask.bool()
+    if prompt:
+        kept = kept.clone()
+        kept[:, :prompt] = False
+    vectors = [_pooler_output(output).float() if mode == "pooler" else _pool(mode, hidden, kept) for mode in modes]
+    return vectors[0] if len(vectors) == 1 else torch.cat(vectors, dim=1)
 
 
-def pool_packed(pooling: str, output: Any, bounds: torch.Tensor, pooler: torch.nn.Module | None) -> torch.Tensor:
+def _pooler_output(output: Any) -> torch.Tensor:
+    """The vector that a model itself makes of a text."""
+    found = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
+    found = getattr(output, "text_embeds", None) if found is None else found
+    if found is None:
+        raise ModelError("pooling is 'pooler', but the model gives no vector of its own; use mean or cls")
+    return found
+
+
+def _pool(mode: str, hidden: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+    """One mode, over the tokens that are kept: hidden of shape (batch, tokens, dim), kept bool of shape (batch, tokens)."""
+    if mode in ("cls", "lasttoken"):
+        places = torch.arange(kept.shape[1], device=kept.device)
+        last = (places * kept).argmax(dim=1)
+        which = kept.int().argmax(dim=1) if mode == "cls" else last
+        return hidden[torch.arange(len(hidden), device=hidden.device), which].float()
+    if mode == "max":
+        return hidden.float().masked_fill(~kept[:, :, None], -torch.inf).amax(dim=1)
+    masked = hidden.float().masked_fill(~kept[:, :, None], 0.0)
+    if mode == "weightedmean":
+        weights = kept * torch.arange(1, kept.shape[1] + 1, device=kept.device, dtype=torch.float32)
+        return (masked * weights[:, :, None]).sum(dim=1) / weights.sum(dim=1, keepdim=True).clamp(min=1e-9)
+    count = kept.sum(dim=1, keepdim=True).clamp(min=1e-9)
+    return masked.sum(dim=1) / (count.sqrt() if mode == "mean_sqrt_len_tokens" else count)
+
+
+def pool_packed(
+    modes: Sequence[str], output: Any, bounds: torch.Tensor, pooler: torch.nn.Module | None, prompt: int = 0
+) -> torch.Tensor:
     """The same for texts that are packed end to end in one sequence.
 
     Args:
-        pooling: As for :func:`pool`.
+        modes: As for :func:`pool`.
         output: What a transformers model returns; its hidden state has the shape (1, tokens, dim).
         bounds: Where each of n texts begins, and where the last ends, int32 of shape (n + 1,).
         pooler: The model's own pooler, which reads the first token of each of a batch of sequences.
+        prompt: As for :func:`pool`.
 
     Returns:
-        float32 of shape (n, dim).
+        float32 of shape (n, dim), or (n, modes · dim).
     """
     hidden = output.last_hidden_state[0]
-    if pooling == "mean":
+    if list(modes) == ["mean"] and not prompt:
         return torch.segment_reduce(hidden.float(), "mean", offsets=bounds.long(), axis=0)
-    first = hidden[bounds[:-1].long()]
-    if pooling == "pooler" and pooler is not None:
-        first = pooler(first[:, None])
-    return first.float()
+    if list(modes) == ["cls"] and not prompt:
+        return hidden[bounds[:-1].long()].float()
+    if list(modes) == ["pooler"] and pooler is not None:
+        return pooler(hidden[bounds[:-1].long()][:, None]).float()
+    texts = torch.split(hidden, bounds.diff().tolist())
+    lengths = bounds.diff()
+    mask = torch.arange(int(lengths.max()), device=hidden.device) < lengths[:, None]
+    padded = type(output)(last_hidden_state=pad_sequence(list(texts), batch_first=True))
+    return pool(modes, padded, mask, prompt)

@@ -14,6 +14,8 @@ class ModelSettings:
         offline: Where the same weights are found without a hub, as ``package:<import name>/<folder>``; None if nowhere.
         weights: Name of the file that holds the weights.
         weights_sha256: Its digest; None where it is not known.
+        query_model: The model of the queries, where they have one of their own; ``model`` is that of the documents then.
+        query_revision: Its revision.
     """
 
     name: str
@@ -22,22 +24,26 @@ class ModelSettings:
     offline: str | None = None
     weights: str = "model.safetensors"
     weights_sha256: str | None = None
+    query_model: str | None = None
+    query_revision: str | None = None
 
 
 @dataclass(frozen=True)
 class EncoderSettings(ModelSettings):
-    """A model that gives one vector a text.
+    """A model that gives one vector a text. What is None is as the files of the model say.
 
     Attributes:
-        pooling: ``mean``, ``cls`` or ``pooler``.
+        pooling: ``mean``, ``cls``, ``max``, ``mean_sqrt_len_tokens``, ``weightedmean``, ``lasttoken`` or ``pooler``.
         normalize: Whether vectors are scaled to length 1 when they are encoded.
         max_length: Tokens after which a text is cut, special tokens included.
         query_prefix: What is written before every query.
         document_prefix: What is written before every document.
+        dimensions: Leading dimensions of a vector that are kept.
     """
 
-    pooling: str = "mean"
-    normalize: bool = False
-    max_length: int = 512
-    query_prefix: str = ""
-    document_prefix: str = ""
+    pooling: str | None = None
+    normalize: bool | None = None
+    max_length: int | None = None
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    dimensions: int | None = None

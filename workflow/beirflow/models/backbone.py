@@ -1,0 +1,184 @@
+"""The part of a model that reads tokens: a tokenizer and a model of transformers, loaded with every weight accounted for."""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers.normalizers import Lowercase
+from tokenizers.normalizers import Sequence as Normalizers
+from transformers.utils import logging as transformers_logging
+
+from beirflow.files.errors import ModelError
+from beirflow.models.card import Step
+from beirflow.models.lean_imports import load_lean
+from beirflow.models.packed_attention import first_position
+
+logger = logging.getLogger(__name__)
+
+UNLIMITED = 10**9
+"""Tokens: more than any model reads. transformers writes larger numbers where there is no limit."""
+
+ENCODER_CLASSES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel", "longt5": "LongT5EncoderModel"}
+"""By type of an encoder-decoder model, the class of its encoder alone, as sentence-transformers takes it."""
+
+CLASSES_BY_ARCHITECTURE = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPTextModelWithProjection")
+"""Architectures for whose type AutoModel takes another class."""
+
+NOT_NEEDED = ("pooler.", "lm_head.", "decoder.", "position_ids", "inv_freq")
+"""In the name of a weight that a file has, and the backbone does not: parts that no vector is computed with."""
+
+
+class Backbone:
+    """A model of transformers and its tokenizer.
+
+    Args:
+        folder: Their folder.
+        step: What the card says of them.
+        weights: Name of the file that holds the weights.
+        pooling: Modes of pooling, which say whether the model's own pooler is needed.
+        dtype: What the model computes in.
+
+    Attributes:
+        tokenizer: The tokenizer.
+        model: The model, not yet on its device.
+        max_length: Tokens after which a text is cut, special tokens included; None for no limit.
+        vocabulary: Tokens that the model knows.
+        padding: Id to fill batches with.
+
+    Raises:
+        ModelError: The model cannot be loaded whole, or reads fewer tokens than are wanted.
+    """
+
+    def __init__(self, folder: Path, step: Step, weights: str, pooling: Sequence[str], dtype: torch.dtype) -> None:
+        self._folder, self._weights, self._dtype = folder, weights, dtype
+        transformers_logging.disable_progress_bar()
+        transformers_logging.set_verbosity_error()
+        try:
+            self.tokenizer, self.model, report = load_lean(partial(self._load))
+        except ModelError:
+            raise
+        except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
+            found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {_first_line(error)})"
+            todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
+            raise ModelError(f"{found}; {todo}") from error
+        self._check_weights(report, pooling)
+        self._check_pooler(pooling, step)
+        self.features = getattr(self.model, "get_text_features", None) if step.settings["output"] == "vector" else None
+        self.max_length = self._longest(step.settings["max_length"])
+        self.vocabulary = len(self.model.get_input_embeddings().weight)
+        self.padding = self.tokenizer.pad_token_id or 0
+        self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
+        self._prepare_tokenizer(step.settings["lower_case"])
+
+    def _load(self) -> tuple[Any, Any, dict[str, Any]]:
+        """Tokenizer, model, and the report on its weights."""
+        import transformers
+
+        local = {"trust_remote_code": False, "local_files_only": True}
+        config = transformers.AutoConfig.from_pretrained(self._folder, **local)
+        architecture = (config.architectures or [""])[0]
+        name = ENCODER_CLASSES.get(config.model_type) or (
+            architecture if architecture in CLASSES_BY_ARCHITECTURE else "AutoModel"
+        )
+        if getattr(config, "is_encoder_decoder", False) and name == "AutoModel":
+            raise ModelError(
+                f"the model in {self._folder} is an encoder-decoder of type {config.model_type}, whose encoder is not known"
+            )
+        if hasattr(config, "use_cache"):
+            config.use_cache = False  # nothing is generated, and the keys of all layers would stay in memory
+        config.return_dict = True
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, **local)
+        model, report = getattr(transformers, name).from_pretrained(
+            self._folder,
+            config=config,
+            dtype=self._dtype,
+            use_safetensors=self._weights.endswith(".safetensors"),
+            weights_only=True,
+            output_loading_info=True,
+            **local,
+        )
+        return tokenizer, model, report
+
+    def _check_weights(self, report: dict[str, Any], pooling: Sequence[str]) -> None:
+        """Refuse weights that leave a part of the model at random, and a model that leaves a part of them out."""
+        path = self._folder / self._weights
+        needed = sorted(name for name in report["missing_keys"] if "pooler" in pooling or "pooler." not in name)
+        if needed:
+            raise ModelError(f"{path} has no weights for {_some(needed)}; these would be random")
+        if mismatched := sorted(str(name) for name in report.get("mismatched_keys", ())):
+            raise ModelError(f"{path} has weights of other shapes than config.json says: {_some(mismatched)}")
+        unused = sorted(name for name in report["unexpected_keys"] if not any(part in name for part in NOT_NEEDED))
+        parts = {name for name, _ in self.model.named_children()} | {self.model.base_model_prefix}
+        if inside := [name for name in unused if name.partition(".")[0] in parts]:
+            raise ModelError(
+                f"{path} has weights that the model of config.json does not use: {_some(inside)}; they do not belong together"
+            )
+        if unused:
+            logger.info("%s has weights of a head, which give no vectors and are left out: %s", path, _some(unused))
+
+    def _check_pooler(self, pooling: Sequence[str], step: Step) -> None:
+        """Refuse to ask a model for a pooler that it has not."""
+        if "pooler" in pooling and step.settings["output"] == "tokens" and getattr(self.model, "pooler", None) is None:
+            raise ModelError(f"pooling is 'pooler', but the model in {self._folder} has none; use mean or cls")
+
+    def _longest(self, wanted: int | None) -> int | None:
+        """Tokens after which a text is cut: those wanted, or else as many as tokenizer and model take."""
+        config = self.model.config.get_text_config()
+        positions = getattr(config, "max_position_embeddings", None)
+        # XLNet says -1 for no limit.
+        readable = UNLIMITED if positions is None or positions < 0 else positions - first_position(self.model)
+        if wanted is not None and wanted > readable:
+            raise ModelError(f"max_length is {wanted}, but the model reads at most {readable} tokens")
+        own = self.tokenizer.model_max_length
+        if not isinstance(own, int | float):
+            raise ModelError(
+                f"{self._folder / 'tokenizer_config.json'}: model_max_length is {own!r}, which is no number of tokens"
+            )
+        longest = wanted or min(readable, int(min(own, UNLIMITED)))
+        return longest if longest < UNLIMITED else None
+
+    def _prepare_tokenizer(self, lower_case: bool) -> None:
+        """No padding, the right length, and lower case where sentence-transformers wants it from a tokenizer that keeps case."""
+        if self._fast is None:
+            self.tokenizer.do_lower_case = lower_case or getattr(self.tokenizer, "do_lower_case", False)
+            return
+        self._fast.no_padding()
+        if self.max_length is None:
+            self._fast.no_truncation()
+        else:
+            self._fast.enable_truncation(self.max_length, direction=self.tokenizer.truncation_side)
+        if lower_case:
+            before = self._fast.normalizer
+            # A Sequence can be indexed and iterated, which its types do not say.
+            parts: list[Any] = [] if before is None else list(before) if isinstance(before, Normalizers) else [before]  # type: ignore[call-overload]
+            if not any(isinstance(part, Lowercase) for part in parts):
+                self._fast.normalizer = Normalizers([Lowercase(), *parts])
+
+    def token_ids(self, texts: list[str]) -> list[list[int]]:
+        """Token ids of each text, special tokens included."""
+        if self._fast is None:
+            cut = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length}
+            return self.tokenizer(texts, **cut)["input_ids"]
+        # What the tokenizer would do, without the masks and offsets that it makes besides the ids: those take most of the time.
+        return [encoding.ids for encoding in self._fast.encode_batch_fast(texts)]
+
+    def prompt_length(self, prompt: str) -> int:
+        """Tokens of a prompt by itself, without a special token at its end, as sentence-transformers counts them."""
+        ids = self.token_ids([prompt])[0]
+        return len(ids) - (1 if ids and ids[-1] in self.tokenizer.all_special_ids else 0)
+
+    def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
+        """What the model computes for a padded batch, ids and mask of shape (batch, tokens)."""
+        return (self.features or self.model)(input_ids=ids, attention_mask=mask)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
+
+
+def _first_line(error: Exception) -> str:
+    """The first line of a message: those of torch go on with advice that does not hold here."""
+    return str(error).strip().partition("\n")[0]

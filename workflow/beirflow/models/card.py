@@ -1,0 +1,128 @@
+"""What the files of a model say about how a text becomes a vector, and what a configuration says instead."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from beirflow.files.errors import ModelError
+from beirflow.models.settings import EncoderSettings
+
+Kind = Literal["queries", "documents"]
+"""What is encoded: each has a prompt of its own, and may have a model of its own."""
+
+KINDS: tuple[Kind, Kind] = ("queries", "documents")
+
+POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+"""Of sentence-transformers, in the order in which several of them are concatenated."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One module of a model.
+
+    Attributes:
+        kind: ``transformer``, ``static``, ``words``, ``pooling``, ``dense``, ``layer_norm`` or ``normalize``.
+        folder: Where its files are, below the folder of the model; empty for that folder itself.
+        settings: What its own configuration says, as far as it changes vectors.
+    """
+
+    kind: str
+    folder: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Card:
+    """How a model turns texts into vectors.
+
+    Attributes:
+        steps: By kind of text, the modules that it goes through, in order.
+        prompts: By kind of text, what is written before every one.
+        similarity: ``dot`` or ``cosine``; None where nothing says so.
+        dimensions: Leading dimensions that are kept; None for all.
+        open: By setting that has to be said, why the files do not say it.
+        overridden: Names of the settings that the configuration has instead of what the files say.
+    """
+
+    steps: Mapping[Kind, tuple[Step, ...]]
+    prompts: Mapping[Kind, str]
+    similarity: str | None = None
+    dimensions: int | None = None
+    open: Mapping[str, str] = field(default_factory=dict)
+    overridden: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for a record."""
+        steps = {kind: [asdict(step) for step in self.steps[kind]] for kind in KINDS}
+        return asdict(self) | {"steps": steps, "overridden": list(self.overridden)}
+
+    def of_kind(self, kind: Kind) -> dict[str, Any]:
+        """What holds for one kind of text, for a record."""
+        facts = {"steps": [asdict(step) for step in self.steps[kind]], "prompt": self.prompts[kind]}
+        return facts | {"dimensions": self.dimensions, "overridden": list(self.overridden)}
+
+    def problem(self) -> str | None:
+        """What the files leave open and the configuration does not say, in a sentence; None if nothing is."""
+        if not self.open:
+            return None
+        reasons = "; ".join(dict.fromkeys(self.open.values()))
+        return f"{reasons}. Say {' and '.join(self.open)} of this system, as the card or the paper of the model has it"
+
+
+def joined(documents: Card, queries: Card) -> Card:
+    """The card of a system whose queries have a model of their own."""
+    similarity = documents.similarity if documents.similarity == queries.similarity else None
+    reason = {} if similarity else {"similarity": "the models of queries and documents do not name the same similarity"}
+    return Card(
+        steps={"queries": queries.steps["queries"], "documents": documents.steps["documents"]},
+        prompts={"queries": queries.prompts["queries"], "documents": documents.prompts["documents"]},
+        similarity=similarity,
+        dimensions=documents.dimensions,
+        open={**queries.open, **documents.open, **reason},
+    )
+
+
+def with_settings(card: Card, settings: EncoderSettings) -> Card:
+    """What a configuration says wins over what the files of the model say.
+
+    Args:
+        card: What the files say.
+        settings: What the configuration says; None is silence.
+
+    Returns:
+        How texts are encoded.
+
+    Raises:
+        ModelError: A setting does not apply to such a model.
+    """
+    similarity = getattr(settings, "similarity", None)
+    said: dict[str, Any] = {"similarity": similarity, "dimensions": settings.dimensions}
+    prompts: dict[Kind, str | None] = {"queries": settings.query_prefix, "documents": settings.document_prefix}
+    keys = ("pooling", "normalize", "max_length", "query_prefix", "document_prefix")
+    names = [key for key, value in {**said, **{key: getattr(settings, key) for key in keys}}.items() if value is not None]
+    return replace(
+        card,
+        **{key: value for key, value in said.items() if value is not None},
+        prompts={kind: card.prompts[kind] if prompt is None else prompt for kind, prompt in prompts.items()},
+        steps={kind: _changed(steps, settings) for kind, steps in card.steps.items()},
+        open={key: reason for key, reason in card.open.items() if key not in names},
+        overridden=tuple(sorted(names)),
+    )
+
+
+def _changed(steps: tuple[Step, ...], settings: EncoderSettings) -> tuple[Step, ...]:
+    """The modules of one kind of text with the pooling, the normalisation and the length that a configuration wants."""
+    first, *others = steps
+    if settings.max_length is not None:
+        first = replace(first, settings={**first.settings, "max_length": settings.max_length})
+    if settings.pooling is not None:
+        if first.settings.get("output", "tokens") != "tokens" and settings.pooling != "pooler":
+            raise ModelError(f"pooling is {settings.pooling!r}, but this model gives one vector a text itself; remove the key")
+        pooling = [step for step in others if step.kind == "pooling"] or [Step("pooling")]
+        changed = replace(pooling[0], settings={**pooling[0].settings, "modes": [settings.pooling]})
+        others = [changed, *(step for step in others if step.kind != "pooling")]
+    if settings.normalize is not None:
+        others = [step for step in others if step.kind != "normalize" or settings.normalize]
+        if settings.normalize and not (others and others[-1].kind == "normalize"):
+            others.append(Step("normalize"))
+    return (first, *others)

@@ -1,0 +1,145 @@
+"""Read how a model is used from its own folder: the layouts of sentence-transformers, versions 2 to 6, and of transformers.
+
+Only JSON is read, and only what is understood is taken; what would change vectors and is not known is refused with its name.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from beirflow.files.errors import ModelError
+from beirflow.models.card import KINDS, Card, Kind, Step
+from beirflow.models.card_modules import MODEL_CONFIG, READERS, other_family, transformer_step
+from beirflow.models.model_json import MODULES, below, listed_modules, read_object
+
+LIBRARY_CONFIG = "config_sentence_transformers.json"
+
+
+def read_card(folder: Path) -> Card:
+    """Read what a model says about itself.
+
+    Args:
+        folder: The folder of the model.
+
+    Returns:
+        Its card; for a folder without ``modules.json``, the bare model, whose use the configuration has to say.
+
+    Raises:
+        ModelError: The files cannot be read, or ask for something that is not understood; the message says what.
+    """
+    if (folder / MODULES).is_file():
+        return _of_modules(folder)
+    if (folder / LIBRARY_CONFIG).is_file():
+        _refuse_other_libraries(read_object(folder / LIBRARY_CONFIG))
+    step = transformer_step(folder, "", KINDS[0])
+    reason = f"the folder has no {MODULES}, so its files do not say how it is used"
+    open_keys = ("similarity",) if step.settings["output"] == "vector" else ("pooling", "similarity")
+    return Card(dict.fromkeys(KINDS, (step,)), dict.fromkeys(KINDS, ""), open=dict.fromkeys(open_keys, reason))
+
+
+def _of_modules(folder: Path) -> Card:
+    """The card of a folder in the layout of sentence-transformers."""
+    library = read_object(folder / LIBRARY_CONFIG) if (folder / LIBRARY_CONFIG).is_file() else {}
+    _refuse_other_libraries(library)
+    steps: dict[Kind, tuple[Step, ...]] = dict.fromkeys(KINDS, ())
+    for entry in listed_modules(folder):
+        for kind in KINDS:
+            steps[kind] += _steps(folder, below(folder, entry["path"]), entry["type"], kind)
+    for kind in KINDS:
+        _check_order(folder, steps[kind])
+    prompts, open_prompts = _prompts(library)
+    # A model whose similarity is not named is compared by cosine: the default of the library that wrote the folder.
+    similarity, dimensions = library.get("similarity_fn_name") or "cosine", library.get("truncate_dim")
+    if similarity not in ("dot", "cosine"):
+        open_prompts["similarity"] = f"{LIBRARY_CONFIG} wants the similarity {similarity!r}, and only dot and cosine are searched"
+    if dimensions is not None and (not isinstance(dimensions, int) or dimensions < 1):
+        raise ModelError(f"{folder / LIBRARY_CONFIG}: truncate_dim is {dimensions!r}, which is no number of dimensions")
+    return Card(steps, prompts, similarity, dimensions, open_prompts)
+
+
+def _refuse_other_libraries(library: Mapping[str, Any]) -> None:
+    """A model that sentence-transformers uses for something else than dense vectors."""
+    kind = library.get("model_type", "SentenceTransformer")
+    if kind != "SentenceTransformer":
+        raise ModelError(f"{LIBRARY_CONFIG} says that this is a {kind}, no dense encoder{other_family(str(kind))}")
+
+
+def _prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str, str]]:
+    """What is written before queries and documents, as ``encode_query`` and ``encode_document`` do it.
+
+    Returns:
+        The prompts; and by setting, why it is open what is meant: there is a prompt which sentence-transformers would leave out.
+    """
+    prompts = library.get("prompts") or {}
+    if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
+        raise ModelError(f"{LIBRARY_CONFIG}: prompts are no texts by name")
+    found: dict[Kind, str] = {}
+    open_keys: dict[str, str] = {}
+    default = library.get("default_prompt_name")
+    names: dict[Kind, list[Any]] = {"queries": ["query", default], "documents": ["document", "passage", "corpus", default]}
+    for kind, (name, *others) in names.items():
+        found[kind] = prompts.get(name) or ""
+        unused = next((other for other in others if other and prompts.get(other)), None)
+        if name not in prompts and unused:
+            open_keys[f"{name}_prefix"] = (
+                f"{LIBRARY_CONFIG} has the prompt {unused!r} and none called {name!r}, and sentence-transformers 6 writes none"
+                f" before {kind} then, which may not be meant"
+            )
+    return found, open_keys
+
+
+def _steps(folder: Path, place: str, module: str, kind: Kind) -> tuple[Step, ...]:
+    """The steps of one module for one kind of text: one, none, or those of the route that it takes."""
+    name = module.rpartition(".")[2]
+    if name in ("Router", "Asym"):
+        return _route(folder, place, kind)
+    if name == "Transformer":
+        return (transformer_step(folder, place, kind),)
+    if name == "Dropout":
+        return ()  # does nothing when a model is used
+    read = READERS.get(name) if module.startswith("sentence_transformers.") else None
+    if read is None:
+        raise ModelError(
+            f"{folder / MODULES} asks for {module}, which beirflow does not know{other_family(name)}; known are Transformer,"
+            f" Router, Asym, Dropout, {', '.join(READERS)} of sentence-transformers. Or name a class of your own in 'encoder'"
+        )
+    config = folder / place / MODEL_CONFIG
+    return (read(place, read_object(config) if config.is_file() else {}),)
+
+
+def _route(folder: Path, place: str, kind: Kind) -> tuple[Step, ...]:
+    """The steps of a Router, or an Asym of old, for one kind of text."""
+    path = next(
+        (folder / place / name for name in ("router_config.json", MODEL_CONFIG) if (folder / place / name).is_file()), None
+    )
+    if path is None:
+        raise ModelError(f"{folder / place} has no router_config.json, which says which model queries and documents take")
+    config = read_object(path)
+    types, structure = config.get("types"), config.get("structure")
+    parameters = config.get("parameters") or {}
+    if not isinstance(types, dict) or not isinstance(structure, dict) or not isinstance(parameters, dict):
+        raise ModelError(f"{path} lacks types and structure, which say what the routes are")
+    task = {"queries": "query", "documents": "document"}[kind]
+    mappings = parameters.get("route_mappings") or {}
+    keys = [f"('{task}', 'text')", f"('{task}', None)", "(None, 'text')", "(None, None)"]
+    route = next((mappings[key] for key in keys if key in mappings), task if task in structure else "text")
+    if route not in structure or not all(name in types for name in structure[route]):
+        raise ModelError(f"{path} has no route for {kind}; it has {', '.join(structure)}, and {task!r} was expected")
+    prefix = f"{place}/" if place else ""
+    return tuple(
+        step for name in structure[route] for step in _steps(folder, below(folder, prefix + name), str(types[name]), kind)
+    )
+
+
+def _check_order(folder: Path, steps: tuple[Step, ...]) -> None:
+    """A backbone, its pooling where it gives tokens, and what changes the vector."""
+    kinds = [step.kind for step in steps]
+    backbones = [kind for kind in kinds if kind in ("transformer", "static", "words")]
+    pooled = kinds.count("pooling") == (
+        1 if steps and steps[0].settings.get("output") == "tokens" and kinds[0] != "static" else 0
+    )
+    if len(backbones) != 1 or kinds[0] not in backbones or not pooled or (kinds.count("pooling") and kinds[1] != "pooling"):
+        raise ModelError(
+            f"{folder / MODULES}: the modules are {', '.join(kinds)}; expected a backbone, one pooling where it gives vectors of"
+            " tokens, and then Dense, LayerNorm or Normalize"
+        )

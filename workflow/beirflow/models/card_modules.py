@@ -1,0 +1,196 @@
+"""The modules of a model, one by one: what the configuration of each says that changes vectors.
+
+What is not known here is refused with its name. The classes of sentence-transformers moved between its versions, so a module goes
+by the last part of its type.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from beirflow.files.errors import ModelError
+from beirflow.models.card import POOLING_MODES, Kind, Step
+from beirflow.models.model_json import MODULES, read_object
+
+MODEL_CONFIG = "config.json"
+TRANSFORMER_CONFIGS = tuple(
+    f"sentence_{name}_config.json" for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+OTHER_FAMILIES = {
+    "SparseEncoder": "sparse",
+    "CrossEncoder": "rerank",
+    "MultiVectorEncoder": "late-interaction",
+    "MLMTransformer": "sparse",
+    "SpladePooling": "sparse",
+    "SparseStaticEmbedding": "sparse",
+    "MultiVectorMask": "late-interaction",
+    "ColBERT": "late-interaction",
+    "HF_ColBERT": "late-interaction",
+    "ForMaskedLM": "sparse",
+    "ForSequenceClassification": "rerank",
+    "ForTokenClassification": "lexical, as weights",
+}
+"""The family of systems that takes a model, by the end of the name of its class."""
+
+GIVE_VECTORS = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPModel", "CLIPTextModelWithProjection")
+"""Architectures that give one vector a text, and no tokens to be pooled."""
+
+DEPEND_ON_PADDING = ("big_bird", "bigbird_pegasus", "funnel", "reformer")
+"""Types of models that give a text other vectors where it is padded to another length."""
+
+HARMLESS = {"torch_dtype", "dtype", "attn_implementation", "add_pooling_layer", "use_safetensors", "use_fast", "padding_side"}
+"""Arguments of a backend that change no vector here: precision is a setting of its own, and padding is masked."""
+
+ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid", "SiLU", "LeakyReLU", "ELU", "Softplus")
+"""Activations of a Dense module that are known, by their names in torch.nn."""
+
+
+def other_family(name: str) -> str:
+    """``; use family: …`` where a class belongs to another family of systems."""
+    family = next((family for end, family in OTHER_FAMILIES.items() if name.endswith(end)), None)
+    return f"; a system of family {family} takes such models" if family else ""
+
+
+def transformer_step(folder: Path, place: str, kind: Kind) -> Step:
+    """A backbone of transformers: how long its texts are, and whether it gives tokens or a vector."""
+    here = folder / place
+    wanted = next((read_object(here / name) for name in TRANSFORMER_CONFIGS if (here / name).is_file()), {})
+    known = {"max_seq_length", "do_lower_case", "query_length", "document_length", "unpad_inputs", "transformer_task"}
+    arguments = {f"{what}_{end}" for what in ("model", "tokenizer", "config", "processor") for end in ("args", "kwargs")}
+    known |= {"modality_config", "module_output_name"} | arguments
+    strange = [key for key, value in wanted.items() if key not in known and value not in (None, {}, [], False)]
+    strange += [f"{key}.{name}" for key in arguments & set(wanted) for name in set(wanted[key] or {}) - HARMLESS]
+    if wanted.get("transformer_task", "feature-extraction") != "feature-extraction":
+        strange.append("transformer_task")
+    if strange:
+        raise ModelError(
+            f"{here}: the configuration of its Transformer has {', '.join(sorted(strange))}, which beirflow does not know"
+        )
+    lengths = {"queries": wanted.get("query_length"), "documents": wanted.get("document_length")}
+    length = lengths[kind] or wanted.get("max_seq_length")
+    if length is not None and (not isinstance(length, int) or length < 1):
+        raise ModelError(f"{here}: max_seq_length is {length!r}, which is no number of tokens")
+    output = _output(here, wanted)
+    return Step("transformer", place, {"max_length": length, "lower_case": bool(wanted.get("do_lower_case")), "output": output})
+
+
+def _output(here: Path, wanted: Mapping[str, Any]) -> str:
+    """``tokens`` or ``vector``: what a backbone gives; refuses one that is not what the file of its weights is for."""
+    path = here / MODEL_CONFIG
+    if not path.is_file():
+        raise ModelError(f"{here} has no {MODEL_CONFIG}, so it is not a model folder")
+    config = read_object(path)
+    _refuse_what_is_not_hashed(here, config)
+    if config.get("model_type") in DEPEND_ON_PADDING:
+        raise ModelError(
+            f"{path}: a model of type {config['model_type']} gives a text other vectors when it stands in a batch with"
+            " longer ones, so there is no right vector to compute"
+        )
+    architectures = config.get("architectures") or [""]
+    architecture = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
+    text = (wanted.get("modality_config") or {}).get("text", {"method": "forward", "method_output_name": "last_hidden_state"})
+    usual = {"method": "forward", "method_output_name": "last_hidden_state"}
+    if (wanted.get("modality_config") or {}).get("message") or (text != usual and text.get("method") != "get_text_features"):
+        raise ModelError(f"{here}: its Transformer takes texts by {text}, which beirflow does not know")
+    if not wanted and not (here / MODULES).is_file() and other_family(architecture):
+        raise ModelError(
+            f"{path} says {architecture}: its head would not be used by a dense system{other_family(architecture)}. For the"
+            " vectors of the bare model, load it with AutoModel and save it again"
+        )
+    return "vector" if architecture in GIVE_VECTORS or text.get("method") == "get_text_features" else "tokens"
+
+
+def _refuse_what_is_not_hashed(here: Path, config: Mapping[str, Any]) -> None:
+    """Code, adapters and files elsewhere: what would run is not what the digests of a model cover."""
+    tokenizer = here / "tokenizer_config.json"
+    tokenizer_config = read_object(tokenizer) if tokenizer.is_file() else {}
+    for name, held in ((MODEL_CONFIG, config), (tokenizer.name, tokenizer_config)):
+        if held.get("auto_map"):
+            raise ModelError(
+                f"{here / name} has auto_map: the model wants code of its own, which beirflow does not run. If the class that"
+                " transformers has for it computes the same, say so with a copy of the folder without auto_map"
+            )
+        files = [
+            key for key, value in held.items() if isinstance(value, str) and key.endswith("_file") and key != "tokenizer_file"
+        ]
+        if files:
+            raise ModelError(
+                f"{here / name} names files elsewhere ({', '.join(files)}), which no digest covers; remove these keys"
+            )
+    if (here / "adapter_config.json").is_file():
+        raise ModelError(f"{here} has an adapter (adapter_config.json); merge it into the model (merge_and_unload) and save that")
+    if config.get("transformers_weights"):
+        raise ModelError(
+            f"{here / MODEL_CONFIG} has transformers_weights, another file of weights than the one that is hashed; remove it"
+        )
+    if config.get("quantization_config"):
+        raise ModelError(f"{here / MODEL_CONFIG} has quantization_config; save the model with plain weights")
+
+
+def _pooling(place: str, config: Mapping[str, Any]) -> Step:
+    legacy = {"mean_sqrt_len": "mean_sqrt_len_tokens", **{mode: mode for mode in POOLING_MODES}}
+    modes = config.get("pooling_mode")
+    if modes is None:
+        ends = {"cls": "cls_token", "lasttoken": "lasttoken", "mean_sqrt_len_tokens": "mean_sqrt_len_tokens"}
+        modes = [mode for mode in POOLING_MODES if config.get(f"pooling_mode_{ends.get(mode, f'{mode}_tokens')}")] or ["mean"]
+    modes = [legacy.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes)]
+    if unknown := [mode for mode in modes if mode not in POOLING_MODES]:
+        raise ModelError(f"{place}: pooling is {', '.join(map(str, unknown))}; known are {', '.join(POOLING_MODES)}")
+    return Step("pooling", place, {"modes": modes, "include_prompt": bool(config.get("include_prompt", True))})
+
+
+def _dense(place: str, config: Mapping[str, Any]) -> Step:
+    _one_vector_in_and_out(place, config)
+    activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    name = activation.rpartition(".")[2]
+    if not activation.startswith("torch.") or name not in ACTIVATIONS:
+        raise ModelError(f"{place}: the activation is {activation}; known are those of torch.nn: {', '.join(ACTIVATIONS)}")
+    known = {
+        "in_features",
+        "out_features",
+        "bias",
+        "activation_function",
+        "module_input_name",
+        "module_output_name",
+        "use_residual",
+    }
+    if strange := sorted(set(config) - known):
+        raise ModelError(f"{place}: a Dense module has {', '.join(strange)}, which beirflow does not know")
+    return Step("dense", place, {"activation": name, "residual": bool(config.get("use_residual", False))})
+
+
+def _layer_norm(place: str, config: Mapping[str, Any]) -> Step:
+    return Step("layer_norm", place)
+
+
+def _normalize(place: str, config: Mapping[str, Any]) -> Step:
+    _one_vector_in_and_out(place, config)
+    return Step("normalize", place)
+
+
+def _static(place: str, config: Mapping[str, Any]) -> Step:
+    return Step("static", place, {"output": "tokens"})
+
+
+def _words(place: str, config: Mapping[str, Any]) -> Step:
+    return Step("words", place, {"output": "tokens"})
+
+
+READERS: dict[str, Callable[[str, Mapping[str, Any]], Step]] = {
+    "Pooling": _pooling,
+    "Dense": _dense,
+    "LayerNorm": _layer_norm,
+    "Normalize": _normalize,
+    "StaticEmbedding": _static,
+    "WordEmbeddings": _words,
+}
+"""By class of sentence-transformers, what reads its configuration; besides backbones and routes."""
+
+
+def _one_vector_in_and_out(place: str, config: Mapping[str, Any]) -> None:
+    """Refuse a module that works on the vectors of tokens: that is late interaction."""
+    names = {config.get(f"module_{end}_name") or "sentence_embedding" for end in ("input", "output")}
+    if names != {"sentence_embedding"}:
+        raise ModelError(
+            f"{place}: works on {', '.join(sorted(names))}; a system of family late-interaction takes vectors of tokens"
+        )

@@ -1,0 +1,106 @@
+"""What changes a text's vector after pooling: the Dense, LayerNorm and Normalize modules of sentence-transformers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from beirflow.files.errors import ModelError
+from beirflow.models.card import Step
+from beirflow.models.model_files import module_weights
+
+
+class Dense(nn.Module):
+    """A linear layer, an activation, and perhaps a residual connection around both.
+
+    Args:
+        weights: ``linear.weight``, perhaps ``linear.bias``, and ``residual.weight`` where the dimensions differ.
+        activation: Name of the activation in ``torch.nn``.
+        residual: Whether the input is added to the output.
+    """
+
+    def __init__(self, weights: dict[str, torch.Tensor], activation: str, *, residual: bool) -> None:
+        super().__init__()
+        self.linear = _linear(weights, "linear")
+        self.activation = getattr(nn, activation)()
+        self.around: nn.Module | None = None
+        if residual:
+            self.around = _linear(weights, "residual") if "residual.weight" in weights else nn.Identity()
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Vectors of shape (n, in) to (n, out)."""
+        out = self.activation(self.linear(vectors))
+        return out if self.around is None else out + self.around(vectors)
+
+
+class Normalize(nn.Module):
+    """Vectors to length 1; a vector of zeros stays one."""
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Vectors of shape (n, dim) to the same shape."""
+        return nn.functional.normalize(vectors, dim=1)
+
+
+def load_head(folder: Path, steps: Sequence[Step]) -> nn.Sequential:
+    """Load what comes after pooling, in float32.
+
+    Args:
+        folder: The folder of the model.
+        steps: The steps after the backbone; pooling among them is left out.
+
+    Returns:
+        The modules, one after the other; from vectors of shape (n, dim) to (n, another dim).
+
+    Raises:
+        ModelError: A file of weights is missing, cannot be read, or holds other weights than its module has.
+    """
+    modules: list[nn.Module] = []
+    for step in steps:
+        if step.kind == "normalize":
+            modules.append(Normalize())
+        elif step.kind in ("dense", "layer_norm"):
+            weights = read_tensors(folder / step.folder)
+            try:
+                modules.append(_module(step, weights))
+            except (KeyError, RuntimeError) as error:
+                raise ModelError(
+                    f"{folder / step.folder} has not the weights of its module ({error}); save the model again"
+                ) from error
+    return nn.Sequential(*modules).eval().requires_grad_(False)
+
+
+def _module(step: Step, weights: dict[str, torch.Tensor]) -> nn.Module:
+    if step.kind == "dense":
+        return Dense(weights, step.settings["activation"], residual=step.settings["residual"])
+    norm = nn.LayerNorm(len(weights["norm.weight"]))
+    norm.load_state_dict({"weight": weights["norm.weight"], "bias": weights["norm.bias"]})
+    return norm
+
+
+def _linear(weights: dict[str, torch.Tensor], name: str) -> nn.Linear:
+    matrix, bias = weights[f"{name}.weight"], weights.get(f"{name}.bias")
+    layer = nn.Linear(matrix.shape[1], matrix.shape[0], bias=bias is not None)
+    layer.load_state_dict({"weight": matrix} | ({} if bias is None else {"bias": bias}))
+    return layer
+
+
+def read_tensors(folder: Path) -> dict[str, torch.Tensor]:
+    """Read the weights of one module.
+
+    Args:
+        folder: The folder of the module.
+
+    Returns:
+        Tensors in float32, or of integers, by name.
+
+    Raises:
+        ModelError: The file is missing or cannot be read.
+    """
+    path = module_weights(folder)
+    try:
+        found = load_file(path) if path.suffix == ".safetensors" else torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # safetensors and pickle each have exceptions of their own
+        raise ModelError(f"{path} cannot be read as weights ({type(error).__name__}); fetch or save the model again") from error
+    return {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in found.items()}

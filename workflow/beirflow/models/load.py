@@ -1,0 +1,27 @@
+"""From the settings of a system to what encodes its texts."""
+
+from beirflow.models.card import Kind
+from beirflow.models.encoder import Encoder, TransformersEncoder
+from beirflow.models.model_files import model_folder, towers
+from beirflow.models.settings import EncoderSettings
+
+
+def load_encoder(settings: EncoderSettings, kind: Kind, *, device: str, precision: str, token_budget: int | str) -> Encoder:
+    """Load the encoder of one kind of text.
+
+    Args:
+        settings: The system.
+        kind: What is encoded.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        token_budget: Tokens of a batch, or ``auto``.
+
+    Returns:
+        The encoder.
+
+    Raises:
+        ModelError: The model is not here, cannot be loaded, or is not understood.
+    """
+    tower = towers(settings)[-1 if kind == "queries" else 0]
+    folder = model_folder(tower)
+    return TransformersEncoder(tower, folder, device=device, precision=precision, token_budget=token_budget, kind=kind)

@@ -1,0 +1,87 @@
+"""The JSON files of a model folder, which come from outside: read with their limits, and never out of the folder."""
+
+import json
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from beirflow.files.errors import ModelError
+
+MODULES = "modules.json"
+LARGEST_JSON = 64 << 20
+"""Bytes: more than any configuration has."""
+
+
+def listed_modules(folder: Path) -> list[dict[str, str]]:
+    """The modules that a model has.
+
+    Args:
+        folder: The folder of the model, in the layout of sentence-transformers.
+
+    Returns:
+        ``type`` and ``path`` of each.
+
+    Raises:
+        ModelError: ``modules.json`` holds something else.
+    """
+    entries = read_json_file(folder / MODULES)
+    listed = isinstance(entries, list) and entries
+    if not listed or not all(isinstance(entry, dict) and isinstance(entry.get("type"), str) for entry in entries):
+        raise ModelError(f"{folder / MODULES} holds no list of modules, as sentence-transformers writes it")
+    return [{"type": entry["type"], "path": str(entry.get("path", ""))} for entry in entries]
+
+
+def below(folder: Path, path: str) -> str:
+    """The path of a module below the folder of its model.
+
+    Args:
+        folder: The folder of the model, for the message.
+        path: What the model's files say.
+
+    Returns:
+        The path with slashes; empty for the folder itself.
+
+    Raises:
+        ModelError: It leads elsewhere.
+    """
+    parts = PurePosixPath(path).parts
+    if "\\" in path or ".." in parts or PurePosixPath(path).is_absolute():
+        raise ModelError(f"{folder}: the module {path!r} is outside of the folder of the model")
+    return PurePosixPath(*parts).as_posix() if parts else ""
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON object from a folder of a model.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its keys and values.
+
+    Raises:
+        ModelError: It is no JSON object, or larger than any configuration.
+    """
+    found = read_json_file(path)
+    if not isinstance(found, dict):
+        raise ModelError(f"{path} holds no JSON object")
+    return found
+
+
+def read_json_file(path: Path) -> Any:
+    """Read a JSON file of a model.
+
+    Args:
+        path: The file.
+
+    Returns:
+        What it holds.
+
+    Raises:
+        ModelError: It cannot be read as JSON, or is larger than any configuration.
+    """
+    try:
+        if path.stat().st_size > LARGEST_JSON:
+            raise ModelError(f"{path} is larger than any configuration")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path} cannot be read as JSON ({error}); fetch or save the model again") from error
