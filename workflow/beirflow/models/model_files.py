@@ -5,6 +5,7 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -274,18 +275,28 @@ def _hub_folder(system: ModelSettings, download: bool) -> Path:
 
     if system.revision is None:
         raise ModelError(f"system {system.name}, model {system.model}: {model_problem(system)}")
-    stem, suffix = system.weights.rsplit(".", 1)
-    patterns = [*PATTERNS, system.weights, f"{stem}-*-of-*.{suffix}"]
+    fetch = partial(snapshot_download, system.model, revision=system.revision, local_files_only=not download)
     try:
-        folder = Path(
-            snapshot_download(system.model, revision=system.revision, allow_patterns=patterns, local_files_only=not download)
-        )
+        folder = Path(fetch(allow_patterns=[*PATTERNS, *_weight_patterns(system.weights)]))
+        for weights in (system.weights, "model.safetensors", "pytorch_model.bin"):
+            modules = [each for each in module_folders(folder)[1:] if not _weight_files(each, system, root=folder)]
+            names = [each.relative_to(folder).as_posix() for each in modules]
+            if patterns := [f"{name}/{pattern}" for name in names for pattern in _weight_patterns(weights)]:
+                fetch(allow_patterns=patterns)
+    except ModelError:
+        raise
     except Exception as error:  # the HTTP library below huggingface_hub differs between versions, and its exceptions with it
         todo = "check HF_ENDPOINT and the network, or put the model into a folder and name it under custom.systems"
         raise ModelError(
             f"system {system.name}: {system.model} at {system.revision} could not be fetched ({error}); {todo}"
         ) from error
     return folder
+
+
+def _weight_patterns(weights: str) -> list[str]:
+    """A file of weights, or its parts."""
+    stem, suffix = weights.rsplit(".", 1)
+    return [weights, f"{stem}-*-of-*.{suffix}"]
 
 
 def check_model(system: ModelSettings, record_path: str) -> None:

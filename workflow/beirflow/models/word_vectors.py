@@ -18,7 +18,7 @@ from beirflow.models.model_json import read_object
 WHITESPACE = "whitespacetokenizer_config.json"
 
 
-class WordVectors(nn.Module):
+class WordVectors:
     """A table of vectors and what cuts texts into its words; stands where a backbone of transformers stands.
 
     Args:
@@ -26,7 +26,7 @@ class WordVectors(nn.Module):
         step: What the card says of it.
 
     Attributes:
-        model: The module itself, which computes.
+        model: The table.
         max_length: Words after which a text is cut; None for no limit.
         vocabulary: Words that the table has.
         padding: Id to fill batches with.
@@ -36,7 +36,6 @@ class WordVectors(nn.Module):
     """
 
     def __init__(self, folder: Path, step: Step) -> None:
-        super().__init__()
         tensors = read_tensors(folder)
         if step.kind == "static":
             table = _static_table(tensors, folder)
@@ -48,15 +47,15 @@ class WordVectors(nn.Module):
             self.max_length = step.settings.get("max_length") or config.get("max_seq_length")
         if table is None or table.ndim != 2:
             raise ModelError(f"{folder} has no table of vectors; its weights are {', '.join(sorted(tensors))}")
-        self.table = nn.Embedding(len(table), table.shape[1], _weight=table, _freeze=True)
-        self.vocabulary, self.padding, self.model = len(table), 0, self
+        self.model = nn.Embedding(len(table), table.shape[1], _weight=table, _freeze=True)
+        self.vocabulary, self.padding = len(table), 0
         cut = self.token_ids
         if self.max_length is not None:
             self.token_ids = lambda texts: [ids[: self.max_length] for ids in cut(texts)]
 
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
+    def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
         """Vectors of the words of a padded batch, ids and mask of shape (batch, words)."""
-        return SimpleNamespace(last_hidden_state=self.table(ids))
+        return SimpleNamespace(last_hidden_state=self.model(ids))
 
     def prompt_length(self, prompt: str) -> int:
         """Words of a prompt by itself."""

@@ -1,0 +1,227 @@
+"""Tiny encoders with random weights, each of another kind, in the layout in which a hub has them."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from sentence_transformers import SentenceTransformer, models
+from sentence_transformers.base.modules import Dense, Normalize, Router, Transformer
+from tiny_bert import SPECIAL, WORDS, save_tiny_bert
+from torch import nn
+from transformers import AutoConfig, AutoModel, AutoTokenizer, T5Config, T5EncoderModel
+
+DIM = 32
+SIZES: dict[str, Any] = {
+    "vocab_size": len(SPECIAL) + len(WORDS),
+    "hidden_size": DIM,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 2,
+    "eos_token_id": 3,
+    "initializer_range": 0.5,
+}
+
+Build = Callable[[Path], Any]
+
+
+def save_backbone(model_type: str, folder: Path, positions: int = 70, **sizes: Any) -> Path:
+    """A model of a type, with the tokenizer of the tiny BERT."""
+    save_tiny_bert(folder)
+    torch.manual_seed(1)
+    config = AutoConfig.for_model(model_type, **{**SIZES, "max_position_embeddings": positions, **sizes})
+    AutoModel.from_config(config).eval().save_pretrained(folder)
+    return folder
+
+
+def change_json(path: Path, **changes: Any) -> None:
+    """Change keys of a JSON file; None takes a key away."""
+    held = (json.loads(path.read_text()) if path.exists() else {}) | changes
+    path.write_text(json.dumps({key: value for key, value in held.items() if value is not None}))
+
+
+def save_modules(folder: Path, *modules: Any, **library: Any) -> Path:
+    """Save a model of sentence-transformers, and change its configuration."""
+    torch.manual_seed(2)
+    for module in modules:
+        for name, parameter in module.named_parameters() if isinstance(module, Dense | models.LayerNorm) else ():
+            nn.init.normal_(parameter, mean=1.0 if name == "norm.weight" else 0.0, std=0.3)
+    prompts = library.pop("prompts", None)
+    model = SentenceTransformer(modules=list(modules), device="cpu", prompts=prompts)
+    model.save_pretrained(str(folder), create_model_card=False)
+    change_json(folder / "config_sentence_transformers.json", **library)
+    return folder
+
+
+def of_bert(
+    pooling: Any = "mean", *more: Any, model_type: str = "bert", sizes: Mapping[str, Any] | None = None, **library: Any
+) -> Build:
+    """A backbone, its pooling, and perhaps more modules."""
+
+    def build(folder: Path) -> Path:
+        first = Transformer(
+            str(save_backbone(model_type, folder / "backbone", **(sizes or {}))), **library.pop("transformer", {})
+        )
+        pooled = models.Pooling(
+            first.get_embedding_dimension(), **(pooling if isinstance(pooling, dict) else {"pooling_mode": pooling})
+        )
+        return save_modules(folder / "model", first, pooled, *(make() for make in more), **library)
+
+    return build
+
+
+def t5(folder: Path) -> Path:
+    """GTR's kind: the encoder of a T5, mean, Dense without a bias, length 1."""
+    backbone = save_tiny_bert(folder / "backbone")
+    torch.manual_seed(1)
+    config = T5Config(vocab_size=SIZES["vocab_size"], d_model=DIM, d_kv=16, d_ff=64, num_layers=2, num_heads=2, pad_token_id=0)
+    T5EncoderModel(config).eval().save_pretrained(backbone)
+    dense = Dense(DIM, 24, bias=False, activation_function=nn.Identity())
+    return save_modules(folder / "model", Transformer(str(backbone)), models.Pooling(DIM), dense, Normalize())
+
+
+def static(folder: Path) -> Path:
+    """A table of vectors, one a token."""
+    tokenizer = AutoTokenizer.from_pretrained(save_tiny_bert(folder / "backbone"))
+    torch.manual_seed(3)
+    weights = torch.randn(len(tokenizer), DIM)
+    return save_modules(folder / "model", models.StaticEmbedding(tokenizer, embedding_weights=weights), Normalize())
+
+
+def model2vec(folder: Path) -> Path:
+    """The same as model2vec writes it: several tokens share a row, and each has a weight."""
+    static(folder)
+    torch.manual_seed(3)
+    tokens = SIZES["vocab_size"]
+    tensors = {
+        "embeddings": torch.randn(50, DIM),
+        "mapping": torch.arange(tokens) % 50,
+        "weights": torch.rand(tokens),
+    }
+    [path] = (folder / "model").rglob("model.safetensors")
+    save_file(tensors, path)
+    return folder / "model"
+
+
+def words(folder: Path) -> Path:
+    """A table of vectors, one a word between spaces."""
+    torch.manual_seed(3)
+    tokenizer = models.tokenizer.WhitespaceTokenizer(["PADDING_TOKEN", *WORDS], stop_words=["w3"], do_lower_case=False)
+    table = models.WordEmbeddings(tokenizer, torch.randn(len(WORDS) + 1, DIM))
+    return save_modules(folder / "model", table, models.Pooling(DIM))
+
+
+def two_towers(folder: Path) -> Path:
+    """A Router: queries go through a table of vectors, documents through a BERT; both end in length 1."""
+    tokenizer = AutoTokenizer.from_pretrained(save_tiny_bert(folder / "tokens"))
+    torch.manual_seed(3)
+    queries = [models.StaticEmbedding(tokenizer, embedding_weights=torch.randn(len(tokenizer), DIM))]
+    documents = [Transformer(str(save_backbone("bert", folder / "backbone"))), models.Pooling(DIM, "cls")]
+    return save_modules(folder / "model", Router.for_query_document(queries, documents), Normalize())
+
+
+def old_layout(folder: Path) -> Path:
+    """As version 1 and 2 wrote it: the backbone in a folder of its own, types of that time, booleans for pooling."""
+    of_bert("cls", Normalize, transformer={"max_seq_length": 20})(folder)
+    model = folder / "model"
+    (model / "0_Transformer").mkdir()
+    kept = ("modules.json", "config_sentence_transformers.json")
+    for path in [path for path in model.iterdir() if path.is_file() and path.name not in kept]:
+        path.rename(model / "0_Transformer" / path.name)
+    (model / "0_Transformer/sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 20}))
+    modes = {
+        f"pooling_mode_{name}": name == "cls_token" for name in ("cls_token", "max_tokens", "mean_tokens", "mean_sqrt_len_tokens")
+    }
+    (model / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": DIM, **modes}))
+    types = {"0": "Transformer", "1": "Pooling", "2": "Normalize"}
+    paths = {"0": "0_Transformer", "1": "1_Pooling", "2": "2_Normalize"}
+    entries = [
+        {"idx": int(i), "name": i, "path": paths[i], "type": f"sentence_transformers.models.{name}"} for i, name in types.items()
+    ]
+    (model / "modules.json").write_text(json.dumps(entries))
+    (model / "config_sentence_transformers.json").unlink()
+    return model
+
+
+def without_special_tokens(build: Build) -> Build:
+    """The same with a tokenizer that adds no special tokens, so that an empty text has none."""
+
+    def changed(folder: Path) -> Path:
+        model = build(folder)
+        change_json(model / "tokenizer.json", post_processor=None)
+        return model
+
+    return changed
+
+
+def sharded(folder: Path) -> Path:
+    """The weights in several files with an index."""
+    model = of_bert("mean")(folder)
+    AutoModel.from_pretrained(model).save_pretrained(model, max_shard_size="20KB")
+    (model / "model.safetensors").unlink(missing_ok=True)
+    return model
+
+
+LLAMA = {"num_key_value_heads": 1, "head_dim": 16}
+QUERY = {"query": "w1 w2 ", "document": ""}
+
+KINDS: dict[str, Build] = {
+    "BERT, mean, 256 tokens, length 1": of_bert("mean", Normalize, transformer={"max_seq_length": 30}),
+    "BERT, cls, instruction (BGE)": of_bert("cls", Normalize, prompts=QUERY),
+    "DistilBERT, cls, dot (TAS-B)": of_bert("cls", model_type="distilbert", similarity_fn_name="dot"),
+    "RoBERTa, cls, Dense, LayerNorm, lower case (ANCE)": of_bert(
+        "cls",
+        lambda: Dense(DIM, 24, activation_function=nn.Identity()),
+        lambda: models.LayerNorm(24),
+        model_type="roberta",
+        transformer={"do_lower_case": True},
+        similarity_fn_name="dot",
+    ),
+    "XLM-R, both prompts (e5)": of_bert("mean", Normalize, model_type="xlm-roberta", prompts={"query": "w1 ", "document": "w2 "}),
+    "MPNet, mean": of_bert("mean", Normalize, model_type="mpnet"),
+    "ALBERT, mean": of_bert("mean", model_type="albert", sizes={"embedding_size": 16}),
+    "ELECTRA, cls": of_bert("cls", model_type="electra", sizes={"embedding_size": 16}),
+    "DeBERTa v3, mean": of_bert(
+        "mean", model_type="deberta-v2", sizes={"relative_attention": True, "pos_att_type": ["p2c", "c2p"]}
+    ),
+    "ModernBERT, cls": of_bert("cls", model_type="modernbert", sizes={"cls_token_id": 2, "sep_token_id": 3}),
+    "NomicBERT, mean": of_bert("mean", model_type="nomic_bert"),
+    "EuroBERT, mean": of_bert("mean", model_type="eurobert"),
+    "Longformer, mean": of_bert("mean", model_type="longformer", sizes={"attention_window": [8, 8]}),
+    "Llama without causal attention, mean": of_bert("mean", model_type="llama", sizes={**LLAMA, "is_causal": False}),
+    "Gemma 3, bidirectional, two Dense (EmbeddingGemma)": of_bert(
+        "mean",
+        lambda: Dense(DIM, 48, bias=False, activation_function=nn.Identity()),
+        lambda: Dense(48, DIM, bias=False, activation_function=nn.Identity()),
+        Normalize,
+        model_type="gemma3_text",
+        sizes={**LLAMA, "use_bidirectional_attention": True, "sliding_window": 16},
+    ),
+    "Qwen 3, last token, instruction": of_bert("lasttoken", Normalize, model_type="qwen3", sizes=LLAMA, prompts=QUERY),
+    "Mistral, last token (E5)": of_bert("lasttoken", Normalize, model_type="mistral", sizes=LLAMA),
+    "Qwen 2 without special tokens, mean": without_special_tokens(of_bert("mean", Normalize, model_type="qwen2", sizes=LLAMA)),
+    "GPT-2, weighted mean (SGPT)": of_bert("weightedmean", model_type="gpt2", sizes={"n_positions": 70}),
+    "distiluse, Dense with Tanh": of_bert("mean", lambda: Dense(DIM, 16)),
+    "Dense with a residual": of_bert("mean", lambda: Dense(DIM, 16, use_residual=True)),
+    "no special tokens and a Dense": without_special_tokens(of_bert("mean", lambda: Dense(DIM, 16))),
+    "max": of_bert("max"),
+    "mean over the root of the length": of_bert("mean_sqrt_len_tokens"),
+    "weighted mean": of_bert("weightedmean"),
+    "cls and mean": of_bert(("cls", "mean")),
+    "prompt left out of the mean (INSTRUCTOR)": of_bert({"pooling_mode": "mean", "include_prompt": False}, prompts=QUERY),
+    "prompt left out of the weighted mean": of_bert({"pooling_mode": "weightedmean", "include_prompt": False}, prompts=QUERY),
+    "lower case": of_bert("mean", transformer={"do_lower_case": True}),
+    "Matryoshka": of_bert("mean", Normalize, truncate_dim=8),
+    "T5 encoder (GTR)": t5,
+    "StaticEmbedding": static,
+    "model2vec": model2vec,
+    "WordEmbeddings": words,
+    "two towers (Router)": two_towers,
+    "layout of version 2": old_layout,
+    "sharded": sharded,
+}
+"""By name, a function that builds a model below a folder and returns the folder of the model."""
