@@ -35,8 +35,12 @@ OTHER_FAMILIES = {
 GIVE_VECTORS = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPModel", "CLIPTextModelWithProjection")
 """Architectures that give one vector a text, and no tokens to be pooled."""
 
-DEPEND_ON_PADDING = ("big_bird", "bigbird_pegasus", "funnel", "reformer")
-"""Types of models that give a text other vectors where it is padded to another length."""
+_PADDED = "gives a text other vectors when it stands in a batch with longer ones, so there is no right vector to compute"
+REFUSED_TYPES = {
+    **dict.fromkeys(("big_bird", "bigbird_pegasus", "funnel", "reformer"), _PADDED),
+    "xlnet": "reads token types that its tokenizer gives, which beirflow does not hand on",
+}
+"""Types of models whose vectors would not be right, and why."""
 
 HARMLESS = {"torch_dtype", "dtype", "attn_implementation", "add_pooling_layer", "use_safetensors", "use_fast", "padding_side"}
 """Arguments of a backend that change no vector here: precision is a setting of its own, and padding is masked."""
@@ -81,11 +85,8 @@ def _output(here: Path, wanted: Mapping[str, Any]) -> str:
         raise ModelError(f"{here} has no {MODEL_CONFIG}, so it is not a model folder")
     config = read_object(path)
     _refuse_what_is_not_hashed(here, config)
-    if config.get("model_type") in DEPEND_ON_PADDING:
-        raise ModelError(
-            f"{path}: a model of type {config['model_type']} gives a text other vectors when it stands in a batch with"
-            " longer ones, so there is no right vector to compute"
-        )
+    if config.get("model_type") in REFUSED_TYPES:
+        raise ModelError(f"{path}: a model of type {config['model_type']} {REFUSED_TYPES[config['model_type']]}")
     architectures = config.get("architectures") or [""]
     architecture = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
     text = (wanted.get("modality_config") or {}).get("text", {"method": "forward", "method_output_name": "last_hidden_state"})

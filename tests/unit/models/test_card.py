@@ -1,0 +1,328 @@
+"""What a model's own files say: read, overridden, left open or refused."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from beirflow.files.errors import DataError, ModelError
+from beirflow.files.records import Job, read_json
+from beirflow.models.card_files import read_card
+from beirflow.models.load import load_encoder
+from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
+from beirflow.models.settings import EncoderSettings
+from safetensors.torch import load_file, save_file
+from tiny_bert import SPECIAL, WORDS, save_model, save_tiny_bert
+from zoo import change_json, of_bert, t5, two_towers
+
+TEXTS = ["w1 w2 w3", "", "w4 w5 w6 w7 w8 w9", "w10"]
+PLAIN = {"pooling": "mean"}
+
+
+def settings(folder: Path, **fields: Any) -> EncoderSettings:
+    return EncoderSettings(name="mine", model=str(folder), **fields)
+
+
+def encoded(system: EncoderSettings, texts: list[str] = TEXTS, kind: Any = "documents") -> np.ndarray:
+    encoder = load_encoder(system, kind, device="cpu", precision="float32", token_budget=200)
+    return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model of sentence-transformers: BERT, cls, length 1, at most 20 tokens, a prompt for queries."""
+    from sentence_transformers.base.modules import Normalize
+
+    return of_bert("cls", Normalize, transformer={"max_seq_length": 20}, prompts={"query": "w1 ", "document": ""})(tmp_path)
+
+
+def test_the_card_says_what_was_read(folder: Path) -> None:
+    card = read_card(folder)
+    assert [step.kind for step in card.steps["queries"]] == ["transformer", "pooling", "normalize"]
+    assert card.steps["documents"][1].settings == {"modes": ["cls"], "include_prompt": True}
+    assert card.prompts == {"queries": "w1 ", "documents": ""}
+    assert (card.similarity, card.dimensions, card.problem()) == ("cosine", None, None)
+    encoder = load_encoder(settings(folder), "queries", device="cpu", precision="float32", token_budget="auto")
+    assert encoder.described()["max_length"] == 20
+    assert encoder.described()["prompt"] == "w1 "
+
+
+def test_what_the_configuration_says_wins_and_is_named(folder: Path) -> None:
+    system = settings(folder, pooling="mean", normalize=False, max_length=9, query_prefix="w2 ", dimensions=5)
+    card = model_card(system)
+    assert [step.kind for step in card.steps["queries"]] == ["transformer", "pooling"]
+    assert card.overridden == ("dimensions", "max_length", "normalize", "pooling", "query_prefix")
+    plain = encoded(settings(folder, pooling="mean", normalize=False, max_length=9))
+    np.testing.assert_array_equal(encoded(system), plain[:, :5])
+    assert np.abs(np.linalg.norm(plain, axis=1) - 1).min() > 0.01
+    with pytest.raises(ModelError, match=r"system mine: dimensions is 33, but a vector of this model has 32"):
+        encoded(settings(folder, dimensions=33))
+
+
+def test_a_bare_model_leaves_pooling_and_similarity_to_be_said(tiny_bert: Path) -> None:
+    with pytest.raises(ModelError, match=r"system mine.*no modules.json.*Say pooling and similarity of this system"):
+        model_card(settings(tiny_bert))
+    with pytest.raises(ModelError, match=r"no modules.json.*Say similarity of"):
+        model_card(settings(tiny_bert, pooling="cls"))
+
+
+@pytest.mark.parametrize(
+    ("library", "key"),
+    [
+        ({"prompts": {"query": "w1 ", "passage": "w2 "}}, "document_prefix"),
+        ({"prompts": {"document": "", "other": "w2 "}, "default_prompt_name": "other"}, "query_prefix"),
+    ],
+)
+def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(
+    folder: Path, library: dict[str, Any], key: str
+) -> None:
+    change_json(folder / "config_sentence_transformers.json", **library)
+    with pytest.raises(ModelError, match=f"sentence-transformers 6 writes none.*Say {key} of this system"):
+        model_card(settings(folder))
+    assert model_card(settings(folder, **{key: "w2 "})).problem() is None
+
+
+def test_another_similarity_has_to_be_said(folder: Path) -> None:
+    change_json(folder / "config_sentence_transformers.json", similarity_fn_name="euclidean")
+    with pytest.raises(ModelError, match=r"'euclidean', and only dot and cosine are searched.*Say similarity"):
+        model_card(settings(folder))
+
+
+def refuse(change: Callable[[Path], object], reason: str) -> Any:
+    return pytest.param(change, reason, id=reason[:40])
+
+
+def modules(*names: str) -> Callable[[Path], object]:
+    """Other modules in modules.json."""
+
+    def change(folder: Path) -> None:
+        entries = [{"idx": i, "name": str(i), "path": f"{i}_x" if i else "", "type": name} for i, name in enumerate(names)]
+        (folder / "modules.json").write_text(json.dumps(entries))
+
+    return change
+
+
+def config(name: str = "config.json", **changes: Any) -> Callable[[Path], object]:
+    return lambda folder: change_json(folder / name, **changes)
+
+
+TRANSFORMER, POOLING = "sentence_transformers.models.Transformer", "sentence_transformers.models.Pooling"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        refuse(modules(TRANSFORMER, "custom_st.Mine"), "asks for custom_st.Mine, which beirflow does not know; known are"),
+        refuse(modules(TRANSFORMER, "sentence_transformers.models.CNN"), "models.CNN, which beirflow does not know"),
+        refuse(modules("sentence_transformers.sparse_encoder.models.MLMTransformer"), "a system of family sparse takes such"),
+        refuse(modules(TRANSFORMER, "pylate.models.Dense.Dense"), "pylate.models.Dense.Dense, which beirflow does not know"),
+        refuse(modules(TRANSFORMER), "the modules are transformer; expected a backbone, one pooling"),
+        refuse(modules(POOLING), "the modules are pooling; expected"),
+        refuse(lambda folder: (folder / "modules.json").write_text("{}"), "holds no list of modules"),
+        refuse(
+            lambda folder: (folder / "modules.json").write_text('[{"type": "a.Pooling", "path": "../x"}]'),
+            "outside of the folder",
+        ),
+        refuse(
+            config("config_sentence_transformers.json", model_type="SparseEncoder"),
+            "a SparseEncoder, no dense encoder; a system of",
+        ),
+        refuse(config("config_sentence_transformers.json", model_type="CrossEncoder"), "of family rerank takes such models"),
+        refuse(config("config_sentence_transformers.json", truncate_dim="8"), "truncate_dim is '8'"),
+        refuse(config("1_Pooling/config.json", pooling_mode="attention"), "pooling is attention; known are cls, max"),
+        refuse(
+            config("sentence_bert_config.json", tokenizer_name_or_path="other"),
+            "the configuration of its Transformer has tokenizer_name_or_path",
+        ),
+        refuse(
+            config("sentence_bert_config.json", model_args={"subfolder": "x"}),
+            "its Transformer has model_args.subfolder, which beirflow does not know",
+        ),
+        refuse(config(auto_map={"AutoModel": "x.Y"}), "config.json has auto_map: the model wants code of its own"),
+        refuse(config("tokenizer_config.json", auto_map={"AutoTokenizer": ["x.Y", None]}), "tokenizer_config.json has auto_map"),
+        refuse(
+            config("tokenizer_config.json", vocab_file="/elsewhere/vocab.txt"),
+            "names files elsewhere (vocab_file), which no digest",
+        ),
+        refuse(
+            config(transformers_weights="other.safetensors"),
+            "has transformers_weights, another file of weights than the one that is hashed",
+        ),
+        refuse(config("adapter_config.json", peft_type="LORA"), "has an adapter (adapter_config.json); merge it"),
+        refuse(config(quantization_config={"quant_method": "bitsandbytes"}), "has quantization_config"),
+        refuse(config(model_type="xlnet"), "a model of type xlnet reads token types that its tokenizer gives"),
+        refuse(config(model_type="big_bird"), "big_bird gives a text other vectors when it stands in a batch"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_its_reason(folder: Path, change: Callable[[Path], object], reason: str) -> None:
+    change(folder)
+    with pytest.raises(ModelError) as caught:
+        model_card(settings(folder))
+    assert "system mine" in str(caught.value)
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "family"),
+    [("BertForMaskedLM", "sparse"), ("BertForSequenceClassification", "rerank"), ("HF_ColBERT", "late-interaction")],
+)
+def test_a_bare_model_with_a_head_is_for_another_family(tiny_bert: Path, tmp_path: Path, architecture: str, family: str) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    change_json(folder / "config.json", architectures=[architecture])
+    with pytest.raises(
+        ModelError, match=f"{architecture}: its head would not be used.*a system of family {family} takes such models"
+    ):
+        model_card(settings(folder, **PLAIN))
+
+
+def test_weights_that_the_model_does_not_use_are_refused_inside_it_and_left_out_as_a_head(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    weights = load_file(folder / "model.safetensors")
+    save_file({**weights, "classifier.weight": torch.ones(1)}, folder / "model.safetensors", {"format": "pt"})
+    np.testing.assert_array_equal(encoded(settings(folder, **PLAIN)), encoded(settings(tiny_bert, **PLAIN)))
+    more = {name.replace("layer.1", "layer.2"): tensor.clone() for name, tensor in weights.items() if "layer.1." in name}
+    save_file({**weights, **more}, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError, match=r"weights that the model of config.json does not use: encoder\.layer\.2.* and others"):
+        encoded(settings(folder, **PLAIN))
+
+
+def test_every_file_of_every_module_is_hashed_and_a_change_is_noticed(tmp_path: Path) -> None:
+    folder = t5(tmp_path)
+    system = settings(folder)
+    record = tmp_path / "model.json"
+    fetch_model(system=system, said=[], output_path=str(record), job=Job(tmp_path))
+    files = read_json(record)["files"]
+    assert {"modules.json", "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors"} < set(files)
+    assert len(model_files(system)) == len(files)
+    assert read_json(record)["card"]["similarity"] == "cosine"
+    check_model(system, str(record))
+    weights = load_file(folder / "2_Dense/model.safetensors")
+    save_file({name: tensor + 1 for name, tensor in weights.items()}, folder / "2_Dense/model.safetensors")
+    with pytest.raises(DataError, match=r"has another 2_Dense/model.safetensors than is recorded"):
+        check_model(system, str(record))
+
+
+@pytest.mark.parametrize("place", ["../outside.safetensors", "/outside.safetensors", "", "a/b.safetensors"])
+def test_an_index_that_names_weights_elsewhere_is_refused(tiny_bert: Path, tmp_path: Path, place: str) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    (folder / "model.safetensors").rename(tmp_path / "outside.safetensors")
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": place}}))
+    with pytest.raises(ModelError, match="names weights outside of its folder"):
+        model_card(settings(folder, **PLAIN))
+
+
+def test_a_dpr_pair_is_a_system_with_two_models(tmp_path: Path) -> None:
+    """Each tower against its own class of transformers; the last layer's first token, with no pooler."""
+    folders = {"documents": tmp_path / "context", "queries": tmp_path / "question"}
+    classes = {"documents": transformers.DPRContextEncoder, "queries": transformers.DPRQuestionEncoder}
+    system = settings(folders["documents"], query_model=str(folders["queries"]))
+    texts = ["w1 [SEP] w2 w3", "w4"]
+    for seed, (kind, folder) in enumerate(folders.items()):
+        save_tiny_bert(folder)
+        torch.manual_seed(seed)
+        sizes = {"vocab_size": len(SPECIAL) + len(WORDS), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+        model = classes[kind](transformers.DPRConfig(**sizes, intermediate_size=64, max_position_embeddings=64)).eval()
+        model.save_pretrained(folder)
+        tokens = transformers.AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")
+        with torch.inference_mode():
+            expected = model(input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"]).pooler_output.numpy()
+        np.testing.assert_allclose(encoded(system, texts, kind), expected, atol=1e-5)
+    with pytest.raises(ModelError, match="Say similarity of this system"):
+        model_card(system)
+    with pytest.raises(ModelError, match="pooling is 'mean', but this model gives one vector a text itself"):
+        encoded(settings(folders["documents"], pooling="mean"))
+    record = tmp_path / "model.json"
+    fetch_model(system=system, said=["similarity"], output_path=str(record), job=Job(tmp_path))
+    assert {"model.safetensors", "queries/model.safetensors"} < set(read_json(record)["files"])
+    assert read_json(record)["query_model"] == str(folders["queries"])
+
+
+def test_the_text_tower_of_a_clip_gives_its_projection(tmp_path: Path) -> None:
+    save_tiny_bert(tmp_path)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "projection_dim": 16}
+    words = {"vocab_size": len(SPECIAL) + len(WORDS), "max_position_embeddings": 64, "eos_token_id": 3, "pad_token_id": 0}
+    text = transformers.CLIPTextConfig(**sizes, **words)
+    torch.manual_seed(0)
+    model = transformers.CLIPTextModelWithProjection(text).eval()
+    model.save_pretrained(tmp_path)
+    tokens = transformers.AutoTokenizer.from_pretrained(tmp_path)(TEXTS, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        expected = model(input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"]).text_embeds.numpy()
+    np.testing.assert_allclose(encoded(settings(tmp_path)), expected, atol=1e-5)
+
+
+def test_a_whole_t5_is_used_without_its_decoder(tmp_path: Path) -> None:
+    save_tiny_bert(tmp_path)
+    sizes = {
+        "d_model": 32,
+        "d_kv": 16,
+        "d_ff": 64,
+        "num_layers": 2,
+        "num_heads": 2,
+        "pad_token_id": 0,
+        "decoder_start_token_id": 0,
+    }
+    torch.manual_seed(0)
+    transformers.T5ForConditionalGeneration(transformers.T5Config(vocab_size=204, **sizes)).save_pretrained(tmp_path)
+    model = transformers.T5EncoderModel.from_pretrained(tmp_path).eval()
+    tokens = transformers.AutoTokenizer.from_pretrained(tmp_path)(TEXTS, padding=True, return_tensors="pt")
+    mask = tokens["attention_mask"]
+    with torch.inference_mode():
+        hidden = model(input_ids=tokens["input_ids"], attention_mask=mask).last_hidden_state
+    expected = (hidden * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
+    np.testing.assert_allclose(encoded(settings(tmp_path, **PLAIN)), expected.numpy(), atol=1e-5)
+
+
+def test_an_encoder_decoder_whose_encoder_is_not_known_is_refused(tmp_path: Path) -> None:
+    save_tiny_bert(tmp_path)
+    sizes = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    config = transformers.BartConfig(vocab_size=204, **sizes, encoder_ffn_dim=64, decoder_ffn_dim=64, max_position_embeddings=70)
+    transformers.BartModel(config).save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="an encoder-decoder of type bart, whose encoder is not known"):
+        encoded(settings(tmp_path, **PLAIN))
+
+
+def test_a_route_that_is_missing_is_refused(tmp_path: Path) -> None:
+    folder = two_towers(tmp_path)
+    [path] = folder.rglob("router_config.json")
+    held = json.loads(path.read_text())
+    held["structure"]["doc"] = held["structure"].pop("document")
+    path.write_text(json.dumps(held))
+    with pytest.raises(ModelError, match=r"has no route for documents; it has .*'document' was expected"):
+        model_card(settings(folder))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"config.json": {"chunk_size_feed_forward": 7}}, "the model fails on texts"),
+        ({"tokenizer_config.json": {"model_max_length": "many"}}, "model_max_length"),
+    ],
+)
+def test_a_configuration_that_the_model_cannot_compute_with_is_a_sentence(
+    tiny_bert: Path, tmp_path: Path, changes: dict[str, dict[str, Any]], reason: str
+) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    for name, values in changes.items():
+        change_json(folder / name, **values)
+    with pytest.raises(ModelError, match=reason):
+        encoded(settings(folder, **PLAIN), ["w1 " * 10, "w2"])
+
+
+def test_return_dict_false_changes_nothing(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    change_json(folder / "config.json", return_dict=False)
+    np.testing.assert_array_equal(encoded(settings(folder, **PLAIN)), encoded(settings(tiny_bert, **PLAIN)))
+
+
+def test_the_longest_text_is_what_the_positions_take(tmp_path: Path) -> None:
+    folder = save_model("roberta", tmp_path, positions=66, pad_token_id=1)
+    change_json(folder / "tokenizer_config.json", model_max_length=10**6)
+    assert encoded(settings(folder, **PLAIN), ["w1 " * 100]).shape == (1, 32)
