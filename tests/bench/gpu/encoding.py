@@ -89,7 +89,7 @@ def throughput(setting: Setting, rate: float) -> Figures:
 
 def lengths(encoder: TransformersEncoder, texts: list[str]) -> np.ndarray:
     """Tokens of each text as the encoder counts them."""
-    return np.array([len(ids) for ids in encoder._token_ids(list(texts))])
+    return np.array([len(ids) for ids in encoder.backbone.token_ids(list(texts))])
 
 
 def padding(setting: Setting) -> Figures:

@@ -78,7 +78,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ({"custom": {"datasets": {"x": {"path": "p", "splt": "dev"}}}}, ["custom.datasets.x.splt", "'split'?"]),
         ({"custom": {"systems": {"x": {}}}}, ["custom.systems.x.model", "required"]),
         ({"custom": {"datasets": {"x": {}}}}, ["custom.datasets.x.path", "required"]),
-        ({"custom": {"systems": {"x": {"model": "m", "pooling": "men"}}}}, ["x.pooling: found 'men'", "cls, pooler", "'mean'?"]),
+        ({"custom": {"systems": {"x": {"model": "m", "pooling": "men"}}}}, ["x.pooling: found 'men'", "lasttoken, pooler", "'mean'?"]),
         ({"custom": {"systems": {"x": {"model": "m", "revision": "main"}}}}, ["x.revision: found 'main'", "40 lowercase hex"]),
         ({"custom": {"systems": {"x": {"model": "m", "max_length": 2}}}}, ["x.max_length: found 2", "minimum of 3"]),
         ({"datasets": ["sciafct"]}, ["datasets.0: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
@@ -238,7 +238,7 @@ def changed(encoding: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 def test_only_what_changes_a_vector_is_a_setting_of_its_encoding(tiny_bert: Path) -> None:
     def encodings(**fields: Any) -> list[dict[str, Any]]:
-        custom = {"systems": {"x": {"model": str(tiny_bert), **fields}}}
+        custom = {"systems": {"x": {"model": str(tiny_bert), "pooling": "mean", "similarity": "dot", **fields}}}
         experiment = load_experiment({"systems": ["x"], "custom": custom})
         return [experiment.encoding("x", unused) for unused in ("document_prefix", "query_prefix")]
 

@@ -80,6 +80,7 @@ class SharedVectors:
             "distinct_texts": 0,
             "dim": self._first["dim"],
             "made": self._first["made"],
+            "encoder": self._first["encoder"],
             "counts": {"tokens": 0, "truncated_documents": 0},
             "seconds": {"load": 0.0, "encode": 0.0},
         }
