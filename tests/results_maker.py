@@ -160,7 +160,7 @@ def _prepare(results: Path, experiment: Experiment, name: str) -> None:
 
 def _encode(results: Path, experiment: Experiment, system: str, name: str) -> None:
     corpus, vectors = f"{results}/corpora/{name}", f"{results}/embeddings/{system}"
-    settings = experiment.encoding(system)
+    settings = experiment.encoding(system, name)
     model_path = f"{results}/models/{system}.json"
     encoding = Encoding(EncoderSettings(**settings["encoder"]), model_path, settings["precision"], device="cpu")
     job = Job(results, code="e")

@@ -41,7 +41,7 @@ rule encode_queries:
     params:
         code=code_version("encode_queries"),
         settings=lambda wildcards: experiment.encoding(
-            wildcards.system, "document_prefix"
+            wildcards.system, wildcards.dataset, "document_prefix", "title_separator"
         ),
     message:
         "encode the queries of {wildcards.dataset} with {wildcards.system}"
@@ -73,7 +73,9 @@ rule encode_chunk:
         gpu=gpu_places,
     params:
         code=code_version("encode_chunk"),
-        settings=lambda wildcards: experiment.encoding(wildcards.system, "query_prefix"),
+        settings=lambda wildcards: experiment.encoding(
+            wildcards.system, wildcards.dataset, "query_prefix"
+        ),
     message:
         "encode chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:

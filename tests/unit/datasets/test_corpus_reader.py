@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from beirflow.datasets import corpus_reader as document_batches
 from beirflow.datasets.beir_files import Source
-from beirflow.datasets.corpus_reader import fingerprint, join_title_and_text, read_batches, split_title_and_text
+from beirflow.datasets.corpus_reader import fingerprint, join_title_and_text, read_batches, separated, split_title_and_text
 from beirflow.files.errors import DataError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -178,3 +178,12 @@ def test_equal_texts_have_equal_fingerprints_wherever_they_stand(texts: list[str
 def test_texts_that_differ_in_length_or_in_their_first_bytes_have_different_fingerprints() -> None:
     texts = ["", "\0", "\0\0", "a", "b", "ab", "abcdefgh", "abcdefghi", "bbcdefghi", "x" * 100, "x" * 101]
     assert len(set(fingerprint(pa.array(texts, pa.large_string())).tolist())) == len(texts)
+
+
+@pytest.mark.parametrize("separator", [" [SEP] ", "\n"])
+def test_another_separator_joins_as_beir_does(separator: str) -> None:
+    titles, texts = ["Title", "", "é ", "only a title"], ["text", "no title", " spaces ", ""]
+    joined = join_title_and_text(pa.array(titles, pa.large_string()), pa.array(texts, pa.large_string()))
+    title_bytes = np.array([len(title.encode()) for title in titles])
+    expected = [(title + separator + text).strip() for title, text in zip(titles, texts, strict=True)]
+    assert separated(joined, title_bytes, separator).to_pylist() == expected

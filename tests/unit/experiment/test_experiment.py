@@ -78,7 +78,10 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ({"custom": {"datasets": {"x": {"path": "p", "splt": "dev"}}}}, ["custom.datasets.x.splt", "'split'?"]),
         ({"custom": {"systems": {"x": {}}}}, ["custom.systems.x.model", "required"]),
         ({"custom": {"datasets": {"x": {}}}}, ["custom.datasets.x.path", "required"]),
-        ({"custom": {"systems": {"x": {"model": "m", "pooling": "men"}}}}, ["x.pooling: found 'men'", "lasttoken, pooler", "'mean'?"]),
+        (
+            {"custom": {"systems": {"x": {"model": "m", "pooling": "men"}}}},
+            ["x.pooling: found 'men'", "lasttoken, pooler", "'mean'?"],
+        ),
         ({"custom": {"systems": {"x": {"model": "m", "revision": "main"}}}}, ["x.revision: found 'main'", "40 lowercase hex"]),
         ({"custom": {"systems": {"x": {"model": "m", "max_length": 2}}}}, ["x.max_length: found 2", "minimum of 3"]),
         ({"datasets": ["sciafct"]}, ["datasets.0: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
@@ -240,7 +243,7 @@ def test_only_what_changes_a_vector_is_a_setting_of_its_encoding(tiny_bert: Path
     def encodings(**fields: Any) -> list[dict[str, Any]]:
         custom = {"systems": {"x": {"model": str(tiny_bert), "pooling": "mean", "similarity": "dot", **fields}}}
         experiment = load_experiment({"systems": ["x"], "custom": custom})
-        return [experiment.encoding("x", unused) for unused in ("document_prefix", "query_prefix")]
+        return [experiment.encoding("x", "nfcorpus", unused) for unused in ("document_prefix", "query_prefix")]
 
     queries, documents = encodings()
     assert encodings(similarity="cosine") == [queries, documents]
@@ -248,6 +251,26 @@ def test_only_what_changes_a_vector_is_a_setting_of_its_encoding(tiny_bert: Path
     assert encodings(document_prefix="text: ") == [queries, changed(documents, document_prefix="text: ")]
     assert encodings(pooling="cls") == [changed(queries, pooling="cls"), changed(documents, pooling="cls")]
     assert queries["precision"] == documents["precision"] == "auto"
+
+
+def test_an_instruction_is_written_into_the_prompt_of_its_dataset() -> None:
+    prefix = "Instruct: {instruction}\nQuery: "
+    custom = {
+        "systems": {"x": {"model": "some/model", "revision": "0" * 40, "query_prefix": prefix, "instructions": {"nq": "find"}}}
+    }
+    experiment = load_experiment({"systems": ["x"], "datasets": ["nq", "scifact", "cqadupstack"], "custom": custom})
+    prompts = {name: experiment.encoding("x", name)["encoder"]["query_prefix"] for name in ("nq", "scifact", "cqadupstack-gis")}
+    claim = "Given a scientific claim, retrieve documents that support or refute the claim"
+    assert prompts["nq"] == "Instruct: find\nQuery: "
+    assert prompts["scifact"] == f"Instruct: {claim}\nQuery: "
+    assert prompts["cqadupstack-gis"].endswith("duplicates to the given question\nQuery: ")
+
+
+def test_a_dataset_without_an_instruction_is_an_error_where_one_is_needed(mine: Path) -> None:
+    system = {"model": "some/model", "revision": "0" * 40, "query_prefix": "{instruction}: "}
+    custom = {"systems": {"x": system}, "datasets": {"mine": {"path": str(mine)}}}
+    with pytest.raises(ConfigError, match=r"custom.systems.x.instructions.mine: .*queries of mine need an instruction"):
+        load_experiment({"systems": ["x"], "datasets": ["mine"], "custom": custom})
 
 
 SHARING = "custom.datasets.mine.shares_texts_with"

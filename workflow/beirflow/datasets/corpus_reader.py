@@ -155,6 +155,22 @@ def join_title_and_text(titles: pa.Array, texts: pa.Array) -> pa.Array:
     return joined if pc.all(titled).as_py() else pc.if_else(titled, joined, texts)
 
 
+def separated(joined: pa.Array, title_bytes: np.ndarray, separator: str) -> pa.Array:
+    """The texts of documents with another separator between title and text, as the beir package joins them.
+
+    Args:
+        joined: n texts of :func:`join_title_and_text`.
+        title_bytes: Bytes of each that are the title, integers of shape (n,).
+        separator: What stands between the two, also where a title is missing.
+
+    Returns:
+        n strings without white space at their ends.
+    """
+    titles, texts = split_title_and_text(joined, title_bytes)
+    pairs = zip(titles.to_pylist(), texts.to_pylist(), strict=True)
+    return pa.array([f"{title}{separator}{text[1:] if title else text}".strip() for title, text in pairs], joined.type)
+
+
 def split_title_and_text(joined: pa.Array, title_bytes: np.ndarray) -> tuple[pa.Array, pa.Array]:
     """Undo :func:`join_title_and_text`, but for the separator, which stays before the text.
 

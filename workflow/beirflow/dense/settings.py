@@ -1,8 +1,12 @@
 """The settings of a dense system."""
 
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 
 from beirflow.models.settings import EncoderSettings, ModelSettings
+
+INSTRUCTION = "{instruction}"
+"""In a prefix of queries, where the instruction of the dataset is written."""
 
 
 @dataclass(frozen=True)
@@ -11,14 +15,32 @@ class DenseSettings(EncoderSettings):
 
     Attributes:
         similarity: ``dot`` or ``cosine``; None is as the files of the model say.
+        instructions: By dataset, what queries are for: written where ``query_prefix`` has ``{instruction}``.
     """
 
     similarity: str | None = None
+    instructions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def said(self) -> list[str]:
         """Names of the settings that the configuration says, in order."""
-        return sorted(key for key, value in asdict(self).items() if key not in _MODEL and value is not None)
+        return sorted(key for key, value in asdict(self).items() if key not in _MODEL and value not in (None, {}))
+
+    def without_instruction(self, datasets: Iterable[str]) -> list[str]:
+        """Those of some datasets whose queries need an instruction that is not there."""
+        needed = INSTRUCTION in (self.query_prefix or "")
+        return [dataset for dataset in datasets if needed and self._instruction(dataset) is None]
+
+    def for_dataset(self, dataset: str) -> "DenseSettings":
+        """The same with the prefix of queries as it is for one dataset, or for a forum of one."""
+        instruction = self._instruction(dataset)
+        if self.query_prefix is None or instruction is None:
+            return self
+        return replace(self, query_prefix=self.query_prefix.replace(INSTRUCTION, instruction))
+
+    def _instruction(self, dataset: str) -> str | None:
+        names = [name for name in self.instructions if dataset == name or dataset.startswith(f"{name}-")]
+        return self.instructions[max(names, key=len)] if names else None
 
 
-_MODEL = {field.name for field in fields(ModelSettings)}
+_MODEL = {each.name for each in fields(ModelSettings)}

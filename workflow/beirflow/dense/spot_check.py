@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from beirflow.dense.encode import with_separator
 from beirflow.dense.settings import DenseSettings
 from beirflow.files.layout import CHUNK_VECTORS, MODEL, QUERY_VECTORS, RUN
 from beirflow.files.records import read_json
@@ -59,7 +60,7 @@ class _Vectors:
 
     def __init__(self, subject: Subject, sample: int, random: np.random.Generator) -> None:
         self.subject, self.sample, self.random = subject, sample, random
-        self.settings: DenseSettings = subject.system.settings
+        self.settings: DenseSettings = subject.system.settings.for_dataset(subject.dataset)
 
     def check(self, kind: Kind) -> Finding:
         """Encode some documents or queries again and compare them with the stored vectors."""
@@ -136,7 +137,7 @@ class _Vectors:
             start += size
             if len(here):
                 found.append(self.subject.documents(chunk).take(here))
-        return pa.concat_tables(found)
+        return with_separator(pa.concat_tables(found), self.settings.title_separator)
 
     def _encode(self, kind: Kind, texts: list[str]) -> np.ndarray:
         here = self.subject.here

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.schema import Problems, nearest, problems_with
 from beirflow.runs.family import System
@@ -136,7 +137,16 @@ def make_system(name: str, entry: Mapping[str, Any]) -> System:
     Returns:
         The system, with the settings of its family.
     """
+    if INSTRUCTION in str(entry.get("query_prefix", "")):
+        entry = {**entry, "instructions": {**_instructions(), **entry.get("instructions", {})}}
     return FAMILIES[entry.get("family", DEFAULT)].system(name, entry)
+
+
+@cache
+def _instructions() -> dict[str, str]:
+    """By dataset, what its queries are for."""
+    instructions: dict[str, str] = _load(CATALOGUE / "instructions.yaml", "instructions")["instructions"]
+    return instructions
 
 
 def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:

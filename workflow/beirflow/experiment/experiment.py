@@ -9,6 +9,7 @@ from typing import Any
 
 from beirflow.datasets.beir_files import required_files
 from beirflow.datasets.document_count import known_documents
+from beirflow.dense.settings import DenseSettings
 from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_system
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.schema import Problems, defaults, nearest, problems_with
@@ -139,17 +140,21 @@ class Experiment:
         """
         return {key: value for key, value in asdict(self.systems[system].settings).items() if key not in unused}
 
-    def encoding(self, system: str, *unused: str) -> dict[str, Any]:
+    def encoding(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
         """The settings that determine the vectors of a system; a change of any other setting re-encodes nothing.
 
         Args:
             system: Name of the system.
+            dataset: Name of the corpus, whose queries may have an instruction of their own.
             *unused: Settings for the other kind of text.
 
         Returns:
             ``encoder``, fields of :class:`~beirflow.models.settings.EncoderSettings`, and ``precision``.
         """
-        return {"encoder": self.settings(system, "similarity", "weights_sha256", *unused), "precision": self.config["precision"]}
+        settings = asdict(self.systems[system].settings.for_dataset(dataset))
+        dropped = {"similarity", "instructions", "weights_sha256", *unused}
+        kept = {key: value for key, value in settings.items() if key not in dropped}
+        return {"encoder": kept, "precision": self.config["precision"]}
 
     def retrieval(self, name: str) -> dict[str, Any]:
         """What determines how many documents of a corpus a search keeps, whatever the family: ``top_k`` and self matches."""
@@ -293,6 +298,10 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
         wrong = FAMILIES[system.family].problem(system.settings) if name in experiment.chosen_systems else None
         if wrong:
             problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
+        if name in experiment.chosen_systems and isinstance(system.settings, DenseSettings):
+            for row in system.settings.without_instruction(experiment.chosen_rows):
+                allowed = f"queries of {row} need an instruction: say what they are for, in words that the model's card uses"
+                problems.add(f"{origin}.instructions.{row}", None, allowed)
     own = [row for row in experiment.rows if row not in experiment.catalogue.datasets]
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():

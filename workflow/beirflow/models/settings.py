@@ -39,6 +39,7 @@ class EncoderSettings(ModelSettings):
         query_prefix: What is written before every query.
         document_prefix: What is written before every document.
         dimensions: Leading dimensions of a vector that are kept.
+        title_separator: What stands between title and text of a document, as beir's ``sep``; one space if None.
     """
 
     pooling: str | None = None
@@ -47,3 +48,4 @@ class EncoderSettings(ModelSettings):
     query_prefix: str | None = None
     document_prefix: str | None = None
     dimensions: int | None = None
+    title_separator: str | None = None
