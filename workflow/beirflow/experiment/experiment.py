@@ -293,15 +293,7 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
         if cutoff > config["top_k"]:
             allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"
             problems.add("cutoffs", cutoff, allowed)
-    for name, system in experiment.systems.items():
-        origin = f"custom.systems.{name}" if name not in experiment.catalogue.systems else f"systems.{name}"
-        wrong = FAMILIES[system.family].problem(system.settings) if name in experiment.chosen_systems else None
-        if wrong:
-            problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
-        if name in experiment.chosen_systems and isinstance(system.settings, DenseSettings):
-            for row in system.settings.without_instruction(experiment.chosen_rows):
-                allowed = f"queries of {row} need an instruction: say what they are for, in words that the model's card uses"
-                problems.add(f"{origin}.instructions.{row}", None, allowed)
+    _check_systems(experiment, problems)
     own = [row for row in experiment.rows if row not in experiment.catalogue.datasets]
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
@@ -317,3 +309,16 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
             experiment.source_files(name)
         except ConfigError as error:
             problems.add(key, value, str(error))
+
+
+def _check_systems(experiment: Experiment, problems: Problems) -> None:
+    """Every configured system can be used here, on every configured dataset."""
+    for name in experiment.chosen_systems:
+        system = experiment.systems[name]
+        origin = f"custom.systems.{name}" if name not in experiment.catalogue.systems else f"systems.{name}"
+        if wrong := FAMILIES[system.family].problem(system.settings):
+            problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
+        if isinstance(system.settings, DenseSettings):
+            for row in system.settings.without_instruction(experiment.chosen_rows):
+                allowed = f"queries of {row} need an instruction: say what they are for, in words that the model's card uses"
+                problems.add(f"{origin}.instructions.{row}", None, allowed)

@@ -67,8 +67,7 @@ def _refuse_other_libraries(library: Mapping[str, Any]) -> None:
 def _prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str, str]]:
     """What is written before queries and documents, as ``encode_query`` and ``encode_document`` do it.
 
-    Returns:
-        The prompts; and by setting, why it is open what is meant: there is a prompt which sentence-transformers would leave out.
+    And by setting, why it is open what is meant: there is a prompt which sentence-transformers would leave out.
     """
     prompts = library.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):

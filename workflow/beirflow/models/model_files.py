@@ -164,8 +164,7 @@ def module_folders(folder: Path) -> list[Path]:
 def _weight_files(here: Path, system: ModelSettings, root: Path) -> list[Path]:
     """The files with the weights of one module: one, or the parts that an index names; none where it has no weights.
 
-    Raises:
-        ModelError: The index names files elsewhere, which no digest would cover.
+    An index that names files elsewhere is refused: no digest would cover them.
     """
     whole = here / system.weights
     if whole.is_file():
