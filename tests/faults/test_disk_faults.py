@@ -21,7 +21,7 @@ import sys
 from beirflow.jobs.job import surroundings
 with surroundings(sys.argv[1]):
     from beirflow.datasets.download import download_dataset
-    download_dataset(urls=[sys.argv[2]], md5=sys.argv[3], output_path=sys.argv[4])
+    download_dataset(urls=[sys.argv[2]], md5=sys.argv[3], size=500_000, output_path=sys.argv[4])
 """
 
 

@@ -229,7 +229,7 @@ def test_an_archive_is_looked_for_at_the_mirrors_and_then_at_the_official_host()
     experiment = load_experiment({"mirrors": ["http://a.example/beir/", "https://b.example"]})
     host = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"
     assert experiment.urls("nq") == ["http://a.example/beir/nq.zip", "https://b.example/nq.zip", f"{host}/nq.zip"]
-    assert experiment.md5("nq") == "d4d3d2e48787a744b6f6e691ff534307"
+    assert experiment.archive("nq") == {"md5": "d4d3d2e48787a744b6f6e691ff534307", "size": 498307926}
 
 
 def changed(encoding: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -106,9 +106,10 @@ class Experiment:
         """Number of chunks of the corpus, known before anything is downloaded."""
         return max(1, math.ceil(self.documents(name) / self.config["chunk_documents"]))
 
-    def md5(self, archive: str) -> str:
-        """Digest of an official archive."""
-        return next(dataset.md5 for dataset in self.datasets.values() if dataset.archive == archive and dataset.md5)
+    def archive(self, name: str) -> dict[str, Any]:
+        """What an official archive must be, as arguments of ``download_dataset``: ``md5`` and ``size``, in bytes."""
+        dataset = next(dataset for dataset in self.datasets.values() if dataset.archive == name)
+        return {"md5": dataset.md5, "size": dataset.archive_bytes}
 
     def corpus_settings(self, name: str) -> dict[str, Any]:
         """The settings that determine a prepared corpus, as arguments of ``prepare_corpus``.
