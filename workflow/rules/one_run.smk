@@ -1,0 +1,32 @@
+"""One run at a time writes the results, wherever it was started, and no job of a run before it does.
+
+REQUIRED INPUTS
+  none
+
+OUTPUTS
+  <results>/logs/results.lock    held by whoever writes the results, see jobs/results_lock.py
+
+STEPS
+  - before the first job, a run that will write takes the results
+  - a job on another machine ends, before Snakemake removes anything, if another run has taken them meanwhile
+"""
+
+from pathlib import Path
+
+from beirflow.jobs.results_lock import begin_run, check_run
+
+results_folder = Path(workflow.pathvars.apply(RESULTS))
+
+try:
+    if not workflow.is_main_process:
+        check_run(results_folder)
+except BeirflowError as error:
+    raise WorkflowError(str(error)) from None
+
+
+onstart:
+    try:
+        if any(job.output for job in workflow.dag.needrun_jobs()):
+            begin_run(results_folder)
+    except BeirflowError as error:
+        raise WorkflowError(str(error)) from None
