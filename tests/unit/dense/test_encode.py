@@ -193,6 +193,17 @@ def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_file(tiny_
     assert not workspace.record.exists()
 
 
+def test_a_model_that_gives_every_text_the_same_vector_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
+    model = shutil.copytree(tiny_bert, tmp_path / "model")
+    weights = load_file(model / "model.safetensors")
+    save_file({name: tensor * 0 for name, tensor in weights.items()}, model / "model.safetensors", {"format": "pt"})
+    workspace, texts = Workspace(tmp_path, model), [f"w{i}" for i in range(12)]
+    with pytest.raises(ModelError, match="system tiny: 12 different texts have the same vector"):
+        workspace.encode(texts)
+    assert not workspace.vectors.exists()
+    assert len(workspace.encode(texts[:3])) == 3
+
+
 def test_a_model_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"system tiny.*nothing is there"):
         Workspace(tmp_path, tmp_path / "nowhere").encode(TEXTS)

@@ -33,6 +33,9 @@ Write = Callable[[np.ndarray], None]
 Kind = Literal["queries", "documents"]
 """What is encoded; each kind has a prefix of its own."""
 
+DISTINCT_TEXTS = 10
+"""Texts that may have the same vector by chance or because each is without tokens; of more, the model computes nothing."""
+
 
 @dataclass(frozen=True)
 class Encoding:
@@ -191,14 +194,22 @@ def _encode(table: pa.Table, kind: Kind, encoding: Encoding, write: Write, share
     texts = table["text"].combine_chunks().dictionary_encode()
     indices = texts.indices.to_numpy()
     windows = encoder.windows(texts.dictionary.to_pylist(), kind)
+    first: np.ndarray | None = None
+    alike = len(texts.dictionary) >= DISTINCT_TEXTS
     try:
         for vectors in in_rows(windows, indices, encoder.dim):
+            if alike:
+                first = vectors[0].copy() if first is None else first
+                alike = bool((vectors == first).all())
             write(vectors)
     except NotFiniteError as error:
         row = int(np.argmax(indices == error.row))
         name = f"{table.column_names[0]} {table[0][row].as_py()!r}"
         todo = "use precision float32, or look at its text"
         raise ModelError(f"system {settings.name}: the vector of {name} holds infinity or not-a-number; {todo}") from error
+    if alike:
+        found = f"{len(texts.dictionary)} different texts have the same vector, so the ids alone would rank them"
+        raise ModelError(f"system {settings.name}: {found}; look at the weights of its model")
     done = time.perf_counter()
     return {
         "distinct_texts": len(texts.dictionary),
