@@ -1,4 +1,4 @@
-"""One run at a time writes the results, wherever it was started, and no job of a run before it does.
+"""Before the first job: one run at a time writes the results, wherever it was started, and no job of a run before it does.
 
 REQUIRED INPUTS
   none
@@ -7,13 +7,15 @@ OUTPUTS
   <results>/logs/results.lock    held by whoever writes the results, see jobs/results_lock.py
 
 STEPS
-  - before the first job, a run that will write takes the results
-  - a job on another machine ends, before Snakemake removes anything, if another run has taken them meanwhile
+  - a run that will write takes the results
+  - on SLURM, the submitting host waits for a controller that is away, and says why jobs wait
+  - a job on another machine ends, before Snakemake removes anything, if another run has taken the results meanwhile
 """
 
 from pathlib import Path
 
 from beirflow.jobs.results_lock import begin_run, check_run
+from beirflow.jobs.slurm_host import stand_by_slurm
 
 results_folder = Path(workflow.pathvars.apply(RESULTS))
 
@@ -30,3 +32,5 @@ onstart:
             begin_run(results_folder)
     except BeirflowError as error:
         raise WorkflowError(str(error)) from None
+    if not workflow.local_exec:
+        stand_by_slurm()
