@@ -17,11 +17,11 @@ from pathlib import Path
 from beirflow.jobs.results_lock import begin_run, check_run
 from beirflow.jobs.slurm_host import stand_by_slurm
 
-results_folder = Path(workflow.pathvars.apply(RESULTS))
+logs = Path(workflow.pathvars.apply(at(layout.LOG))).parent
 
 try:
     if not workflow.is_main_process:
-        check_run(results_folder)
+        check_run(logs)
 except BeirflowError as error:
     raise WorkflowError(str(error)) from None
 
@@ -29,7 +29,7 @@ except BeirflowError as error:
 onstart:
     try:
         if any(job.output for job in workflow.dag.needrun_jobs()):
-            begin_run(results_folder)
+            begin_run(logs)
     except BeirflowError as error:
         raise WorkflowError(str(error)) from None
     if not workflow.local_exec:

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 from beirflow.files.errors import LockError
-from beirflow.files.layout import LOCK
 from beirflow.jobs import results_lock as module
-from beirflow.jobs.results_lock import RUN, begin_run, check_run, hold_job
+from beirflow.jobs.results_lock import LOCK, RUN, begin_run, check_run, hold_job
 
 PACKAGE_PATH = str(Path(module.__file__).parents[2])
-BEGIN, HOLD = "begin_run(results)", "print(hold_job(results, 'encode/a/b'), flush=True)"
+BEGIN, HOLD = "begin_run(logs)", "print(hold_job(logs, 'encode/a/b'), flush=True)"
 Start = Callable[..., subprocess.Popen[str]]
 
 
@@ -34,7 +33,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     def start_one(does: str, **environment: str) -> subprocess.Popen[str]:
         program = (
             "import sys\nfrom pathlib import Path\nfrom beirflow.jobs.results_lock import *\n"
-            f"results = Path({str(tmp_path)!r})\n{does}\nprint('done', flush=True)\nsys.stdin.read()\n"
+            f"logs = Path({str(tmp_path / 'logs')!r})\n{does}\nprint('done', flush=True)\nsys.stdin.read()\n"
         )
         process = subprocess.Popen(
             [sys.executable, "-c", program],
@@ -62,12 +61,12 @@ def test_a_second_run_is_refused_and_told_who_runs_until_the_first_has_ended(tmp
     first = start(BEGIN)
     assert line(first) == "done"
     with pytest.raises(LockError, match=rf"process {first.pid} on .*, in .* writes these results; wait .*pathvars"):
-        begin_run(tmp_path)
+        begin_run(tmp_path / "logs")
     assert RUN not in os.environ
     first.kill()
     first.wait()
-    begin_run(tmp_path)
-    assert json.loads((tmp_path / LOCK).read_text())["run"] == os.environ[RUN]
+    begin_run(tmp_path / "logs")
+    assert json.loads((tmp_path / "logs" / LOCK).read_text())["run"] == os.environ[RUN]
 
 
 def test_a_run_is_refused_while_a_job_of_a_former_one_lives_which_stays_valid(tmp_path: Path, start: Start) -> None:
@@ -75,29 +74,29 @@ def test_a_run_is_refused_while_a_job_of_a_former_one_lives_which_stays_valid(tm
     assert line(former) == "done"
     former.kill()
     former.wait()
-    run = json.loads((tmp_path / LOCK).read_text())["run"]
+    run = json.loads((tmp_path / "logs" / LOCK).read_text())["run"]
     job = start(HOLD, **{RUN: run})
     assert line(job) == "False"
     with pytest.raises(LockError, match=rf"jobs of a run since .*process {former.pid}.* still write .*scancel --name"):
-        begin_run(tmp_path)
-    late = start("hold_job(results, 'encode/a/c')", **{RUN: run})
+        begin_run(tmp_path / "logs")
+    late = start("hold_job(logs, 'encode/a/c')", **{RUN: run})
     assert line(late) == "done"
     for process in (job, late):
         process.kill()
         process.wait()
-    begin_run(tmp_path)
+    begin_run(tmp_path / "logs")
 
 
 def test_a_job_that_was_submitted_by_a_former_run_ends_when_another_has_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin_run(tmp_path)
-    check_run(tmp_path)
-    hold_job(tmp_path, "encode/a/b")
+    begin_run(tmp_path / "logs")
+    check_run(tmp_path / "logs")
+    hold_job(tmp_path / "logs", "encode/a/b")
     monkeypatch.setenv(RUN, "of a former run")
-    for check in (check_run, lambda results: hold_job(results, "encode/a/b")):
+    for check in (check_run, lambda logs: hold_job(logs, "encode/a/b")):
         with pytest.raises(LockError, match=rf"process {os.getpid()} .* took these results over .* changed nothing"):
-            check(tmp_path)
+            check(tmp_path / "logs")
 
 
 def test_a_job_waits_for_its_other_instance_and_for_no_other_job(
@@ -105,7 +104,7 @@ def test_a_job_waits_for_its_other_instance_and_for_no_other_job(
 ) -> None:
     other = start(HOLD)
     assert line(other) == "False"
-    assert not hold_job(tmp_path, "encode/a/c")
+    assert not hold_job(tmp_path / "logs", "encode/a/c")
     mine = start(HOLD)
     with pytest.raises(subprocess.TimeoutExpired):
         mine.wait(1)
@@ -122,14 +121,14 @@ def test_a_disk_without_locks_is_a_warning_and_no_obstacle(
         raise OSError(38, "Function not implemented")
 
     monkeypatch.setattr(module.fcntl, "lockf", no_locks)
-    begin_run(tmp_path)
+    begin_run(tmp_path / "logs")
     assert "take care that no other run writes these results" in caplog.text
-    assert not hold_job(tmp_path, "encode/a/b")
+    assert not hold_job(tmp_path / "logs", "encode/a/b")
 
 
 def test_a_lock_file_that_was_cut_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / LOCK).parent.mkdir()
-    (tmp_path / LOCK).write_text('{"run": "a')
+    (tmp_path / "logs" / LOCK).parent.mkdir()
+    (tmp_path / "logs" / LOCK).write_text('{"run": "a')
     monkeypatch.setenv(RUN, "mine")
-    check_run(tmp_path)
-    begin_run(tmp_path)
+    check_run(tmp_path / "logs")
+    begin_run(tmp_path / "logs")

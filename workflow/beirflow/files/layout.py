@@ -115,8 +115,6 @@ CRATE = Pattern("ro-crate-metadata.json")
 CRATE_CODE = Pattern("code")
 
 LOG = Pattern("logs/{job}.log")
-LOCK = Pattern("logs/results.lock")
-"""Held by who writes the results."""
 BENCHMARK = Pattern("benchmarks/{job}.tsv")
 TRACES = ("logs/", "benchmarks/")
 """What jobs said and what they took; no result depends on it."""

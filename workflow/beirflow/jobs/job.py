@@ -44,7 +44,7 @@ def job(snakemake: Any) -> Iterator[Job]:
 
     def alone() -> None:
         """Keep others from what this job makes; end well where another instance of it, for which it waited, has made that."""
-        if hold_job(results, name) and snakemake.output and all(Path(path).exists() for path in snakemake.output):
+        if hold_job(logs, name) and snakemake.output and all(Path(path).exists() for path in snakemake.output):
             logger.warning("%s: another instance of this job, for which it waited, has made everything", name)
             sys.exit(0)
 

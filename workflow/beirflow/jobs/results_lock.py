@@ -22,12 +22,14 @@ from functools import cache
 from pathlib import Path
 
 from beirflow.files.errors import LockError
-from beirflow.files.layout import LOCK
 
 logger = logging.getLogger(__name__)
 
 RUN = "BEIRFLOW_RUN"
 """The environment variable that tells a job to which run it belongs; SLURM hands it over to its nodes."""
+
+LOCK = "results.lock"
+"""The file, in the folder of the logs: no result depends on it."""
 
 RUN_BYTE, JOB_BYTES = 0, 1
 """The byte of the run, and the first of those of jobs."""
@@ -42,21 +44,21 @@ ASK_AGAIN_SECONDS = 0.5
 REPORT_SECONDS = 60.0
 
 
-def begin_run(results: Path) -> None:
+def begin_run(logs: Path) -> None:
     """Take the results for a run, until this process ends.
 
     Args:
-        results: Their folder, which may not be there yet.
+        logs: Folder of the logs in the results; it may not be there yet.
 
     Raises:
         LockError: Another run has them, or jobs of a former run still write there.
     """
     try:
-        (results / LOCK).parent.mkdir(parents=True, exist_ok=True)
-        descriptor = _descriptor(results / LOCK)
+        logs.mkdir(parents=True, exist_ok=True)
+        descriptor = _descriptor(logs / LOCK)
         before = os.pread(descriptor, 4096, 0)
         if not _take(descriptor, RUN_BYTE):
-            found = f"{results}: {_description(before) or 'another run'} writes these results"
+            found = f"{logs.parent}: {_description(before) or 'another run'} writes these results"
             todo = "wait until it has ended, or write elsewhere: pathvars: {results: another-folder} in the configuration"
             raise LockError(f"{found}; {todo}")
         run = secrets.token_hex(8)
@@ -66,36 +68,38 @@ def begin_run(results: Path) -> None:
         if not _without_jobs(descriptor):
             _write(descriptor, before)
             fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
-            found = f"{results}: jobs of {_description(before) or 'a former run'} still write these results, though it has ended"
+            found = (
+                f"{logs.parent}: jobs of {_description(before) or 'a former run'} still write these results, though it has ended"
+            )
             todo = "wait for them or cancel them; on SLURM, squeue --me --Format=name:60 names them and scancel --name ends them"
             raise LockError(f"{found}; {todo}")
     except OSError as error:  # what cannot be written here, no job can write either, and that will be said
         os.environ.pop(RUN, None)
-        logger.warning("%s cannot be locked (%s); take care that no other run writes these results", results / LOCK, error)
+        logger.warning("%s cannot be locked (%s); take care that no other run writes these results", logs / LOCK, error)
 
 
-def check_run(results: Path) -> None:
+def check_run(logs: Path) -> None:
     """Make sure that no other run has taken the results since this job was submitted.
 
     Args:
-        results: Their folder.
+        logs: Folder of the logs in the results.
 
     Raises:
         LockError: Another run has.
     """
     mine, content = os.environ.get(RUN), b""
     with suppress(OSError):
-        content = os.pread(_descriptor(results / LOCK), 4096, 0)
+        content = os.pread(_descriptor(logs / LOCK), 4096, 0)
     if mine is not None and content and _parsed(content).get("run", mine) != mine:
-        found = f"{results}: {_description(content)} took these results over after this job had been submitted"
+        found = f"{logs.parent}: {_description(content)} took these results over after this job had been submitted"
         raise LockError(f"{found}; the job has changed nothing")
 
 
-def hold_job(results: Path, name: str) -> bool:
+def hold_job(logs: Path, name: str) -> bool:
     """Keep every other instance of a job from running until this process ends; wait for one that runs already.
 
     Args:
-        results: Folder of the results.
+        logs: Folder of the logs in the results.
         name: The rule and its wildcards.
 
     Returns:
@@ -106,8 +110,8 @@ def hold_job(results: Path, name: str) -> bool:
     """
     waited, reported = False, 0.0
     try:
-        (results / LOCK).parent.mkdir(parents=True, exist_ok=True)
-        descriptor = _descriptor(results / LOCK)
+        logs.mkdir(parents=True, exist_ok=True)
+        descriptor = _descriptor(logs / LOCK)
         place = JOB_BYTES + int.from_bytes(hashlib.sha256(name.encode()).digest()) % PLACES
         while not _take(descriptor, place):
             if not waited or time.monotonic() - reported >= REPORT_SECONDS:
@@ -116,8 +120,8 @@ def hold_job(results: Path, name: str) -> bool:
             waited = True
             time.sleep(ASK_AGAIN_SECONDS)
     except OSError as error:
-        logger.info("%s cannot be locked (%s)", results / LOCK, error)
-    check_run(results)
+        logger.info("%s cannot be locked (%s)", logs / LOCK, error)
+    check_run(logs)
     return waited
 
 
