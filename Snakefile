@@ -13,6 +13,7 @@ pathvars:
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/start.smk"
 include: "workflow/rules/download.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/dense.smk"

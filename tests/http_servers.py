@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,6 +22,7 @@ class Answer:
         ranges: Whether a Range header is honoured.
         cut_after: Bytes of the body after which the connection is closed, although more were announced.
         content_range: Sent with status 206 in place of the true one.
+        announced: Sent as Content-Length in place of the true one; nothing announces none, and the end of the connection ends it.
         headers: Sent too.
     """
 
@@ -29,6 +30,7 @@ class Answer:
     ranges: bool = True
     cut_after: int | None = None
     content_range: str | None = None
+    announced: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -97,16 +99,18 @@ class FileServer:
         asked_range = request.headers.get("Range")
         file = self.files.get(path)
         status, body, headers = self._reply(answer, file, asked_range)
-        announced = len(body)
+        announced = str(len(body)) if answer.announced is None else answer.announced
         if request.command == "HEAD":
             body = b""
         sent = body if answer.cut_after is None else body[: answer.cut_after]
         self.asked.append(Asked(request.command, path, asked_range, len(sent)))
         request.send_response(status)
-        for name, value in {**self.headers, **headers, **answer.headers, "Content-Length": str(announced)}.items():
+        length = {"Content-Length": announced} if announced else {"Connection": "close"}
+        for name, value in {**self.headers, **headers, **answer.headers, **length}.items():
             request.send_header(name, value)
         request.end_headers()
-        request.wfile.write(sent)
+        with suppress(ConnectionError):  # who asked may have had enough
+            request.wfile.write(sent)
         if len(sent) < len(body):
             request.close_connection = True
             request.connection.shutdown(socket.SHUT_RDWR)

@@ -3,6 +3,7 @@
 import logging
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -147,3 +148,27 @@ def test_a_second_run_in_the_same_folder_is_refused_and_does_the_first_no_harm(w
     assert unfinished(workflow.result("")) == []
     for name, content in results(workflow.result("")).items():
         assert content == results(finished.result(""))[name], name
+
+
+def test_a_second_run_of_the_same_results_is_refused_from_another_folder_and_without_the_lock_of_snakemake(
+    lexical: Workflow, finished_lexical: Workflow, tmp_path: Path
+) -> None:
+    lexical.config["pathvars"] = {"results": str(tmp_path / "shared")}
+    target = f"{tmp_path}/shared/summary.csv"
+    other = Workflow(tmp_path / "other", lexical.config | {"chunk_documents": 7})
+    other.folder.mkdir()
+    first = start(lexical, target)
+    assert wait_until(lambda: (tmp_path / "shared/corpora/small/corpus.json").exists(), first), printed(lexical)
+    first.send_signal(signal.SIGSTOP)
+    says = rf"{tmp_path}/shared: a run since .*, process {first.pid} on .*, in {lexical.folder}, writes these results"
+    assert re.search(says, other.run(target, ok=False))
+    # As every run of Snakemake does at its end that writes other results from the same folder.
+    lexical.run("--unlock")
+    assert re.search(says, lexical.run(target, ok=False))
+    assert "Job stats" in other.run("--dry-run", target)
+    first.send_signal(signal.SIGCONT)
+    assert first.wait() == 0, printed(lexical)
+    assert unfinished(tmp_path / "shared") == []
+    assert results(tmp_path / "shared") == results(finished_lexical.result("")) | {
+        "manifest.json": results(tmp_path / "shared")["manifest.json"]
+    }

@@ -2,12 +2,13 @@
 
 REQUIRED INPUTS
   none for audit and compare: they look at <results>/ as it is; nothing is made or repaired before
-  manifest = <results>/manifest.json, for the export
+  manifest = <results>/manifest.json, for the exports; and run, record, corpus of a run
 
 OUTPUTS
   not declared for audit and compare, so that they survive a failure:
   <results>/audit.json, audit.html              every check: status, what was found, what it affects, how to repair it
   <results>/comparison.json, comparison.html    what differs from the results in compare_with
+  open  = <results>/open-runs/<system>/<dataset>.trec.gz    a run in TREC form that says where it comes from
   code  = <results>/code/                       a copy of the workflow, which such a crate must hold
   crate = <results>/ro-crate-metadata.json      what the results were made from and with, as a Workflow Run RO-Crate
 
@@ -49,6 +50,28 @@ rule compare:
         "compare the results with others"
     script:
         "../scripts/compare.py"
+
+
+rule open_run:
+    input:
+        run=at(layout.RUN),
+        record=at(layout.RUN_RECORD),
+        corpus=at(layout.CORPUS),
+        manifest=at(layout.MANIFEST),
+    output:
+        at(layout.OPEN_RUN),
+    log:
+        "<results>/logs/open_run/{system}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/open_run/{system}/{dataset}.tsv"
+    conda:
+        "../../envs/audit.yaml"
+    params:
+        code=code_version("open_run"),
+    message:
+        "write the run of {wildcards.system} on {wildcards.dataset} with its metadata"
+    script:
+        "../scripts/open_run.py"
 
 
 rule export_crate:

@@ -27,7 +27,7 @@ rule download_dataset:
     conda:
         "../../envs/data.yaml"
     params:
-        md5=lambda wildcards: experiment.md5(wildcards.archive),
+        expected=lambda wildcards: experiment.archive(wildcards.archive),
     message:
         "download {wildcards.archive}.zip"
     script:

@@ -9,6 +9,6 @@ if __name__ == "__main__":
 
         download_dataset(
             urls=load_experiment(snakemake.config).urls(snakemake.wildcards.archive),
-            md5=snakemake.params.md5,
+            **snakemake.params.expected,
             output_path=snakemake.output.archive,
         )

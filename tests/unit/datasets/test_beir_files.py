@@ -240,3 +240,21 @@ def test_a_wrong_checksum_in_an_archive_is_an_error_that_names_the_file(folder: 
     archive.write_bytes(archive.read_bytes().replace(crc, b"\0\0\0\0"))
     with pytest.raises(DataError, match=re.escape(f"{archive}:tiny/corpus.jsonl: the archive is damaged (Bad CRC-32")):
         documents(archive)
+
+
+def test_names_in_an_archive_may_begin_with_a_dot_and_a_slash(folder: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "dots.zip"
+    with zipfile.ZipFile(archive, "w") as target:
+        for file in folder.rglob("*.*"):
+            target.writestr(f"./tiny/{file.relative_to(folder)}", file.read_bytes())
+    source = Source(archive)
+    assert documents(archive) == documents(folder)
+    assert list(read_judgements(source, "test")) == list(read_judgements(Source(folder), "test"))
+
+
+@pytest.mark.parametrize(("line", "truncated"), [(b'{"_id": "d1", "text', True), (b"[", False), (b"// a comment", False)])
+def test_only_what_began_as_an_object_is_called_truncated(folder: Path, line: bytes, truncated: bool) -> None:
+    (folder / "corpus.jsonl").write_bytes(GOOD + line + b"\n")
+    with pytest.raises(DataError, match="expected a JSON object on one line") as caught:
+        documents(folder)
+    assert ("truncated" in str(caught.value)) == truncated

@@ -37,10 +37,11 @@ def part_of(output: Path, content: bytes = b"") -> Path:
     return part
 
 
-def download(output: Path, *servers: FileServer, urls: Sequence[str] = (), attempts: int = 3, md5: str = MD5) -> None:
+def download(output: Path, *servers: FileServer, urls: Sequence[str] = (), attempts: int = 3, body: bytes = BODY) -> None:
     """Download from these servers, then from these addresses."""
     all_urls = [*(f"{server.url}/a.zip" for server in servers), *urls]
-    download_dataset(urls=all_urls, md5=md5, output_path=str(output), attempts=attempts, first_pause=0.01)
+    md5 = hashlib.md5(body, usedforsecurity=False).hexdigest()
+    download_dataset(urls=all_urls, md5=md5, size=len(body), output_path=str(output), attempts=attempts, first_pause=0.01)
 
 
 def assert_whole(output: Path) -> None:
@@ -102,19 +103,26 @@ def test_only_the_rest_of_a_partial_file_is_sent(output: Path) -> None:
 def test_a_cut_connection_is_resumed_where_it_broke(output: Path, size: int) -> None:
     body, cut = BODY[:size], size // 2 + 1
     with FileServer({"/a.zip": body}, [Answer(cut_after=cut)]) as server:
-        download(output, server, md5=hashlib.md5(body, usedforsecurity=False).hexdigest())
+        download(output, server, body=body)
     assert output.read_bytes() == body
     assert server.ranges == [None, f"bytes={cut}-"]
 
 
-def test_a_connection_cut_at_every_attempt_leaves_what_arrived_for_the_next_run(output: Path) -> None:
-    with FileServer(FILES, [Answer(cut_after=1 << 20), Answer(cut_after=1 << 20)]) as server:
-        with pytest.raises(DownloadError, match="2 attempts"):
+def test_a_connection_that_brings_nothing_leaves_what_arrived_for_the_next_run(output: Path) -> None:
+    with FileServer(FILES, [Answer(cut_after=1 << 20), Answer(cut_after=0)]) as server:
+        with pytest.raises(DownloadError, match="2 attempts brought nothing"):
             download(output, server, attempts=2)
         assert not output.exists()
-        assert part_of(output).read_bytes() == BODY[: 2 << 20]
+        assert part_of(output).read_bytes() == BODY[: 1 << 20]
         download(output, server, attempts=1)
-    assert server.ranges == [None, f"bytes={1 << 20}-", f"bytes={2 << 20}-"]
+    assert server.ranges == [None, f"bytes={1 << 20}-", f"bytes={1 << 20}-"]
+    assert_whole(output)
+
+
+def test_attempts_are_counted_from_the_last_one_that_brought_something(output: Path) -> None:
+    with FileServer(FILES, itertools.repeat(Answer(cut_after=len(BODY) // 9))) as server:
+        download(output, server, attempts=2)
+    assert len(server.asked) > 9
     assert_whole(output)
 
 
@@ -155,7 +163,7 @@ def test_a_partial_file_of_something_else_is_fetched_afresh_from_the_same_url(ou
     part_of(output, stale)
     with FileServer(FILES) as server:
         download(output, server)
-    assert server.ranges == [f"bytes={len(stale)}-", None]
+    assert server.ranges == ([f"bytes={len(stale)}-", None] if len(stale) <= len(BODY) else [None])
     assert_whole(output)
 
 
@@ -218,7 +226,12 @@ def test_a_redirect_is_followed(output: Path) -> None:
 def test_a_server_that_is_down_is_passed_over(output: Path) -> None:
     with dead_url() as dead, FileServer(FILES) as second:
         download_dataset(
-            urls=[f"{dead}/a.zip", f"{second.url}/a.zip"], md5=MD5, output_path=str(output), attempts=2, first_pause=0.01
+            urls=[f"{dead}/a.zip", f"{second.url}/a.zip"],
+            md5=MD5,
+            size=len(BODY),
+            output_path=str(output),
+            attempts=2,
+            first_pause=0.01,
         )
     assert_whole(output)
 
@@ -234,3 +247,57 @@ def test_a_server_that_redirects_forever_is_passed_over(output: Path) -> None:
     with FileServer({}, itertools.repeat(Answer(302, headers={"Location": "/a.zip"}))) as loop, FileServer(FILES) as good:
         download(output, loop, good, attempts=1)
     assert_whole(output)
+
+
+REDIRECT = {"Location": "http://[::bad"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(announced="abc"),
+        Answer(announced="-1"),
+        Answer(302, headers=REDIRECT),
+        Answer(302, headers={"Location": f"http://{'x' * 70}.example/a.zip"}),
+    ],
+    ids=["a length in letters", "a negative length", "a bad redirect", "a redirect to a long label"],
+)
+def test_a_server_that_answers_nonsense_is_passed_over(output: Path, answer: Answer) -> None:
+    with FileServer(FILES, itertools.repeat(answer)) as bad, FileServer(FILES) as good:
+        download(output, bad, good, attempts=1)
+    assert_whole(output)
+
+
+def test_a_file_of_another_size_is_refused_before_it_is_fetched(output: Path) -> None:
+    part_of(output, BODY[:HALF])
+    with FileServer({"/a.zip": BODY + b"x"}) as longer, FileServer({"/a.zip": BODY[:-1]}) as shorter, FileServer(FILES) as good:
+        download(output, longer, shorter, good)
+    assert good.ranges == [f"bytes={HALF}-"]
+    assert_whole(output)
+
+
+def test_an_endless_file_is_cut_at_the_bytes_that_were_expected(output: Path) -> None:
+    with FileServer({"/a.zip": OTHER * 10}, itertools.repeat(Answer(announced=""))) as endless:
+        with pytest.raises(DownloadError, match=f"sent more than the {len(BODY):,} bytes"):
+            download(output, endless)
+        assert list(output.parent.iterdir()) == []
+        with FileServer(FILES) as good:
+            download(output, endless, good)
+    assert_whole(output)
+
+
+def test_a_folder_in_the_place_of_the_partial_file_is_named(output: Path) -> None:
+    part_of(output).mkdir(parents=True)
+    with FileServer(FILES) as server, pytest.raises(DownloadError, match=r"a\.zip\.part: a folder"):
+        download(output, server)
+
+
+def test_passwords_in_addresses_are_in_no_message(output: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    with FileServer({}) as bad, FileServer(FILES) as good:
+        urls = [server.url.replace("//", "//user:secret@") + "/a.zip" for server in (bad, good)]
+        with pytest.raises(DownloadError) as caught:
+            download(output, urls=[urls[0], "http://user:secret@[::bad/a.zip"])
+        download(output, urls=urls)
+    assert "secret" not in str(caught.value) + caplog.text
+    assert good.url in caplog.text

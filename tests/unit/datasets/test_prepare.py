@@ -296,8 +296,9 @@ def test_bad_input_leaves_nothing_half_written(
 
 def test_what_a_killed_job_leaves_behind_does_not_matter(tmp_path: Path) -> None:
     folder, out = write(tmp_path / "in", {"d1": "eins", "d2": "zwei!"}), tmp_path / "out"
-    (out / ".partial-prepare").mkdir(parents=True)
-    for name in (".partial-prepare/chunk-0.arrow", ".partial-prepare/spill.arrow", ".partial-documents.parquet"):
+    token = "0123456789abcdef"
+    (out / f".partial-prepare.{token}").mkdir(parents=True)
+    for name in (f".partial-prepare.{token}/chunk-0.txt", f".partial-documents.{token}.parquet"):
         (out / name).write_text("half")
     prepare(folder, out, chunks=2, documents=2)
     assert chunks_in(out) == [[("d2", "zwei!")], [("d1", "eins")]]

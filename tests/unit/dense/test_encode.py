@@ -197,6 +197,22 @@ def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_file(tiny_
     assert not workspace.record.exists()
 
 
+@pytest.mark.parametrize(("factor", "what"), [(0, "all zero"), (1, "all the same one")])
+def test_a_model_that_gives_every_text_the_same_vector_is_a_warning(
+    tiny_bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, factor: int, what: str
+) -> None:
+    model = shutil.copytree(tiny_bert, tmp_path / "model")
+    weights = load_file(model / "model.safetensors")
+    same = {name: tensor * (factor if name.endswith("LayerNorm.bias") else 0) for name, tensor in weights.items()}
+    last = "encoder.layer.1.output.LayerNorm.bias"
+    save_file({**same, last: same[last] + factor}, model / "model.safetensors", {"format": "pt"})
+    Workspace(tmp_path, model).encode([f"w{i}" for i in range(12)])
+    assert f"tiny: the vectors of 12 different documents are {what}; the ids alone rank them" in caplog.text
+    caplog.clear()
+    Workspace(tmp_path, tiny_bert).encode(["w1", "w2", "w1"])
+    assert "rank them" not in caplog.text
+
+
 def test_a_model_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"system tiny.*nothing is there"):
         Workspace(tmp_path, tmp_path / "nowhere").encode(TEXTS)

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -28,7 +29,12 @@ def test_equal_results_have_no_difference_and_agree_everywhere(two: tuple[Path, 
     assert len(report["rankings"]) == 2 * 4
     for row in report["rankings"]:
         assert (row["overlap@10"], row["same"], row["changed most"]) == (1, row["queries"], [])
-        assert (row["rbo"], row["tau"]) == pytest.approx((1, 1), abs=1e-12)
+        assert (row["rbo"], row["tau"], row["ktu"], row["rbo0.95"]) == pytest.approx((1, 1, 1, row["rbo0.95"]), abs=1e-12)
+    for row in report["reproduction"]:
+        assert (row["rmse"], row["p"], row["dri"] or 0) == (0, 1, 0)
+        assert row["er"] in (None, pytest.approx(1))
+    assert {row["baseline"] for row in report["reproduction"] if row["system"] == "second"} == {"tiny"}
+    assert report["doubts"] == []
     assert "configuration: 0 differences" in words
     assert not (two[1] / "comparison.json").exists()
 
@@ -99,3 +105,80 @@ def test_what_cannot_be_compared_says_what_to_do(two: tuple[Path, Path], tmp_pat
     (two[1] / "metrics/tiny/small.json").write_text("{}")
     with pytest.raises(DataError, match="audit both"):
         compare(folder=str(two[0]), other=str(two[1]))
+
+
+def changed_run(folder: Path, **columns: Any) -> None:
+    """Change the run of tiny on small: a function of its table for each column."""
+    path = folder / "runs/tiny/small.parquet"
+    table = pq.read_table(path)
+    run = table.to_pandas()
+    for name, change in columns.items():
+        run[name] = change(run)
+    pq.write_table(pa.Table.from_pandas(run, schema=table.schema, preserve_index=False), path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"query_id": lambda run: run["query_id"].to_numpy()[::-1]}, "the queries of the run are not sorted"),
+        ({"score": lambda run: run["score"].where(run["rank"] != 3, float("inf"))}, "a score of the run is not a finite number"),
+        ({"score": lambda run: run["score"].to_numpy()[::-1]}, "the scores of the run rise"),
+        ({"rank": lambda run: run["rank"] + 1}, "the ranks of the run do not count from 1"),
+        ({"doc_id": lambda run: run["doc_id"].mask(run["rank"] == 2, run["doc_id"].shift())}, "a document of the run is twice"),
+    ],
+    ids=["unsorted", "infinite", "rising", "ranks", "twice"],
+)
+def test_a_run_that_is_none_is_named_and_not_compared(two: tuple[Path, Path], columns: dict[str, Any], says: str) -> None:
+    changed_run(two[1], **columns)
+    words = compare(folder=str(two[0]), other=str(two[1]))
+    report = read_json(two[0] / "comparison.json")
+    assert any(doubt["found"].startswith(says) for doubt in report["doubts"]), report["doubts"]
+    assert {(doubt["folder"], doubt["file"]) for doubt in report["doubts"]} == {(str(two[1]), "runs/tiny/small.parquet")}
+    assert ("tiny", "small") not in {(row["system"], row["dataset"]) for row in report["rankings"]}
+    assert f"do not rely on {two[1]}/runs/tiny/small.parquet" in words
+    assert says in (two[0] / "comparison.html").read_text()
+
+
+def test_means_that_are_not_those_of_their_queries_are_named_and_not_judged(two: tuple[Path, Path]) -> None:
+    means = read_json(two[1] / "metrics/tiny/small.json")
+    means["measures"]["NDCG@10"] += 0.25
+    write_json(two[1] / "metrics/tiny/small.json", means)
+    other = two[1] / "metrics/second/small.json"
+    other.write_text(other.read_text().replace('"MRR@10": 0', '"MRR@10": NaN, "was": 0'))
+    compare(folder=str(two[0]), other=str(two[1]))
+    report = read_json(two[0] / "comparison.json")
+    found = {(doubt["file"], doubt["found"].partition(", but")[0]) for doubt in report["doubts"]}
+    assert ("metrics/tiny/small.json", f"NDCG@10 is {means['measures']['NDCG@10']!r}") in found
+    assert ("metrics/second/small.json", "this is not the record that beirflow wrote") in found
+    assert ("metrics/second/small.json", "MRR@10 is nan") in found
+    judged = {(row["system"], row["dataset"]) for row in report["reproduction"]}
+    assert not judged & {("tiny", "small"), ("second", "small")}
+    assert ("tiny", "more") in judged
+
+
+def test_folders_without_anything_in_common_are_said_to_have_none(two: tuple[Path, Path]) -> None:
+    manifest = read_json(two[1] / "manifest.json")
+    write_json(two[1] / "manifest.json", manifest | {"inputs": {}})
+    shutil.rmtree(two[1] / "runs")
+    assert "no system on a dataset in common" in compare(folder=str(two[0]), other=str(two[1]))
+    assert "no system on a dataset in common" in (two[0] / "comparison.html").read_text()
+
+
+def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two: tuple[Path, Path]) -> None:
+    path = two[0] / "metrics/second/small.parquet"
+    table = pq.read_table(path)
+    halved = pa.array([value / 2 for value in table["NDCG@10"].to_pylist()])
+    pq.write_table(table.set_column(table.schema.get_field_index("NDCG@10"), "NDCG@10", halved), path)
+    means = read_json(two[0] / "metrics/second/small.json")
+    means["measures"]["NDCG@10"] /= 2
+    write_json(two[0] / "metrics/second/small.json", means)
+    compare(folder=str(two[0]), other=str(two[1]))
+    report = read_json(two[0] / "comparison.json")
+    (row,) = [
+        row for row in report["reproduction"] if (row["system"], row["dataset"], row["measure"]) == ("second", "small", "NDCG@10")
+    ]
+    base = read_json(two[0] / "metrics/tiny/small.json")["measures"]["NDCG@10"]
+    there = means["measures"]["NDCG@10"] * 2
+    assert row["rmse"] > 0
+    assert row["dri"] == pytest.approx(there / 2 / base, abs=1e-12)
+    assert row["er"] == pytest.approx((there / 2 - base) / (there - base), abs=1e-9)

@@ -1,6 +1,10 @@
 """The configuration: what it means, and what is said when it means nothing."""
 
 import math
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -232,7 +236,7 @@ def test_an_archive_is_looked_for_at_the_mirrors_and_then_at_the_official_host()
     experiment = load_experiment({"mirrors": ["http://a.example/beir/", "https://b.example"]})
     host = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"
     assert experiment.urls("nq") == ["http://a.example/beir/nq.zip", "https://b.example/nq.zip", f"{host}/nq.zip"]
-    assert experiment.md5("nq") == "d4d3d2e48787a744b6f6e691ff534307"
+    assert experiment.archive("nq") == {"md5": "d4d3d2e48787a744b6f6e691ff534307", "size": 498307926}
 
 
 def changed(encoding: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -356,3 +360,86 @@ def test_jobs_share_the_cores_where_gpus_are_limited(
 ) -> None:
     resources = Resources.from_mapping(limits)
     assert load_experiment({"device": device}).gpu_share(resources) == (threads, places)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """As a user whom permissions hold back, which they do not do with root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize(("name", "mode"), [("mine", 0), ("mine/corpus.jsonl", 0), ("mine/qrels/test.tsv", 0), ("mine.zip", 0)])
+def test_a_source_that_may_not_be_read_is_named_with_its_key(name: str, mode: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        mine = write_dataset(Path(folder, "mine"))
+        path = zip_folder(mine, mine.with_suffix(".zip")) if name.endswith(".zip") else mine
+        before = Path(folder, name).stat().st_mode
+        Path(folder, name).chmod(mode)
+        config = {"datasets": ["mine"], "custom": {"datasets": {"mine": {"path": str(path), "documents": 3}}}}
+        with as_nobody():
+            (problem,) = problems_of(config)
+        Path(folder, name).chmod(before)
+    assert problem.startswith(f"custom.datasets.mine.path: found {str(path)!r}; it cannot be read ([Errno 13] Permission denied")
+    assert f"{folder}/{name}" in problem
+
+
+def test_folders_that_may_not_be_looked_at_are_named_with_their_keys() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0)
+        model = {"model": f"{folder}/model", "pooling": "mean", "similarity": "dot", "max_length": 64}
+        custom = {"systems": {"own": model}}
+        with as_nobody():
+            (problem,) = problems_of({"systems": ["own"], "custom": custom})
+            (data,) = problems_of({"data_dir": f"{folder}/data"})
+        Path(folder).chmod(0o755)
+    assert problem.startswith("custom.systems.own")
+    assert data.startswith("data_dir: found")
+    assert "Permission denied" in problem
+    assert "Permission denied" in data
+
+
+@pytest.mark.parametrize(("path", "says"), [("~nobody-here/nf", "home directory"), ("/" + "x" * 5000, "File name too long")])
+def test_a_path_that_names_nothing_that_can_be_looked_at_is_an_error_in_words(path: str, says: str) -> None:
+    (problem,) = problems_of({"datasets": ["mine"], "custom": {"datasets": {"mine": {"path": path}}}})
+    assert problem.startswith("custom.datasets.mine.path: found")
+    assert says in problem
+
+
+@pytest.mark.parametrize("name", ["{x}", "<results>"])
+def test_a_path_in_which_snakemake_would_see_a_wildcard_is_refused(tmp_path: Path, name: str) -> None:
+    (problem,) = problems_of(
+        {"datasets": ["mine"], "custom": {"datasets": {"mine": {"path": str(write_dataset(tmp_path / name))}}}}
+    )
+    assert "Snakemake would not take" in problem
+
+
+def test_an_archive_is_known_by_its_name_in_any_case_and_a_folder_is_none(mine: Path, tmp_path: Path) -> None:
+    zip_folder(mine, tmp_path / "capitals.ZIP")
+    datasets = {"capitals": {"path": str(tmp_path / "capitals.ZIP")}, "fold": {"path": str(write_dataset(tmp_path / "fold.zip"))}}
+    experiment = with_datasets(datasets)
+    assert [experiment.documents(name) for name in datasets] == [3, 3]
+
+
+@pytest.mark.parametrize("folder", ["~/x", "/", ".", "./", "..", ".git", ".snakemake/x", "workflow", "./workflow/x", "a\0"])
+def test_results_cannot_be_written_where_other_things_are(folder: str) -> None:
+    (problem,) = problems_of({"pathvars": {"results": folder}})
+    assert problem.startswith("pathvars.results: found")
+
+
+@pytest.mark.parametrize("folder", ["results/mine", "/data/x", "../elsewhere", "workflows", "a b"])
+def test_results_may_be_written_elsewhere(folder: str) -> None:
+    assert load_experiment({"pathvars": {"results": folder}}).config["pathvars"] == {"results": folder}
+
+
+@pytest.mark.parametrize("mirror", ["http://a b", "http://a.example\n", "ftp://a.example", "http:///x"])
+def test_a_mirror_is_an_address(mirror: str) -> None:
+    (problem,) = problems_of({"mirrors": [mirror]})
+    assert problem.startswith("mirrors.0: found")

@@ -86,6 +86,50 @@ def test_a_killed_process_leaves_the_old_file_and_its_leftover_goes_with_the_nex
     assert names(tmp_path) == ["out.txt"]
 
 
+TWO_WRITERS = """
+import sys
+from beirflow.files.writing import DigestingWriter, atomic_path
+with atomic_path(sys.argv[1]) as partial:
+    with DigestingWriter(partial) as stream:
+        stream.write(sys.argv[2].encode() * 1000)
+        print("began", flush=True)
+        sys.stdin.readline()
+        stream.write(sys.argv[2].encode() * 1000)
+        print(stream.digest())
+"""
+
+
+def test_of_two_that_write_a_file_at_the_same_time_one_fails_and_the_file_is_what_the_other_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    writers = []
+    for name in ("A", "B"):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", TWO_WRITERS, str(path), name],
+            env=os.environ | {"PYTHONPATH": PACKAGE_PATH},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert writer.stdout
+        assert writer.stdout.readline() == "began\n"
+        writers.append(writer)
+    (_, says), (digest, _) = (writer.communicate("\n", 60) for writer in writers)
+    assert [writer.returncode for writer in writers] == [1, 0]
+    assert "two jobs make this file at the same time" in says
+    assert file_digest(path) == digest.strip()
+    assert path.read_text() == "B" * 2000
+    assert names(tmp_path) == ["out.txt"]
+
+
+def test_a_file_whose_name_begins_like_another_keeps_its_temporary_name(tmp_path: Path) -> None:
+    with atomic_path(tmp_path / "a.b.txt") as other:
+        other.write_text("other")
+        with atomic_path(tmp_path / "a.txt") as partial:
+            partial.write_text("mine")
+        assert other.exists()
+
+
 @pytest.mark.parametrize(
     ("algorithm", "digest"),
     [

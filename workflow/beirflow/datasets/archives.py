@@ -28,6 +28,11 @@ ZIP_ERRORS = (
 """What the standard library raises, by where the damage is."""
 
 
+def is_archive(path: str | Path) -> bool:
+    """Whether a dataset's path is that of an archive, by its name, and not of a folder that is called like one."""
+    return Path(path).suffix.lower() == ".zip" and not Path(path).is_dir()
+
+
 def get_again(path: Path) -> str:
     """What to do about an archive that is damaged."""
     return f"replace it, or, if it was downloaded by beirflow, delete it and run again: rm {shlex.quote(str(path))}"

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -10,7 +9,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 import orjson
 
-from beirflow.datasets.archives import ZIP_ERRORS, get_again, open_archive
+from beirflow.datasets.archives import ZIP_ERRORS, get_again, is_archive, open_archive
 from beirflow.files.errors import ConfigError, DataError
 
 BLOCK_BYTES = 1 << 23
@@ -67,12 +66,13 @@ class Source:
         self.path = Path(path)
         self.forum = forum
         self.digests: dict[str, str] = {}
-        self._archive = open_archive(self.path) if self.path.suffix == ".zip" else None
+        self._archive = open_archive(self.path) if is_archive(self.path) else None
+        self._members = {PurePosixPath(name): name for name in self._archive.namelist()} if self._archive else {}
         self._root = self._find_root() if self._archive else (self.path / forum if forum else self.path)
 
     def _find_root(self) -> PurePosixPath:
         """Folder inside the archive that holds this dataset's corpus.jsonl."""
-        names = [PurePosixPath(name) for name in cast(zipfile.ZipFile, self._archive).namelist()]
+        names = list(self._members)
         roots = [name.parent for name in names if name.name == "corpus.jsonl" and self.forum in (None, name.parent.name)]
         wanted = f"{self.forum}/corpus.jsonl" if self.forum else "corpus.jsonl"
         if len(roots) != 1:
@@ -99,7 +99,7 @@ class Source:
         """
         try:
             if self._archive:
-                with self._archive.open(str(self._root / name)) as stream:
+                with self._archive.open(self._members[PurePosixPath(self._root) / name]) as stream:
                     yield cast(BinaryIO, stream)
             else:
                 with (Path(self._root) / name).open("rb") as stream:
@@ -238,7 +238,7 @@ def _explain(line: bytes, error: orjson.JSONDecodeError) -> str:
         return f"expected UTF-8, found the byte 0x{byte:02x} at position {encoding.start + 1}; convert the file to UTF-8"
     if "surrogate" in error.msg:
         return f"expected characters, found half of a surrogate pair in {_snippet(line)} ({error.msg})"
-    hint = "" if line.rstrip().endswith(b"}") else "; is the file truncated?"
+    hint = "" if line.rstrip().endswith(b"}") or not line.lstrip().startswith(b"{") else "; is the file truncated?"
     return f"expected a JSON object on one line, found {_snippet(line)} ({error.msg}){hint}"
 
 

@@ -5,6 +5,7 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
+from beirflow.datasets.archives import is_archive
 from beirflow.datasets.beir_files import count_documents
 from beirflow.files.digests import SMALL_BYTES, file_state
 from beirflow.files.errors import DataError
@@ -30,7 +31,7 @@ def known_documents(source: str, forum: str | None) -> int:
     Raises:
         ConfigError: The corpus cannot be read.
     """
-    corpus = Path(source) if source.endswith(".zip") else Path(source, forum or "", "corpus.jsonl")
+    corpus = Path(source) if is_archive(source) else Path(source, forum or "", "corpus.jsonl")
     if not corpus.is_file() or corpus.stat().st_size < SMALL_BYTES:
         return count_documents(source, forum)
     state, path = file_state(corpus), _kept_in(corpus, forum)

@@ -2,8 +2,10 @@
 
 import logging
 import os
+import re
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import requests
@@ -21,22 +23,32 @@ TIMEOUT_SECONDS = (10, 60)
 TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
 NOT_SATISFIABLE = 416
 
+CREDENTIALS = re.compile(r"(?<=//)[^/@\s]*@")
+
 
 class _GiveUpError(Exception):
     """This URL will not serve the file, so the next one is tried."""
 
 
-def download_dataset(*, urls: Sequence[str], md5: str, output_path: str, attempts: int = 6, first_pause: float = 1.0) -> None:
+def without_credentials(text: str) -> str:
+    """A text whose addresses tell no user and no password, for logs and messages."""
+    return CREDENTIALS.sub("", text)
+
+
+def download_dataset(
+    *, urls: Sequence[str], md5: str, size: int, output_path: str, attempts: int = 6, first_pause: float = 1.0
+) -> None:
     """Fetch an archive unless it is there already.
 
     What has arrived is kept in ``<output_path>.part`` until the digest is right, so that the next attempt, or the next run,
-    asks for the rest only.
+    asks for the rest only. No more is kept than the archive has bytes.
 
     Args:
         urls: Where to look, in order.
         md5: Digest of the archive.
+        size: Its bytes.
         output_path: Path of the archive.
-        attempts: Attempts for each URL when the connection breaks or the server is busy.
+        attempts: Attempts for each URL that bring nothing, when the connection breaks or the server is busy.
         first_pause: Seconds before the second attempt; each later pause is twice as long.
 
     Raises:
@@ -48,79 +60,119 @@ def download_dataset(*, urls: Sequence[str], md5: str, output_path: str, attempt
         return
     output.parent.mkdir(parents=True, exist_ok=True)
     part = output.with_name(f"{output.name}.part")
+    if part.is_dir():
+        raise DownloadError(f"{part}: a folder stands where the download is kept until it is whole; remove it and run again")
     failures = []
     for url in urls:
+        shown = without_credentials(url)
         try:
-            _fetch_verified(url, part, md5, attempts, first_pause)
+            _Download(url, part, md5, size, attempts, first_pause).fetch()
         except _GiveUpError as error:
-            logger.warning("%s: %s", url, error)
-            failures.append(f"{url}: {error}")
+            failures.append(f"{shown}: {without_credentials(str(error))}")
+            logger.warning("%s", failures[-1])
             continue
         os.replace(part, output)
-        logger.info("%s: fetched from %s, md5 %s", output, url, md5)
+        logger.info("%s: fetched from %s, md5 %s", output, shown, md5)
         return
     todo = f"check the network, name a mirror in 'mirrors', or put the archive there yourself as {output}"
     raise DownloadError("\n  ".join([f"{output.name} could not be downloaded; {todo}", *failures]))
 
 
-def _fetch_verified(url: str, part: Path, md5: str, attempts: int, first_pause: float) -> None:
-    """Complete the partial file and check it; start over once if what was there before was not the beginning of this file."""
-    resumed = part.exists()
-    _fetch_with_retries(url, part, attempts, first_pause)
-    found = file_digest(part, "md5")
-    if found == md5:
-        return
-    part.unlink()
-    if resumed:
-        logger.warning("%s: what had been downloaded before was not part of this file; starting over", url)
-        _fetch_verified(url, part, md5, attempts, first_pause)
-    else:
-        raise _GiveUpError(f"served a file with md5 {found}, expected {md5}; it was deleted")
+@dataclass(frozen=True)
+class _Download:
+    """An archive from one address."""
 
+    url: str
+    part: Path
+    md5: str
+    size: int
+    attempts: int
+    first_pause: float
 
-def _fetch_with_retries(url: str, part: Path, attempts: int, first_pause: float) -> None:
-    """Complete the partial file, trying again after temporary failures with longer and longer pauses."""
-    for attempt in range(1, attempts + 1):
-        try:
-            _fetch(url, part)
+    def fetch(self) -> None:
+        """Complete the partial file and check it; start over once if what was there before was not the beginning of this file."""
+        resumed = self._drop_if_longer() > 0
+        self._fetch_with_retries()
+        found = file_digest(self.part, "md5")
+        if found == self.md5:
             return
-        except (requests.ConnectionError, requests.Timeout, urllib3.exceptions.HTTPError) as error:
-            if attempt == attempts:
-                raise _GiveUpError(f"{attempts} attempts failed, the last with: {error}") from error
-            pause = first_pause * 2 ** (attempt - 1)
-            logger.warning("%s: %s; attempt %d of %d in %.0f s", url, error, attempt + 1, attempts, pause)
-            time.sleep(pause)
-        except requests.RequestException as error:
-            raise _GiveUpError(f"this address cannot be used: {error}") from error
+        self.part.unlink()
+        if not resumed:
+            raise _GiveUpError(f"served a file with md5 {found}, expected {self.md5}; it was deleted")
+        logger.warning("%s: what had been downloaded before was not part of this file; starting over", self.part)
+        self.fetch()
 
+    def _drop_if_longer(self) -> int:
+        """Bytes that are here already, none of them if they are more than there can be."""
+        have = self.part.stat().st_size if self.part.exists() else 0
+        if have <= self.size:
+            return have
+        self.part.unlink()
+        return 0
 
-def _fetch(url: str, part: Path) -> None:
-    """Ask for what is missing of the partial file and append it."""
-    have = part.stat().st_size if part.exists() else 0
-    headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
-    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as response:
-        if have and response.status_code == NOT_SATISFIABLE:
+    def _fetch_with_retries(self) -> None:
+        """Complete the partial file, trying again after temporary failures, with longer and longer pauses while nothing comes."""
+        most, failed = self._drop_if_longer(), 0
+        while True:
+            try:
+                self._fetch()
+                return
+            except (requests.ConnectionError, requests.Timeout, urllib3.exceptions.HTTPError) as error:
+                have = self._drop_if_longer()
+                failed = 1 if have > most else failed + 1
+                most = max(have, most)
+                if failed >= self.attempts:
+                    raise _GiveUpError(f"{failed} attempts brought nothing, the last: {error}") from error
+                pause = self.first_pause * 2 ** (failed - 1)
+                found = without_credentials(f"{self.url}: {error}")
+                logger.warning("%s; attempt %d of %d in %.0f s", found, failed + 1, self.attempts, pause)
+                time.sleep(pause)
+            except (requests.RequestException, ValueError) as error:  # requests lets some addresses of redirects through
+                raise _GiveUpError(f"this address cannot be used: {error}") from error
+
+    def _fetch(self) -> None:
+        """Ask for what is missing of the partial file and append it."""
+        have = self._drop_if_longer()
+        headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
+        with requests.get(self.url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as response:
+            if have and response.status_code == NOT_SATISFIABLE:
+                return
+            if response.status_code in TEMPORARY:
+                raise requests.ConnectionError(f"HTTP status {response.status_code}")
+            if not response.ok:
+                raise _GiveUpError(f"HTTP status {response.status_code} {response.reason}")
+            resumed = response.status_code == requests.codes.partial_content
+            if resumed and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+                self.part.unlink(missing_ok=True)
+                raise requests.ConnectionError("the server sent another range than was asked for")
+            have = have if resumed else 0
+            self._check_length(response.headers.get("Content-Length"), have)
+            self._append(response, have)
+
+    def _check_length(self, length: str | None, have: int) -> None:
+        """Refuse what would be too long or too short before it is fetched."""
+        if length is None:
             return
-        if response.status_code in TEMPORARY:
-            raise requests.ConnectionError(f"HTTP status {response.status_code}")
-        if not response.ok:
-            raise _GiveUpError(f"HTTP status {response.status_code} {response.reason}")
-        resumed = response.status_code == requests.codes.partial_content
-        if resumed and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-            part.unlink(missing_ok=True)
-            raise requests.ConnectionError("the server sent another range than was asked for")
-        have = have if resumed else 0
-        length = response.headers.get("Content-Length")
-        total = have + int(length) if length else None
+        if not length.isascii() or not length.isdigit():
+            raise _GiveUpError(f"the server announced {length!r} bytes, which is no number")
+        if have + int(length) != self.size:
+            raise _GiveUpError(f"the server has a file of {have + int(length):,} bytes, expected {self.size:,}")
+
+    def _append(self, response: requests.Response, have: int) -> None:
+        """Write what arrives, which may be endless."""
         with (
-            written_here(part),
-            part.open("ab" if resumed else "wb") as stream,
-            Progress(f"download {part.stem}", total, "B") as progress,
+            written_here(self.part),
+            self.part.open("ab" if have else "wb") as stream,
+            Progress(f"download {self.part.stem}", self.size, "B") as progress,
         ):
             progress.advance(have)
             # read1 hands over what has arrived, so that nothing is lost when the connection breaks.
-            while block := response.raw.read1(BLOCK_BYTES):
+            while have <= self.size and (block := response.raw.read1(BLOCK_BYTES)):
                 stream.write(block)
+                have += len(block)
                 progress.advance(len(block))
             stream.flush()
             os.fsync(stream.fileno())
+        if have > self.size:
+            self.part.unlink()
+            raise _GiveUpError(f"the server sent more than the {self.size:,} bytes that were expected; they were deleted")

@@ -25,7 +25,7 @@ from beirflow.files.disks import written_here
 from beirflow.files.errors import DataError
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
-from beirflow.files.writing import DigestingWriter, atomic_path
+from beirflow.files.writing import DigestingWriter, atomic_path, own_partial
 
 logger = logging.getLogger(__name__)
 
@@ -103,10 +103,10 @@ def prepare_corpus(
 
 @contextmanager
 def _scratch_folder(output: Path) -> Iterator[Path]:
-    """An empty folder on the output's disk; its name is always the same, so that a killed job leaves nothing for good."""
-    folder = output.parent / ".partial-prepare"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    """An empty folder on the output's disk, which is gone afterwards."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    folder = own_partial(output.parent / "prepare")
+    folder.mkdir()
     try:
         with written_here(folder):
             yield folder

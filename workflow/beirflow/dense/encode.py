@@ -216,7 +216,7 @@ def _encode(table: pa.Table, kind: Kind, encoding: Encoding, write: Write, share
         todo = "look at its text" if made["precision"] == "float32" else "use precision float32, or look at its text"
         raise ModelError(f"system {settings.name}: the vector of {name} holds infinity or not-a-number; {todo}") from error
     done = time.perf_counter()
-    alike.warn(settings.name, kind)
+    alike.warn(settings.name, kind, len(texts.dictionary))
     return {
         "distinct_texts": len(texts.dictionary),
         "dim": encoder.dim,
@@ -232,20 +232,19 @@ class _Alike:
 
     def __init__(self) -> None:
         self._first: np.ndarray | None = None
-        self._rows, self._same = 0, True
+        self._same = True
 
     def add(self, vectors: np.ndarray) -> None:
         """Look at more vectors, float32 of shape (n, dim)."""
         if len(vectors) and self._first is None:
             self._first = vectors[0].copy()
-        self._rows += len(vectors)
         self._same = self._same and bool((vectors == self._first).all())
 
-    def warn(self, system: str, kind: Kind) -> None:
-        """Say so where several texts have one vector."""
-        if self._rows > 1 and self._same:
-            what = "zero" if self._first is not None and not self._first.any() else "the same"
-            logger.warning("%s: all vectors of %d %s are %s; the ranking is that of the ids", system, self._rows, kind, what)
+    def warn(self, system: str, kind: Kind, texts: int) -> None:
+        """Say so where several distinct texts have one vector."""
+        if texts > 1 and self._same and self._first is not None:
+            what = "the same one" if self._first.any() else "zero"
+            logger.warning("%s: the vectors of %d different %s are all %s; the ids alone rank them", system, texts, kind, what)
 
 
 def in_rows(windows: Iterable[tuple[int, np.ndarray]], indices: np.ndarray, dim: int) -> Iterator[np.ndarray]:

@@ -12,15 +12,41 @@ import pyarrow.parquet as pq
 from beirflow.audit.chain import part, read_record
 from beirflow.audit.checks import UNREADABLE
 from beirflow.exchange.rank_agreement import kendall_tau, overlap_at, rank_biased_overlap
+from beirflow.exchange.reproducibility import (
+    delta_relative_improvement,
+    effect_ratio,
+    kendall_tau_union,
+    paired_p_value,
+    rank_biased_overlap_to_depth,
+    root_mean_square_error,
+)
+from beirflow.exchange.soundness import doubts_about_means, doubts_about_record, doubts_about_run, is_finite, per_query
 from beirflow.files.errors import DataError
-from beirflow.files.layout import COMPARISON, COMPARISON_RECORD, CORPUS, MANIFEST, METRICS, MODEL, PER_QUERY, RUN, SUMMARY
+from beirflow.files.layout import (
+    COMPARISON,
+    COMPARISON_RECORD,
+    CORPUS,
+    MANIFEST,
+    METRICS,
+    MODEL,
+    PER_QUERY,
+    RUN,
+    SUMMARY,
+    Pattern,
+)
 from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
+
+AGREEMENT = ("tau", "ktu", "rbo0.95")
+"""Of two rankings: Kendall's tau of what both have, and its union and the overlap as Breuer et al. have them."""
 
 CHANGED_MOST = 10
 """Queries of each system and corpus that are shown."""
 
 MAIN = "NDCG@10"
+
+REPRODUCED = [MAIN, "Recall@100"]
+"""Measures whose reproduction is judged: those of the BEIR paper."""
 
 OF_THE_JOB = ("path", "job", "code", "inputs", "outputs", "seconds", "bytes", RECORD_DIGEST)
 """What a record says of its job and of other files, which differs where nothing that matters does."""
@@ -48,7 +74,8 @@ def compare(*, folder: str, other: str | None) -> str:
     sides = [Path(folder), Path(other)]
     manifests = [_manifest(side) for side in sides]
     try:
-        pairs = _common(manifests)
+        pairs, runs = _common(manifests), _common_runs(sides)
+        doubts = _doubts(sides, pairs, runs)
         report = {
             "folders": [str(side) for side in sides],
             "written": [manifest.get("written") for manifest in manifests],
@@ -59,8 +86,12 @@ def compare(*, folder: str, other: str | None) -> str:
                 "data": _data_differences(sides),
             },
             "only in one": [sorted(set(_names(manifest)) - set(pairs)) for manifest in manifests],
+            "doubts": doubts,
             "scores": [_scores(sides, *pair) for pair in pairs],
-            "rankings": [_rankings(sides, *pair) for pair in _common_runs(sides)],
+            "rankings": [_rankings(sides, *pair) for pair in runs if not _doubted(doubts, RUN, pair)],
+            "reproduction": _reproduction(
+                sides, _baseline(manifests), [pair for pair in runs if not _doubted(doubts, METRICS, pair)]
+            ),
         }
     except UNREADABLE as error:
         found = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
@@ -68,6 +99,54 @@ def compare(*, folder: str, other: str | None) -> str:
     write_json(sides[0] / COMPARISON_RECORD, report)
     write_page("comparison.html.j2", sides[0] / COMPARISON, report | {"title": "Comparison of two folders of results"})
     return for_terminal(report)
+
+
+def _doubts(sides: list[Path], pairs: list[tuple[str, str]], runs: list[tuple[str, str]]) -> list[dict[str, str]]:
+    """Numbers of either folder that do not follow from its files."""
+    found = []
+    for side in sides:
+        about = {str(MANIFEST): doubts_about_record(side / MANIFEST)}
+        for system, dataset in dict.fromkeys([*pairs, *runs]):
+            path = METRICS(system=system, dataset=dataset)
+            about[path] = doubts_about_record(side / path)
+            means = part(read_record(side / path), "measures", kind=dict)
+            about[path] += doubts_about_means(means, per_query(side / PER_QUERY(system=system, dataset=dataset), list(means)))
+        for system, dataset in runs:
+            path = RUN(system=system, dataset=dataset)
+            about[path] = doubts_about_run(side / path)
+        found += [{"folder": str(side), "file": path, "found": says} for path, all_says in about.items() for says in all_says]
+    return found
+
+
+def _doubted(doubts: list[dict[str, str]], pattern: Pattern, pair: tuple[str, str]) -> bool:
+    path = pattern(system=pair[0], dataset=pair[1])
+    return any(doubt["file"] == path for doubt in doubts)
+
+
+def _baseline(manifests: list[Any]) -> str | None:
+    """The system that the folder that is looked at compares others with."""
+    configuration = part(manifests[0], "configuration", kind=dict)
+    return configuration.get("baseline") or next(iter(configuration.get("systems") or []), None)
+
+
+def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:
+    """How well the folder that is looked at reproduces the other, by system, corpus and measure."""
+    found = []
+    for system, dataset in pairs:
+        mine = [per_query(side / PER_QUERY(system=system, dataset=dataset), REPRODUCED) for side in sides]
+        base = [per_query(side / PER_QUERY(system=baseline or "", dataset=dataset), REPRODUCED) for side in sides]
+        compared = system != baseline and (baseline, dataset) in pairs
+        for measure in REPRODUCED:
+            if not all(scores.get(measure) for scores in mine) or mine[0][measure].keys() != mine[1][measure].keys():
+                continue
+            here, there = (scores[measure] for scores in mine)
+            row = {"system": system, "dataset": dataset, "measure": measure, "rmse": root_mean_square_error(there, here)}
+            row |= {"p": paired_p_value(there, here), "baseline": None, "er": None, "dri": None}
+            if compared and all(scores.get(measure) for scores in base):
+                pair = tuple((base[i][measure], mine[i][measure]) for i in (1, 0))
+                row |= {"baseline": baseline, "er": effect_ratio(*pair), "dri": delta_relative_improvement(*pair)}
+            found.append(row)
+    return found
 
 
 def _manifest(folder: Path) -> Any:
@@ -122,17 +201,19 @@ def _scores(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
     """The measures of a dataset on both sides."""
     here, there = (part(read_record(side / METRICS(system=system, dataset=dataset)), "measures", kind=dict) for side in sides)
     measures = {
-        name: {"here": here[name], "there": there[name], "difference": here[name] - there[name]} for name in here if name in there
+        name: {"here": here[name], "there": there[name], "difference": here[name] - there[name]}
+        for name in here
+        if is_finite(here[name]) and is_finite(there.get(name))
     }
     return {"system": system, "dataset": dataset, "measures": measures}
 
 
 def _rankings(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
     """How far the rankings of a corpus agree, and which queries changed most."""
-    measured = [_per_query(side, system, dataset) for side in sides]
+    measured = [per_query(side / PER_QUERY(system=system, dataset=dataset), [MAIN]).get(MAIN, {}) for side in sides]
     queries: list[dict[str, Any]] = []
     for query, here, there in _both([_read_rankings(side / RUN(system=system, dataset=dataset)) for side in sides]):
-        scores = [table.get(query) for table in measured]
+        scores = [value if is_finite(value) else None for value in (table.get(query) for table in measured)]
         queries.append(
             {
                 "query": query,
@@ -140,30 +221,22 @@ def _rankings(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
                 "rbo": rank_biased_overlap(here, there),
                 "tau": kendall_tau(here, there),
                 "overlap@10": overlap_at(here, there),
+                "ktu": kendall_tau_union(there, here),
+                "rbo0.95": rank_biased_overlap_to_depth(there, here),
                 MAIN: scores,
                 "difference": None if scores[0] is None or scores[1] is None else scores[0] - scores[1],
             }
         )
     most = sorted(queries, key=lambda found: (-abs(found["difference"] or 0), found["rbo"], found["query"]))[:CHANGED_MOST]
-    taus = [found["tau"] for found in queries if found["tau"] is not None]
-    means = {key: fmean(found[key] for found in queries) if queries else None for key in ("rbo", "overlap@10")}
+    values = {key: [found[key] for found in queries if found[key] is not None] for key in ("rbo", "overlap@10", *AGREEMENT)}
     return {
         "system": system,
         "dataset": dataset,
         "queries": len(queries),
         "same": sum(found["same"] for found in queries),
-        **means,
-        "tau": fmean(taus) if taus else None,
+        **{key: fmean(found) if found else None for key, found in values.items()},
         "changed most": [found for found in most if not found["same"] or found["difference"]],
     }
-
-
-def _per_query(side: Path, system: str, dataset: str) -> Mapping[str, float]:
-    path = side / PER_QUERY(system=system, dataset=dataset)
-    if not path.is_file() or MAIN not in pq.read_schema(path).names:
-        return {}
-    table = pq.read_table(path, columns=["query_id", MAIN])
-    return dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
 def _read_rankings(path: Path) -> Rankings:
@@ -209,4 +282,12 @@ def for_terminal(report: Mapping[str, Any]) -> str:
             values = (f"{'' if ranks[key] is None else format(ranks[key], '.4f'):>7}" for key in ("rbo", "tau", "overlap@10"))
             numbers += f" {' '.join(values)} {ranks['same']:>6} of {ranks['queries']:>4}"
         lines.append(f"{pair[0] + ' on ' + pair[1]:{width}}  {numbers}".rstrip())
+    if not shown and not rankings:
+        lines.append("  they have no system on a dataset in common")
+    for row in report["reproduction"]:
+        if row["measure"] == MAIN:
+            words = {"RMSE": row["rmse"], "p": row["p"], f"effect ratio to {row['baseline']}": row["er"], "delta RI": row["dri"]}
+            shown_words = (f"{name} {value:.4f}" for name, value in words.items() if value is not None)
+            lines.append(f"  {row['system']} on {row['dataset']}, {MAIN}: {', '.join(shown_words)}")
+    lines += [f"  do not rely on {doubt['folder']}/{doubt['file']}: {doubt['found']}" for doubt in report["doubts"]]
     return "\n".join([*lines, f"Everything: {report['folders'][0]}/{COMPARISON}"])

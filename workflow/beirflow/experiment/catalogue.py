@@ -29,6 +29,7 @@ class Dataset:
         queries: Number of queries with judgements in the split; None where it is not known.
         archive: Stem of the official archive; None for a dataset of the user's own.
         md5: Digest of that archive.
+        archive_bytes: Its size.
         path: Folder or archive of a dataset of the user's own; None for one of the catalogue.
         files: sha256 of the source files, where they are known, by their path inside the dataset.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
@@ -43,6 +44,7 @@ class Dataset:
     queries: int | None = None
     archive: str | None = None
     md5: str | None = None
+    archive_bytes: int | None = None
     path: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     drop_self_matches: bool = True
@@ -155,6 +157,7 @@ def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]
         "split": entry["split"],
         "archive": name,
         "md5": entry["archive"]["md5"],
+        "archive_bytes": entry["archive"]["bytes"],
         "drop_self_matches": entry.get("drop_self_matches", True),
         "shares_texts_with": entry.get("shares_texts_with"),
     }

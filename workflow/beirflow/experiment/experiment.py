@@ -1,12 +1,15 @@
 """The experiment: the configuration, checked and joined with the catalogue, as the rules see it."""
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from beirflow.datasets.archives import is_archive
 from beirflow.datasets.beir_files import required_files
 from beirflow.datasets.document_count import known_documents
 from beirflow.dense.settings import DenseSettings
@@ -21,6 +24,9 @@ from beirflow.runs.family import System
 
 RESULTS = "<results>"
 """The folder of all results, as Snakemake fills it in."""
+
+CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"
+"""How messages call it."""
 
 MOST_THREADS = 8
 """Of a job that encodes or searches."""
@@ -90,7 +96,7 @@ class Experiment:
         folder, dataset = self.folder(name), self.datasets[name]
         if folder is None:
             return [ARCHIVE.below(RESULTS).format(archive=dataset.archive)]
-        return [folder] if folder.endswith(".zip") else required_files(Path(folder), dataset.forum, dataset.split)
+        return [folder] if is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)
 
     def source_states(self, name: str) -> list[str]:
         """The states of these files as they are now; none of an archive that is downloaded, which is checked by its md5."""
@@ -107,9 +113,10 @@ class Experiment:
         """Number of chunks of the corpus, known before anything is downloaded."""
         return max(1, math.ceil(self.documents(name) / self.config["chunk_documents"]))
 
-    def md5(self, archive: str) -> str:
-        """Digest of an official archive."""
-        return next(dataset.md5 for dataset in self.datasets.values() if dataset.archive == archive and dataset.md5)
+    def archive(self, name: str) -> dict[str, Any]:
+        """What an official archive must be, as arguments of ``download_dataset``: ``md5`` and ``size``, in bytes."""
+        dataset = next(dataset for dataset in self.datasets.values() if dataset.archive == name)
+        return {"md5": dataset.md5, "size": dataset.archive_bytes}
 
     def corpus_settings(self, name: str) -> dict[str, Any]:
         """The settings that determine a prepared corpus, as arguments of ``prepare_corpus``.
@@ -225,8 +232,7 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
         ConfigError: An unknown key or name, a value that is not allowed, or a combination that is impossible; the message
             lists every problem with the key's path, what was found, what is allowed and the nearest name.
     """
-    where = "the configuration (config.yaml, --configfile, --config)"
-    problems_with(dict(config), "config").raise_if_any(where)
+    problems_with(dict(config), "config").raise_if_any(CONFIGURATION)
     config = {**defaults("config"), **config}
     catalogue = load_catalogue()
     custom = config["custom"] or {}
@@ -235,7 +241,7 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     problems = Problems()
     _check_names(config, catalogue, systems, rows, problems)
     _check_baseline(config, problems)
-    problems.raise_if_any(where)
+    problems.raise_if_any(CONFIGURATION)
     all_rows = {**catalogue.datasets, **rows}
     experiment = Experiment(
         config=config,
@@ -245,7 +251,7 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
         datasets={dataset.name: dataset for datasets in all_rows.values() for dataset in datasets},
     )
     _check_combinations(experiment, problems)
-    problems.raise_if_any(where)
+    problems.raise_if_any(CONFIGURATION)
     return experiment
 
 
@@ -296,19 +302,18 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
     _check_systems(experiment, problems)
     own = [row for row in experiment.rows if row not in experiment.catalogue.datasets]
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
-    if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
-        problems.add("data_dir", config["data_dir"], "a folder that exists is needed, or null to download")
-    for name in experiment.chosen_datasets:
-        dataset = experiment.datasets[name]
+    with _disk_in_words(problems, "data_dir", config["data_dir"]):
+        if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
+            problems.add("data_dir", config["data_dir"], "a folder that exists is needed, or null to download")
+    unusable = any(line.startswith("data_dir:") for line in problems.lines)
+    for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
+        if dataset.path is None and unusable:
+            continue
         key = "data_dir" if dataset.path is None else f"custom.datasets.{dataset.row}.path"
         value = dataset.path or config["data_dir"]
-        if dataset.path is not None and not Path(dataset.path).expanduser().exists():
-            problems.add(key, value, "a folder or a .zip that exists is needed")
-            continue
-        try:
-            experiment.source_files(name)
-        except ConfigError as error:
-            problems.add(key, value, str(error))
+        with _disk_in_words(problems, key, value):
+            if problem := _source_problem(experiment, dataset):
+                problems.add(key, value, problem)
 
 
 def _check_systems(experiment: Experiment, problems: Problems) -> None:
@@ -316,9 +321,36 @@ def _check_systems(experiment: Experiment, problems: Problems) -> None:
     for name in experiment.chosen_systems:
         system = experiment.systems[name]
         origin = f"custom.systems.{name}" if name not in experiment.catalogue.systems else f"systems.{name}"
-        if wrong := FAMILIES[system.family].problem(system.settings):
-            problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
+        with _disk_in_words(problems, origin, name):
+            if wrong := FAMILIES[system.family].problem(system.settings):
+                problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
         if isinstance(system.settings, DenseSettings):
             for row in system.settings.without_instruction(experiment.chosen_rows):
                 allowed = f"queries of {row} need an instruction: say what they are for, in words that the model's card uses"
                 problems.add(f"{origin}.instructions.{row}", None, allowed)
+
+
+def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
+    """What keeps the source of a dataset from being read, as far as a look at its files can tell."""
+    folder = experiment.folder(dataset.name)
+    if dataset.path is not None and not Path(folder or "").exists():
+        return "a folder or a .zip that exists is needed"
+    if folder is None:
+        return None
+    if found := re.search(r"[{}<>\n]", folder):
+        return f"Snakemake would not take {found[0]!r} in a path for itself; rename the folder, or name a link to it"
+    for path in experiment.source_files(dataset.name):
+        with Path(path).open("rb"):
+            """What can be opened can be read."""
+    return None
+
+
+@contextmanager
+def _disk_in_words(problems: Problems, key: str, value: Any) -> Iterator[None]:
+    """Note what the disk refuses when it is looked at, such as a folder of another user or the home of nobody."""
+    try:
+        yield
+    except ConfigError as error:
+        problems.add(key, value, str(error))
+    except (OSError, RuntimeError) as error:
+        problems.add(key, value, f"it cannot be read ({error}); let the user who runs this read it, or name another")

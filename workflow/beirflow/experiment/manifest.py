@@ -5,12 +5,12 @@ runs name what their family stored, and so on down to the models. It also says w
 commit of the code, and the environment.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from beirflow.datasets.download import without_credentials
 from beirflow.experiment.experiment import Experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
@@ -18,8 +18,6 @@ from beirflow.jobs.provenance import code_state, environment
 
 NO_INFLUENCE = ("audit_sample", "compare_with")
 """Keys of the configuration that are about looking at results."""
-
-PASSWORD = re.compile(r"(?<=//)[^/@]*@")
 
 
 def write_manifest(
@@ -56,4 +54,4 @@ def write_manifest(
 def _shown(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration without what says nothing about a result, and without passwords in addresses."""
     shown = {key: value for key, value in config.items() if key not in NO_INFLUENCE}
-    return shown | {"mirrors": [PASSWORD.sub("", url) for url in config["mirrors"]]}
+    return shown | {"mirrors": [without_credentials(url) for url in config["mirrors"]]}

@@ -21,5 +21,9 @@ class DeviceError(BeirflowError):
     """A GPU is not there, fails, or has too little memory."""
 
 
+class LockError(BeirflowError):
+    """Another run, or a job of another run, writes the same results."""
+
+
 class ModelError(BeirflowError):
     """A model cannot be loaded, or does not compute what it should."""

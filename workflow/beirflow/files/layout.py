@@ -89,6 +89,8 @@ CANDIDATES = Pattern("candidates/{system}/{dataset}/chunk-{chunk}.npz")
 RUN = Pattern("runs/{system}/{dataset}.parquet")
 RUN_RECORD = Pattern("runs/{system}/{dataset}.json")
 TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz")
+OPEN_RUN = Pattern("open-runs/{system}/{dataset}.trec.gz")
+"""The same with a header that says where the run comes from."""
 
 METRICS = Pattern("metrics/{system}/{dataset}.json")
 ROW_METRICS = Pattern("metrics/{system}/{row}.json")
@@ -124,7 +126,7 @@ REPRESENTATIONS = ("embeddings/", "postings/")
 
 FOR_READING = (
     *(SCORES, SIGNIFICANCE, COST, INSPECTION, FIGURE_PDF, FIGURE_SVG, REPORT, REPORT_RECORD),
-    *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE),
+    *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE, OPEN_RUN),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 

@@ -1,7 +1,11 @@
 """Write a file so that it is whole or absent."""
 
+import errno
 import hashlib
 import os
+import re
+import secrets
+import shutil
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,29 +18,58 @@ from beirflow.files.disks import written_here
 FLUSH_BYTES = 1 << 26
 """Bytes after which a writer in the background flushes to the disk: at the end all at once takes seconds that nothing hides."""
 
+OWN = secrets.token_hex(8)
+"""Part of the temporary names of this process: two processes that make the same file never write into one another's."""
+
 WAITING_WRITES = 2
 """Of a writer in the background; what waits is in memory."""
+
+
+def own_partial(path: Path) -> Path:
+    """A temporary name for a file or a folder, next to it, with the same suffix, that no other process uses.
+
+    What a killed process left behind under such a name is removed. Where nothing keeps two jobs from making the same file, that
+    may be what another is just writing; it then fails, and this one goes on.
+
+    Args:
+        path: What will be created or replaced.
+
+    Returns:
+        The name; nothing is there.
+    """
+    left = re.compile(rf"\.partial-{re.escape(path.stem)}\.[0-9a-f]{{{len(OWN)}}}{re.escape(path.suffix)}")
+    with os.scandir(path.parent) as entries:
+        found = [entry for entry in entries if left.fullmatch(entry.name)]
+    for entry in found:
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            Path(entry).unlink(missing_ok=True)
+    return path.with_name(f".partial-{path.stem}.{OWN}{path.suffix}")
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Give a temporary name in the folder of ``path`` to write to; flush and rename it when the block succeeds.
 
-    The temporary name is a function of ``path`` alone, so that what a killed job leaves behind is overwritten by the next
-    attempt and never piles up.
-
     Args:
         path: The file to create or replace. Missing parent folders are made.
 
     Yields:
         The temporary path, in the same folder and with the same suffix.
+
+    Raises:
+        FileNotFoundError: The block wrote nothing, or another process that makes this file removed it.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".partial-{path.name}")
+    partial = own_partial(path)
     try:
         with written_here(path):
             yield partial
+            if not partial.exists():
+                found = f"{partial.name} is gone, as where two jobs make this file at the same time"
+                raise FileNotFoundError(errno.ENOENT, found, str(path))
             _flush(partial)
         os.replace(partial, path)
     except BaseException:

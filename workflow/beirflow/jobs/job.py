@@ -4,7 +4,7 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from beirflow.files.disks import disk_problem
 from beirflow.files.errors import BeirflowError
 from beirflow.files.records import Job
 from beirflow.jobs.lifetime import end_with_snakemake
+from beirflow.jobs.results_lock import hold_job
 
 logger = logging.getLogger("beirflow")
 
@@ -40,12 +41,23 @@ def job(snakemake: Any) -> Iterator[Job]:
     log = Path(snakemake.log[0])
     logs, results = log.parents[len(snakemake.wildcards) :][:2]
     name = log.relative_to(logs).with_suffix("").as_posix()
-    with surroundings(log):
+
+    def alone() -> None:
+        """Keep others from what this job makes; end well where another instance of it, for which it waited, has made that."""
+        if hold_job(logs, name) and snakemake.output and all(Path(path).exists() for path in snakemake.output):
+            logger.warning("%s: another instance of this job, for which it waited, has made everything", name)
+            sys.exit(0)
+
+    with surroundings(log, alone):
         yield Job(results, name, snakemake.params.get("code", ""))
 
 
+def _nothing() -> None:
+    """What a block without a lock does before it begins."""
+
+
 @contextmanager
-def surroundings(log_path: str | Path) -> Iterator[None]:
+def surroundings(log_path: str | Path, before: Callable[[], None] = _nothing) -> Iterator[None]:
     """Send the package's log to a file and to standard error, and end in an orderly way, while the block runs.
 
     A script's traceback does not reach the file that the rule names in ``log:`` unless the job writes it there itself, so
@@ -54,6 +66,7 @@ def surroundings(log_path: str | Path) -> Iterator[None]:
 
     Args:
         log_path: The log file of the job; overwritten.
+        before: Called first, while the log is still that of an earlier or another instance of the job.
 
     Raises:
         SystemExit: With status 1, after an exception has been written to the log; with 130 after a signal.
@@ -64,10 +77,10 @@ def surroundings(log_path: str | Path) -> Iterator[None]:
         _sigterm_like_interrupt(),
         _log_to(_terminal()),
         _errors_in_words(log_path),  # of a log that cannot be opened
-        _log_to(_LogFile(log_path)),
-        _errors_in_words(log_path),
     ):
-        yield
+        before()
+        with _log_to(_LogFile(log_path)), _errors_in_words(log_path):
+            yield
 
 
 @contextmanager

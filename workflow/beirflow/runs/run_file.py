@@ -68,7 +68,7 @@ def _problem_with(run: pa.Table) -> str | None:
     return None
 
 
-def write_trec(*, run_path: str, record_path: str, output_path: str, tag: str) -> None:
+def write_trec(*, run_path: str, record_path: str, output_path: str, tag: str, header: str = "") -> None:
     """Write a run in TREC form, ``query Q0 document rank score tag``, compressed with gzip.
 
     Args:
@@ -76,6 +76,7 @@ def write_trec(*, run_path: str, record_path: str, output_path: str, tag: str) -
         record_path: JSON that was written with the run.
         output_path: The ``.trec.gz`` to write.
         tag: Name of the system.
+        header: Lines that begin with ``#``, which come first.
 
     Raises:
         DataError: The run was changed after it was written, or an id holds whitespace, which separates the columns of a TREC run;
@@ -92,6 +93,7 @@ def write_trec(*, run_path: str, record_path: str, output_path: str, tag: str) -
         partial.open("wb") as raw,
         gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as out,
     ):
+        out.write(header.encode("utf-8"))
         for batch in run.iter_batches():
             lines = [
                 _trec_line(*row, tag=tag, path=Path(run_path))

@@ -1,0 +1,134 @@
+"""Runs that explain themselves: TREC form with the header of Open Runs, made from the records.
+
+The header follows ir_metadata, Breuer, Keller and Schaer, SIGIR 2022, https://www.ir-metadata.org: YAML in comments, by the parts
+of the PRIMAD model (platform, research goal, implementation, method, actor, data).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from beirflow.audit.chain import part, read_record
+from beirflow.audit.checks import UNREADABLE
+from beirflow.files.errors import DataError
+from beirflow.files.layout import OPEN_RUN
+from beirflow.runs.run_file import write_trec
+
+START, END = "# ir_metadata.start\n", "# ir_metadata.end\n"
+MEASURES = ["NDCG@10", "Recall@100"]
+"""Those that the BEIR paper reports."""
+
+OF_THE_MACHINE = ("device", "driver")
+
+
+def write_open_run(*, run_path: str, record_path: str, corpus_path: str, manifest_path: str, output_path: str) -> None:
+    """Write a run in TREC form with a header that says where it comes from.
+
+    Args:
+        run_path: Parquet file of the run.
+        record_path: The record that was written with it.
+        corpus_path: ``corpus.json`` of its dataset.
+        manifest_path: ``manifest.json`` of the results.
+        output_path: The ``.trec.gz`` to write.
+
+    Raises:
+        DataError: A record cannot be read, or is not about this run; or the run cannot be written in TREC form.
+    """
+    try:
+        record, corpus, manifest = (read_record(Path(path)) for path in (record_path, corpus_path, manifest_path))
+        metadata = metadata_of(record, corpus, manifest)
+    except UNREADABLE as error:
+        found = f"{run_path} cannot be described: {type(error).__name__}: {error}"
+        raise DataError(f"{found}; see what is wrong with: snakemake --cores 1 audit") from error
+    write_trec(
+        run_path=run_path, record_path=record_path, output_path=output_path, tag=record["system"], header=header_of(metadata)
+    )
+
+
+def header_of(metadata: Mapping[str, Any]) -> str:
+    """Comments that hold some metadata.
+
+    Args:
+        metadata: What YAML can hold.
+
+    Returns:
+        Whole lines, each with ``#`` first, whatever is in the values.
+    """
+    content = yaml.safe_dump(dict(metadata), sort_keys=False, allow_unicode=False, width=1_000_000)
+    return START + "".join(f"# {line}\n" for line in content.splitlines()) + END
+
+
+def metadata_of(record: Mapping[str, Any], corpus: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a run, by the parts of PRIMAD.
+
+    Args:
+        record: The record of the run.
+        corpus: The record of its corpus.
+        manifest: The manifest of the results.
+
+    Returns:
+        The metadata, without what is not known. Who made the run no record says.
+    """
+    system, dataset = part(record, "system", kind=str), part(record, "dataset", kind=str)
+    made, settings = part(record, "made", kind=dict), part(manifest, "systems", system, kind=dict)
+    environment, repository = part(manifest, "environment", kind=dict), part(manifest, "repository", kind=dict)
+    configuration = part(manifest, "configuration", kind=dict)
+    retrieval = {"name": system, "method": settings["family"], **settings["settings"], "precision": made.get("precision")}
+    return _known(
+        {
+            "tag": system,
+            "platform": {
+                "hardware": {key: made.get(key) for key in OF_THE_MACHINE},
+                "operating system": {"kernel": environment["platform"]},
+                "software": {
+                    "libraries": {
+                        "python": [f"{name} {version}" for name, version in environment["packages"].items() if version]
+                    },
+                    "python": environment["python"],
+                },
+            },
+            "research goal": {
+                "evaluation": {
+                    "reporting measures": MEASURES,
+                    "baseline": [configuration.get("baseline") or next(iter(part(manifest, "systems", kind=dict)))],
+                }
+            },
+            "implementation": {
+                "executable": {"cmd": f"snakemake <results>/{OPEN_RUN(system=system, dataset=dataset)}"},
+                "source": {"lang": ["python"], **repository, "digest of the code": record["code"]},
+            },
+            "method": {
+                "automatic": True,
+                "score ties": f"document ids {record['ties']}",
+                "documents": record["top_k"],
+                "retrieval": [retrieval],
+            },
+            "actor": {"role": "experimenter"},
+            "data": {
+                "test collection": {
+                    "name": dataset,
+                    "split": corpus["split"],
+                    "counts": corpus["counts"],
+                    "sha256": corpus["source_sha256"],
+                },
+                "sha256 of this run as Parquet": record["outputs"],
+            },
+        }
+    )
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Some values without those that are None."""
+    return {
+        key: _known_in(value)
+        for key, value in values.items()
+        if value is not None and not (isinstance(value, dict) and not value)
+    }
+
+
+def _known_in(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _known(value)
+    return [_known_in(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,108 @@
+"""Whether numbers of a folder of results follow from its files, so far that they may be compared with others."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.exchange.reproducibility import Scores
+from beirflow.files.errors import DataError
+from beirflow.files.records import read_json
+
+TOLERANCE = 1e-9
+"""By which a mean may differ from that of its queries."""
+
+COLUMNS = ["query_id", "doc_id", "score", "rank"]
+
+
+def doubts_about_record(path: Path) -> list[str]:
+    """What is wrong with a record.
+
+    Args:
+        path: The JSON file.
+
+    Returns:
+        Sentences; none if it is as beirflow wrote it.
+    """
+    try:
+        read_json(path)
+    except DataError:
+        return ["this is not the record that beirflow wrote"]
+    return []
+
+
+def per_query(path: Path, measures: list[str]) -> dict[str, Scores]:
+    """The values of some measures by query.
+
+    Args:
+        path: Parquet file with a column for each measure.
+        measures: Names; those that the file does not have are left out.
+
+    Returns:
+        By measure, the values by query; none without such a file.
+    """
+    if not path.is_file():
+        return {}
+    there = [name for name in measures if name in pq.read_schema(path).names]
+    table = pq.read_table(path, columns=["query_id", *there])
+    queries = table["query_id"].to_pylist()
+    return {name: dict(zip(queries, table[name].to_pylist(), strict=True)) for name in there}
+
+
+def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) -> list[str]:
+    """What is wrong with the means of measures.
+
+    Args:
+        means: By measure, as recorded.
+        queries: By measure, the values by query.
+
+    Returns:
+        Sentences; none if every mean is a finite number, and that of its queries where these are known.
+    """
+    doubts = [f"{name} is {value!r}" for name, value in means.items() if not is_finite(value)]
+    for name, values in queries.items():
+        if not all(map(is_finite, values.values())):
+            doubts.append(f"{name} of a query is not a finite number")
+        elif is_finite(means.get(name)) and values and abs(fmean(values.values()) - means[name]) > TOLERANCE:
+            doubts.append(f"{name} is {means[name]!r}, but the mean of its queries is {fmean(values.values())!r}")
+    return doubts
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a number, and neither infinity nor not-a-number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def doubts_about_run(path: Path) -> list[str]:
+    """What is wrong with a run.
+
+    Args:
+        path: Parquet file of the run.
+
+    Returns:
+        Sentences; none if queries stand in byte order, with ranks from 1, finite scores that never rise, and no document twice.
+    """
+    if missing := sorted(set(COLUMNS) - set(pq.read_schema(path).names)):
+        return [f"the run has no column {', '.join(missing)}"]
+    run = pq.read_table(path, columns=COLUMNS)
+    if any(column.null_count for column in run.columns):
+        return ["a row of the run has nothing in a column"]
+    query_ids, doc_ids = (run[name].combine_chunks().dictionary_encode() for name in ("query_id", "doc_id"))
+    query, document = (ids.indices.to_numpy().astype(np.int64) for ids in (query_ids, doc_ids))
+    rank, score = (run[name].to_numpy() for name in ("rank", "score"))
+    names = query_ids.dictionary
+    first = np.append(True, query[1:] != query[:-1])[: len(query)]
+    starts = np.maximum.accumulate(np.where(first, np.arange(len(query)), 0))
+    found = {
+        "a score of the run is not a finite number": not np.isfinite(score).all(),
+        "the queries of the run are not sorted": int(first.sum()) != len(names) or names != names.take(pc.sort_indices(names)),
+        "the ranks of the run do not count from 1": bool((rank != np.arange(len(query)) - starts + 1).any()),
+        "the scores of the run rise": bool(((score[1:] > score[:-1]) & ~first[1:]).any()),
+        "a document of the run is twice in the results of a query": len(np.unique(query << 32 | document)) != len(query),
+    }
+    return [says for says, holds in found.items() if holds]

@@ -1,0 +1,171 @@
+"""Who may write the results: one run at a time, and of every job one instance.
+
+Snakemake's own lock is that of a working folder: two of these may have the same results, and where two runs of one folder write
+different results, the first that ends removes the lock of the other. A job of a cluster may also outlive the run that submitted
+it, or be submitted twice. So a run locks a byte of a file in the results, and every job another one, which its name decides. The
+operating system gives them back however a process ends; on a network's disk this holds between machines, if that disk has locks.
+
+The file names the run. A job of another run, which waited in a queue while the next one began, ends before it changes anything.
+"""
+
+import errno
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import secrets
+import socket
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from beirflow.files.errors import LockError
+
+logger = logging.getLogger(__name__)
+
+RUN = "BEIRFLOW_RUN"
+"""The environment variable that tells a job to which run it belongs; SLURM hands it over to its nodes."""
+
+LOCK = "results.lock"
+"""The file, in the folder of the logs: no result depends on it."""
+
+RUN_BYTE, JOB_BYTES = 0, 1
+"""The byte of the run, and the first of those of jobs."""
+
+PLACES = 1 << 56
+"""Bytes for jobs, none of which is written: two of a million jobs share one with a chance of 1 to 100,000, and take turns."""
+
+GRACE_SECONDS = 5.0
+"""Jobs of a run that was killed end after it."""
+
+ASK_AGAIN_SECONDS = 0.5
+REPORT_SECONDS = 60.0
+
+
+def begin_run(logs: Path) -> None:
+    """Take the results for a run, until this process ends.
+
+    Args:
+        logs: Folder of the logs in the results; it may not be there yet.
+
+    Raises:
+        LockError: Another run has them, or jobs of a former run still write there.
+    """
+    try:
+        logs.mkdir(parents=True, exist_ok=True)
+        descriptor = _descriptor(logs / LOCK)
+        before = os.pread(descriptor, 4096, 0)
+        if not _take(descriptor, RUN_BYTE):
+            found = f"{logs.parent}: {_description(before) or 'another run'} writes these results"
+            todo = "wait until it has ended, or write elsewhere: pathvars: {results: another-folder} in the configuration"
+            raise LockError(f"{found}; {todo}")
+        run = secrets.token_hex(8)
+        since, where = time.strftime("%F %T"), f"process {os.getpid()} on {socket.gethostname()}, in {Path.cwd()}"
+        _write(descriptor, json.dumps({"run": run, "description": f"a run since {since}, {where},"}).encode())
+        os.environ[RUN] = run
+        if not _without_jobs(descriptor):
+            _write(descriptor, before)
+            fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
+            found = (
+                f"{logs.parent}: jobs of {_description(before) or 'a former run'} still write these results, though it has ended"
+            )
+            todo = "wait for them or cancel them; on SLURM, squeue --me --Format=name:60 names them and scancel --name ends them"
+            raise LockError(f"{found}; {todo}")
+    except OSError as error:  # what cannot be written here, no job can write either, and that will be said
+        os.environ.pop(RUN, None)
+        logger.warning("%s cannot be locked (%s); take care that no other run writes these results", logs / LOCK, error)
+
+
+def check_run(logs: Path) -> None:
+    """Make sure that no other run has taken the results since this job was submitted.
+
+    Args:
+        logs: Folder of the logs in the results.
+
+    Raises:
+        LockError: Another run has.
+    """
+    mine, content = os.environ.get(RUN), b""
+    with suppress(OSError):
+        content = os.pread(_descriptor(logs / LOCK), 4096, 0)
+    if mine is not None and content and _parsed(content).get("run", mine) != mine:
+        found = f"{logs.parent}: {_description(content)} took these results over after this job had been submitted"
+        raise LockError(f"{found}; the job has changed nothing")
+
+
+def hold_job(logs: Path, name: str) -> bool:
+    """Keep every other instance of a job from running until this process ends; wait for one that runs already.
+
+    Args:
+        logs: Folder of the logs in the results.
+        name: The rule and its wildcards.
+
+    Returns:
+        Whether it waited, so that another instance may have made what this one would make.
+
+    Raises:
+        LockError: Another run has taken the results.
+    """
+    waited, reported = False, 0.0
+    try:
+        logs.mkdir(parents=True, exist_ok=True)
+        descriptor = _descriptor(logs / LOCK)
+        place = JOB_BYTES + int.from_bytes(hashlib.sha256(name.encode()).digest()) % PLACES
+        while not _take(descriptor, place):
+            if not waited or time.monotonic() - reported >= REPORT_SECONDS:
+                reported = time.monotonic()
+                logger.warning("%s: waits at %s for another instance of this job, which still runs", name, time.strftime("%F %T"))
+            waited = True
+            time.sleep(ASK_AGAIN_SECONDS)
+    except OSError as error:
+        logger.info("%s cannot be locked (%s)", logs / LOCK, error)
+    check_run(logs)
+    return waited
+
+
+@cache
+def _descriptor(path: Path) -> int:
+    """The file, which stays open: a process that closes a file once, even one that it opened again, loses all locks on it."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+
+
+def _take(descriptor: int, start: int, length: int = 1) -> bool:
+    """Lock some bytes, unless another process has locked one of them; a length of 0 reaches to the end of all."""
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            return False
+        raise
+    return True
+
+
+def _without_jobs(descriptor: int) -> bool:
+    """Whether no job holds a lock, at once or soon."""
+    until = time.monotonic() + GRACE_SECONDS
+    while not _take(descriptor, JOB_BYTES, 0):
+        if time.monotonic() > until:
+            return False
+        time.sleep(ASK_AGAIN_SECONDS)
+    fcntl.lockf(descriptor, fcntl.LOCK_UN, 0, JOB_BYTES)
+    return True
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, content, 0)
+
+
+def _parsed(content: bytes) -> dict[str, str]:
+    """What the file says; nothing where it was cut."""
+    try:
+        found = json.loads(content)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _description(content: bytes) -> str | None:
+    return _parsed(content).get("description")
