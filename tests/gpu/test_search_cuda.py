@@ -6,8 +6,8 @@ import torch
 
 pytest.importorskip("pyarrow", reason="beirflow.dense.search needs pyarrow")
 
-from beirflow.dense import search
-from beirflow.dense.search import Blocks, exact_top_k
+from beirflow.dense import top_k as search
+from beirflow.dense.top_k import Blocks, exact_top_k
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 

@@ -35,6 +35,7 @@ wildcard_constraints:
     dataset=one_of(experiment.datasets),
     row=one_of(experiment.rows_of_forums),
     chunk=r"\d+",
+    dimensions=rf"\d+|{layout.ALL_DIMENSIONS}",
 
 
 def at(pattern):
@@ -42,20 +43,18 @@ def at(pattern):
     return pattern.below(RESULTS)
 
 
-def model_record(wildcards):
-    return at(layout.MODEL).format(system=wildcards.system)
-
-
-def named_by(pattern, key):
-    """An input function: a file whose path has a setting of the system, such as its analyzer."""
+def named_by(pattern, *keys):
+    """An input function: a file whose path has settings of the system, such as its analyzer, or as system its encoder."""
 
     def file(wildcards):
-        names = dict(wildcards.items()) | {
-            key: experiment.settings(wildcards.system)[key]
-        }
+        found = experiment.in_paths(wildcards.system)
+        names = dict(wildcards.items()) | {key: found[key] for key in keys}
         return at(pattern).format(**names)
 
     return file
+
+
+model_record = named_by(layout.MODEL, "system")
 
 
 def forum_means(wildcards):

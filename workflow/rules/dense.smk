@@ -8,15 +8,19 @@ REQUIRED INPUTS
 OUTPUTS
   vectors    = <results>/embeddings/<system>/<dataset>/queries.npy, chunk-<i>.npy
   record     = the same with .json    what was computed, with what, from what
+  ranges     = <results>/embeddings/<system>/<dataset>/ranges-<dimensions>.npy, .json    for variants that store int8
   candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz    top k of a chunk, temporary
 
 STEPS
   - encode the queries
   - encode each chunk, but reuse the vectors of texts that the other dataset has
-  - find the top k of each chunk: fast pass in float32, exact scores in float64
+  - find the ranges of the corpus, for variants that store int8
+  - find the top k of each chunk: fast pass in float32, exact scores in float64; a variant compresses another system's vectors
 """
 
-dense_systems = one_of(experiment.systems_of("dense"))
+dense_systems = experiment.systems_of("dense")
+has_ranges = lambda wildcards: experiment.variant(wildcards.system)["vectors"] == "int8"
+encoders = one_of(name for name in dense_systems if experiment.encoder_of(name) == name)
 
 
 rule encode_queries:
@@ -32,7 +36,7 @@ rule encode_queries:
     benchmark:
         "<results>/benchmarks/encode_queries/{system}/{dataset}.tsv"
     wildcard_constraints:
-        system=dense_systems,
+        system=encoders,
     conda:
         "../../envs/encode.yaml"
     threads: gpu_threads
@@ -65,7 +69,7 @@ rule encode_chunk:
     benchmark:
         "<results>/benchmarks/encode_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
-        system=dense_systems,
+        system=encoders,
     conda:
         "../../envs/encode.yaml"
     threads: gpu_threads
@@ -82,16 +86,53 @@ rule encode_chunk:
         "../scripts/encode_chunk.py"
 
 
+rule find_ranges:
+    input:
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        model=model_record,
+        vectors=chunk_files(layout.CHUNK_VECTORS),
+        records=chunk_files(layout.CHUNK_VECTORS_RECORD),
+    output:
+        ranges=at(layout.RANGES),
+        record=at(layout.RANGES_RECORD),
+    log:
+        "<results>/logs/find_ranges/{system}/{dataset}/{dimensions}.log",
+    benchmark:
+        "<results>/benchmarks/find_ranges/{system}/{dataset}/{dimensions}.tsv"
+    wildcard_constraints:
+        system=encoders,
+    conda:
+        "../../envs/data.yaml"
+    params:
+        code=code_version("find_ranges"),
+        similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
+    message:
+        "find the ranges of the vectors of {wildcards.dataset} with {wildcards.system}"
+    script:
+        "../scripts/find_ranges.py"
+
+
 rule search_chunk:
     input:
         queries=at(layout.QUERIES),
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
         model=model_record,
-        query_vectors=at(layout.QUERY_VECTORS),
-        query_record=at(layout.QUERY_VECTORS_RECORD),
-        chunk_vectors=at(layout.CHUNK_VECTORS),
-        chunk_record=at(layout.CHUNK_VECTORS_RECORD),
+        query_vectors=named_by(layout.QUERY_VECTORS, "system"),
+        query_record=named_by(layout.QUERY_VECTORS_RECORD, "system"),
+        chunk_vectors=named_by(layout.CHUNK_VECTORS, "system"),
+        chunk_record=named_by(layout.CHUNK_VECTORS_RECORD, "system"),
+        ranges=branch(
+            has_ranges,
+            then=named_by(layout.RANGES, "system", "dimensions"),
+            otherwise=[],
+        ),
+        ranges_record=branch(
+            has_ranges,
+            then=named_by(layout.RANGES_RECORD, "system", "dimensions"),
+            otherwise=[],
+        ),
     output:
         temp(at(layout.CANDIDATES)),
     log:
@@ -99,7 +140,7 @@ rule search_chunk:
     benchmark:
         "<results>/benchmarks/search_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
-        system=dense_systems,
+        system=one_of(dense_systems),
     conda:
         "../../envs/encode.yaml"
     threads: gpu_threads
@@ -108,6 +149,7 @@ rule search_chunk:
     params:
         code=code_version("search_chunk"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
+        variant=lambda wildcards: experiment.variant(wildcards.system),
         retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"

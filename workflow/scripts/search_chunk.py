@@ -13,7 +13,9 @@ if __name__ == "__main__":
             query_vectors_path=snakemake.input.query_vectors,
             chunk_vectors_path=snakemake.input.chunk_vectors,
             output_path=snakemake.output[0],
+            ranges_path=snakemake.input.get("ranges") or None,
             similarity=snakemake.params.similarity,
+            **snakemake.params.variant,
             **snakemake.params.retrieval,
             **{key: snakemake.config[key] for key in ("device", "jobs_per_gpu")} | {"threads": snakemake.threads, "job": this},
         )

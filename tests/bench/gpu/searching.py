@@ -46,7 +46,7 @@ def searching(setting: Setting) -> Figures:
 
 def top_k(queries: np.ndarray, documents: np.ndarray, order: np.ndarray, device: torch.device) -> Any:
     """What ``search_chunk`` computes."""
-    from beirflow.dense.search import exact_top_k
+    from beirflow.dense.top_k import exact_top_k
 
     nothing = np.full(len(queries), -1)
     return exact_top_k(queries, documents, order, K, similarity="dot", excluded=nothing, device=device)

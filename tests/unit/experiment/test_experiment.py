@@ -124,6 +124,61 @@ def test_a_mistake_is_named_with_its_key_what_was_found_and_what_is_allowed(conf
         assert part in said
 
 
+VARIANTS = {
+    "own": {"model": "some/where", "revision": "0" * 40, "similarity": "cosine", "query_prefix": "q: "},
+    "bits": {"variant_of": "own", "vectors": "binary"},
+    "short": {"variant_of": "all-minilm-l6-v2", "dimensions": 64, "family": "dense"},
+}
+
+
+def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_nothing() -> None:
+    experiment = load_experiment({"systems": ["bits", "short"], "custom": {"systems": VARIANTS}})
+    own, bits = experiment.settings("own", "name"), experiment.settings("bits", "name")
+    assert bits == own | {"variant_of": "own", "vectors": "binary"}
+    assert experiment.variant("short") == {"variant_of": "all-minilm-l6-v2", "vectors": "float32", "dimensions": 64}
+    assert [experiment.encoder_of(name) for name in ("own", "bits", "short", "bm25")] == [
+        "own",
+        "own",
+        "all-minilm-l6-v2",
+        "bm25",
+    ]
+    assert "own" in experiment.systems_with_models
+    assert not {"bits", "short"} & set(experiment.systems_with_models)
+    assert {key: experiment.in_paths("short")[key] for key in ("system", "dimensions")} == {
+        "system": "all-minilm-l6-v2",
+        "dimensions": 64,
+    }
+    assert experiment.in_paths("own")["dimensions"] == "all"
+
+
+def test_what_a_variant_changes_encodes_nothing_again() -> None:
+    alone = load_experiment({"systems": ["own"], "custom": {"systems": {"own": VARIANTS["own"]}}})
+    beside = load_experiment({"systems": ["own", "bits"], "custom": {"systems": VARIANTS}})
+    assert alone.encoding("own") == beside.encoding("own")
+    assert not {"variant_of", "vectors", "dimensions"} & set(beside.encoding("own")["encoder"])
+
+
+@pytest.mark.parametrize(
+    ("variant", "expected"),
+    [
+        ({"variant_of": "onw", "vectors": "int8"}, ["x.variant_of: found 'onw'", "dense systems that encode", "mean 'own'?"]),
+        ({"variant_of": "bits", "vectors": "int8"}, ["x.variant_of: found 'bits'", "allowed are dense systems that encode"]),
+        ({"variant_of": "bm25", "vectors": "int8"}, ["x.variant_of: found 'bm25'", "allowed are dense systems that encode"]),
+        ({"variant_of": "x", "vectors": "int8"}, ["x.variant_of: found 'x'", "allowed are dense systems that encode"]),
+        ({"variant_of": "own", "vectors": "int4"}, ["x.vectors: found 'int4'", "allowed are float32, float16, int8, binary"]),
+        ({"variant_of": "own", "dimensions": 0}, ["x.dimensions: found 0", "minimum of 1"]),
+        ({"variant_of": "own", "model": "m"}, ["x.model", "no such key here, allowed are family, variant_of"]),
+        ({"variant_of": "own", "family": "lexical"}, ["x.variant_of", "no such key here"]),
+    ],
+    ids=str,
+)
+def test_a_variant_of_what_cannot_be_compressed_is_refused(variant: dict[str, Any], expected: list[str]) -> None:
+    said = "\n".join(problems_of({"custom": {"systems": VARIANTS | {"x": variant}}}))
+    assert "bits" not in said.partition("allowed are")[2]
+    for part in expected:
+        assert part in said
+
+
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "..", ".hidden", "a b", "x" * 101, "ü", "x\n", "-x"])
 @pytest.mark.parametrize("kind", ["systems", "datasets"])
 def test_names_that_could_leave_their_folder_are_refused(kind: str, name: str, mine: Path) -> None:

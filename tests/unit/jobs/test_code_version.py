@@ -24,7 +24,7 @@ NEED_TORCH = {
     *("jobs.devices", "jobs.gpu_job"),
     *("models.encoder", "models.lean_imports", "models.packed_attention", "models.pooling"),
     *("models.backbone", "models.head", "models.load", "models.word_vectors"),
-    *("dense.encode", "dense.search", "dense.shortlist", "dense.spot_check"),
+    *("dense.encode", "dense.search", "dense.shortlist", "dense.spot_check", "dense.top_k"),
 }
 
 REACHED = {

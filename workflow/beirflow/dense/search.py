@@ -1,21 +1,9 @@
-"""Exact search of one chunk.
-
-A fast pass in float32 finds candidates; their scores are then computed again in float64 and rounded to float32, so that a score
-depends on its two vectors alone: not on the chunk, the block or the number of threads, and on the device only where two sums in
-float64 round to different sides, once in a hundred million times. Equally many are always summed at once, since on CUDA the order
-of a sum depends on how many there are. The fast pass keeps every document whose exact score may reach the k-th, by a bound on the
-rounding error of a dot product: the cut is exact, ties included.
-
-The chunk is read twice in blocks, once for each pass, and a third time where more documents lie about the k-th score than there
-is room for. Memory holds a block, the queries, and the candidates, however many dimensions there are and however many scores tie.
-"""
+"""Search one chunk exactly, in the vectors of the system or in those of the system that it is a variant of."""
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,52 +11,17 @@ import pyarrow.compute as pc
 import torch
 
 from beirflow.datasets.corpus_files import Documents, read_table
-from beirflow.dense.shortlist import Shortlist
-from beirflow.dense.vectors import VectorFile, read_vectors, sources_of
+from beirflow.dense.compression import CompressedFile, Compression
+from beirflow.dense.ranges import read_ranges
+from beirflow.dense.top_k import exact_top_k
+from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of, sources_of
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
-from beirflow.files.progress import Progress
-from beirflow.files.records import Job, check_inputs, read_json
+from beirflow.files.records import Job, check_inputs, output_digest, read_json
 from beirflow.jobs.devices import choose_device
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
-from beirflow.runs.ranking import Hits, byte_order, merge_hits
-
-
-class Blocks(NamedTuple):
-    """How much is computed at once: queries and documents of the fast pass, and pairs that are scored exactly."""
-
-    queries: int
-    documents: int
-    pairs: int
-
-    def of_dim(self, dim: int) -> "Blocks":
-        """The same, with fewer documents and pairs where vectors have so many dimensions that they would take too much memory."""
-        documents = max(1, BLOCK_BYTES // (DOCUMENT_BYTES * dim))
-        pairs = max(1, PAIRS_BYTES // (PAIR_BYTES * dim))
-        return Blocks(self.queries, min(self.documents, documents), min(self.pairs, pairs))
-
-
-BLOCKS = {"cpu": Blocks(512, 16_384, 512), "cuda": Blocks(4096, 65_536, 1 << 18)}
-"""At most: on a CPU what its caches hold, on a GPU enough to keep it busy: there a block of scores takes 1 GiB."""
-
-BLOCK_BYTES = 1 << 30
-DOCUMENT_BYTES = 24
-"""Of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result."""
-
-PAIRS_BYTES = 1 << 28
-PAIR_BYTES = 16
-"""Of a component of a pair while it is scored: both vectors, and their products in float64."""
-
-CROWDED_PAIRS = 1 << 22
-"""Pairs that are scored and merged at once where all documents of a block may tie, which takes some 100 bytes each."""
-
-SPARE = 128
-"""Candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th."""
-
-UNIT_ROUNDOFF = 2.0**-24
-SMALLEST_NORMAL = 2.0**-126
-"""Of float32."""
+from beirflow.runs.ranking import byte_order
 
 
 def search_chunk(
@@ -85,6 +38,10 @@ def search_chunk(
     top_k: int,
     drop_self_matches: bool,
     job: Job,
+    variant_of: str | None = None,
+    vectors: str = "float32",
+    dimensions: int | None = None,
+    ranges_path: str | None = None,
     device: str = "auto",
     threads: int = 1,
     jobs_per_gpu: int = 1,
@@ -104,27 +61,47 @@ def search_chunk(
         top_k: Documents to keep for each query.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
         job: The job, for the record of the run.
+        variant_of: The system that encoded the vectors, which are compressed before they are searched; None where it is this one.
+        vectors: Of a variant, what is stored of a vector, as in :class:`~beirflow.dense.compression.Compression`.
+        dimensions: Of a variant, how many dimensions are stored; None for all.
+        ranges_path: Of int8 vectors, the ranges of the corpus, with their record.
         device: ``auto``, ``cuda`` or ``cpu``.
         threads: Threads to compute with on the CPU.
         jobs_per_gpu: Jobs that may use a GPU at a time.
 
     Raises:
+        ConfigError: The vectors have fewer dimensions than the variant stores.
         DataError: A file is not the one that was recorded, or vectors are not those of this system, model and dataset, or not of
             one precision.
         DeviceError: The GPU fails or has too little memory.
     """
     torch.set_num_threads(threads)
+    encoder = variant_of or system
     sources = {}
     for path, source_path in ((query_vectors_path, queries_path), (chunk_vectors_path, documents_path)):
         sources[path] = record = read_json(record_of(path))
-        check_inputs(record_of(path), record, sources_of(job, source_path, model_path), system=system)
+        check_inputs(record_of(path), record, sources_of(job, source_path, model_path), system=encoder)
     _check_precision(sources)
-    similarity = similarity or str(read_json(model_path)["card"]["similarity"])
+    similarity = similarity_of(similarity, model_path)
     query_ids = read_table(queries_path)["query_id"].combine_chunks()
     with Documents(documents_path) as file:
         doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
     queries = np.array(read_vectors(query_vectors_path, len(query_ids)))
-    documents = VectorFile(chunk_vectors_path, len(doc_ids))
+    encoded = VectorFile(chunk_vectors_path, len(doc_ids))
+    documents: VectorFile | CompressedFile = encoded
+    made = {}
+    if variant_of:
+        ranges = None
+        if ranges_path:
+            expected = {job.below(chunk_vectors_path): output_digest(sources[chunk_vectors_path], chunk_vectors_path)}
+            ranges = read_ranges(ranges_path, expected, system=encoder, similarity=similarity)
+        compression = Compression(vectors, dimensions, similarity == "cosine", ranges)
+        queries, documents = compression.compressed(queries), CompressedFile(encoded, compression)
+        made = {"vectors": vectors, "dimensions": str(queries.shape[1])}
+        similarity = compression.similarity
+        for path, stage, stored in ((query_vectors_path, "queries", queries), (chunk_vectors_path, "index", documents)):
+            sources[path] = sources[path] | {"bytes": {stage: compression.stored_bytes(*stored.shape)}}
+        sources |= {ranges_path: read_json(record_of(ranges_path))} if ranges_path else {}
     with gpu_job(device, jobs_per_gpu):
         start = time.perf_counter()
         own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
@@ -136,6 +113,7 @@ def search_chunk(
         chunk=chunk,
         top_k=top_k,
         searched=sources,
+        made=made,
         seconds=time.perf_counter() - start,
     )
     write_candidates(output_path, Candidates(*hits, int((own >= 0).sum())), found)
@@ -153,196 +131,3 @@ def _check_precision(records: Mapping[str, Mapping[str, Any]]) -> None:
 def _own_rows(query_ids: pa.Array, doc_ids: pa.Array) -> np.ndarray:
     """For each query the row of the document that has its id, or -1."""
     return pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy()
-
-
-def exact_top_k(
-    queries: np.ndarray,
-    documents: np.ndarray | VectorFile,
-    id_order: np.ndarray,
-    k: int,
-    *,
-    similarity: str,
-    excluded: np.ndarray,
-    device: torch.device,
-) -> Hits:
-    """The k best documents of each query by the ranking rule.
-
-    Args:
-        queries: float32 of shape (queries, dim).
-        documents: float32 of shape (documents, dim); read in slices.
-        id_order: Place of each document's id in byte order, integers of shape (documents,).
-        k: Documents to keep for each query.
-        similarity: ``dot`` or ``cosine``; a vector of zeros has cosine 0 with every other.
-        excluded: For each query a row of ``documents`` that is left out, or -1; shape (queries,).
-        device: Where to compute.
-
-    Returns:
-        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
-
-    Raises:
-        DataError: The vectors have different dimensions, hold infinity or not-a-number, or are so long that a dot product may
-            overflow.
-    """
-    if queries.shape[1] != documents.shape[1]:
-        raise DataError(
-            f"the queries' vectors have {queries.shape[1]} dimensions, the documents' {documents.shape[1]}; encode both again"
-        )
-    torch.set_float32_matmul_precision("highest")  # the bound supposes it
-    if not len(documents):
-        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
-    matrix = _prepare(queries, similarity, device)
-    chunk = _Chunk(matrix, documents, torch.from_numpy(excluded.astype(np.int64)).to(device), similarity)
-    scores, rows, longest = _fast_pass(chunk, min(len(documents), k + SPARE))
-    bounds = _error_bounds(matrix, longest)
-    if not bool(bounds.isfinite().all()):
-        raise _not_finite(chunk)
-    least = scores[:, min(k, scores.shape[1]) - 1] - 2 * bounds
-    inside = (scores >= least[:, None]) & (scores > -torch.inf)
-    crowded = inside[:, -1] & (scores.shape[1] < len(documents))
-    query, place = (inside & ~crowded[:, None]).nonzero(as_tuple=True)
-    hits = [
-        *_score_candidates(chunk, query, rows[query, place]),
-        *_score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k),
-    ]
-    return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
-
-
-def _error_bounds(queries: torch.Tensor, longest: torch.Tensor) -> torch.Tensor:
-    """How far, for each query, a fast score may lie from the exact one.
-
-    A dot product of length d in float32 is off by at most g |x| |y|, where g = d u / (1 - d u) and u is the unit roundoff, in
-    whatever order it is summed (Higham 2002, section 3.1), as long as nothing is smaller than the smallest normal number m. What
-    is smaller may be lost: at most m of each of d products and d sums, 2 d m together. The norms, too, are computed in float32,
-    where at most 2 d m of the sum of squares is lost, so a vector is no longer than its computed norm and the root of 2 d m.
-
-    Twice g is taken, and d + 2 for d: it covers the relative errors of the norms and of this bound, and that two exact scores
-    which float32 does not tell apart tie; 4 m covers the same among the smallest numbers.
-
-    Args:
-        queries: float32 of shape (queries, dim).
-        longest: Norm of the longest document, float32.
-
-    Returns:
-        float32 of shape (queries,); not finite where a vector is not, or where a dot product may overflow.
-    """
-    dim = queries.shape[1]
-    lost = 2 * dim * SMALLEST_NORMAL
-    rounding = (dim + 2) * UNIT_ROUNDOFF
-    norms = 2 * (longest + lost**0.5) * (queries.norm(dim=1) + lost**0.5)  # infinite before a dot product is
-    return rounding / (1 - rounding) * norms + (lost + 4 * SMALLEST_NORMAL)
-
-
-def _not_finite(chunk: "_Chunk") -> DataError:
-    """The error for vectors whose dot products cannot be computed in float32."""
-    todo = "; encode them again, in precision float32 if it was a lower one"
-    for start, vectors in chain([(0, chunk.queries)], chunk.blocks()):
-        finite = vectors.isfinite().all(dim=1)
-        if not bool(finite.all()):
-            whose = "queries'" if vectors is chunk.queries else "documents'"
-            row = start + int(finite.int().argmin())
-            return DataError(f"the {whose} vectors hold infinity or not-a-number, first in row {row}{todo}")
-    return DataError("the vectors are so long that their dot products overflow float32; use the cosine, or another model")
-
-
-@dataclass(frozen=True)
-class _Chunk:
-    """What is searched for and in what: queries on the device, documents that are read in blocks."""
-
-    queries: torch.Tensor
-    documents: np.ndarray | VectorFile
-    excluded: torch.Tensor
-    similarity: str
-
-    @property
-    def sizes(self) -> Blocks:
-        """How much is computed at once on this device."""
-        return BLOCKS[self.queries.device.type].of_dim(self.queries.shape[1])
-
-    def blocks(self) -> Iterator[tuple[int, torch.Tensor]]:
-        """Blocks of documents, each with the row of its first."""
-        for start in range(0, len(self.documents), self.sizes.documents):
-            block = self.documents[start : start + self.sizes.documents]
-            yield start, _prepare(block, self.similarity, self.queries.device)
-
-    def scores(self, queries: torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
-        """Fast scores of some queries, given by their numbers, with a block; minus infinity for a document that is left out."""
-        scores = self.queries[queries] @ block.T
-        own = self.excluded[queries] - start
-        here = ((own >= 0) & (own < len(block))).nonzero().flatten()
-        scores[here, own[here]] = -torch.inf
-        return scores
-
-
-def _prepare(vectors: np.ndarray, similarity: str, device: torch.device) -> torch.Tensor:
-    """Vectors on the device, scaled to length 1 for the cosine."""
-    tensor = torch.from_numpy(vectors).to(device)
-    if similarity == "cosine":
-        exact = tensor.double()
-        tensor = (exact / exact.norm(dim=1, keepdim=True).clamp_min(1e-60)).float()
-    return tensor
-
-
-def _fast_pass(chunk: _Chunk, keep: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Fast scores and rows of the best ``keep`` documents of each query, best first; and the longest document's length."""
-    device = chunk.queries.device
-    shortlist = Shortlist(len(chunk.queries), keep, device)
-    longest = torch.zeros((), device=device)
-    with Progress("search", len(chunk.documents), "documents") as progress:
-        for start, block in chunk.blocks():
-            longest = torch.maximum(longest, block.norm(dim=1).max())
-            for queries in torch.split(torch.arange(len(chunk.queries), device=device), chunk.sizes.queries):
-                shortlist.offer(queries, chunk.scores(queries, start, block), start)
-            progress.advance(len(block))
-    return *shortlist.best(), longest
-
-
-def _score_candidates(chunk: _Chunk, query: torch.Tensor, row: torch.Tensor) -> Iterator[Hits]:
-    """Exact scores of pairs of query and document, block by block."""
-    block_of = row // chunk.sizes.documents
-    order = block_of.argsort(stable=True)
-    counts = torch.bincount(block_of, minlength=-(-len(chunk.documents) // chunk.sizes.documents)).tolist()
-    for (start, block), here in zip(chunk.blocks(), torch.split(order, counts), strict=True):
-        yield _hits(query[here], row[here], exact_scores(chunk.queries, block, query[here], row[here] - start))
-
-
-def _score_crowded(chunk: _Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> list[Hits]:
-    """Exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist has room for."""
-    if not len(crowded):
-        return []
-    groups = torch.split(crowded, max(1, CROWDED_PAIRS // min(len(chunk.documents), chunk.sizes.documents)))
-    best: list[Hits] = [_hits(crowded[:0], crowded[:0], least[:0]) for _ in groups]
-    for start, block in chunk.blocks():
-        for group, queries in enumerate(groups):
-            scores = chunk.scores(queries, start, block)
-            place, column = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
-            exact = exact_scores(chunk.queries, block, queries[place], column)
-            found = _hits(queries[place], column + start, exact)
-            best[group] = merge_hits([best[group], found], lambda rows: id_order[rows], k)[:3]
-    return best
-
-
-def exact_scores(queries: torch.Tensor, documents: torch.Tensor, query: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
-    """Dot products of pairs of query and document, accumulated in float64 and rounded to float32.
-
-    Args:
-        queries: float32 of shape (queries, dim).
-        documents: float32 of shape (documents, dim).
-        query: Number of each pair's query, int64 of shape (n,).
-        row: Row of each pair's document, int64 of shape (n,).
-
-    Returns:
-        float32 of shape (n,); equal vectors have equal scores, wherever they are.
-    """
-    size = BLOCKS[queries.device.type].of_dim(queries.shape[1]).pairs
-    missing = -len(row) % size
-    rows, numbers = (torch.nn.functional.pad(pair, (0, missing)) for pair in (row, query))  # the first pair of rows, and not read
-    scores = torch.empty(len(rows), device=queries.device)
-    for start in range(0, len(rows), size):
-        pairs = slice(start, start + size)
-        products = documents.index_select(0, rows[pairs]).double()
-        scores[pairs] = products.mul_(queries.index_select(0, numbers[pairs])).sum(dim=1)
-    return scores[: len(row)]
-
-
-def _hits(query: torch.Tensor, row: torch.Tensor, score: torch.Tensor) -> Hits:
-    return query.cpu().numpy().astype(np.int32), row.cpu().numpy().astype(np.int32), score.cpu().numpy()

@@ -16,15 +16,24 @@ class DenseSettings(EncoderSettings):
     Attributes:
         similarity: ``dot`` or ``cosine``; None is as the files of the model say.
         instructions: By dataset, what queries are for: written where ``query_prefix`` has ``{instruction}``.
+        variant_of: The system whose vectors are compressed and searched; its encoder is that of this system. None where a system
+            has vectors of its own.
+        vectors: Of a variant, what is stored of a vector: ``float32``, ``float16``, ``int8`` or ``binary``.
+        stored_dimensions: Of a variant, how many of the first dimensions are stored; None for all.
     """
 
     similarity: str | None = None
     instructions: Mapping[str, str] = field(default_factory=dict)
+    variant_of: str | None = None
+    vectors: str = "float32"
+    stored_dimensions: int | None = None
 
     @property
     def said(self) -> list[str]:
         """Names of the settings that the configuration says, in order."""
-        return sorted(key for key, value in asdict(self).items() if key not in _MODEL and value not in (None, {}))
+        return sorted(
+            key for key, value in asdict(self).items() if key not in (*_MODEL, *OF_A_VARIANT) and value not in (None, {})
+        )
 
     def without_instruction(self, datasets: Iterable[str]) -> list[str]:
         """Those of some datasets whose queries need an instruction that is not there."""
@@ -44,3 +53,7 @@ class DenseSettings(EncoderSettings):
 
 
 _MODEL = {each.name for each in fields(ModelSettings)}
+
+
+OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")
+"""Settings that no vector that is encoded depends on."""

@@ -4,7 +4,7 @@ Texts are encoded again with the real model, in other batches than before; sampl
 vectors, in float64 and with nothing of ``search.py``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -46,7 +46,7 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
         Three checks: documents encoded again, queries encoded again, queries searched again.
     """
     vectors = _Vectors(subject, sample, random)
-    folder = QUERY_VECTORS(system=subject.system.name, dataset=subject.dataset).rpartition("/")[0]
+    folder = QUERY_VECTORS(system=_encoder_of(subject), dataset=subject.dataset).rpartition("/")[0]
     run = RUN(system=subject.system.name, dataset=subject.dataset)
     return [
         SpotCheck("documents encoded again have the stored vectors", folder, partial(vectors.check, "documents")),
@@ -82,13 +82,15 @@ class _Vectors:
         rows = draw(len(vectors), self.sample, self.random)
         ids = self.subject.queries()["query_id"].take(rows).to_pylist()
         cosine = (self.settings.similarity or self._card()["similarity"]) == "cosine"
-        queries, longest = _scaled(np.asarray(vectors[rows]), cosine=cosine), [0.0]
+        stored = _stored(self.settings, files, cosine=cosine) if self.settings.variant_of else np.asarray
+        cosine = cosine and self.settings.vectors != "binary"
+        queries, longest = _scaled(stored(vectors[rows]), cosine=cosine), [0.0]
 
         def blocks() -> Iterator[tuple[pa.Array, np.ndarray]]:
             for chunk, array in enumerate(files):
                 doc_ids = self.subject.doc_ids(chunk)
                 for start in range(0, len(array), BLOCK_ROWS):
-                    block = _scaled(np.asarray(array[start : start + BLOCK_ROWS]), cosine=cosine)
+                    block = _scaled(stored(array[start : start + BLOCK_ROWS]), cosine=cosine)
                     longest.append(float(np.linalg.norm(block, axis=1).max()))
                     yield doc_ids.slice(start, len(block)), (queries @ block.T).astype(np.float32)
 
@@ -113,7 +115,7 @@ class _Vectors:
         return card
 
     def _path(self, chunk: int | None = None) -> str:
-        names: dict[str, Any] = {"system": self.subject.system.name, "dataset": self.subject.dataset}
+        names: dict[str, Any] = {"system": _encoder_of(self.subject), "dataset": self.subject.dataset}
         return QUERY_VECTORS(**names) if chunk is None else CHUNK_VECTORS(**names, chunk=chunk)
 
     def _array(self, path: str) -> np.ndarray:
@@ -155,6 +157,30 @@ class _Vectors:
 def _encoder(settings: DenseSettings, kind: Kind, device: str, precision: str, token_budget: int | str) -> Encoder:
     """The encoder of a system, which serves one corpus after the other."""
     return load_encoder(settings, kind, device=device, precision=precision, token_budget=token_budget)
+
+
+def _encoder_of(subject: Subject) -> str:
+    return subject.system.settings.variant_of or subject.system.name
+
+
+def _stored(settings: DenseSettings, files: list[np.ndarray], *, cosine: bool) -> Callable[[np.ndarray], np.ndarray]:
+    """What a variant stores of vectors; in definitions of its own, as search is made again here."""
+
+    def kept(vectors: np.ndarray) -> np.ndarray:
+        return _scaled(vectors[:, : settings.stored_dimensions], cosine=cosine).astype(np.float32)
+
+    if settings.vectors == "binary":
+        return lambda vectors: np.where(kept(vectors) > 0, 1, -1)
+    if settings.vectors != "int8":
+        return lambda vectors: kept(vectors).astype(settings.vectors)
+    least, most = (np.full(settings.stored_dimensions or files[0].shape[1], end, np.float32) for end in (np.inf, -np.inf))
+    for file in files:
+        for start in range(0, len(file), BLOCK_ROWS):
+            block = kept(file[start : start + BLOCK_ROWS])
+            least, most = np.minimum(least, block.min(axis=0)), np.maximum(most, block.max(axis=0))
+    step = (most - least) / np.float32(255)
+    step = np.where(step > 0, step, np.float32(1))
+    return lambda vectors: np.floor((kept(vectors) - least) / step).clip(0, 255) - 128
 
 
 def _rows(files: list[np.ndarray], rows: np.ndarray) -> Iterator[np.ndarray]:

@@ -97,6 +97,19 @@ def read_vectors(path: str | Path, rows: int) -> np.memmap:
     return vectors
 
 
+def similarity_of(said: str | None, model_path: str) -> str:
+    """How two vectors are compared.
+
+    Args:
+        said: What the configuration says; None for what the record of the model says.
+        model_path: The record of the model.
+
+    Returns:
+        ``dot`` or ``cosine``.
+    """
+    return said or str(read_json(model_path)["card"]["similarity"])
+
+
 def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dict[str, str]:
     """What vectors are made from.
 

@@ -1,7 +1,7 @@
 """What the project knows: datasets, systems and published scores, read from YAML and from the configuration."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -115,9 +115,11 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     problems = Problems()
     check_shared_texts(rows, rows, "datasets", problems)
     problems.raise_if_any(f"catalogue file {folder / 'datasets.yaml'}")
+    made = make_systems(systems, {}, "systems", problems)
+    problems.raise_if_any(f"catalogue file {folder / 'systems.yaml'}")
     return Catalogue(
         host=datasets["host"],
-        systems={name: make_system(name, entry) for name, entry in systems.items()},
+        systems=made,
         datasets=rows,
         published=published["systems"],
     )
@@ -149,6 +151,39 @@ def _instructions() -> dict[str, str]:
     """By dataset, what its queries are for."""
     instructions: dict[str, str] = _load(CATALOGUE / "instructions.yaml", "instructions")["instructions"]
     return instructions
+
+
+def make_systems(
+    entries: Mapping[str, Mapping[str, Any]], known: Mapping[str, System], path: str, problems: Problems
+) -> dict[str, System]:
+    """Systems from their entries; a variant has the settings of the system that it names, and its own.
+
+    Args:
+        entries: By name, entries that their schema has checked.
+        known: Systems that are defined elsewhere.
+        path: Path of the key that holds the entries.
+        problems: Where what is wrong is added.
+
+    Returns:
+        By name, the systems, without variants of what cannot be varied.
+    """
+    variants = {name: entry for name, entry in entries.items() if "variant_of" in entry}
+    systems = {name: make_system(name, entry) for name, entry in entries.items() if name not in variants}
+    possible = {
+        name: system
+        for name, system in {**known, **systems}.items()
+        if system.family == DEFAULT and not system.settings.variant_of
+    }
+    for name, entry in variants.items():
+        other = entry["variant_of"]
+        if other in possible:
+            names = {"dimensions": "stored_dimensions"}
+            given = {names.get(key, key): value for key, value in entry.items() if key != "family"}
+            systems[name] = System(name, DEFAULT, replace(possible[other].settings, name=name, **given))
+        else:
+            allowed = f"allowed are dense systems that encode, {', '.join(possible)}{nearest(other, possible)}"
+            problems.add(f"{path}.{name}.variant_of", other, allowed)
+    return {name: systems[name] for name in entries if name in systems}
 
 
 def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:

@@ -12,13 +12,13 @@ from typing import Any
 from beirflow.datasets.archives import is_archive
 from beirflow.datasets.beir_files import required_files
 from beirflow.datasets.document_count import known_documents
-from beirflow.dense.settings import DenseSettings
-from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_system
+from beirflow.dense.settings import OF_A_VARIANT, DenseSettings
+from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_systems
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.schema import Problems, defaults, nearest, problems_with
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
-from beirflow.files.layout import ARCHIVE
+from beirflow.files.layout import ALL_DIMENSIONS, ARCHIVE
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import System
 
@@ -159,9 +159,23 @@ class Experiment:
             ``encoder``, fields of :class:`~beirflow.models.settings.EncoderSettings`, and ``precision``.
         """
         settings = asdict(self.systems[system].settings.for_dataset(dataset))
-        dropped = {"similarity", "instructions", "weights_sha256", *unused}
+        dropped = {"similarity", "instructions", "weights_sha256", *OF_A_VARIANT, *unused}
         kept = {key: value for key, value in settings.items() if key not in dropped}
         return {"encoder": kept, "precision": self.config["precision"]}
+
+    def encoder_of(self, system: str) -> str:
+        """The system whose model and representations a system uses: its own, unless it is a variant of another."""
+        return self.settings(system).get("variant_of") or system
+
+    def variant(self, system: str) -> dict[str, Any]:
+        """How a dense system compresses the vectors that it searches, and whose they are."""
+        settings = self.settings(system)
+        return {key.removeprefix("stored_"): settings[key] for key in OF_A_VARIANT}
+
+    def in_paths(self, system: str) -> dict[str, Any]:
+        """What paths may have of a system: its settings, and as ``system`` the one that encodes for it."""
+        settings = self.settings(system)
+        return {**settings, "system": self.encoder_of(system), "dimensions": settings.get("stored_dimensions") or ALL_DIMENSIONS}
 
     def retrieval(self, name: str) -> dict[str, Any]:
         """What determines how many documents of a corpus a search keeps, whatever the family: ``top_k`` and self matches."""
@@ -182,8 +196,8 @@ class Experiment:
 
     @property
     def systems_with_models(self) -> list[str]:
-        """Names of all known systems that have a model."""
-        return [name for name, system in self.systems.items() if FAMILIES[system.family].has_model]
+        """Names of all known systems that have a model of their own."""
+        return [name for name, each in self.systems.items() if FAMILIES[each.family].has_model and self.encoder_of(name) == name]
 
     def model_files(self, system: str) -> list[str]:
         """The files of a system's model that need no hub."""
@@ -236,9 +250,10 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     config = {**defaults("config"), **config}
     catalogue = load_catalogue()
     custom = config["custom"] or {}
-    systems = {name: make_system(name, entry) for name, entry in (custom.get("systems") or {}).items()}
-    rows = {name: custom_dataset(name, entry) for name, entry in (custom.get("datasets") or {}).items()}
     problems = Problems()
+    systems = make_systems(custom.get("systems") or {}, catalogue.systems, "custom.systems", problems)
+    problems.raise_if_any(CONFIGURATION)  # of variants, which are no systems then
+    rows = {name: custom_dataset(name, entry) for name, entry in (custom.get("datasets") or {}).items()}
     _check_names(config, catalogue, systems, rows, problems)
     _check_baseline(config, problems)
     problems.raise_if_any(CONFIGURATION)

@@ -80,6 +80,11 @@ QUERY_VECTORS_RECORD = Pattern("embeddings/{system}/{dataset}/queries.json")
 CHUNK_VECTORS = Pattern("embeddings/{system}/{dataset}/chunk-{chunk}.npy")
 CHUNK_VECTORS_RECORD = Pattern("embeddings/{system}/{dataset}/chunk-{chunk}.json")
 
+RANGES = Pattern("embeddings/{system}/{dataset}/ranges-{dimensions}.npy")
+RANGES_RECORD = Pattern("embeddings/{system}/{dataset}/ranges-{dimensions}.json")
+ALL_DIMENSIONS = "all"
+"""In place of their number."""
+
 POSTINGS = Pattern("postings/{analyzer}/{dataset}/chunk-{chunk}.arrow")
 POSTINGS_RECORD = Pattern("postings/{analyzer}/{dataset}/chunk-{chunk}.json")
 STATISTICS = Pattern("postings/{analyzer}/{dataset}/statistics.parquet")

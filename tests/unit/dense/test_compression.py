@@ -1,0 +1,121 @@
+"""What is stored of compressed vectors is what sentence-transformers stores, and it is searched exactly."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from beirflow.dense import top_k
+from beirflow.dense.compression import Compression
+from beirflow.dense.top_k import exact_top_k
+from beirflow.files.errors import ConfigError, DataError
+from beirflow.runs.ranking import byte_order
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    quantization = pytest.importorskip("sentence_transformers.util.quantization", reason="the definition to compare with")
+
+DIM = 24
+RNG = np.random.default_rng(0)
+DOCUMENTS = (RNG.standard_normal((300, DIM)) * RNG.uniform(0.1, 3, DIM)).astype(np.float32)
+DOCUMENTS[:, 5] = 0.25
+DOCUMENTS[100:150] = DOCUMENTS[:50]
+QUERIES = (2 * RNG.standard_normal((20, DIM))).astype(np.float32)
+IDS = pa.array([f"d{number}" for number in RNG.permutation(300)])
+
+
+def ranges_of(documents: np.ndarray) -> np.ndarray:
+    return np.stack([documents.min(axis=0), documents.max(axis=0)])
+
+
+def shortened(vectors: np.ndarray, dimensions: int | None, cosine: bool) -> np.ndarray:
+    """As ``truncate_dim`` and ``normalize_embeddings`` of sentence-transformers."""
+    kept = torch.from_numpy(vectors[:, :dimensions])
+    return (torch.nn.functional.normalize(kept.double(), dim=1).float() if cosine else kept).numpy()
+
+
+def by_sentence_transformers(vectors: np.ndarray, how: str, ranges: np.ndarray) -> np.ndarray:
+    """The numbers that it stores; bits as 1 and -1."""
+    if how in ("float16", "float32"):
+        return vectors.astype(how)
+    if how == "int8":
+        return quantization.quantize_embeddings(vectors, "int8", ranges=ranges)
+    bits = np.unpackbits(quantization.quantize_embeddings(vectors, "ubinary"), axis=1, count=vectors.shape[1])
+    return np.where(bits, 1, -1)
+
+
+def compression(how: str, dimensions: int | None, cosine: bool) -> Compression:
+    return Compression(how, dimensions, cosine, ranges_of(shortened(DOCUMENTS, dimensions, cosine)) if how == "int8" else None)
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("dimensions", [None, 1, 7, DIM])
+@pytest.mark.parametrize("how", ["float32", "float16", "int8", "binary"])
+def test_what_is_stored_is_what_sentence_transformers_stores(how: str, dimensions: int | None, cosine: bool) -> None:
+    """Of documents, and of queries, which reach beyond the ranges of the corpus."""
+    ranges = ranges_of(shortened(DOCUMENTS, dimensions, cosine))
+    for vectors in (DOCUMENTS, QUERIES):
+        kept = shortened(vectors, dimensions, cosine)
+        found = compression(how, dimensions, cosine).compressed(vectors)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, by_sentence_transformers(kept, how, ranges))
+    if how == "int8" and dimensions != 1:
+        assert (found.min(), found.max()) == (-128, 127)
+
+
+@pytest.mark.parametrize("spare", [0, 128])
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("dimensions", [None, 7])
+@pytest.mark.parametrize("how", ["float32", "float16", "int8", "binary"])
+def test_the_search_is_that_of_brute_force_over_what_is_stored(
+    monkeypatch: pytest.MonkeyPatch, how: str, dimensions: int | None, cosine: bool, spare: int
+) -> None:
+    monkeypatch.setattr(top_k, "SPARE", spare)
+    way = compression(how, dimensions, cosine)
+    queries, documents = (way.compressed(vectors) for vectors in (QUERIES, DOCUMENTS))
+    options: dict[str, Any] = {"excluded": np.full(20, -1), "device": torch.device("cpu")}
+    found = exact_top_k(queries, documents, byte_order(IDS), 30, similarity=way.similarity, **options)
+    exact = [vectors.astype(np.float64) for vectors in (queries, documents)]
+    if cosine and how != "binary":
+        exact = [vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-60) for vectors in exact]
+        exact = [vectors.astype(np.float32).astype(np.float64) for vectors in exact]
+    scores = (exact[0] @ exact[1].T).astype(np.float32)
+    for query in range(20):
+        rows = sorted(range(300), key=lambda row: (scores[query, row], IDS[row].as_py().encode()), reverse=True)[:30]
+        assert found[1][found[0] == query].tolist() == rows
+        assert found[2][found[0] == query].tolist() == scores[query, rows].tolist()
+
+
+def test_the_product_of_binary_vectors_is_the_number_of_equal_bits_less_the_others() -> None:
+    queries, documents = (compression("binary", None, True).compressed(vectors) for vectors in (QUERIES, DOCUMENTS))
+    equal = ((QUERIES[:, None] > 0) == (DOCUMENTS[None] > 0)).sum(axis=2)
+    np.testing.assert_array_equal(queries @ documents.T, equal - (DIM - equal))
+
+
+@pytest.mark.parametrize(
+    ("how", "dimensions", "each"), [("float32", 7, 28), ("float16", 7, 14), ("int8", 7, 7), ("binary", 17, 3)]
+)
+def test_the_size_of_what_is_stored_counts_whole_bytes(how: str, dimensions: int, each: int) -> None:
+    assert Compression(how, None, False).stored_bytes(10, dimensions) == 10 * each
+
+
+def test_more_dimensions_than_there_are_are_refused() -> None:
+    with pytest.raises(ConfigError, match=f"dimensions: found {DIM + 1}, but the vectors have {DIM}"):
+        Compression("float32", DIM + 1, False).compressed(DOCUMENTS)
+
+
+def test_numbers_that_float16_cannot_hold_are_refused() -> None:
+    with pytest.raises(DataError, match="beyond 65504, which float16 cannot hold"):
+        Compression("float16", None, False).compressed(DOCUMENTS * 1e6)
+    assert np.isfinite(Compression("float16", None, True).compressed(DOCUMENTS * 1e6)).all()
+
+
+@pytest.mark.parametrize("how", ["float32", "float16", "int8", "binary"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_bits_do_not_hide_what_is_not_finite(how: str, value: float) -> None:
+    vectors = DOCUMENTS.copy()
+    vectors[3, 3] = value
+    with pytest.raises(DataError, match="infinity or not-a-number"):
+        compression(how, None, False).compressed(vectors)
