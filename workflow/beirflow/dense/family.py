@@ -3,7 +3,7 @@
 from typing import Any
 
 from beirflow.dense.settings import DenseSettings
-from beirflow.models.model_files import model_files, model_problem
+from beirflow.models.model_files import model_digests, model_files, model_folder, model_problem
 from beirflow.runs.family import Family, Setting
 
 
@@ -19,5 +19,6 @@ FAMILY = Family(
     problem=problem,
     model_files=model_files,
     has_model=True,
+    model_digests=lambda settings: model_digests(model_folder(settings), settings),
     spot_checks="beirflow.dense.spot_check:spot_checks",
 )
