@@ -70,7 +70,7 @@ def searched(
     k=st.integers(1, 45),
     size=st.integers(1, 41),
     ties=st.sampled_from(["ascending", "descending"]),
-    weights=st.sampled_from([[1.0], [1.0, 2.0, 256.0], [0.1, 0.7, 1e-3, 3.3], [1e-30, 1e20]]),
+    weights=st.sampled_from([[1.0], [1.0, 2.0, 256.0], [0.1, 0.7, 1e-3, 3.3], [1e-30, 1e10]]),
 )
 def test_brute_force_agrees(seed: int, documents: int, k: int, size: int, ties: Ties, weights: list[float]) -> None:
     texts, queries = random_rows(seed, documents, 12, weights), random_rows(seed + 1, 9, 12, weights, 0.4)
