@@ -115,10 +115,9 @@ def _parts(settings: SparseSettings, folder: Path, weights: str) -> Parts:
     """The parts of one folder, without what the settings say."""
     if settings.head == "splade" and (folder / MODULES).is_file():
         return _of_sparse_encoder(folder, weights)
-    part = Part(
-        settings.head, folder, _weights_in(folder, weights), most_terms=SPARTA_TERMS if settings.head == "sparta" else None
-    )
     _check_model(folder)
+    most = SPARTA_TERMS if settings.head == "sparta" else None
+    part = Part(settings.head, folder, _weights_in(folder, weights), most_terms=most)
     queries = replace(part, kind="counts", weights=(), most_terms=None) if settings.head == "sparta" else part
     return Parts(part, queries)
 

@@ -53,7 +53,7 @@ def model_problem(settings: SparseSettings) -> Setting | None:
         try:
             read_parts(settings, *folders)
         except ModelError as error:
-            return Setting("model", settings.model, str(error))
+            return Setting("model", settings.model, str(error).removeprefix(f"system {settings.name}: "))
     return None
 
 

@@ -1,6 +1,6 @@
 """Weights of terms, text by text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -66,3 +66,36 @@ def quantized(rows: Rows, quantize: str) -> Rows:
     kept = integers > 0
     text = np.repeat(np.arange(len(rows.counts)), rows.counts)[kept]
     return Rows(np.bincount(text, minlength=len(rows.counts)), rows.terms[kept], integers[kept].astype(np.float32))
+
+
+def in_rows(windows: Iterable[Rows], indices: np.ndarray) -> Iterator[Rows]:
+    """Give every row the weights of its text, as soon as these are there: equal texts have equal weights.
+
+    Args:
+        windows: Weights of the distinct texts, in order.
+        indices: Number of each row's text, integers of shape (rows,); numbers appear in ascending order for the first time.
+
+    Yields:
+        Weights of the next rows.
+    """
+    repeated = np.bincount(indices) > 1
+    seen = np.maximum.accumulate(indices)
+    kept: dict[int, Rows] = {}
+    row = start = 0
+    for window in windows:
+        stop = start + len(window.counts)
+        kept |= {number: _one(window, number - start) for number in (start + np.flatnonzero(repeated[start:stop])).tolist()}
+        end = int(np.searchsorted(seen, stop))
+        numbers = indices[row:end]
+        if len(numbers) == stop - start and (numbers == np.arange(start, stop)).all():
+            yield window
+        else:
+            single = (kept[number] if repeated[number] else _one(window, number - start) for number in numbers.tolist())
+            yield Rows.together(list(single))
+        row, start = end, stop
+
+
+def _one(rows: Rows, number: int) -> Rows:
+    """The weights of one text."""
+    part = slice(*rows.starts[number : number + 2].tolist())
+    return Rows(rows.counts[[number]], rows.terms[part].copy(), rows.weights[part].copy())

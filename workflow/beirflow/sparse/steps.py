@@ -28,7 +28,7 @@ from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
 from beirflow.sparse.layouts import Part, read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
-from beirflow.sparse.rows import Rows, quantized
+from beirflow.sparse.rows import Rows, in_rows, quantized
 from beirflow.sparse.search import search_segments
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import NotFiniteError, Weigher
@@ -148,11 +148,13 @@ def _weigh(
     with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
         weigher = _load(weighing, kind)
         loaded = time.perf_counter()
-        windows = weigher.windows(table["text"].to_pylist(), kind)
+        texts = table["text"].combine_chunks().dictionary_encode()
+        indices = texts.indices.to_numpy()
+        windows = in_rows(weigher.windows(texts.dictionary.to_pylist(), kind), indices)
         try:
             terms = write(stream, (quantized(rows, settings.quantize) for rows in windows))
         except NotFiniteError as error:
-            name = f"{table.column_names[0]} {table[0][error.row].as_py()!r}"
+            name = f"{table.column_names[0]} {table[0][int(np.argmax(indices == error.row))].as_py()!r}"
             todo = "use precision float32, or look at its text"
             raise ModelError(f"system {settings.name}: the weights of {name} hold infinity or not-a-number; {todo}") from error
         digest = stream.digest()
@@ -168,6 +170,7 @@ def _weigh(
         counts={"tokens": weigher.tokens, f"truncated_{kind}": weigher.truncated, f"terms_of_{kind}": terms},
         system=settings.name,
         rows=table.num_rows,
+        distinct_texts=len(texts.dictionary),
         weighed={**part, "max_length": weigher.max_length, "quantize": settings.quantize},
     )
 
