@@ -18,6 +18,7 @@ from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import SEARCHED, search_postings
 from beirflow.lexical.settings import ANALYZER, LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
+from beirflow.postings import search as lists_search
 from beirflow.runs.ranking import Ties, byte_order, merge_hits
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -163,10 +164,11 @@ def test_chunks_order_blocks_and_threads_change_nothing(monkeypatch: pytest.Monk
     expected = plainly(corpus, queries, system, k=20)
     assert searched(corpus, queries, system, k=20)[0] == expected
     assert searched(corpus[::-1], queries, system, k=20, chunk=7)[0] == expected
-    for name, value in (("BLOCK_POSTINGS", 100), ("SLICE_POSTINGS", 10), ("SLICE_QUERIES", 1), ("SPARSE", 0)):
-        monkeypatch.setattr(search, name, value)
+    of_lists = (lists_search, "SLICE_QUERIES", 1), (lists_search, "SPARSE", 0)
+    for module, name, value in ((search, "BLOCK_POSTINGS", 100), (search, "SLICE_POSTINGS", 10), *of_lists):
+        monkeypatch.setattr(module, name, value)
         assert searched(corpus, queries, system, k=20, chunk=50, threads=3)[0] == expected
-    monkeypatch.setattr(search, "SPARSE", 10**9)
+    monkeypatch.setattr(lists_search, "SPARSE", 10**9)
     assert searched(corpus, queries, system, k=20, chunk=50)[0] == expected
 
 

@@ -13,10 +13,10 @@ from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.datasets.beir_files import Source
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import ARCHIVE, CORPUS, MODEL, QRELS, QUERIES, SUMMARY
-from beirflow.models.model_files import model_digests
 
 REPAIR = f"put the files back that were used; or, if these are right, run again: snakemake --cores 2 {{results}}/{SUMMARY}"
 
@@ -128,11 +128,12 @@ def _check_model(chain: Chain, experiment: Experiment, path: str, name: str) -> 
     what, results = "models are those that were used", unique(chain.results.get(path, ()))
     try:
         recorded = part(chain.record(path), "files", kind=dict)
-        if name not in experiment.systems_with_models:
+        known = experiment.systems.get(name)
+        digests = FAMILIES[known.family].model_digests if known else None
+        if known is None or digests is None:
             todo = "name it under custom.systems to have it compared"
             return Check(what, NOT_CHECKED, f"it is not known here where the model of {name} is", "", (path,), results, todo)
-        settings = experiment.systems[name].settings
-        found = model_digests(settings)
+        settings, found = known.settings, digests(known.settings)
     except BeirflowError as error:
         return Check(what, NOT_CHECKED, f"the model of {name} is not here: {error}", "", (path,), results)
     except UNREADABLE as error:

@@ -4,7 +4,7 @@ from typing import Any
 
 from beirflow.dense.settings import DenseSettings
 from beirflow.files.errors import ModelError
-from beirflow.models.model_files import is_local, model_card, model_files, model_problem
+from beirflow.models.model_files import is_local, model_card, model_digests, model_files, model_problem
 from beirflow.runs.family import Family, Setting
 
 
@@ -25,5 +25,6 @@ FAMILY = Family(
     problem=problem,
     model_files=model_files,
     has_model=True,
+    model_digests=model_digests,
     spot_checks="beirflow.dense.spot_check:spot_checks",
 )

@@ -90,6 +90,11 @@ POSTINGS_RECORD = Pattern("postings/{analyzer}/{dataset}/chunk-{chunk}.json")
 STATISTICS = Pattern("postings/{analyzer}/{dataset}/statistics.parquet")
 STATISTICS_RECORD = Pattern("postings/{analyzer}/{dataset}/statistics.json")
 
+TERM_WEIGHTS = Pattern("postings/{system}/{dataset}/weights-{chunk}.arrow")
+TERM_WEIGHTS_RECORD = Pattern("postings/{system}/{dataset}/weights-{chunk}.json")
+QUERY_WEIGHTS = Pattern("postings/{system}/{dataset}/queries.arrow")
+QUERY_WEIGHTS_RECORD = Pattern("postings/{system}/{dataset}/queries.json")
+
 CANDIDATES = Pattern("candidates/{system}/{dataset}/chunk-{chunk}.npz")
 RUN = Pattern("runs/{system}/{dataset}.parquet")
 RUN_RECORD = Pattern("runs/{system}/{dataset}.json")

@@ -1,8 +1,7 @@
 """Postings: the terms of a chunk, and for each the documents that have it, on disk.
 
-The file is one of Arrow's IPC with a single row, in which every column is a list: columns have lengths of their own, and a reader
-takes only those that it needs. Rows of documents are stored as differences, which compress to little more than a byte. The same
-content makes the same bytes.
+The file has a single batch of columns, since columns have lengths of their own. Rows of documents are stored as differences,
+which compress to little more than a byte.
 """
 
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
+from beirflow.postings.columns import ColumnWriter, read_columns, reading
 
 FORMAT = b"beirflow postings 1"
 
@@ -90,15 +90,8 @@ def write_postings(path: str | Path, postings: Postings, analyzer: str) -> None:
     """
     columns = {field.name: getattr(postings, field.name) for field in fields(postings)}
     columns["rows"] = np.diff(postings.rows, prepend=np.int32(0))
-    names, values = zip(*columns.items(), strict=True)
-    lists = [pa.LargeListArray.from_arrays(pa.array([0, len(value)]), pa.array(value)) for value in values]
-    schema = pa.schema(
-        [pa.field(name, column.type) for name, column in zip(names, lists, strict=True)],
-        {"format": FORMAT, "analyzer": analyzer},
-    )
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with atomic_path(path) as partial, pa.ipc.new_file(str(partial), schema, options=options) as writer:
-        writer.write_batch(pa.record_batch(lists, schema=schema))
+    with atomic_path(path) as partial, ColumnWriter(str(partial), {"format": FORMAT, "analyzer": analyzer}) as writer:
+        writer.write(columns)
 
 
 def read_postings(path: str | Path, analyzer: str, columns: Sequence[str] | None = None) -> Postings:
@@ -118,35 +111,20 @@ def read_postings(path: str | Path, analyzer: str, columns: Sequence[str] | None
         DataError: The file was damaged, or comes from another analyzer.
     """
     wanted = [field.name for field in fields(Postings) if columns is None or field.name in columns]
-    try:
-        with pa.memory_map(str(path)) as source:
-            found = _read(source, analyzer, wanted)
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        if getattr(error, "errno", None):
-            raise
-        raise damaged(path, f"the postings cannot be read ({error})") from error
+    with reading(path, "postings"):
+        found = _read(path, analyzer, wanted)
     if problem := _problem(found, wanted):
         raise damaged(path, problem)
     return found
 
 
-def _read(source: pa.MemoryMappedFile, analyzer: str, wanted: list[str]) -> Postings:
+def _read(path: str | Path, analyzer: str, wanted: list[str]) -> Postings:
     """Read columns; a ValueError says that these are other postings."""
-    names = [field.name for field in fields(Postings)]
-    options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in wanted])
-    reader = pa.ipc.open_file(source, options=options)
-    metadata, expected = reader.schema.metadata or {}, {b"format": FORMAT, b"analyzer": analyzer.encode()}
-    if metadata != expected or reader.num_record_batches != 1:
-        raise ValueError(f"found {metadata}, expected {expected}")
-    batch = reader.get_batch(0)
-    batch.validate(full=True)
-    lists = {name: batch[name].flatten() for name in wanted}
+    (lists,) = read_columns(path, {"format": FORMAT, "analyzer": analyzer}, wanted)
     values = {name: values if name == "terms" else values.to_numpy(zero_copy_only=False) for name, values in lists.items()}
     if "rows" in values:
         values["rows"] = np.cumsum(values["rows"], dtype=np.int32)
-    nothing = {name: np.empty(0, np.int32) for name in names}
+    nothing = {field.name: np.empty(0, np.int32) for field in fields(Postings)}
     return Postings(**{**nothing, "terms": pa.array([], pa.large_string()), **values})
 
 

@@ -6,8 +6,7 @@ a score depends on the query, the document and the statistics alone, not on the 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,19 +15,14 @@ from beirflow.files.background import map_ahead
 from beirflow.lexical.bm25 import length_codes, scores
 from beirflow.lexical.postings import Postings, places_of
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField
-from beirflow.runs.ranking import Hits, Ties, byte_order, merge_hits
+from beirflow.postings.search import Cut, Lists, WantedLists, search_lists
+from beirflow.runs.ranking import Hits, Ties, byte_order
 
 BLOCK_POSTINGS = 1 << 25
 """Postings that are scored for a block of queries and kept until it is done, 16 bytes each."""
 
 SLICE_POSTINGS = 1 << 19
 """Postings that a thread scores at a time."""
-
-SLICE_QUERIES = 32
-"""Queries that a thread searches at a time."""
-
-SPARSE = 32
-"""A query with fewer postings than this part of the chunk's documents is not spread over all of them."""
 
 MATCH = float(np.finfo(np.float64).tiny)
 """Added up for a term whose score rounds to 0: no sum changes, but the document has been found."""
@@ -70,10 +64,10 @@ def search_postings(
     _ = chunk.id_order, chunk.inverse_norms  # made once, before several threads ask for them
     parts: list[Hits] = []
     self_matches = 0
+    wanted = WantedLists(queries.pairs, queries.starts)
+    cut = Cut(k, chunk.id_order, excluded, np.full(len(queries.starts) - 1, -np.inf, np.float32))
     for block in chunk.blocks():
-        scored = _score(chunk, block, k, threads)
-        slices = [block[start : start + SLICE_QUERIES] for start in range(0, len(block), SLICE_QUERIES)]
-        for hits, left_out in map_ahead(partial(_search, scored, excluded, k), slices, threads):
+        for hits, left_out in search_lists(_score(chunk, block, k, threads), wanted, block, cut, threads):
             parts.append(hits)
             self_matches += left_out
     if not parts:
@@ -150,27 +144,8 @@ class _Chunk:
             yield block
 
 
-class _Scored(NamedTuple):
-    """The scored postings of the pairs of a block.
-
-    Attributes:
-        chunk: The chunk.
-        rows: int64 of shape (postings,), pair after pair.
-        scores: In all fields together, float64 of shape (postings,).
-        spans: Where the postings of each pair of the queries begin and end, int64 of shape (p, 2); 0 and 0 for the others.
-        bounds: The score that at least k documents other than the excluded one reach by a pair alone, float64 of shape (p,); 0
-            if there are fewer.
-    """
-
-    chunk: _Chunk
-    rows: np.ndarray
-    scores: np.ndarray
-    spans: np.ndarray
-    bounds: np.ndarray
-
-
-def _score(chunk: _Chunk, block: list[int], k: int, threads: int) -> _Scored:
-    """Score all postings that the queries of a block need, each once."""
+def _score(chunk: _Chunk, block: list[int], k: int, threads: int) -> Lists:
+    """Score all postings that the queries of a block need, each once: a list for each pair."""
     pairs = np.unique(np.concatenate([chunk.pairs_of(query) for query in block]))
     pairs = pairs[chunk.sizes[pairs] > 0]
     ends = np.cumsum(chunk.sizes[pairs])
@@ -191,7 +166,7 @@ def _score(chunk: _Chunk, block: list[int], k: int, threads: int) -> _Scored:
     groups = np.split(pairs, np.flatnonzero(np.diff(starts // SLICE_POSTINGS)) + 1) if len(pairs) else []
     for _ in map_ahead(score_some, groups, threads):
         pass
-    return _Scored(chunk, rows, found, spans, bounds)
+    return Lists(rows, found, spans, bounds, len(chunk.doc_ids))
 
 
 def _score_pairs(chunk: _Chunk, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -211,62 +186,3 @@ def _score_pairs(chunk: _Chunk, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _joined(column: np.ndarray, spans: list[slice]) -> np.ndarray:
     return np.concatenate([column[span] for span in spans])
-
-
-def _search(scored: _Scored, excluded: np.ndarray, k: int, queries: list[int]) -> tuple[Hits, int]:
-    """Hits of some queries, sorted by query and rank; and how many excluded documents have a term."""
-    found = [_search_one(scored, query, int(excluded[query]), k) for query in queries]
-    parts = [(np.full(len(rows), query, np.int32), rows, values) for query, (rows, values, _) in zip(queries, found, strict=True)]
-    query, row, score, _ = merge_hits(parts, lambda rows: scored.chunk.id_order[rows], k)
-    return (query, row.astype(np.int32), score), sum(left_out for *_, left_out in found)
-
-
-def _search_one(scored: _Scored, query: int, excluded: int, k: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Rows and scores of the k best documents, in no order; and whether the excluded one has a term of the query."""
-    pairs = scored.chunk.pairs_of(query)
-    pairs = pairs[scored.spans[pairs, 1] > 0]
-    if not len(pairs):
-        return np.empty(0, np.int64), np.empty(0, np.float32), False
-    rows, sums = _add_up(scored, pairs)
-    own = _place_of(excluded, rows, sums)
-    if own is not None:
-        sums[own] = 0
-    # What rounds to the float32 below the bound, or less, is not among the k best.
-    least = np.nextafter(np.float32(scored.bounds[pairs].max()), np.float32(-np.inf))
-    near = np.flatnonzero(sums > max(least, 0))
-    rows, values = (near if rows is None else rows[near]), sums[near].astype(np.float32)
-    kept = _best(rows, values, k, scored.chunk)
-    return rows[kept], values[kept], own is not None
-
-
-def _place_of(row: int, rows: np.ndarray | None, sums: np.ndarray) -> int | None:
-    """Where the sum of a document is; None if no pair matches it, or row is -1."""
-    place = row if rows is None else int(np.searchsorted(rows, row))
-    is_there = row >= 0 and place < len(sums) and (rows is None or rows[place] == row)
-    return place if is_there and sums[place] > 0 else None
-
-
-def _add_up(scored: _Scored, pairs: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-    """Sums of the scores of documents, in the order of the pairs: ascending rows, None for all; and sums, 0 for no match."""
-    spans = [slice(start, end) for start, end in scored.spans[pairs].tolist()]
-    if len(spans) == 1:
-        return scored.rows[spans[0]], scored.scores[spans[0]].copy()  # other queries have the pair too
-    rows, found = _joined(scored.rows, spans), _joined(scored.scores, spans)
-    documents = len(scored.chunk.doc_ids)
-    if len(rows) * SPARSE > documents:
-        return None, np.bincount(rows, found, documents)
-    rows, place = np.unique(rows, return_inverse=True)
-    return rows, np.bincount(place, found, len(rows))
-
-
-def _best(rows: np.ndarray, values: np.ndarray, k: int, chunk: _Chunk) -> np.ndarray:
-    """Indices of the k best, ties included by the ids of the documents."""
-    if len(rows) <= k:
-        return np.arange(len(rows))
-    last = np.partition(values, len(values) - k)[len(values) - k]
-    above, tied = np.flatnonzero(values > last), np.flatnonzero(values == last)
-    room = k - len(above)
-    if len(tied) > room:
-        order = chunk.id_order[rows[tied]]
-        tied = tied[np.argpartition(order, len(order) - room)[len(order) - room :]]
-    return np.concatenate([above, tied])

@@ -47,7 +47,9 @@ class Family:
         settings: Makes the settings of a system from its name and its entry in the configuration, which the schema has checked.
         problem: Says which setting cannot be used here, as far as a look at the disk can tell; None if every one can.
         model_files: The files of a system's model that need no hub; their states are parameters of the jobs that use it.
-        has_model: Whether its systems have a model, which has a record of its own.
+        has_model: Whether its systems have one model, which ``fetch_model`` finds.
+        model_digests: The digests of the files of a system's models by name, as its record of the model has them; None if there
+            are no models.
         spot_checks: ``module:function`` that makes a sample again, :data:`~beirflow.runs.spot_check.SpotChecks`; None if there is
             none.
     """
@@ -57,6 +59,7 @@ class Family:
     problem: Callable[[Any], Setting | None]
     model_files: Callable[[Any], list[Path]] = no_files
     has_model: bool = False
+    model_digests: Callable[[Any], dict[str, str]] | None = None
     spot_checks: str | None = None
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:

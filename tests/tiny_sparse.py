@@ -1,0 +1,61 @@
+"""Models of sparse systems with random weights, in the layouts that hubs have, and the weights that oracles give."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from beirflow.sparse.rows import Rows
+from safetensors.torch import load_file, save_file
+from tiny_bert import save_tiny_bert
+from transformers import AutoConfig, BertForMaskedLM, BertModel, DistilBertConfig, DistilBertModel
+
+TERMS = 204
+"""Of the vocabulary of the tiny BERT."""
+
+
+def save_masked_lm(folder: Path, seed: int = 0, positions: int = 64) -> Path:
+    """A BERT with the head of a masked language model, whose weights are spread so that many terms weigh something."""
+    save_tiny_bert(folder, positions=positions)
+    torch.manual_seed(seed)
+    config = AutoConfig.from_pretrained(folder)
+    config.architectures = None
+    model = BertForMaskedLM(config).eval()
+    with torch.no_grad():
+        model.cls.predictions.bias.normal_(0, 1)
+    model.save_pretrained(folder)
+    return folder
+
+
+def save_unicoil(folder: Path, seed: int = 0, prefix: str = "coil_encoder.") -> Path:
+    """A BERT with the layer tok_proj, as castorini/unicoil-… has them."""
+    save_tiny_bert(folder, seed)
+    torch.manual_seed(seed)
+    weights = {f"{prefix}bert.{name}": value for name, value in load_file(folder / "model.safetensors").items()}
+    weights |= {f"{prefix}tok_proj.weight": torch.randn(1, 32), f"{prefix}tok_proj.bias": torch.randn(1)}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def save_sparta(folder: Path, seed: int = 0) -> Path:
+    """A DistilBERT without a head, as BeIR/sparta-… is."""
+    save_tiny_bert(folder)
+    torch.manual_seed(seed)
+    config = DistilBertConfig(
+        vocab_size=TERMS, dim=32, n_layers=2, n_heads=2, hidden_dim=64, max_position_embeddings=64, initializer_range=0.5
+    )
+    DistilBertModel(config).eval().save_pretrained(folder)
+    return folder
+
+
+def spread(rows: Rows, terms: int = TERMS) -> np.ndarray:
+    """Weights of all terms, float32 of shape (texts, terms)."""
+    found = np.zeros((len(rows.counts), terms), np.float32)
+    found[np.repeat(np.arange(len(rows.counts)), rows.counts), rows.terms] = rows.weights
+    return found
+
+
+def hidden_states(folder: Path, ids: list[int], kind: type = BertModel) -> torch.Tensor:
+    """Hidden states of one text, of shape (tokens, dim)."""
+    model = kind.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        return model(input_ids=torch.tensor([ids])).last_hidden_state[0]

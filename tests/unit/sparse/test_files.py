@@ -1,0 +1,141 @@
+"""Weights on disk: whatever is written comes back, segment by segment, and what was damaged is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from beirflow.files.errors import DataError, ModelError
+from beirflow.files.writing import DigestingWriter
+from beirflow.postings.columns import ColumnWriter
+from beirflow.sparse import files
+from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
+from beirflow.sparse.rows import Rows, quantized
+
+DOCUMENTS, TERMS = 60, 40
+
+
+def random_rows(seed: int = 0, documents: int = DOCUMENTS, terms: int = TERMS) -> Rows:
+    """Weights with many equal ones; some documents have none."""
+    random = np.random.default_rng(seed)
+    there = random.random((documents, terms)) < 0.2
+    there[[3, documents - 1]] = False
+    text, term = there.nonzero()
+    return Rows.of(documents, text, term, random.choice([0.5, 1.0, 1.7], len(text)).astype(np.float32))
+
+
+def written(path: Path, rows: Rows, quantize: str = "none", at_once: int = DOCUMENTS) -> Path:
+    with DigestingWriter(path) as stream, SegmentWriter(stream, quantize) as writer:
+        for first in range(0, len(rows.counts), at_once):
+            part = slice(rows.starts[first], rows.starts[min(first + at_once, len(rows.counts))])
+            writer.add(Rows(rows.counts[first : first + at_once], rows.terms[part], rows.weights[part]))
+        assert (writer.documents, writer.postings) == (len(rows.counts), len(rows.terms))
+    return path
+
+
+def spread(path: Path, quantize: str = "none") -> np.ndarray:
+    """Weights of all documents and terms, from the postings."""
+    found = []
+    for segment in read_segments(path, quantize):
+        block = np.zeros((segment.documents, TERMS), np.float32)
+        block[segment.rows, np.repeat(segment.terms, np.diff(segment.starts))] = segment.weights
+        found.append(block)
+    return np.concatenate(found)
+
+
+def expected(rows: Rows) -> np.ndarray:
+    block = np.zeros((len(rows.counts), TERMS), np.float32)
+    block[np.repeat(np.arange(len(rows.counts)), rows.counts), rows.terms] = rows.weights
+    return block
+
+
+@pytest.mark.parametrize("size", [1, 20, 1 << 22])
+@pytest.mark.parametrize("quantize", ["none", "lucene"])
+def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, quantize: str) -> None:
+    monkeypatch.setattr(files, "SEGMENT_POSTINGS", size)
+    rows = quantized(random_rows(), quantize)
+    path = written(tmp_path / "w.arrow", rows, quantize)
+    assert np.array_equal(spread(path, quantize), expected(rows))
+    segments = list(read_segments(path, quantize))
+    assert sum(segment.documents for segment in segments) == DOCUMENTS
+    assert all(segment.weights.dtype == files.STORED[quantize] for segment in segments)
+    assert len(segments) == (1 if size == 1 << 22 else len(segments))
+    assert size != 20 or max(len(segment.rows) for segment in segments) <= 20
+
+
+def test_the_file_does_not_depend_on_how_many_documents_come_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "SEGMENT_POSTINGS", 100)
+    contents = {written(tmp_path / f"{n}.arrow", random_rows(), at_once=n).read_bytes() for n in (1, 7, DOCUMENTS)}
+    assert len(contents) == 1
+
+
+def test_large_vocabularies_and_no_weights_at_all(tmp_path: Path) -> None:
+    nothing = Rows(np.zeros(3, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+    (segment,) = read_segments(written(tmp_path / "none.arrow", nothing), "none")
+    assert (segment.documents, len(segment.terms), len(segment.rows)) == (3, 0, 0)
+    many = Rows.of(2, np.array([0, 1, 1]), np.array([250_000, 1, 250_000]), np.ones(3, np.float32))
+    (segment,) = read_segments(written(tmp_path / "large.arrow", many), "none")
+    assert segment.terms.tolist() == [1, 250_000]
+    assert segment.rows.tolist() == [1, 0, 1]
+
+
+def test_integers_are_those_of_lucene() -> None:
+    weights = np.array([5, 0.01, 0.009, 2.5, 1.234, 0.0488, 0.029296875], np.float32)
+    rows = Rows(np.array([len(weights)]), np.arange(len(weights), dtype=np.int32), weights)
+    found = quantized(rows, "lucene")
+    kept = {term: round(float(weight) / 5 * 256) for term, weight in enumerate(weights)}
+    assert dict(zip(found.terms.tolist(), found.weights.tolist(), strict=True)) == {t: w for t, w in kept.items() if w}
+    assert quantized(rows, "none") is rows
+
+
+def test_a_weight_that_is_no_short_integer_is_refused(tmp_path: Path) -> None:
+    rows = Rows(np.array([1]), np.array([0], np.int32), np.array([70_000], np.float32))
+    with pytest.raises(ModelError, match="quantize: none"):
+        written(tmp_path / "w.arrow", rows, "lucene")
+
+
+def test_queries_come_back(tmp_path: Path) -> None:
+    rows = random_rows(1)
+    with DigestingWriter(tmp_path / "q.arrow") as stream:
+        write_queries(stream, rows, "none")
+    for found, each in zip(read_queries(tmp_path / "q.arrow", "none"), rows, strict=True):
+        assert np.array_equal(found, each)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_queries(tmp_path / "q.arrow", "lucene")
+    with pytest.raises(DataError, match="cannot be read"):
+        list(read_segments(tmp_path / "q.arrow", "none"))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "says"),
+    [
+        ("weights", [1.0, -1.0], "not above 0"),
+        ("weights", [1.0, np.inf], "not above 0"),
+        ("weights", [1.0, np.nan], "not above 0"),
+        ("weights", [1.0], "1 weights"),
+        ("rows", [0, 7], "rows 0 to 7"),
+        ("rows", [-1, 1], "rows -1 to 0"),
+        ("frequencies", [0, 2], "terms without documents"),
+        ("frequencies", [1, 2], "frequencies of 3"),
+    ],
+)
+def test_postings_that_do_not_fit_together_are_refused(tmp_path: Path, column: str, values: list[float], says: str) -> None:
+    columns = {
+        "documents": np.array([2]),
+        "terms": np.array([4, 9], np.int32),
+        "frequencies": np.array([1, 1], np.int32),
+        "rows": np.array([0, 1], np.int32),
+        "weights": np.array([1, 1], np.float32),
+    }
+    columns[column] = np.array(values, columns[column].dtype)
+    path = tmp_path / "w.arrow"
+    with ColumnWriter(str(path), {"format": files.FORMAT, "what": "postings", "quantize": "none"}) as writer:
+        writer.write(columns)
+    with pytest.raises(DataError, match=says):
+        list(read_segments(path, "none"))
+
+
+def test_a_file_that_was_cut_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "w.arrow", random_rows())
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(DataError, match="cannot be read"):
+        list(read_segments(path, "none"))

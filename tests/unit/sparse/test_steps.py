@@ -1,0 +1,234 @@
+"""The steps of a sparse system, one by one: the run is that of brute force over the weights, whatever the chunks and threads."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import BeirflowError
+from beirflow.files.layout import DOCUMENTS, MODEL, QUERIES, QUERY_WEIGHTS, RUN_RECORD, TERM_WEIGHTS, TERM_WEIGHTS_RECORD
+from beirflow.files.records import read_json, write_json
+from beirflow.sparse import files, steps
+from beirflow.sparse.layouts import read_parts
+from beirflow.sparse.rows import Rows, quantized
+from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.weigher import Weigher
+from lexical_results import Row, damage, rows_of
+from lucene_reference import Document
+from safetensors.torch import load_file, save_file
+from sparse_results import SparseResults
+from tiny_bert import WORDS
+from tiny_sparse import save_masked_lm, save_unicoil, spread
+
+
+def random_corpus(documents: int = 40) -> list[Document]:
+    """Many equal texts, so that ties are everywhere; some without title, text or both."""
+    random = Random(1)
+    texts = ["", " ", *(" ".join(random.choices(WORDS[:50], k=random.randrange(1, 12))) for _ in range(12))]
+    return [(f"d{i}", random.choice(["", "w3", "w1 w2"]), random.choice(texts)) for i in range(documents)]
+
+
+CORPUS = random_corpus()
+TEXTS = {"q1": "w1 w2 w3", "q2": "w4", "d5": "w7 w8 w9", "d9": "w1 w1", "empty": "[PAD]"}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Few terms weigh something, as in a trained model."""
+    folder = save_masked_lm(tmp_path_factory.mktemp("model"))
+    weights = load_file(folder / "model.safetensors")
+    weights["cls.predictions.bias"] -= 4
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+@pytest.fixture(scope="module", params=["none", "lucene"])
+def settings(model: Path, request: pytest.FixtureRequest) -> SparseSettings:
+    return SparseSettings("s", model=str(model), quantize=request.param, query_max_length=20)
+
+
+def plainly(settings: SparseSettings, k: int, drop: bool = True) -> list[Row]:
+    """Weigh every text by itself and score every pair."""
+    folder = Path(settings.model)
+    parts = read_parts(settings, folder, None)
+
+    def weights(texts: list[str], kind: str) -> np.ndarray:
+        weigher = Weigher("s", parts.of(kind), device="cpu", precision="float32", token_budget="auto")
+        return spread(quantized(Rows.together(list(weigher.windows(texts, kind))), settings.quantize)).astype(np.float64)
+
+    documents = weights([f"{title} {text}".strip() for _, title, text in CORPUS], "documents")
+    rows: list[Row] = []
+    for query_id in sorted(TEXTS, key=str.encode):
+        products = documents * weights([TEXTS[query_id]], "queries")
+        scores = products.sum(axis=1).astype(np.float32)
+        ids = [doc_id for doc_id, *_ in CORPUS]
+        found = [hit for hit in zip(ids, scores, strict=True) if hit[1] > 0 and not (drop and hit[0] == query_id)]
+        found.sort(key=lambda hit: hit[0].encode(), reverse=settings.ties == "descending")
+        found.sort(key=lambda hit: -hit[1])
+        rows += [(query_id, doc_id, float(score), rank) for rank, (doc_id, score) in enumerate(found[:k], 1)]
+    return rows
+
+
+@pytest.mark.parametrize("ties", ["ascending", "descending"])
+def test_the_run_is_that_of_brute_force(tmp_path: Path, settings: SparseSettings, ties: str) -> None:
+    settings = replace(settings, ties=ties)  # type: ignore[arg-type]
+    made = SparseResults(tmp_path, CORPUS, TEXTS, size=17, top_k=8).weigh_all(settings)
+    found, expected = rows_of(made.find_all(settings)), plainly(settings, 8)
+    assert [(query, rank) for query, _, _, rank in found] == [(query, rank) for query, _, _, rank in expected]
+    np.testing.assert_allclose([score for *_, score, _ in found], [score for *_, score, _ in expected], rtol=1e-5)
+    if settings.quantize == "lucene":
+        assert found == expected
+    assert len({score for *_, score, _ in found}) < len(found)
+    record = made.record(RUN_RECORD, system="s")
+    assert record["ties"] == ties
+    assert record["made"]["precision"] == "float32"
+    assert record["counts"]["self_matches_dropped"] == 2
+
+
+def test_chunks_segments_threads_and_batches_change_no_byte_of_the_run(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Integers do not feel what the order of a sum does to the last bit of a weight; equal texts tie in any case."""
+    settings, runs = SparseSettings("s", model=str(model), quantize="lucene"), set()
+    for number, size in enumerate((1, 7, 1000)):
+        monkeypatch.setattr(files, "SEGMENT_POSTINGS", (1 << 22, 40, 9)[number])
+        corpus = list(CORPUS)
+        Random(number).shuffle(corpus)
+        judgements = {query: {CORPUS[0][0]: 1} for query in TEXTS}
+        made = SparseResults(tmp_path / str(size), corpus, TEXTS, size=size, judgements=judgements, top_k=8)
+        made.weigh_all(settings, token_budget=(1, 50, "auto")[number])
+        runs.add(Path(made.find_all(settings, threads=1 + number)).read_bytes())
+    assert len(runs) == 1
+
+
+@pytest.fixture
+def small(tmp_path: Path, model: Path) -> SparseResults:
+    return SparseResults(tmp_path, CORPUS, TEXTS, size=17, top_k=8).weigh_all(SparseSettings("s", model=str(model)))
+
+
+def test_weights_say_what_they_were_made_from(small: SparseResults) -> None:
+    record = small.record(TERM_WEIGHTS_RECORD, system="s", chunk=1)
+    path, documents, model = small.path(TERM_WEIGHTS, system="s", chunk=1), small.path(DOCUMENTS), small.path(MODEL, system="s")
+    names = [Path(file).relative_to(small.results).as_posix() for file in (documents, model, path)]
+    assert record["inputs"] == {names[0]: file_digest(documents), names[1]: file_digest(model)}
+    assert record["outputs"] == {names[2]: file_digest(path)}
+    assert record["made"].keys() >= {"precision", "device", "torch", "transformers", "python"}
+    assert record["weighed"] == {
+        "kind": "splade",
+        "pooling": "max",
+        "activation": "relu",
+        "prefix": "",
+        "most_terms": None,
+        "max_length": 64,
+        "quantize": "none",
+    }
+    assert record["bytes"] == {"index": Path(path).stat().st_size}
+    assert record["distinct_texts"] <= record["rows"]
+    assert set(record["seconds"]) == {"load", "index"}
+    assert read_json(model)["files"].keys() == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+
+
+def files_in(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(step: Callable[[], object], folder: Path, says: str) -> None:
+    before = files_in(folder)
+    with pytest.raises(BeirflowError) as caught:
+        step()
+    assert re.search(says, str(caught.value)), caught.value
+    assert files_in(folder) == before
+
+
+def test_what_was_damaged_or_belongs_elsewhere_is_refused(small: SparseResults, model: Path) -> None:
+    settings = SparseSettings("s", model=str(model))
+    search = lambda: small.find(settings)  # noqa: E731
+    path = small.path(TERM_WEIGHTS, system="s", chunk=0)
+    content = Path(path).read_bytes()
+    damage(path)
+    refused(search, small.results, "damaged|sha256")
+    Path(path).write_bytes(content)
+    refused(lambda: small.find(replace(settings, quantize="lucene")), small.results, "cannot be read")
+    record_path = path.replace(".arrow", ".json")
+    record = read_json(record_path)
+    write_json(record_path, {**record, "made": record["made"] | {"precision": "bfloat16"}})
+    refused(search, small.results, "weighed with precision bfloat16, but .* with float32")
+    write_json(record_path, {**record, "rows": 5})
+    refused(search, small.results, "found the weights of 5 texts, expected 1")
+    write_json(record_path, {**record, "system": "other"})
+    refused(search, small.results, "other")
+    write_json(record_path, {**record, "inputs": record["inputs"] | {"models/s.json": "0" * 64}})
+    refused(search, small.results, "models/s.json")
+    small.weigh(settings, 0)
+    assert small.find(settings)
+
+
+def test_a_model_that_changed_since_it_was_fetched_is_refused(tmp_path: Path) -> None:
+    folder = save_masked_lm(tmp_path / "model")
+    settings = SparseSettings("s", model=str(folder))
+    made = SparseResults(tmp_path / "results", CORPUS, TEXTS)
+    made.fetch(settings)
+    (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
+    refused(lambda: made.weigh(settings), made.results, "has another config.json than is recorded")
+
+
+def test_a_weight_that_is_no_number_names_the_document(tmp_path: Path) -> None:
+    folder = save_masked_lm(tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    weights["bert.embeddings.position_embeddings.weight"][20] = torch.nan
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    settings = SparseSettings("s", model=str(folder))
+    corpus = [*CORPUS, ("long", "", " ".join(WORDS[:30])), ("other", "", " ".join(WORDS[:30]))]
+    made = SparseResults(tmp_path / "results", corpus, TEXTS)
+    made.fetch(settings)
+    refused(lambda: made.weigh(settings, 0), made.results, "the weights of doc_id '(long|other)' hold infinity or not-a-number")
+
+
+def test_queries_may_have_a_model_of_their_own_with_the_same_vocabulary(tmp_path: Path, model: Path) -> None:
+    own = save_masked_lm(tmp_path / "own", seed=5)
+    settings = SparseSettings("s", model=str(model), query_model=str(own))
+    made = SparseResults(tmp_path / "results", CORPUS, TEXTS)
+    made.fetch(settings)
+    assert {"query_model/model.safetensors", "model.safetensors"} <= read_json(made.path(MODEL, system="s"))["files"].keys()
+    with_own = Path(made.weigh(settings)).read_bytes()
+    alone = SparseResults(tmp_path / "alone", CORPUS, TEXTS)
+    alone.fetch(SparseSettings("s", model=str(own)))
+    assert Path(alone.weigh(SparseSettings("s", model=str(own)))).read_bytes() == with_own
+    for name in ("tokenizer.json",):
+        (own / name).write_text((own / name).read_text().replace('"w1"', '"other"'))
+    made.fetch(settings)
+    refused(lambda: made.weigh(settings), made.results, r"another vocabulary .*, first at '(other|w1)'")
+
+
+@pytest.mark.parametrize(("queries", "largest"), [("model", None), ("tokens", 1)])
+def test_a_run_of_unicoil_and_of_queries_without_a_model(tmp_path: Path, queries: str, largest: float | None) -> None:
+    settings = SparseSettings("s", model=str(save_unicoil(tmp_path / "m")), head="unicoil", queries=queries)
+    made = SparseResults(tmp_path / "results", CORPUS, TEXTS, size=9).weigh_all(settings)
+    assert len(rows_of(made.find_all(settings))) > 20
+    weights = files.read_queries(made.path(QUERY_WEIGHTS, system="s"), "none").weights
+    assert largest is None or weights.max() == largest
+
+
+def test_what_a_killed_job_leaves_is_made_anew(small: SparseResults, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = SparseSettings("s", model=str(model))
+    path = Path(small.path(TERM_WEIGHTS, system="s", chunk=0))
+    content = path.read_bytes()
+    path.unlink()
+
+    def fails(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "quantized", fails)
+        with pytest.raises(KeyboardInterrupt):
+            small.weigh(settings, 0)
+    assert not path.exists()
+    assert not list(path.parent.glob(".partial*"))
+    small.weigh(settings, 0)
+    assert path.read_bytes() == content
+    assert Path(small.path(QUERIES)).exists()

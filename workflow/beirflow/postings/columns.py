@@ -1,0 +1,100 @@
+"""Columns of several lengths in one file: Arrow's IPC with a single row in each batch, in which every column is a list.
+
+A reader takes only the columns that it needs, one batch after the other. The same content makes the same bytes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.files.verified import damaged
+
+Column: TypeAlias = "np.ndarray | pa.Array"
+
+
+class ColumnWriter:
+    """Writes batches of columns; the first batch says their names and types.
+
+    Args:
+        sink: A path, or a file that is open for writing bytes.
+        metadata: What a reader expects to find.
+    """
+
+    def __init__(self, sink: Any, metadata: Mapping[str, bytes | str]) -> None:
+        self._sink, self._metadata = sink, dict(metadata)
+        self._writer: pa.ipc.RecordBatchFileWriter | None = None
+
+    def __enter__(self) -> "ColumnWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer:
+            self._writer.close()
+
+    def write(self, columns: Mapping[str, Column]) -> None:
+        """Write a batch.
+
+        Args:
+            columns: Every column by its name, each of shape (its own length,).
+        """
+        lists = [pa.LargeListArray.from_arrays(pa.array([0, len(value)]), pa.array(value)) for value in columns.values()]
+        fields = [pa.field(name, column.type) for name, column in zip(columns, lists, strict=True)]
+        schema = pa.schema(fields, self._metadata)
+        if self._writer is None:
+            self._writer = pa.ipc.new_file(self._sink, schema, options=pa.ipc.IpcWriteOptions(compression="zstd"))
+        self._writer.write_batch(pa.record_batch(lists, schema=schema))
+
+
+@contextmanager
+def reading(path: str | Path, what: str) -> Iterator[None]:
+    """Say which file it is where its content cannot be read.
+
+    Args:
+        path: The file.
+        what: What it should hold, for the message.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        DataError: The file was damaged, or is not what it should be.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        if getattr(error, "errno", None):
+            raise
+        raise damaged(path, f"the {what} cannot be read ({error})") from error
+
+
+def read_columns(path: str | Path, metadata: Mapping[str, bytes | str], wanted: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
+    """Read some columns of what :class:`ColumnWriter` wrote.
+
+    Args:
+        path: The file.
+        metadata: What it was written with.
+        wanted: Names of the columns.
+
+    Yields:
+        The columns of each batch by name.
+
+    Raises:
+        ValueError: It was written with something else. Arrow has exceptions of its own for what it cannot read.
+    """
+    expected = {key.encode(): value if isinstance(value, bytes) else value.encode() for key, value in metadata.items()}
+    with pa.memory_map(str(path)) as source:
+        schema = pa.ipc.open_file(source).schema
+        if schema.metadata != expected:
+            raise ValueError(f"found {schema.metadata}, expected {expected}")
+        options = pa.ipc.IpcReadOptions(included_fields=[schema.names.index(name) for name in wanted])
+        reader = pa.ipc.open_file(source, options=options)
+        for number in range(reader.num_record_batches):
+            batch = reader.get_batch(number)
+            batch.validate(full=True)
+            yield {name: batch[name].flatten() for name in wanted}

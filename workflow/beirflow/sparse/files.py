@@ -1,0 +1,202 @@
+"""Weights on disk: those of queries text by text, those of a chunk as postings, term by term.
+
+The postings of a chunk are segments, each of some consecutive documents: one is written as soon as it is large enough, and a
+search reads one after the other. So memory holds a segment, however large a chunk is and however many terms its documents have.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.files.errors import ModelError
+from beirflow.files.verified import damaged
+from beirflow.postings.columns import ColumnWriter, read_columns, reading
+from beirflow.sparse.rows import Rows
+
+FORMAT = b"beirflow term weights 1"
+
+SEGMENT_POSTINGS = 1 << 22
+"""Weights after which a segment ends, some 100 MB while it is written or searched."""
+
+STORED = {"none": np.float32, "lucene": np.uint16}
+"""Type of the weights, by how they are quantized."""
+
+
+class Segment(NamedTuple):
+    """The postings of n consecutive documents with t different terms.
+
+    Attributes:
+        documents: Their number.
+        terms: The terms, ascending, int32 of shape (t,).
+        starts: Where the postings of each term begin, and p, int64 of shape (t + 1,).
+        rows: The document of each posting, from 0 in each segment, ascending inside a term, int32 of shape (p,).
+        weights: What the term weighs in it, above 0, float32 or uint16 of shape (p,).
+    """
+
+    documents: int
+    terms: np.ndarray
+    starts: np.ndarray
+    rows: np.ndarray
+    weights: np.ndarray
+
+
+class SegmentWriter:
+    """Writes the postings of a chunk.
+
+    Args:
+        sink: A file that is open for writing bytes.
+        quantize: How weights are quantized.
+
+    Attributes:
+        documents: Documents so far.
+        postings: Their weights so far.
+    """
+
+    def __init__(self, sink: Any, quantize: str) -> None:
+        self._writer, self._quantize = ColumnWriter(sink, _metadata("postings", quantize)), quantize
+        self._waiting: list[Rows] = []
+        self._has_segment = False
+        self.documents = self.postings = 0
+
+    def __enter__(self) -> "SegmentWriter":
+        self._writer.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None and (self._waiting or not self._has_segment):
+            self._end_segment()
+        self._writer.__exit__(kind, *rest)
+
+    def add(self, rows: Rows) -> None:
+        """Take the weights of the next documents, quantized.
+
+        Args:
+            rows: The weights.
+
+        Raises:
+            ModelError: A weight is too large to be stored.
+        """
+        largest = float(rows.weights.max(initial=0))
+        if self._quantize == "lucene" and largest > np.iinfo(np.uint16).max:
+            found = f"a weight is {largest:.0f} as an integer, more than Lucene's scale is for"
+            raise ModelError(f"{found}; use quantize: none")
+        # Cut where a segment ends, so that the file does not depend on how many documents come at once.
+        starts = rows.starts
+        first = 0
+        while first < len(rows.counts):
+            room = SEGMENT_POSTINGS - sum(len(part.terms) for part in self._waiting)
+            last = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
+            if not self._waiting:
+                last = max(first + 1, last)  # a document alone may be larger
+            if last > first:
+                part = slice(starts[first], starts[last])
+                self._waiting.append(Rows(rows.counts[first:last], rows.terms[part], rows.weights[part]))
+            if last < len(rows.counts):
+                self._end_segment()
+            first = last
+        self.documents += len(rows.counts)
+        self.postings += len(rows.terms)
+
+    def _end_segment(self) -> None:
+        segment = _inverted(Rows.together(self._waiting))
+        self._waiting, self._has_segment = [], True
+        self._writer.write(
+            {
+                "documents": np.array([segment.documents]),
+                "terms": segment.terms,
+                "frequencies": np.diff(segment.starts).astype(np.int32),
+                "rows": np.diff(segment.rows, prepend=np.int32(0)),
+                "weights": segment.weights.astype(STORED[self._quantize]),
+            }
+        )
+
+
+def _inverted(rows: Rows) -> Segment:
+    """Postings, term by term."""
+    largest = int(rows.terms.max(initial=0))
+    keys = rows.terms.astype(np.uint16) if largest <= np.iinfo(np.uint16).max else rows.terms  # short ones sort in linear time
+    order = np.argsort(keys, kind="stable")
+    documents = np.repeat(np.arange(len(rows.counts), dtype=np.int32), rows.counts)
+    frequencies = np.bincount(rows.terms, minlength=1)
+    terms = np.flatnonzero(frequencies)
+    starts = np.concatenate([[0], np.cumsum(frequencies[terms])])
+    return Segment(len(rows.counts), terms.astype(np.int32), starts, documents[order], rows.weights[order])
+
+
+def read_segments(path: str | Path, quantize: str) -> Iterator[Segment]:
+    """Read the postings of a chunk.
+
+    Whether the file is the one that was recorded, the caller checks by its digest; here what is read has to fit together.
+
+    Args:
+        path: What :class:`SegmentWriter` wrote.
+        quantize: How its weights should be quantized.
+
+    Yields:
+        The segments, in the order of the documents.
+
+    Raises:
+        DataError: The file was damaged, or is quantized in another way.
+    """
+    names = ("documents", "terms", "frequencies", "rows", "weights")
+    with reading(path, "weights"):
+        for columns in read_columns(path, _metadata("postings", quantize), names):
+            documents, terms, frequencies, rows, weights = (columns[name].to_numpy() for name in names)
+            starts = np.concatenate([[0], np.cumsum(frequencies, dtype=np.int64)])
+            segment = Segment(int(documents[0]), terms, starts, np.cumsum(rows, dtype=np.int32), weights)
+            if problem := _problem(segment):
+                raise damaged(path, problem)
+            yield segment
+
+
+def _problem(segment: Segment) -> str | None:
+    """What does not fit together in a segment; None if all does."""
+    if len(segment.starts) != len(segment.terms) + 1 or (np.diff(segment.starts) < 1).any():
+        return "found terms without documents"
+    if not segment.starts[-1] == len(segment.rows) == len(segment.weights):
+        return f"found {len(segment.rows)} postings, but {len(segment.weights)} weights and frequencies of {segment.starts[-1]}"
+    if len(segment.rows) and not (segment.rows.min() >= 0 and segment.rows.max() < segment.documents):
+        return f"found postings of the rows {segment.rows.min()} to {segment.rows.max()} among {segment.documents} documents"
+    if not (segment.weights > 0).all() or not np.isfinite(segment.weights).all():
+        return "found weights that are not above 0 and finite"
+    return None
+
+
+def write_queries(sink: Any, rows: Rows, quantize: str) -> None:
+    """Write the weights of queries.
+
+    Args:
+        sink: A file that is open for writing bytes.
+        rows: The weights, quantized.
+        quantize: How.
+    """
+    with ColumnWriter(sink, _metadata("queries", quantize)) as writer:
+        writer.write(rows._asdict())
+
+
+def read_queries(path: str | Path, quantize: str) -> Rows:
+    """Read the weights of queries.
+
+    Args:
+        path: What :func:`write_queries` wrote.
+        quantize: How its weights should be quantized.
+
+    Returns:
+        The weights.
+
+    Raises:
+        DataError: The file was damaged, or is quantized in another way.
+    """
+    with reading(path, "weights"):
+        (columns,) = read_columns(path, _metadata("queries", quantize), Rows._fields)
+    rows = Rows(*(pa.Array.to_numpy(columns[name]) for name in Rows._fields))
+    if not rows.starts[-1] == len(rows.terms) == len(rows.weights):
+        raise damaged(path, f"found {len(rows.terms)} terms and {len(rows.weights)} weights, but counts of {rows.starts[-1]}")
+    return rows
+
+
+def _metadata(what: str, quantize: str) -> dict[str, bytes | str]:
+    return {"format": FORMAT, "what": what, "quantize": quantize}

@@ -1,0 +1,201 @@
+"""Where the models of a sparse system are: one for all texts, or another for the queries; on a hub, in a folder or a package."""
+
+import logging
+from pathlib import Path
+from typing import NamedTuple
+
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import ModelError
+from beirflow.files.records import Job, read_json, write_record
+from beirflow.files.verified import damaged
+from beirflow.models.model_files import PACKAGE, PATTERNS, local_folder
+from beirflow.models.settings import ModelSettings
+from beirflow.runs.family import Setting
+from beirflow.sparse.layouts import Parts, files_of, read_parts
+from beirflow.sparse.settings import SparseSettings
+
+logger = logging.getLogger(__name__)
+
+QUERY_MODEL = "query_model"
+"""Before the names of the files of the queries' own model."""
+
+
+class Folders(NamedTuple):
+    """The folder of the model, and that of the queries' own model or None."""
+
+    model: Path
+    queries: Path | None
+
+
+def model_problem(settings: SparseSettings) -> Setting | None:
+    """What keeps the models of a system from being used, as far as a look at the disk can tell.
+
+    Args:
+        settings: The system.
+
+    Returns:
+        The key, its value and a sentence; None if nothing is wrong.
+    """
+    if settings.query_model is not None and (settings.queries == "tokens" or settings.head == "sparta"):
+        return Setting(
+            "query_model", settings.query_model, "the tokens of queries weigh 1, so no model reads them; remove the key"
+        )
+    own = settings.model_of_queries()
+    for key, model in (("model", settings), *([("query_model", own)] if own else [])):
+        folder = local_folder(model)
+        if folder is None and not model.revision:
+            named = "revision" if key == "model" else "query_revision"
+            missing = f"no such folder is here, so this is a hub model, which needs {named!r}, the 40-digit commit that pins it"
+            return Setting(key, model.model, missing)
+        if folder is not None and not folder.is_dir():
+            return Setting(key, model.model, _not_there(model.model))
+    if folders := _local_folders(settings):
+        try:
+            read_parts(settings, *folders)
+        except ModelError as error:
+            return Setting("model", settings.model, str(error).removeprefix(f"system {settings.name}: "))
+    return None
+
+
+def _not_there(model: str) -> str:
+    if model.startswith(PACKAGE):
+        package = model.removeprefix(PACKAGE).partition("/")[0]
+        return f"the Python package {package!r} with this folder is not installed; install it, or name a folder or a hub id"
+    return "nothing is there; expected a folder, a hub id such as 'naver/splade-v3', or package:<import name>/<folder>"
+
+
+def _local_folders(settings: SparseSettings) -> Folders | None:
+    """The folders, unless one of them is not here."""
+    own = settings.model_of_queries()
+    found = [local_folder(model) for model in (settings, own) if model is not None]
+    if any(folder is None or not folder.is_dir() for folder in found):
+        return None
+    return Folders(*(found if own else [*found, None]))  # type: ignore[arg-type]  # none of them is None
+
+
+def local_files(settings: SparseSettings) -> list[Path]:
+    """The files that make the models of a system what they are; an empty list where one is on the hub or not complete."""
+    folders = _local_folders(settings)
+    if folders is None:
+        return []
+    try:
+        parts = read_parts(settings, *folders)
+    except ModelError:
+        return []  # which model_problem says
+    return [path for folder in folders if folder for path in files_of(folder, parts)]
+
+
+def model_folders(settings: SparseSettings, *, download: bool = False) -> Folders:
+    """The folders to load the models of a system from.
+
+    Args:
+        settings: The system.
+        download: Whether a hub may be asked; if not, what an earlier download left is used.
+
+    Returns:
+        Folders that hold models.
+
+    Raises:
+        ModelError: A model is not there.
+    """
+    if problem := model_problem(settings):
+        raise ModelError(f"system {settings.name}, {problem.key} {problem.value}: {problem.problem}")
+    own = settings.model_of_queries()
+    return Folders(_folder(settings, download), _folder(own, download) if own else None)
+
+
+def _folder(model: ModelSettings, download: bool) -> Path:
+    return local_folder(model) or _hub_folder(model, download)
+
+
+def _hub_folder(model: ModelSettings, download: bool) -> Path:
+    from huggingface_hub import snapshot_download
+
+    stem, suffix = model.weights.rsplit(".", 1)
+    names = (model.weights, f"{stem}-*-of-*.{suffix}")
+    patterns = [*PATTERNS, *names, *(f"*/{name}" for name in names)]  # each module of a SparseEncoder has a folder
+    try:
+        return Path(
+            snapshot_download(model.model, revision=model.revision, allow_patterns=patterns, local_files_only=not download)
+        )
+    except Exception as error:  # the HTTP library below huggingface_hub differs between versions, and its exceptions with it
+        todo = "check HF_ENDPOINT and the network, or put the model into a folder and name it under custom.systems"
+        raise ModelError(
+            f"system {model.name}: {model.model} at {model.revision} could not be fetched ({error}); {todo}"
+        ) from error
+
+
+def model_digests(folders: Folders, parts: Parts) -> dict[str, str]:
+    """sha256 of the files that make the models what they are, by name; of the queries' own model below ``query_model/``."""
+    digests = {}
+    for folder, before in zip(folders, ("", f"{QUERY_MODEL}/"), strict=True):
+        for path in files_of(folder, parts) if folder else []:
+            digests[f"{before}{path.relative_to(folder).as_posix()}"] = file_digest(path)  # type: ignore[arg-type]
+    return digests
+
+
+def digests_of(settings: SparseSettings) -> dict[str, str]:
+    """The digests of a system's models, wherever they are on this machine.
+
+    Args:
+        settings: The system.
+
+    Returns:
+        sha256 by name of the file.
+
+    Raises:
+        ModelError: A model is not here or not complete.
+    """
+    folders = model_folders(settings)
+    return model_digests(folders, read_parts(settings, *folders))
+
+
+def check_models(folders: Folders, parts: Parts, record_path: str) -> None:
+    """Make sure that the models are still those that were fetched.
+
+    Args:
+        folders: Where they are.
+        parts: How their texts are weighed.
+        record_path: What ``fetch_sparse_model`` wrote about them.
+
+    Raises:
+        DataError: A file is another now.
+    """
+    found, recorded = model_digests(folders, parts), read_json(record_path)["files"]
+    changed = sorted({name for name, _ in found.items() ^ recorded.items()})
+    if changed:
+        raise damaged(record_path, f"the model in {folders.model} has another {', '.join(changed)} than is recorded here")
+
+
+def fetch_sparse_model(*, settings: SparseSettings, output_path: str, job: Job) -> None:
+    """Make sure that the models of a system are on this machine, and record the digests of their files.
+
+    Args:
+        settings: The system.
+        output_path: The record to write: models, revisions and sha256 of every file.
+        job: The job, for the record.
+
+    Raises:
+        ModelError: A model cannot be fetched, is not complete, or its weights are not those of the catalogue.
+    """
+    folders = model_folders(settings, download=True)
+    digests = model_digests(folders, read_parts(settings, *folders))
+    found = digests.get(settings.weights)
+    if settings.weights_sha256 not in (None, found):
+        raise ModelError(
+            f"system {settings.name}: {folders.model / settings.weights} has the sha256 {found}, expected"
+            f" {settings.weights_sha256}; these are other weights. Delete the file and run again, or use them under a name of"
+            " your own in custom.systems"
+        )
+    write_record(
+        output_path,
+        job,
+        inputs={},
+        outputs={},
+        model=settings.model,
+        revision=settings.revision,
+        query_model=settings.query_model,
+        query_revision=settings.query_revision,
+        files=digests,
+    )
+    logger.info("%s: %s from %s", settings.name, settings.model, folders.model)

@@ -1,0 +1,179 @@
+"""Do the weights follow from the texts, and does the run follow from the weights? A sample of both is made again.
+
+Texts are weighed again with the real model, in other batches than before; sampled queries are searched again over all stored
+weights, document by document and with nothing of ``search.py``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.files.layout import QUERY_WEIGHTS, RUN, TERM_WEIGHTS, Pattern
+from beirflow.jobs.gpu_job import gpu_job
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_ranks, draw
+from beirflow.sparse.files import read_queries, read_segments
+from beirflow.sparse.layouts import read_parts
+from beirflow.sparse.model_folders import model_folders
+from beirflow.sparse.rows import Rows, quantized
+from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.weigher import Weigher
+
+TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
+"""By precision, the length of the difference of two texts' weights over the length of the stored ones."""
+
+ROUNDING = 2.0
+"""What integers may differ by, beyond that: one that is rounded to the other side, in each of some terms."""
+
+
+def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+    """Plan the checks of a sparse system on one corpus.
+
+    Args:
+        subject: The system and the corpus.
+        sample: Documents and queries to draw.
+        random: Draws them.
+
+    Returns:
+        Three checks: documents weighed again, queries weighed again, queries searched again.
+    """
+    again = _Again(subject, sample, random)
+    folder = QUERY_WEIGHTS(system=subject.system.name, dataset=subject.dataset).rpartition("/")[0]
+    run = RUN(system=subject.system.name, dataset=subject.dataset)
+    return [
+        SpotCheck("documents weighed again have the stored weights", folder, partial(again.check, "documents")),
+        SpotCheck("queries weighed again have the stored weights", folder, partial(again.check, "queries")),
+        SpotCheck("queries searched again have the recorded ranks", run, again.check_ranks),
+    ]
+
+
+class _Again:
+    """The weights of one system for one corpus, and what is drawn of them."""
+
+    def __init__(self, subject: Subject, sample: int, random: np.random.Generator) -> None:
+        self.subject, self.sample, self.random = subject, sample, random
+        self.settings: SparseSettings = subject.system.settings
+
+    def check(self, kind: str) -> Finding:
+        """Weigh some documents or queries again and compare them with the stored weights."""
+        ids, texts, stored = self._drawn_documents() if kind == "documents" else self._drawn_queries()
+        again = self._weigh(kind, texts)
+        width = int(max(stored.terms.max(initial=0), again.terms.max(initial=0))) + 1
+        before, now = (_spread(rows, width) for rows in (stored, again))
+        lengths = np.linalg.norm(before, axis=1)
+        slack = 0.0 if self.settings.quantize == "none" else ROUNDING
+        apart = np.maximum(np.linalg.norm(now - before, axis=1) - slack, 0) / np.maximum(lengths, 1e-30)
+        worst, within = int(np.argmax(apart)), TOLERANCE[self._precision]
+        found = f"{self._name}: {len(texts)} {kind}, at most {apart[worst]:.1e} of the length of their weights apart"
+        passed = bool(apart[worst] <= within)
+        return Finding(passed, found if passed else f"{found}, {ids[worst]!r}", f"at most {within:.0e} in {self._precision}")
+
+    def check_ranks(self) -> Finding:
+        """Score all documents again for some queries and compare with the run."""
+        table = self.subject.queries()
+        drawn = draw(table.num_rows, self.sample, self.random)
+        queries = self._queries()
+        ids = table["query_id"].take(pa.array(drawn)).to_pylist()
+        weights = [dict(zip(*_row(queries, row), strict=True)) for row in drawn.tolist()]
+        blocks = (block for chunk in range(self.subject.chunks) for block in self._blocks(chunk, weights))
+        return compare_ranks(self.subject, ids, blocks, partial(np.zeros, len(ids)))
+
+    def _blocks(self, chunk: int, queries: list[dict[int, float]]) -> Iterator[tuple[pa.Array, np.ndarray]]:
+        """Ids and scores of the documents of a chunk, segment by segment."""
+        doc_ids, first = self.subject.doc_ids(chunk), 0
+        for segment in read_segments(self._path(TERM_WEIGHTS, chunk=chunk), self.settings.quantize):
+            place = {term: number for number, term in enumerate(segment.terms.tolist())}
+            scores = np.full((len(queries), segment.documents), -np.inf)
+            for query, weights in enumerate(queries):
+                found = scores[query]
+                for term in sorted(weights.keys() & place.keys()):
+                    span = slice(*segment.starts[place[term] : place[term] + 2].tolist())
+                    rows = segment.rows[span]
+                    products = segment.weights[span].astype(np.float64) * weights[term]
+                    found[rows] = np.where(np.isinf(found[rows]), 0, found[rows]) + products
+            yield doc_ids.slice(first, segment.documents), scores.astype(np.float32)
+            first += segment.documents
+
+    def _drawn_documents(self) -> tuple[list[str], list[str], Rows]:
+        sizes = [len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)]
+        drawn, first = draw(sum(sizes), self.sample, self.random), 0
+        ids: list[str] = []
+        texts: list[str] = []
+        parts = []
+        for chunk, size in enumerate(sizes):
+            here = drawn[(drawn >= first) & (drawn < first + size)] - first
+            first += size
+            if len(here):
+                table = self.subject.documents(chunk).take(pa.array(here))
+                ids += table["doc_id"].to_pylist()
+                texts += table["text"].to_pylist()
+                parts.append(self._stored(chunk, here))
+        return ids, texts, Rows.together(parts)
+
+    def _stored(self, chunk: int, rows: np.ndarray) -> Rows:
+        """The stored weights of some documents of a chunk."""
+        first, parts = 0, []
+        for segment in read_segments(self._path(TERM_WEIGHTS, chunk=chunk), self.settings.quantize):
+            here = rows[(rows >= first) & (rows < first + segment.documents)] - first
+            places = np.flatnonzero(np.isin(segment.rows, here))
+            terms = segment.terms[np.searchsorted(segment.starts, places, side="right") - 1].astype(np.int64)
+            text = np.searchsorted(here, segment.rows[places])
+            parts.append(Rows.of(len(here), text, terms, segment.weights[places].astype(np.float32)))
+            first += segment.documents
+        return Rows.together(parts)
+
+    def _drawn_queries(self) -> tuple[list[str], list[str], Rows]:
+        table = self.subject.queries()
+        drawn = draw(table.num_rows, self.sample, self.random)
+        queries = self._queries()
+        parts = [Rows(queries.counts[[row]], *_row(queries, row)) for row in drawn.tolist()]
+        chosen = table.take(pa.array(drawn))
+        return chosen["query_id"].to_pylist(), chosen["text"].to_pylist(), Rows.together(parts)
+
+    def _queries(self) -> Rows:
+        return read_queries(self._path(QUERY_WEIGHTS), self.settings.quantize)
+
+    def _weigh(self, kind: str, texts: list[str]) -> Rows:
+        here, name = self.subject.here, self.subject.system.name
+        if here is None or here.family != self.subject.system.family:
+            raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
+        places = ("model", "offline", "revision", "query_model", "query_revision")
+        settings = replace(self.settings, **{key: getattr(here.settings, key) for key in places})
+        part = read_parts(settings, *model_folders(settings)).of(kind)
+        config = self.subject.config
+        with gpu_job(config["device"], config["jobs_per_gpu"]):
+            budget = config["token_budget"]
+            weigher = Weigher(name, part, device=config["device"], precision=self._precision, token_budget=budget)
+            return quantized(Rows.together(list(weigher.windows(texts, kind))), settings.quantize)
+
+    def _path(self, pattern: Pattern, **names: int) -> str:
+        path = pattern(system=self.subject.system.name, dataset=self.subject.dataset, **names)
+        if not (self.subject.results / path).is_file():
+            raise NotHereError(f"{path} is not here")
+        return str(self.subject.results / path)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.subject.system.name} on {self.subject.dataset}"
+
+    @property
+    def _precision(self) -> str:
+        found = self.subject.made.get("precision")
+        if found not in TOLERANCE:
+            raise ValueError(f"the run was made in the precision {found!r}")
+        return str(found)
+
+
+def _row(rows: Rows, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Terms and weights of one text."""
+    part = slice(rows.starts[number], rows.starts[number + 1])
+    return rows.terms[part], rows.weights[part]
+
+
+def _spread(rows: Rows, width: int) -> np.ndarray:
+    """Weights of all terms, float64 of shape (texts, width)."""
+    spread = np.zeros((len(rows.counts), width))
+    spread[np.repeat(np.arange(len(rows.counts)), rows.counts), rows.terms] = rows.weights
+    return spread

@@ -1,0 +1,305 @@
+"""The steps of a sparse system: weigh the queries and each chunk, search each chunk."""
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+import transformers
+
+from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError, ModelError
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
+from beirflow.files.verified import check_digest
+from beirflow.files.writing import DigestingWriter, atomic_path
+from beirflow.jobs.devices import driver_version
+from beirflow.jobs.gpu_job import gpu_job
+from beirflow.runs.candidates import Candidates, found_by, write_candidates
+from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
+from beirflow.sparse.layouts import Part, read_parts
+from beirflow.sparse.model_folders import Folders, check_models, model_folders
+from beirflow.sparse.rows import Rows, in_rows, quantized
+from beirflow.sparse.search import search_segments
+from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.weigher import NotFiniteError, Weigher
+
+OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
+"""What the record of weights says of the part that made them."""
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """How terms are weighed.
+
+    Attributes:
+        settings: The system.
+        model_path: The record of its models.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        token_budget: Tokens of a batch, or ``auto``.
+        threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time.
+    """
+
+    settings: SparseSettings
+    model_path: str
+    precision: str
+    device: str = "auto"
+    token_budget: int | str = "auto"
+    threads: int = 1
+    jobs_per_gpu: int = 1
+
+    def load(self, part: Part) -> Weigher:
+        """What weighs one kind of text."""
+        name, precision = self.settings.name, self.precision
+        return Weigher(name, part, device=self.device, precision=precision, token_budget=self.token_budget)
+
+
+def weighing_of(snakemake: Any) -> Weighing:
+    """How a job weighs terms, from Snakemake's object of that name."""
+    config = snakemake.config
+    return Weighing(
+        settings=SparseSettings(**snakemake.params.settings),
+        model_path=snakemake.input.model,
+        precision=snakemake.params.precision,
+        device=config["device"],
+        token_budget=config["token_budget"],
+        threads=snakemake.threads,
+        jobs_per_gpu=config["jobs_per_gpu"],
+    )
+
+
+def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, job: Job) -> None:
+    """Weigh the terms of the queries of a dataset.
+
+    Args:
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
+        output_path: Weights to write, and their record.
+        weighing: How.
+        job: The job, for the record.
+
+    Raises:
+        ModelError: The model cannot be loaded, or computes a weight that is not finite.
+        DeviceError: The GPU fails or has too little memory.
+        DataError: A file is not the one that was recorded.
+    """
+
+    def write(stream: DigestingWriter, windows: Iterator[Rows]) -> int:
+        rows = Rows.together(list(windows))
+        write_queries(stream, rows, weighing.settings.quantize)
+        return len(rows.terms)
+
+    _weigh(read_table(queries_path), queries_path, "queries", output_path, weighing, job, write)
+
+
+def weigh_chunk(*, documents_path: str, chunk: int, output_path: str, weighing: Weighing, job: Job) -> None:
+    """Weigh the terms of the documents of one chunk; weights are written while the next are computed.
+
+    Args:
+        documents_path: ``documents.parquet``, next to its ``corpus.json``.
+        chunk: Number of the chunk.
+        output_path: Postings to write, and their record.
+        weighing: How.
+        job: The job, for the record.
+
+    Raises:
+        ModelError: The model cannot be loaded, or computes a weight that is not finite.
+        DeviceError: The GPU fails or has too little memory.
+        DataError: A file is not the one that was recorded.
+    """
+
+    def write(stream: DigestingWriter, windows: Iterator[Rows]) -> int:
+        with SegmentWriter(stream, weighing.settings.quantize) as writer:
+            for rows in windows:
+                writer.add(rows)
+        return writer.postings
+
+    with Documents(documents_path) as documents:
+        table = documents.read([chunk], ["doc_id", "text"])
+    _weigh(table, documents_path, "documents", output_path, weighing, job, write)
+
+
+def _weigh(
+    table: pa.Table,
+    source_path: str,
+    kind: str,
+    output_path: str,
+    weighing: Weighing,
+    job: Job,
+    write: Callable[[DigestingWriter, Iterator[Rows]], int],
+) -> None:
+    """Weigh the texts of a table that comes from ``source_path``, and record how."""
+    torch.set_num_threads(weighing.threads)
+    os.environ["RAYON_NUM_THREADS"] = str(weighing.threads)
+    settings, stage = weighing.settings, "queries" if kind == "queries" else "index"
+    inputs = _sources(source_path, weighing.model_path)
+    start = time.perf_counter()
+    gpu = gpu_job(weighing.device, weighing.jobs_per_gpu, saves_memory="lower token_budget or max_length")
+    with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
+        weigher = _load(weighing, kind)
+        loaded = time.perf_counter()
+        texts = table["text"].combine_chunks().dictionary_encode()
+        indices = texts.indices.to_numpy()
+        windows = in_rows(weigher.windows(texts.dictionary.to_pylist(), kind), indices)
+        try:
+            terms = write(stream, (quantized(rows, settings.quantize) for rows in windows))
+        except NotFiniteError as error:
+            name = f"{table.column_names[0]} {table[0][int(np.argmax(indices == error.row))].as_py()!r}"
+            todo = "use precision float32, or look at its text"
+            raise ModelError(f"system {settings.name}: the weights of {name} hold infinity or not-a-number; {todo}") from error
+        digest = stream.digest()
+    part = {key: value for key, value in asdict(weigher.part).items() if key in OF_A_PART}
+    write_record(
+        record_of(output_path),
+        job,
+        inputs=inputs,
+        outputs={output_path: digest},
+        made={"precision": str(weigher.dtype).removeprefix("torch."), **_made_with(weigher.device)},
+        seconds={"load": loaded - start, stage: time.perf_counter() - loaded},
+        sizes={stage: Path(output_path).stat().st_size},
+        counts={"tokens": weigher.tokens, f"truncated_{kind}": weigher.truncated, f"terms_of_{kind}": terms},
+        system=settings.name,
+        rows=table.num_rows,
+        distinct_texts=len(texts.dictionary),
+        weighed={**part, "max_length": weigher.max_length, "quantize": settings.quantize},
+    )
+
+
+def _load(weighing: Weighing, kind: str) -> Weigher:
+    """Load what weighs a kind of text, while the digests of its files are compared."""
+    settings = weighing.settings
+    folders = model_folders(settings)
+    parts = read_parts(settings, *folders)
+    with ThreadPoolExecutor(max_workers=1) as background:
+        checked = background.submit(check_models, folders, parts, weighing.model_path)
+        weigher = weighing.load(parts.of(kind))
+        checked.result()
+    if kind == "queries":
+        _check_vocabulary(settings.name, weigher, folders, parts.documents)
+    return weigher
+
+
+def _check_vocabulary(name: str, queries: Weigher, folders: Folders, documents: Part) -> None:
+    """Queries and documents have the same terms, each with the same number."""
+    if queries.part.folder == documents.folder:
+        return
+    from transformers import AutoTokenizer
+
+    theirs = AutoTokenizer.from_pretrained(documents.folder, trust_remote_code=False, local_files_only=True).get_vocab()
+    ours = queries.tokenizer.get_vocab()
+    if ours != theirs:
+        differs = next(iter(sorted(ours.items() ^ theirs.items())))
+        found = f"the queries' model in {queries.part.folder} has another vocabulary than the documents' in {documents.folder}"
+        raise ModelError(f"system {name}: {found}, first at {differs[0]!r}; terms have to be the same")
+
+
+def _made_with(device: torch.device) -> dict[str, str]:
+    """Device and versions, for the record."""
+    on_gpu = device.type == "cuda"
+    driver = driver_version() if on_gpu else None
+    return {
+        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
+        **({"driver": driver} if driver else {}),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _sources(source_path: str, model_path: str) -> dict[str | Path, str]:
+    """What weights are made from: digests by path."""
+    read_json(model_path)
+    return {source_path: recorded_digest(source_path), model_path: file_digest(model_path)}
+
+
+def search_weights(
+    *,
+    settings: SparseSettings,
+    queries_path: str,
+    documents_path: str,
+    model_path: str,
+    chunk: int,
+    query_weights_path: str,
+    chunk_weights_path: str,
+    output_path: str,
+    top_k: int,
+    drop_self_matches: bool,
+    job: Job,
+    threads: int = 1,
+) -> None:
+    """Find the top k of one chunk for every query, among the documents that have one of its terms.
+
+    Args:
+        settings: The system.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
+        documents_path: ``documents.parquet``, likewise.
+        model_path: The record of the models.
+        chunk: Number of the chunk.
+        query_weights_path: The weights of the queries, with their record.
+        chunk_weights_path: The weights of the chunk, likewise.
+        output_path: ``.npz`` to write, as :func:`~beirflow.runs.candidates.write_candidates` does.
+        top_k: Documents to keep for each query.
+        drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
+        job: The job, for the record of the run.
+        threads: Threads to compute with.
+
+    Raises:
+        DataError: A file is not the one that was recorded, or weights are not those of this system, model and dataset, or not of
+            one precision.
+    """
+    records = {}
+    for path, source_path in ((query_weights_path, queries_path), (chunk_weights_path, documents_path)):
+        records[path] = record = read_json(record_of(path))
+        check_inputs(record_of(path), record, job.digests(_sources(source_path, model_path)), system=settings.name)
+        check_digest(path, output_digest(record, path), record_of(path))
+    _check_precision(records)
+    query_ids = read_table(queries_path)["query_id"].combine_chunks()
+    with Documents(documents_path) as file:
+        doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
+    start = time.perf_counter()
+    queries = read_queries(query_weights_path, settings.quantize)
+    _check_rows(query_weights_path, len(queries.counts), len(query_ids))
+    _check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(doc_ids))
+    own = pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy() if drop_self_matches else None
+    hits, self_matches = search_segments(
+        queries,
+        read_segments(chunk_weights_path, settings.quantize),
+        doc_ids,
+        top_k,
+        excluded=np.full(len(query_ids), -1) if own is None else own,
+        ties=settings.ties,
+        threads=threads,
+    )
+    found = found_by(
+        job,
+        system=settings.name,
+        chunk=chunk,
+        top_k=top_k,
+        searched=records,
+        seconds=time.perf_counter() - start,
+        ties=settings.ties,
+    )
+    write_candidates(output_path, Candidates(*hits, self_matches), found)
+
+
+def _check_precision(records: dict[str, Any]) -> None:
+    """Queries and documents have weights of one precision."""
+    (first, expected), (path, found) = ((path, record["made"]["precision"]) for path, record in records.items())
+    if found != expected:
+        todo = f"name a precision in the configuration, or weigh again after: rm {Path(path).parent}/*"
+        raise DataError(f"{path}: weighed with precision {found}, but {first} with {expected}; {todo}")
+
+
+def _check_rows(path: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise DataError(f"{path}: found the weights of {found} texts, expected {expected}; weigh them again")

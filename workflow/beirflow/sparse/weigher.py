@@ -1,0 +1,226 @@
+"""Weighers: texts in, weights of the terms of a vocabulary out."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.utils import logging as transformers_logging
+
+from beirflow.files.background import map_ahead
+from beirflow.files.errors import ModelError
+from beirflow.files.progress import Progress
+from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
+from beirflow.models.batching import Tokens, pad, plan
+from beirflow.sparse.heads import HUGE, Loaded, load_part
+from beirflow.sparse.layouts import Part
+from beirflow.sparse.pooling import Vocabulary, keep_most, pool_terms
+from beirflow.sparse.rows import Rows
+
+logger = logging.getLogger(__name__)
+
+WINDOW_TEXTS = 1024
+"""Texts that are tokenised together and sorted by length before they are batched."""
+
+TOKENIZER_THREADS = 1
+AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 32768}
+
+WITHOUT_SPECIAL_TOKENS = ("table", "tokens", "counts")
+"""Kinds that weigh the tokens of a text alone."""
+
+Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Numbers of texts and of terms, int64, and weights, float32, each of shape (m,)."""
+
+
+class Weigher:
+    """Weighs terms, window by window: a thread tokenises the next texts while the device computes.
+
+    Args:
+        name: Name of the system.
+        part: How its texts are weighed.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        token_budget: Tokens of a batch, or ``auto``.
+
+    Attributes:
+        tokens: Tokens weighed so far, padding not counted.
+        truncated: Texts that were as long as the maximum, so probably cut.
+        terms: Size of the vocabulary.
+
+    Raises:
+        ModelError: The model cannot be loaded or cannot do what the system says.
+    """
+
+    def __init__(self, name: str, part: Part, *, device: str, precision: str, token_budget: int | str) -> None:
+        self.name, self.part = name, part
+        self.device = choose_device(device)
+        self.dtype = choose_precision(precision, self.device)
+        self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
+        self.tokens = self.truncated = 0
+        transformers_logging.disable_progress_bar()
+        transformers_logging.set_verbosity_error()
+        try:
+            self.tokenizer, found = load_part(part, self.dtype)
+            self.loaded = _moved(found, self.device) if isinstance(found, Loaded) else None
+            self.table = found.numpy() if isinstance(found, torch.Tensor) else None
+            self.max_length = self._longest_text()
+        except ModelError as error:
+            raise ModelError(f"system {name}: {error}") from error
+        vocabulary = max(self.tokenizer.get_vocab().values(), default=-1) + 1
+        self.terms = self.loaded.terms if self.loaded else vocabulary if self.table is None else len(self.table)
+        if fast := getattr(self.tokenizer, "backend_tokenizer", None):
+            fast.no_padding()
+            fast.no_truncation()
+            if self.max_length < HUGE:
+                fast.enable_truncation(self.max_length, direction=self.tokenizer.truncation_side)
+
+    def _longest_text(self) -> int:
+        """Tokens after which a text is cut, which the model has to be able to read."""
+        reads = min(self.loaded.longest if self.loaded else HUGE, self.tokenizer.model_max_length)
+        asked = self.part.max_length
+        if asked is not None and self.loaded and asked > reads:
+            raise ModelError(f"max_length is {asked}, but the model in {self.part.folder} reads at most {reads} tokens")
+        return min(HUGE, reads if asked is None else asked)
+
+    def windows(self, texts: Sequence[str], kind: str) -> Iterator[Rows]:
+        """Weigh texts a window at a time, so that weights can be written while the next are computed.
+
+        Args:
+            texts: n texts; fastest when texts of similar length are neighbours.
+            kind: ``queries`` or ``documents``; of ``unicoil`` the weights of a repeated token are added up for queries, else the
+                largest counts.
+
+        Yields:
+            The weights of the next texts.
+
+        Raises:
+            ModelError: A weight is not finite; or the tokenizer does not belong to the model.
+        """
+        with Progress(f"weigh with {self.name}", len(texts), kind, "tokens") as progress:
+            for window in map_ahead(partial(self._tokenize, texts), range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
+                yield self._weigh_window(window, kind, progress)
+
+    def _tokenize(self, texts: Sequence[str], start: int) -> Tokens:
+        prefixed = [self.part.prefix + text for text in texts[start : start + WINDOW_TEXTS]]
+        special = self.part.kind not in WITHOUT_SPECIAL_TOKENS
+        fast = getattr(self.tokenizer, "backend_tokenizer", None)
+        if fast is None:
+            limits: dict[str, Any] = {"truncation": True, "max_length": self.max_length} if self.max_length < HUGE else {}
+            ids = self.tokenizer(prefixed, add_special_tokens=special, **limits)["input_ids"]
+        else:
+            ids = [encoding.ids for encoding in fast.encode_batch_fast(prefixed, add_special_tokens=special)]
+        tokens = Tokens.of(start, ids)
+        highest = int(tokens.ids.max(initial=0))
+        if highest >= self.terms:
+            found = f"the tokenizer gives the token {highest}, but the model knows only {self.terms}"
+            raise ModelError(f"system {self.name}: {found}; they do not belong together, save both again")
+        return tokens
+
+    @torch.inference_mode()
+    def _weigh_window(self, window: Tokens, kind: str, progress: Progress) -> Rows:
+        self.truncated += int((window.lengths >= self.max_length).sum())
+        self.tokens += int(window.lengths.sum())
+        size = len(window.lengths)
+        if self.loaded is None:
+            progress.advance(size, int(window.lengths.sum()))
+            return Rows.of(size, *self._count_tokens(window))
+        with_tokens = np.flatnonzero(window.lengths)
+        progress.advance(size - len(with_tokens))
+        parts = []
+        for batch in plan(window.lengths[with_tokens], lambda: self.token_budget, packed=False):
+            rows = with_tokens[batch]
+            parts += self._forward(window, rows, kind)
+            progress.advance(len(rows), int(window.lengths[rows].sum()))
+        nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+        return Rows.of(size, *(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
+
+    def _count_tokens(self, window: Tokens) -> Weights:
+        """Weights of tokens that no model reads."""
+        text = np.repeat(np.arange(len(window.lengths)), window.lengths)
+        pairs, counts = np.unique(text << 32 | window.ids, return_counts=True)
+        text, terms = pairs >> 32, pairs & 0xFFFFFFFF
+        weights = (counts if self.part.kind == "counts" else np.ones(len(terms))).astype(np.float32)
+        if self.table is not None:
+            weights = self.table[terms]
+        kept = weights > 0
+        return text[kept], terms[kept], weights[kept]
+
+    def _forward(self, window: Tokens, rows: np.ndarray, kind: str) -> list[Weights]:
+        """Weights of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
+        try:
+            return [self._compute(window, rows, kind)]
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(rows) == 1:
+                found = f"a text of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
+                todo = "free memory, lower max_length, or use another device"
+                raise ModelError(f"system {self.name}: {found}; {todo}") from error
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        tokens = int(len(rows) * window.lengths[rows].max())
+        self.token_budget = max(1, min(self.token_budget, tokens // 2))
+        logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
+        return [part for half in np.array_split(rows, 2) for part in self._forward(window, half, kind)]
+
+    def _compute(self, window: Tokens, rows: np.ndarray, kind: str) -> Weights:
+        assert self.loaded is not None  # noqa: S101 - for the type checker
+        ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window, rows, self.tokenizer.pad_token_id or 0))
+        hidden = self.loaded.model(input_ids=ids, attention_mask=mask)[self.loaded.output]
+        if self.loaded.projection is not None:
+            weights = self.loaded.projection(hidden)[:, :, 0].float().relu() * mask
+            self._check_finite(weights, window, rows)
+            return self._of_tokens(window, rows, weights[mask > 0].cpu().numpy(), kind)
+        assert self.loaded.vocabulary is not None  # noqa: S101 - the same
+        weights = pool_terms(hidden, mask, self.loaded.vocabulary, pooling=self.part.pooling, activation=self.part.activation)
+        self._check_finite(weights, window, rows)
+        if self.part.most_terms is not None:
+            weights = keep_most(weights, self.part.most_terms)
+        text, term = weights.nonzero(as_tuple=True)
+        return rows[text.cpu().numpy()], term.cpu().numpy(), weights[text, term].cpu().numpy()
+
+    def _check_finite(self, weights: torch.Tensor, window: Tokens, rows: np.ndarray) -> None:
+        finite = weights.isfinite().all(dim=1)
+        if not bool(finite.all()):
+            raise NotFiniteError(self.name, window.start + int(rows[int(finite.int().argmin())]))
+
+    def _of_tokens(self, window: Tokens, rows: np.ndarray, weights: np.ndarray, kind: str) -> Weights:
+        """Weights of the different tokens of texts, without the first special token, from weights of all tokens."""
+        ids, places = window.select(rows)
+        text = np.repeat(rows, window.lengths[rows])
+        kept = (weights > 0) & ~((places == 0) & (ids == self.tokenizer.cls_token_id))
+        pairs, weights = text[kept] << 32 | ids[kept], weights[kept]
+        order = np.argsort(pairs, kind="stable")
+        pairs, firsts = np.unique(pairs[order], return_index=True)
+        if not len(pairs):
+            return pairs, pairs, weights[:0]
+        if kind == "queries":
+            merged = np.add.reduceat(weights[order].astype(np.float64), firsts)
+        else:
+            merged = np.maximum.reduceat(weights[order], firsts)
+        return pairs >> 32, pairs & 0xFFFFFFFF, merged.astype(np.float32)
+
+
+class NotFiniteError(ModelError):
+    """A model computed infinity or not-a-number.
+
+    Args:
+        name: Name of the system.
+        row: Index of the text.
+    """
+
+    def __init__(self, name: str, row: int) -> None:
+        super().__init__(f"system {name}: the weights of text {row} are not finite; use precision float32, or look at its text")
+        self.row = row
+
+
+def _moved(loaded: Loaded, device: torch.device) -> Loaded:
+    """The same on a device."""
+    vocabulary = loaded.vocabulary
+    if vocabulary is not None:
+        bias = vocabulary.bias
+        vocabulary = Vocabulary(vocabulary.matrix.to(device), None if bias is None else bias.to(device))
+    projection = loaded.projection and loaded.projection.to(device)
+    return loaded._replace(model=loaded.model.to(device).eval(), vocabulary=vocabulary, projection=projection)

@@ -1,0 +1,139 @@
+"""Learned sparse retrieval: a model weighs the terms of queries and documents, and an exact search adds their products.
+
+REQUIRED INPUTS
+  documents, queries, corpus = <results>/corpora/<dataset>/…
+  for a model in a folder or a Python package, its files
+
+OUTPUTS
+  model      = <results>/models/<system>.json                               digests of the files of its models
+  weights    = <results>/postings/<system>/<dataset>/queries.arrow, weights-<i>.arrow
+  record     = the same with .json    what was computed, with what, from what
+  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz        top k of a chunk, temporary
+
+STEPS
+  - find or fetch the model, and that of the queries where they have their own
+  - weigh the terms of the queries, and of each chunk
+  - score every document that has a term of a query
+"""
+
+sparse_systems = one_of(experiment.systems_of("sparse"))
+
+
+rule fetch_sparse_model:
+    input:
+        lambda wildcards: experiment.model_files(wildcards.system),
+    output:
+        at(layout.MODEL),
+    log:
+        "<results>/logs/fetch_sparse_model/{system}.log",
+    benchmark:
+        "<results>/benchmarks/fetch_sparse_model/{system}.tsv"
+    wildcard_constraints:
+        system=sparse_systems,
+    localrule: True
+    conda:
+        "../../envs/encode.yaml"
+    params:
+        code=code_version("fetch_sparse_model"),
+        settings=lambda wildcards: experiment.settings(
+            wildcards.system, "ties", "quantize"
+        ),
+        files=lambda wildcards: experiment.model_states(wildcards.system),
+    message:
+        "find the model of {wildcards.system}"
+    script:
+        "../scripts/fetch_sparse_model.py"
+
+
+rule weigh_queries:
+    input:
+        queries=at(layout.QUERIES),
+        corpus=at(layout.CORPUS),
+        model=model_record,
+    output:
+        weights=at(layout.QUERY_WEIGHTS),
+        record=at(layout.QUERY_WEIGHTS_RECORD),
+    log:
+        "<results>/logs/weigh_queries/{system}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/weigh_queries/{system}/{dataset}.tsv"
+    wildcard_constraints:
+        system=sparse_systems,
+    conda:
+        "../../envs/encode.yaml"
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
+    params:
+        code=code_version("weigh_queries"),
+        settings=lambda wildcards: experiment.settings(
+            wildcards.system, "ties", "weights_sha256", "document_prefix"
+        ),
+        precision=config["precision"],
+    message:
+        "weigh the queries of {wildcards.dataset} with {wildcards.system}"
+    script:
+        "../scripts/weigh_queries.py"
+
+
+rule weigh_chunk:
+    input:
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        model=model_record,
+    output:
+        weights=at(layout.TERM_WEIGHTS),
+        record=at(layout.TERM_WEIGHTS_RECORD),
+    log:
+        "<results>/logs/weigh_chunk/{system}/{dataset}/chunk-{chunk}.log",
+    benchmark:
+        "<results>/benchmarks/weigh_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
+    wildcard_constraints:
+        system=sparse_systems,
+    conda:
+        "../../envs/encode.yaml"
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
+    params:
+        code=code_version("weigh_chunk"),
+        settings=lambda wildcards: experiment.settings(
+            wildcards.system,
+            *("ties", "weights_sha256", "query_prefix", "query_max_length"),
+        ),
+        precision=config["precision"],
+    message:
+        "weigh chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
+    script:
+        "../scripts/weigh_chunk.py"
+
+
+rule search_weights:
+    input:
+        queries=at(layout.QUERIES),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        model=model_record,
+        query_weights=at(layout.QUERY_WEIGHTS),
+        query_record=at(layout.QUERY_WEIGHTS_RECORD),
+        chunk_weights=at(layout.TERM_WEIGHTS),
+        chunk_record=at(layout.TERM_WEIGHTS_RECORD),
+    output:
+        temp(at(layout.CANDIDATES)),
+    log:
+        "<results>/logs/search_weights/{system}/{dataset}/chunk-{chunk}.log",
+    benchmark:
+        "<results>/benchmarks/search_weights/{system}/{dataset}/chunk-{chunk}.tsv"
+    wildcard_constraints:
+        system=sparse_systems,
+    conda:
+        "../../envs/encode.yaml"
+    threads: 2
+    params:
+        code=code_version("search_weights"),
+        settings=lambda wildcards: experiment.settings(wildcards.system),
+        retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
+    message:
+        "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
+    script:
+        "../scripts/search_weights.py"

@@ -1,0 +1,19 @@
+"""Adapter of the rule search_weights."""
+
+from beirflow.jobs.job import job
+
+if __name__ == "__main__":
+    with job(snakemake) as this:
+        from beirflow.sparse.settings import SparseSettings
+        from beirflow.sparse.steps import search_weights
+
+        names = ("queries", "documents", "model", "query_weights", "chunk_weights")
+        search_weights(
+            settings=SparseSettings(**snakemake.params.settings),
+            **{f"{name}_path": snakemake.input[name] for name in names},
+            chunk=int(snakemake.wildcards.chunk),
+            output_path=snakemake.output[0],
+            **snakemake.params.retrieval,
+            threads=snakemake.threads,
+            job=this,
+        )

@@ -1,0 +1,15 @@
+"""Adapter of the rule weigh_chunk."""
+
+from beirflow.jobs.job import job
+
+if __name__ == "__main__":
+    with job(snakemake) as this:
+        from beirflow.sparse.steps import weigh_chunk, weighing_of
+
+        weigh_chunk(
+            documents_path=snakemake.input.documents,
+            chunk=int(snakemake.wildcards.chunk),
+            output_path=snakemake.output.weights,
+            weighing=weighing_of(snakemake),
+            job=this,
+        )
