@@ -12,7 +12,7 @@ FLOORS = (
     ("jobs", "datasets"),
     ("runs",),
     ("models",),
-    ("dense", "lexical"),
+    ("dense", "lexical", "fusion", "imported"),
     ("experiment",),
     ("evaluation",),
     ("analysis",),

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from beirflow.experiment.families import DEFAULT, FAMILIES
+from beirflow.experiment.families import family_of
 from beirflow.experiment.schema import Problems, nearest, problems_with
 from beirflow.runs.family import System
 
@@ -136,7 +136,7 @@ def make_system(name: str, entry: Mapping[str, Any]) -> System:
     Returns:
         The system, with the settings of its family.
     """
-    return FAMILIES[entry.get("family", DEFAULT)].system(name, entry)
+    return family_of(entry).system(name, entry)
 
 
 def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 from beirflow.datasets.beir_files import required_files
 from beirflow.datasets.document_count import known_documents
 from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_system
+from beirflow.experiment.dependencies import check_dependencies, check_run_files, needed
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.schema import Problems, defaults, nearest, problems_with
 from beirflow.files.digests import file_state
@@ -47,6 +48,11 @@ class Experiment:
     def chosen_systems(self) -> list[str]:
         """Names of the configured systems."""
         return list(self.config["systems"])
+
+    @property
+    def needed_systems(self) -> list[str]:
+        """Names of the configured systems, and after them of those whose runs they are made from."""
+        return needed(self.chosen_systems, self.systems)
 
     @property
     def baseline(self) -> str:
@@ -158,6 +164,27 @@ class Experiment:
     def systems_of(self, *families: str) -> list[str]:
         """Names of all known systems of some families, configured or not."""
         return [name for name, system in self.systems.items() if system.family in families]
+
+    @property
+    def merged_systems(self) -> list[str]:
+        """Names of all known systems whose runs are merged from the candidates of chunks."""
+        return [name for name, system in self.systems.items() if not FAMILIES[system.family].direct]
+
+    def first_stages(self, system: str) -> list[str]:
+        """Names of the systems whose runs a system is made from, in the order of its settings."""
+        found = self.systems[system]
+        return list(FAMILIES[found.family].reads(found.settings).systems.values())
+
+    def run_file(self, system: str, dataset: str) -> str | None:
+        """The file outside the results that holds the run of a system on a corpus; None where the run is made here."""
+        found = self.systems[system]
+        path = FAMILIES[found.family].source(found.settings, dataset)
+        return None if path is None else str(path)
+
+    def run_state(self, system: str, dataset: str) -> str | None:
+        """The state of that file as it is now."""
+        path = self.run_file(system, dataset)
+        return None if path is None else file_state(path)
 
     def model_settings(self, system: str) -> dict[str, Any]:
         """Where a system's model is: fields of :class:`~beirflow.models.settings.ModelSettings`."""
@@ -284,11 +311,15 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
         if cutoff > config["top_k"]:
             allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"
             problems.add("cutoffs", cutoff, allowed)
+    used = experiment.needed_systems
+    check_dependencies(experiment.systems, used, config["top_k"], problems)
     for name, system in experiment.systems.items():
         origin = f"custom.systems.{name}" if name not in experiment.catalogue.systems else f"systems.{name}"
-        wrong = FAMILIES[system.family].problem(system.settings) if name in experiment.chosen_systems else None
+        wrong = FAMILIES[system.family].problem(system.settings) if name in used else None
         if wrong:
             problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
+        if name in used:
+            check_run_files(origin, system, experiment.chosen_datasets, problems)
     own = [row for row in experiment.rows if row not in experiment.catalogue.datasets]
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
