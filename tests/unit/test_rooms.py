@@ -12,7 +12,7 @@ FLOORS = (
     ("jobs", "datasets"),
     ("runs",),
     ("models",),
-    ("dense", "lexical", "fusion", "imported"),
+    ("dense", "lexical", "fusion", "rerank", "imported"),
     ("experiment",),
     ("evaluation",),
     ("analysis",),

@@ -9,6 +9,7 @@ from typing import Any
 
 from beirflow.datasets.beir_files import required_files
 from beirflow.datasets.document_count import known_documents
+from beirflow.datasets.query_count import count_judged_queries
 from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_system
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, needed
 from beirflow.experiment.families import FAMILIES
@@ -21,6 +22,9 @@ from beirflow.runs.family import System
 
 RESULTS = "<results>"
 """The folder of all results, as Snakemake fills it in."""
+
+BLOCK_QUERIES = 256
+"""Of a job that scores pairs: with a hundred documents each, half an hour of a CPU with two cores, and seconds of a GPU."""
 
 MOST_THREADS = 8
 """Of a job that encodes or searches."""
@@ -111,6 +115,12 @@ class Experiment:
     def chunks(self, name: str) -> int:
         """Number of chunks of the corpus, known before anything is downloaded."""
         return max(1, math.ceil(self.documents(name) / self.config["chunk_documents"]))
+
+    def query_blocks(self, name: str) -> int:
+        """Number of blocks that the queries of a corpus are divided into for what scores pairs, known beforehand."""
+        dataset = self.datasets[name]
+        queries = dataset.queries or _judged(str(self.folder(name)), dataset.forum, dataset.split)
+        return max(1, math.ceil(queries / BLOCK_QUERIES))
 
     def md5(self, archive: str) -> str:
         """Digest of an official archive."""
@@ -228,6 +238,11 @@ class Experiment:
 @cache
 def _counted(source: str, forum: str | None) -> int:
     return known_documents(source, forum)
+
+
+@cache
+def _judged(source: str, forum: str | None, split: str) -> int:
+    return count_judged_queries(source, forum, split)
 
 
 def load_experiment(config: Mapping[str, Any]) -> Experiment:

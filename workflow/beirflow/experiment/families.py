@@ -7,9 +7,10 @@ from beirflow.dense.family import FAMILY as DENSE
 from beirflow.fusion.family import FAMILY as FUSION
 from beirflow.imported.family import FAMILY as IMPORTED
 from beirflow.lexical.family import FAMILY as LEXICAL
+from beirflow.rerank.family import FAMILY as RERANK
 from beirflow.runs.family import Family
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (DENSE, LEXICAL, FUSION, IMPORTED)}
+FAMILIES: dict[str, Family] = {family.name: family for family in (DENSE, LEXICAL, FUSION, RERANK, IMPORTED)}
 
 
 def family_of(entry: Mapping[str, Any]) -> Family:

@@ -85,6 +85,9 @@ POSTINGS_RECORD = Pattern("postings/{analyzer}/{dataset}/chunk-{chunk}.json")
 STATISTICS = Pattern("postings/{analyzer}/{dataset}/statistics.parquet")
 STATISTICS_RECORD = Pattern("postings/{analyzer}/{dataset}/statistics.json")
 
+PAIRS = Pattern("pairs/{system}/{dataset}/block-{block}.parquet")
+PAIRS_RECORD = Pattern("pairs/{system}/{dataset}/block-{block}.json")
+
 CANDIDATES = Pattern("candidates/{system}/{dataset}/chunk-{chunk}.npz")
 RUN = Pattern("runs/{system}/{dataset}.parquet")
 RUN_RECORD = Pattern("runs/{system}/{dataset}.json")
