@@ -1,5 +1,6 @@
 """Score the pairs of a block of queries, as far as they were not scored before."""
 
+import os
 import platform
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -95,6 +96,7 @@ def score_pairs(
     pairs = pairs_of_block(first.runs[0], queries["query_id"].combine_chunks(), settings.depth, block, blocks)
     with gpu_job(scoring.device, scoring.jobs_per_gpu, saves_memory="lower max_length"):
         torch.set_num_threads(scoring.threads)
+        os.environ["RAYON_NUM_THREADS"] = str(scoring.threads)  # of the tokenizer
         device = choose_device(scoring.device)
         precision = str(choose_precision(scoring.precision, device)).removeprefix("torch.")
         same: dict[str, Any] = {"precision": precision, "max_length": settings.max_length, "code": job.code}
