@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import yaml
 from beirflow.files import layout
 from beirflow.files.layout import CRATE_CODE, Pattern
+from beirflow.jobs.code_version import reached_modules
 from beirflow.jobs.lifetime import end_with_this_process
 
 REPOSITORY = Path(__file__).parents[2]
@@ -79,6 +81,30 @@ def test_conda_environments_have_the_pins_of_the_requirements(name: str) -> None
     found = pins((REPOSITORY / f"envs/{name}.yaml").read_text())
     assert found
     assert found <= pins((REPOSITORY / "envs/requirements.txt").read_text())
+
+
+COMES_WITH = {"yaml": "PyYAML", "pytrec_eval": "pytrec-eval-terrier", "urllib3": "requests", "referencing": "jsonschema"}
+"""Packages whose modules have other names, or that another package needs."""
+
+
+def imported_packages(script: str) -> set[str]:
+    """Names of what a rule needs from the package index, as far as modules import it when they are imported."""
+    found: set[str] = set()
+    for name in reached_modules(REPOSITORY / f"workflow/scripts/{script}.py"):
+        for node in ast.parse((REPOSITORY / f"workflow/beirflow/{name.replace('.', '/')}.py").read_text()).body:
+            if isinstance(node, ast.ImportFrom):
+                found.add(str(node.module).partition(".")[0])
+            elif isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+    packages = found - sys.stdlib_module_names - {"beirflow"}
+    return {COMES_WITH.get(name, name).lower() for name in packages}
+
+
+@pytest.mark.parametrize(("name", "text"), rules().items(), ids=list(rules()))
+def test_the_environment_of_a_rule_holds_every_package_that_it_imports(name: str, text: str) -> None:
+    (environment,) = re.findall(r"envs/(\w+)\.yaml", text)
+    pinned = {pin.partition("==")[0].lower() for pin in pins((REPOSITORY / f"envs/{environment}.yaml").read_text())}
+    assert imported_packages(name) - pinned == set()
 
 
 def properties(schema: Any, path: str = "") -> list[tuple[str, Any]]:

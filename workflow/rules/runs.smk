@@ -27,6 +27,8 @@ rule merge_chunks:
         "<results>/logs/merge_chunks/{system}/{dataset}.log",
     benchmark:
         "<results>/benchmarks/merge_chunks/{system}/{dataset}.tsv"
+    wildcard_constraints:
+        system=one_of(experiment.merged_systems),
     conda:
         "../../envs/data.yaml"
     params:

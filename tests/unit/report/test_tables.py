@@ -83,3 +83,7 @@ def test_cost_is_read_in_units_for_people() -> None:
     assert seen(table) == [[["d", "s", "float32", "", "5,000", "0", "10", "1.5", "1.5", "1.5", "1.5", "6.0", "", "3.0"]]]
     assert sum(span for _, span in table.groups) == len(table.columns) - 1
     assert table.bodies[0][0][-1] == Cell("3.0", 3.0)
+    assert seen(cost_table(pd.DataFrame([row | {"rerank_seconds": float("nan")}]))) == seen(table)
+    table = cost_table(pd.DataFrame([row | {"rerank_seconds": 12.5}]))
+    assert [text for text in seen(table)[0][0] if text.endswith(".5")] == ["1.5", "1.5", "1.5", "12.5", "1.5"]
+    assert sum(span for _, span in table.groups) == len(table.columns) - 1

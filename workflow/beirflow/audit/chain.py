@@ -34,7 +34,7 @@ class Chain:
         claims: By file, what records say of it.
         results: By file, the systems and datasets that depend on it.
         records: By path, the records that could be read; None for one that could not.
-        evaluated: Systems and corpora that have a run, each with the row of the summary that it belongs to.
+        evaluated: Systems and corpora that have metrics, each with the row of the summary that it belongs to.
         problems: Records that cannot be read or lack something.
         visited: Records that have been followed, each with the result that led there; a record may name others that name it.
     """
@@ -68,6 +68,12 @@ class Chain:
                 raise RecordError(f"names {path!r}, which is no file of metrics of these results")
             found[path] = (names["system"], names["dataset"])
         return found
+
+    @property
+    def runs(self) -> list[tuple[str, str]]:
+        """Systems and corpora that have a run, those of systems among them that only others need."""
+        found = filter(None, map(RUN.names_in, self.claims))
+        return [(names["system"], names["dataset"]) for names in found]
 
     def repair_command(self, *paths: str, goal: str = SUMMARY) -> str:
         """The commands that make files again, and after them what is made from them."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from beirflow.audit.chain import Chain, part
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unreadable
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique, unreadable
 from beirflow.experiment.catalogue import make_system
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import CORPUS, MANIFEST, RUN_RECORD
+from beirflow.files.layout import CORPUS, MANIFEST, RUN, RUN_RECORD
 from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subject
 
 WHAT = "documents and queries made again"
@@ -35,12 +35,12 @@ def check_samples(chain: Chain, experiment: Experiment, sample: int, seed: int) 
         return [Check(WHAT, NOT_CHECKED, "audit_sample is 0", repair=todo)]
     random = np.random.default_rng(seed)
     checks: list[Check] = []
-    for (name, dataset), row in chain.evaluated.items():
+    for name, dataset in chain.runs:
         try:
             checks += _check_corpus(chain, experiment, name, dataset, sample, random)
         except UNREADABLE as error:
             cause = getattr(error, "path", None) or MANIFEST
-            checks.append(unreadable(WHAT, cause, error, [(name, row)], chain.repair_command(cause)))
+            checks.append(unreadable(WHAT, cause, error, _affected(chain, name, dataset), chain.repair_command(cause)))
     return checks
 
 
@@ -72,16 +72,21 @@ def _check_corpus(
 
 
 def _run(chain: Chain, check: SpotCheck, name: str, dataset: str) -> Check:
-    result, repair = (name, chain.evaluated[name, dataset]), _repair(chain, check.path)
+    results, repair = _affected(chain, name, dataset), _repair(chain, check.path)
     try:
         finding = check.run()
     except (NotHereError, BeirflowError) as error:
         return Check(check.name, NOT_CHECKED, f"{name} on {dataset}: {error}")
     except UNREADABLE as error:
-        return unreadable(check.name, check.path, error, [result], repair)
+        return unreadable(check.name, check.path, error, results, repair)
     if finding.passed:
         return Check(check.name, PASSED, finding.found, finding.expected)
-    return Check(check.name, FAILED, finding.found, finding.expected, (check.path,), (result,), repair)
+    return Check(check.name, FAILED, finding.found, finding.expected, (check.path,), results, repair)
+
+
+def _affected(chain: Chain, name: str, dataset: str) -> tuple[Result, ...]:
+    """The rows of the summary that were computed from a run."""
+    return unique(chain.results[RUN(system=name, dataset=dataset)])
 
 
 def _repair(chain: Chain, path: str) -> str:

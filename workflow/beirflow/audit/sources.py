@@ -3,6 +3,7 @@
 Where they are is taken from the configuration of the person who audits, never from the results. What is not here is not checked.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import ARCHIVE, CORPUS, MODEL, QRELS, QUERIES, SUMMARY
+from beirflow.files.layout import ARCHIVE, CORPUS, MODEL, QRELS, QUERIES, RUN_RECORD, SUMMARY
 
 REPAIR = f"put the files back that were used; or, if these are right, run again: snakemake --cores 2 {{results}}/{SUMMARY}"
 
@@ -29,7 +30,7 @@ def check_sources(chain: Chain, experiment: Experiment) -> list[Check]:
         experiment: The configuration of the person who audits, which says where the files are.
 
     Returns:
-        A check for every archive, dataset and model.
+        A check for every archive, dataset and model, and for every run that was made elsewhere.
     """
     corpora = {dataset for _, dataset in chain.evaluated}
     models = {path: names["system"] for path in sorted(chain.claims) if (names := MODEL.names_in(path))}
@@ -37,6 +38,7 @@ def check_sources(chain: Chain, experiment: Experiment) -> list[Check]:
         *_check_archives(chain, experiment),
         *(_check_source(chain, experiment, name) for name in sorted(corpora)),
         *(_check_model(chain, experiment, path, name) for path, name in models.items()),
+        *_check_runs(chain, experiment),
     ]
 
 
@@ -52,7 +54,7 @@ def _check_archives(chain: Chain, experiment: Experiment) -> list[Check]:
         path = ARCHIVE(archive=archive)
         if archive is None or not (chain.folder / path).is_file():
             continue
-        results = unique((system, dataset) for system in chain.manifest["systems"])
+        results = unique((system, dataset) for system, _ in chain.means.values())
         known = {corpus.md5 for corpus in experiment.datasets.values() if corpus.archive == archive} or {md5}
         found = file_digest(chain.folder / path, "md5")
         status = PASSED if {found} == known == {md5} else FAILED
@@ -144,3 +146,24 @@ def _check_model(chain: Chain, experiment: Experiment, path: str, name: str) -> 
         expected = ", ".join(f"{file} {recorded.get(file)}" for file in wrong)
         return Check(what, FAILED, differs, expected, (path,), results, REPAIR.format(results=chain.shown))
     return Check(what, PASSED, f"{name}: {len(found)} files of {settings.model}", files=(path,))
+
+
+def _check_runs(chain: Chain, experiment: Experiment) -> Iterator[Check]:
+    """The files of runs that were made elsewhere are those that were read."""
+    what = "runs of elsewhere are those that were read"
+    for name, dataset in chain.runs:
+        path = RUN_RECORD(system=name, dataset=dataset)
+        recorded = (chain.records.get(path) or {}).get("source_sha256")
+        if recorded is None:
+            continue
+        source = experiment.run_file(name, dataset) if name in experiment.systems else None
+        if source is None or not Path(source).is_file():
+            todo = "name it under custom.systems to have it compared"
+            yield Check(what, NOT_CHECKED, f"the file of {name} on {dataset} is not here", "", (path,), (), todo)
+            continue
+        found, results = file_digest(source), unique(chain.results[path])
+        if found == recorded:
+            yield Check(what, PASSED, f"{source} has the sha256 {found}", files=(path,))
+        else:
+            repair = REPAIR.format(results=chain.shown)
+            yield Check(what, FAILED, f"{source} has the sha256 {found}", f"{path} says {recorded}", (path,), results, repair)

@@ -1,7 +1,8 @@
 """What every system cost on every dataset.
 
 ``cost.csv`` has a row a system and dataset, of a dataset of forums the sums over its forums (of memory the most): ``documents``
-and ``queries``, counts; the seconds of every stage, ``load_seconds`` to ``evaluate_seconds``, their sum ``seconds``, and
+and ``queries``, counts; the seconds of every stage, ``load_seconds`` to ``evaluate_seconds``, those of the systems whose runs it
+was made from included, their sum ``seconds``, and
 ``documents_per_second``, documents over the seconds in which they were indexed, those that were reused included;
 ``documents_reused`` from another dataset; ``index_bytes``, the size on disk of what the family stores of the documents, whether
 or not it is still there; ``peak_memory_bytes``, the most that a job used according to Snakemake's benchmarks, where these are
@@ -19,7 +20,7 @@ from beirflow.files.layout import BENCHMARK
 from beirflow.files.records import Job, read_json
 from beirflow.files.writing import atomic_path
 
-STAGES = ("load", "queries", "index", "search", "merge", "evaluate")
+STAGES = ("load", "queries", "index", "search", "merge", "fuse", "rerank", "evaluate")
 
 MEBIBYTE = 1 << 20
 """Snakemake's ``max_rss`` is in these."""

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from beirflow.dense.settings import INSTRUCTION
-from beirflow.experiment.families import DEFAULT, FAMILIES
+from beirflow.experiment.families import DEFAULT, family_of
 from beirflow.experiment.schema import Problems, nearest, problems_with
 from beirflow.runs.family import System
 
@@ -143,7 +143,7 @@ def make_system(name: str, entry: Mapping[str, Any]) -> System:
     """
     if INSTRUCTION in str(entry.get("query_prefix", "")):
         entry = {**entry, "instructions": {**_instructions(), **entry.get("instructions", {})}}
-    return FAMILIES[entry.get("family", DEFAULT)].system(name, entry)
+    return family_of(entry).system(name, entry)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -12,8 +12,10 @@ from typing import Any
 from beirflow.datasets.archives import is_archive
 from beirflow.datasets.beir_files import required_files
 from beirflow.datasets.document_count import known_documents
+from beirflow.datasets.query_count import count_judged_queries
 from beirflow.dense.settings import OF_A_VARIANT, DenseSettings
 from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_systems
+from beirflow.experiment.dependencies import check_dependencies, check_run_files, needed
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.schema import Problems, defaults, nearest, problems_with
 from beirflow.files.digests import file_state
@@ -27,6 +29,9 @@ RESULTS = "<results>"
 
 CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"
 """How messages call it."""
+
+BLOCK_QUERIES = 256
+"""Of a job that scores pairs: with a hundred documents each, half an hour of a CPU with two cores, and seconds of a GPU."""
 
 MOST_THREADS = 8
 """Of a job that encodes or searches."""
@@ -54,6 +59,11 @@ class Experiment:
     def chosen_systems(self) -> list[str]:
         """Names of the configured systems."""
         return list(self.config["systems"])
+
+    @property
+    def needed_systems(self) -> list[str]:
+        """Names of the configured systems, and after them of those whose runs they are made from."""
+        return needed(self.chosen_systems, self.systems)
 
     @property
     def baseline(self) -> str:
@@ -117,6 +127,12 @@ class Experiment:
         """What an official archive must be, as arguments of ``download_dataset``: ``md5`` and ``size``, in bytes."""
         dataset = next(dataset for dataset in self.datasets.values() if dataset.archive == name)
         return {"md5": dataset.md5, "size": dataset.archive_bytes}
+
+    def query_blocks(self, name: str) -> int:
+        """Number of blocks that the queries of a corpus are divided into for what scores pairs, known beforehand."""
+        dataset = self.datasets[name]
+        queries = dataset.queries or _judged(str(self.folder(name)), dataset.forum, dataset.split)
+        return max(1, math.ceil(queries / BLOCK_QUERIES))
 
     def corpus_settings(self, name: str) -> dict[str, Any]:
         """The settings that determine a prepared corpus, as arguments of ``prepare_corpus``.
@@ -185,6 +201,27 @@ class Experiment:
         """Names of all known systems of some families, configured or not."""
         return [name for name, system in self.systems.items() if system.family in families]
 
+    @property
+    def merged_systems(self) -> list[str]:
+        """Names of all known systems whose runs are merged from the candidates of chunks."""
+        return [name for name, system in self.systems.items() if not FAMILIES[system.family].direct]
+
+    def first_stages(self, system: str) -> list[str]:
+        """Names of the systems whose runs a system is made from, in the order of its settings."""
+        found = self.systems[system]
+        return list(FAMILIES[found.family].reads(found.settings).systems.values())
+
+    def run_file(self, system: str, dataset: str) -> str | None:
+        """The file outside the results that holds the run of a system on a corpus; None where the run is made here."""
+        found = self.systems[system]
+        path = FAMILIES[found.family].source(found.settings, dataset)
+        return None if path is None else str(path)
+
+    def run_state(self, system: str, dataset: str) -> str | None:
+        """The state of that file as it is now."""
+        path = self.run_file(system, dataset)
+        return None if path is None else file_state(path)
+
     def model_settings(self, system: str) -> dict[str, Any]:
         """Where a system's model is: fields of :class:`~beirflow.models.settings.ModelSettings`."""
         settings = self.settings(system)
@@ -231,6 +268,11 @@ class Experiment:
 @cache
 def _counted(source: str, forum: str | None) -> int:
     return known_documents(source, forum)
+
+
+@cache
+def _judged(source: str, forum: str | None, split: str) -> int:
+    return count_judged_queries(source, forum, split)
 
 
 def load_experiment(config: Mapping[str, Any]) -> Experiment:
@@ -314,7 +356,9 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
         if cutoff > config["top_k"]:
             allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"
             problems.add("cutoffs", cutoff, allowed)
-    _check_systems(experiment, problems)
+    used = experiment.needed_systems
+    check_dependencies(experiment.systems, used, config["top_k"], problems)
+    _check_systems(experiment, used, problems)
     own = [row for row in experiment.rows if row not in experiment.catalogue.datasets]
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     with _disk_in_words(problems, "data_dir", config["data_dir"]):
@@ -331,14 +375,15 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
                 problems.add(key, value, problem)
 
 
-def _check_systems(experiment: Experiment, problems: Problems) -> None:
-    """Every configured system can be used here, on every configured dataset."""
-    for name in experiment.chosen_systems:
+def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
+    """Every system that will run can be used here, on every configured dataset."""
+    for name in used:
         system = experiment.systems[name]
         origin = f"custom.systems.{name}" if name not in experiment.catalogue.systems else f"systems.{name}"
         with _disk_in_words(problems, origin, name):
             if wrong := FAMILIES[system.family].problem(system.settings):
                 problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
+        check_run_files(origin, system, experiment.chosen_datasets, problems)
         if isinstance(system.settings, DenseSettings):
             for row in system.settings.without_instruction(experiment.chosen_rows):
                 allowed = f"queries of {row} need an instruction: say what they are for, in words that the model's card uses"

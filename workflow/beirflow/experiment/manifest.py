@@ -40,7 +40,7 @@ def write_manifest(
         outputs={summary_path: file_digest(summary_path)},
         written=datetime.now(UTC).isoformat(timespec="seconds"),
         configuration=_shown(experiment.config),
-        systems={name: asdict(experiment.systems[name]) for name in experiment.chosen_systems},
+        systems={name: asdict(experiment.systems[name]) for name in experiment.needed_systems},
         datasets={
             row: [asdict(experiment.datasets[name]) | {"files": dict(experiment.datasets[name].files)} for name in names]
             for row, names in experiment.chosen_rows.items()

@@ -94,6 +94,8 @@ TERM_WEIGHTS = Pattern("postings/{system}/{dataset}/weights-{chunk}.arrow")
 TERM_WEIGHTS_RECORD = Pattern("postings/{system}/{dataset}/weights-{chunk}.json")
 QUERY_WEIGHTS = Pattern("postings/{system}/{dataset}/queries.arrow")
 QUERY_WEIGHTS_RECORD = Pattern("postings/{system}/{dataset}/queries.json")
+PAIRS = Pattern("pairs/{system}/{dataset}/block-{block}.parquet")
+PAIRS_RECORD = Pattern("pairs/{system}/{dataset}/block-{block}.json")
 
 CANDIDATES = Pattern("candidates/{system}/{dataset}/chunk-{chunk}.npz")
 RUN = Pattern("runs/{system}/{dataset}.parquet")

@@ -35,6 +35,7 @@ COST = {
         "index_seconds": ("Index", ",.1f", 1),
         "queries_seconds": ("Queries", ",.1f", 1),
         "search_seconds": ("Search", ",.1f", 1),
+        "rerank_seconds": ("Re-rank", ",.1f", 1),
         "evaluate_seconds": ("Evaluate", ",.1f", 1),
         "seconds": ("All", ",.1f", 1),
     },
@@ -44,6 +45,9 @@ COST = {
     },
 }
 """By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
+
+RARE = "rerank_seconds"
+"""A column of ``cost.csv`` that is left out where no system has such a stage."""
 
 COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}
 """Columns of ``cost.csv`` that hold words, which come first, and their headers."""
@@ -154,16 +158,22 @@ def cost_table(costs: pd.DataFrame) -> Table:
         NAME,
         *(Column(label, number=False, classes="group" if key == "system" else "") for key, label in COST_WORDS.items()),
     ]
-    for group in COST.values():
+    shown = {name: {key: form for key, form in group.items() if key != RARE or _has(costs, key)} for name, group in COST.items()}
+    for group in shown.values():
         columns += [Column(label, classes="number" if i else FIRST) for i, (label, *_) in enumerate(group.values())]
-    numbers = [(key, form, unit) for group in COST.values() for key, (_, form, unit) in group.items()]
+    numbers = [(key, form, unit) for group in shown.values() for key, (_, form, unit) in group.items()]
     rows = []
     for row in costs.to_dict("records"):
         words = [Cell("" if pd.isna(row[key]) else str(row[key])) for key in COST_WORDS]
         rows.append([Cell(str(row["dataset"])), *words, *(number(row[key] / unit, form) for key, form, unit in numbers)])
-    groups = [("System", len(COST_WORDS)), *((label, len(group)) for label, group in COST.items())]
+    groups = [("System", len(COST_WORDS)), *((label, len(group)) for label, group in shown.items())]
     caption = "What every system needed on every dataset"
     return Table("cost-table", "Cost", caption, columns, [rows], groups, tall=True)
+
+
+def _has(costs: pd.DataFrame, key: str) -> bool:
+    """Whether any system has a value in a column."""
+    return key in costs and bool(costs[key].notna().any())
 
 
 def notes(results: Sequence[Table], sources: Sources, systems: Sequence[str]) -> list[str]:

@@ -33,9 +33,31 @@ class System:
     settings: Any
 
 
+class Reads(NamedTuple):
+    """The systems whose runs a system is made from.
+
+    Attributes:
+        systems: Their names, by the key of the setting that names each, such as ``first`` or ``of.0``.
+        depth: Documents of each run that are read; None for all.
+    """
+
+    systems: Mapping[str, str]
+    depth: int | None = None
+
+
 def no_files(settings: Any) -> list[Path]:
     """The model files of a family without models: none."""
     return []
+
+
+def no_runs(settings: Any) -> Reads:
+    """What a family reads that needs no other system: nothing."""
+    return Reads({})
+
+
+def no_source(settings: Any, dataset: str) -> Path | None:
+    """Where the run of a family is that makes its runs itself: nowhere yet."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -50,6 +72,9 @@ class Family:
         has_model: Whether its systems have one model, which ``fetch_model`` finds.
         model_digests: The digests of the files of a system's models by name, as its record of the model has them; None if there
             are no models.
+        reads: The systems whose runs a system is made from.
+        source: The file outside the results that holds the run of a system on a corpus; None where the run is made here.
+        direct: Whether its rules write runs, not candidates that are merged.
         spot_checks: ``module:function`` that makes a sample again, :data:`~beirflow.runs.spot_check.SpotChecks`; None if there is
             none.
     """
@@ -60,6 +85,9 @@ class Family:
     model_files: Callable[[Any], list[Path]] = no_files
     has_model: bool = False
     model_digests: Callable[[Any], dict[str, str]] | None = None
+    reads: Callable[[Any], Reads] = no_runs
+    source: Callable[[Any, str], Path | None] = no_source
+    direct: bool = False
     spot_checks: str | None = None
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:

@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, together, write_record
 from beirflow.files.verified import damaged
-from beirflow.files.writing import atomic_path
 from beirflow.runs.candidates import Candidates, Found, read_candidates
 from beirflow.runs.ranking import Hits, Ties, byte_order, merge_hits
-from beirflow.runs.run_file import RUN
+from beirflow.runs.run_file import run_writer
 
 CANDIDATES = 1 << 24
 """Candidates beyond which they are cut to the k best; these and one more chunk's are sorted at once, some 70 bytes each."""
@@ -68,11 +66,10 @@ def merge_chunks(
     chunks = _Chunks(system, top_k, corpus, job)
     first_rows = np.cumsum([0, *sizes[:-1]])
     query, row, score, ranks = _merge_candidates(chunks, candidate_paths, len(query_ids), first_rows, doc_ids)
-    with atomic_path(run_path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
+    with run_writer(run_path) as write:
         for start_row in range(0, len(query), RUN_ROWS):
             part = slice(start_row, start_row + RUN_ROWS)
-            ids = [query_ids.take(pa.array(query[part])), doc_ids.take(pa.array(row[part]))]
-            writer.write_table(pa.table([*ids, score[part], ranks[part]], schema=RUN))
+            write(query_ids.take(pa.array(query[part])), doc_ids.take(pa.array(row[part])), score[part], ranks[part])
     seconds = {**chunks.sums("seconds"), "search": chunks.seconds}
     write_record(
         record_path,

@@ -3,6 +3,8 @@
 import gzip
 import logging
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +68,20 @@ def _problem_with(run: pa.Table) -> str | None:
         row = int(np.argmax(pairs == twice[0]))
         return f"found the document {run['doc_id'][row].as_py()!r} twice for the query {run['query_id'][row].as_py()!r}"
     return None
+
+
+@contextmanager
+def run_writer(path: str | Path) -> Iterator[Callable[[pa.Array, pa.Array, np.ndarray, np.ndarray], None]]:
+    """Write a run a part at a time.
+
+    Args:
+        path: Parquet to write.
+
+    Yields:
+        A function that takes the next rows: ids of queries and documents, scores and ranks, sorted by query and rank.
+    """
+    with atomic_path(path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
+        yield lambda *columns: writer.write_table(pa.table(list(columns), schema=RUN))
 
 
 def write_trec(*, run_path: str, record_path: str, output_path: str, tag: str, header: str = "") -> None:

@@ -3,7 +3,7 @@
 A family says how its representations and scores are made again; what is common to all, comparing scores with a run, is here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,8 +102,26 @@ def draw(total: int, sample: int, random: np.random.Generator) -> np.ndarray:
     return np.sort(random.choice(total, size=min(sample, total), replace=False))
 
 
+def as_block(scores: Sequence[Mapping[str, float]]) -> tuple[pa.Array, np.ndarray]:
+    """Scores of the documents of each query, as :func:`compare_ranks` takes them.
+
+    Args:
+        scores: Of each query, the scores by document.
+
+    Returns:
+        The ids of all these documents, and float64 of shape (queries, documents), minus infinity where a query has none.
+    """
+    ids = sorted({doc_id for found in scores for doc_id in found})
+    table = [[found.get(doc_id, -np.inf) for doc_id in ids] for found in scores]
+    return pa.array(ids, pa.string()), np.array(table, np.float64).reshape(len(scores), len(ids))
+
+
 def compare_ranks(
-    subject: Subject, query_ids: list[str], blocks: Iterable[tuple[pa.Array, np.ndarray]], slack: Callable[[], np.ndarray]
+    subject: Subject,
+    query_ids: list[str],
+    blocks: Iterable[tuple[pa.Array, np.ndarray]],
+    slack: Callable[[], np.ndarray],
+    expected: str = "exact search over all documents",
 ) -> Finding:
     """Compare the run of some queries with the scores of all documents.
 
@@ -113,6 +131,7 @@ def compare_ranks(
         blocks: Ids of the next documents, and the scores of all these queries for them, of shape (queries, documents); minus
             infinity where a document is not retrieved. Together all documents, each once.
         slack: How far two scores of each query may be apart, shape (queries,); asked once all blocks have been read.
+        expected: What the run should agree with.
 
     Returns:
         Whether every query has as many documents as there are, up to the cut, each once and with its score, and none was left
@@ -124,7 +143,7 @@ def compare_ranks(
         ranks.add(doc_ids, scores)
     for number, (query, within) in enumerate(zip(query_ids, slack().tolist(), strict=True)):
         if problem := ranks.problem(number, within):
-            return Finding(False, f"{path}: query {query!r} {problem}", "exact search over all documents")
+            return Finding(False, f"{path}: query {query!r} {problem}", expected)
     return Finding(True, f"{subject.system.name} on {subject.dataset}: {len(query_ids)} queries, every rank as in {path}")
 
 

@@ -1,0 +1,83 @@
+"""A fused run that is right passes, and any other does not."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from beirflow.files.records import Job
+from beirflow.fusion.family import FAMILY
+from beirflow.fusion.fuse_runs import fuse_runs
+from beirflow.fusion.settings import FusionSettings
+from beirflow.fusion.spot_check import spot_checks
+from beirflow.runs.family import System
+from beirflow.runs.spot_check import Finding
+from run_results import DATASET, RunResults, change_rows, ids
+
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"k": 1, "depth": 3},
+    {"method": "sum", "weights": [0.3, 0.7]},
+    {"method": "sum", "normalize": "min-max"},
+    {"method": "sum", "normalize": "z-score", "depth": 4},
+]
+
+
+def made(folder: Path, **settings: Any) -> tuple[RunResults, FusionSettings]:
+    results = RunResults(folder, dict.fromkeys(ids(20), "text"), dict.fromkeys(ids(6, "q"), "?"))
+    random = np.random.default_rng(5)
+    for system in "ab":
+        scores = {
+            f"q{i}": {f"d{row}": float(np.float32(random.random() * 9)) for row in random.permutation(20)[: 2 * i]}
+            for i in range(6)
+        }
+        scores["q3"] = dict.fromkeys(scores["q3"], 2.5)
+        results.write_run(system, {query: found for query, found in scores.items() if found})
+    fusion = FusionSettings("f", ["a", "b"], **settings)
+    fuse_runs(
+        settings=fusion,
+        dataset=DATASET,
+        run_paths=[results.paths(system)["run_path"] for system in "ab"],
+        **results.corpus_paths,
+        top_k=7,
+        **results.paths("f"),
+        job=Job(results.results),
+    )
+    return results, fusion
+
+
+def check(results: RunResults, settings: FusionSettings, sample: int = 100) -> Finding:
+    (only,) = spot_checks(results.subject(System("f", FAMILY.name, settings), 7), sample, np.random.default_rng(1))
+    assert only.path == "runs/f/small.parquet"
+    return only.run()
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=str)
+def test_a_fused_run_passes(tmp_path: Path, settings: dict[str, Any]) -> None:
+    finding = check(*made(tmp_path, **settings))
+    assert finding.passed, finding
+    assert "6 queries" in finding.found
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=str)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows[:-1],
+        lambda rows: [{**rows[0], "score": rows[0]["score"] * 1.001}, *rows[1:]],
+        lambda rows: [{**row, "doc_id": "d19x"} if i == 4 else row for i, row in enumerate(rows)],
+    ],
+    ids=["a row less", "another score", "another document"],
+)
+def test_another_run_does_not(tmp_path: Path, settings: dict[str, Any], change: Callable[[list[Any]], list[Any]]) -> None:
+    results, fusion = made(tmp_path, **settings)
+    change_rows(results.paths("f")["run_path"], change)
+    finding = check(results, fusion)
+    assert not finding.passed
+    assert finding.expected == "the runs of a, b, fused"
+
+
+def test_a_run_of_other_settings_does_not_pass(tmp_path: Path) -> None:
+    results, _ = made(tmp_path)
+    assert not check(results, FusionSettings("f", ["a", "b"], k=59)).passed

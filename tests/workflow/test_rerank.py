@@ -1,0 +1,81 @@
+"""A reranker through Snakemake: what it needs runs too, what is kept, and what an audit says."""
+
+import csv
+import shutil
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from beirflow.files.records import read_json
+from tiny_cross_encoder import save_cross_encoder
+from workflow_runs import Workflow
+
+SUMMARY = "results/summary.csv"
+CHUNKS = 3
+
+
+@pytest.fixture(scope="session")
+def finished_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> tuple[Workflow, dict[str, int]]:
+    """A reranker of BM25, which has no row, and a fusion of both."""
+    model = save_cross_encoder(tmp_path_factory.mktemp("cross") / "tiny")
+    systems = {
+        "crossed": {"family": "rerank", "first": "bm25", "depth": 3, "model": str(model)},
+        "fused": {"family": "fusion", "of": ["bm25", "crossed"]},
+    }
+    config = {
+        "systems": ["fused", "crossed"],
+        "datasets": ["small"],
+        "precision": "float32",
+        "device": "cpu",
+        "chunk_documents": 10,
+        "top_k": 20,
+        "cutoffs": [1, 10, 20],
+        "custom": {"systems": systems, "datasets": {"small": {"path": str(small)}}},
+    }
+    workflow = Workflow(tmp_path_factory.mktemp("rerank"), config)
+    planned = workflow.planned(SUMMARY)
+    workflow.run(SUMMARY)
+    return workflow, planned
+
+
+def test_the_first_stage_runs_once_for_all_and_a_greater_depth_adds_pairs(
+    finished_once: tuple[Workflow, dict[str, int]], tmp_path: Path
+) -> None:
+    once, planned = finished_once
+    assert planned == {
+        "prepare_corpus": 1,
+        "fetch_model": 1,
+        "index_chunk": CHUNKS,
+        "sum_statistics": 1,
+        "search_index": CHUNKS,
+        "merge_chunks": 1,
+        "score_pairs": 1,
+        "rerank_run": 1,
+        "fuse_runs": 1,
+        "evaluate_run": 2,
+        "summarize": 1,
+    }
+    assert [row["system"] for row in csv.DictReader(once.result("summary.csv").open())] == ["fused", "crossed"]
+    shutil.copytree(once.folder, tmp_path / "copy")
+    workflow = Workflow(tmp_path / "copy", deepcopy(once.config))
+    assert workflow.planned(SUMMARY) == {}
+    crossed = workflow.config["custom"]["systems"]["crossed"]
+    crossed["below"] = "keep"
+    again = {"rerank_run": 1, "fuse_runs": 1, "evaluate_run": 2, "summarize": 1}
+    assert workflow.planned(SUMMARY) == again
+    crossed["depth"] = 5
+    assert workflow.planned(SUMMARY) == again | {"score_pairs": 1}
+    workflow.config |= {"audit_sample": 100}
+    workflow.run(SUMMARY, "results/cost.csv")
+    counts = read_json(workflow.result("pairs/crossed/small/block-0.json"))["counts"]
+    assert (counts["pairs"], counts["pairs_reused"]) == (20, 12)
+    costs = {row["system"]: row for row in csv.DictReader(workflow.result("cost.csv").open())}
+    assert float(costs["crossed"]["rerank_seconds"]) > 0
+    assert float(costs["fused"]["index_seconds"]) == float(costs["crossed"]["index_seconds"]) > 0
+    assert "The audit of results passed" in workflow.run("audit", cores=1)
+    checks = read_json(workflow.result("audit.json"))["sections"]["sample"]
+    assert {check["status"] for check in checks} == {"passed"}
+    assert [check["name"] for check in checks if "crossed on small" in check["found"]] == [
+        "pairs scored again have the stored scores",
+        "queries ranked again have the recorded ranks",
+    ]

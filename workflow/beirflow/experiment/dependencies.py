@@ -1,0 +1,90 @@
+"""Systems that are made from the runs of others: which these are, and whether they can be made."""
+
+from collections.abc import Iterable, Mapping
+
+from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.schema import Problems, nearest
+from beirflow.runs.family import Reads, System
+
+
+def needed(names: Iterable[str], systems: Mapping[str, System]) -> list[str]:
+    """Some systems and all that they need.
+
+    Args:
+        names: The systems.
+        systems: Every known system by name.
+
+    Returns:
+        Their names, and after them those of the systems whose runs they are made from, each once; unknown names are left out.
+    """
+    found = [name for name in dict.fromkeys(names) if name in systems]
+    for name in found:  # which grows meanwhile
+        found += [
+            other for other in dict.fromkeys(_reads(systems[name]).systems.values()) if other in systems and other not in found
+        ]
+    return found
+
+
+def check_dependencies(systems: Mapping[str, System], used: Iterable[str], top_k: int, problems: Problems) -> None:
+    """Note where a system needs one that is not known, or itself, or more of a run than is kept.
+
+    Args:
+        systems: Every known system by name.
+        used: Those that are made.
+        top_k: Documents that runs keep for each query.
+        problems: Where what is wrong is added.
+    """
+    for name, system in systems.items():
+        for key, other in _reads(system).systems.items():
+            if other not in systems:
+                known = [each for each in systems if each != name]
+                allowed = f"allowed are {', '.join(known)}, or define it under custom.systems{nearest(other, known)}"
+                problems.add(f"custom.systems.{name}.{key}", other, allowed)
+            elif circle := _way(other, name, systems):
+                way = " needs ".join([name, *circle])
+                problems.add(f"custom.systems.{name}.{key}", other, f"no system can need its own run, but {way}; name another")
+    for name in used:
+        depth = _reads(systems[name]).depth
+        if depth is not None and depth > top_k:
+            allowed = f"a depth can be at most top_k, which is {top_k}; raise top_k or lower the depth"
+            problems.add(f"custom.systems.{name}.depth", depth, allowed)
+
+
+def check_run_files(origin: str, system: System, datasets: Iterable[str], problems: Problems) -> None:
+    """Note which runs of a system are not there that it reads from files.
+
+    Args:
+        origin: Path of the key of the system.
+        system: The system.
+        datasets: Names of the corpora.
+        problems: Where what is wrong is added.
+    """
+    seen: dict[str, str] = {}
+    for dataset in datasets:
+        path = FAMILIES[system.family].source(system.settings, dataset)
+        if path is None:
+            return
+        if str(path) in seen:
+            allowed = f"this would be the run on {seen[str(path)]!r} and on {dataset!r}; write {{dataset}} where the name is"
+            problems.add(f"{origin}.run", system.settings.run, allowed)
+            return
+        seen[str(path)] = dataset
+        if not path.is_file():
+            problems.add(f"{origin}.run", system.settings.run, f"there is no file {path}, which would be the run on {dataset!r}")
+
+
+def _reads(system: System) -> Reads:
+    return FAMILIES[system.family].reads(system.settings)
+
+
+def _way(start: str, goal: str, systems: Mapping[str, System]) -> list[str]:
+    """Systems of which each needs the next, from one to another; empty if there is no such way."""
+    ways, seen = [[start]], {start}
+    for way in ways:  # which grows meanwhile
+        if way[-1] == goal:
+            return way
+        for other in _reads(systems[way[-1]]).systems.values():
+            if other in systems and other not in seen:
+                seen.add(other)
+                ways.append([*way, other])
+    return []

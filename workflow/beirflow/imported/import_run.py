@@ -1,0 +1,145 @@
+"""Read a run that was made elsewhere, check every row of it, and rank it by the one rule."""
+
+import logging
+import platform
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from beirflow.files.records import Job, write_record
+from beirflow.imported.run_rows import Rows, concatenated, read_rows
+from beirflow.runs.ranking import Ties, byte_order, merge_hits
+from beirflow.runs.run_file import run_writer
+
+logger = logging.getLogger(__name__)
+
+
+def import_run(
+    *,
+    system: str,
+    dataset: str,
+    source_path: str,
+    queries_path: str,
+    documents_path: str,
+    top_k: int,
+    drop_self_matches: bool,
+    ties: Ties,
+    run_path: str,
+    record_path: str,
+    job: Job,
+) -> None:
+    """Make somebody's run a run of these results.
+
+    Args:
+        system: Name of the system.
+        dataset: Name of the corpus.
+        source_path: The run: TREC form, plain or gzipped, or Parquet with ``query_id``, ``doc_id``, ``score``.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
+        documents_path: ``documents.parquet``, likewise.
+        top_k: Documents to keep for each query.
+        drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
+        ties: How documents with the same score are ordered.
+        run_path: Parquet to write.
+        record_path: The record to write: the digest of the source, and what was left out of it.
+        job: The job, for the record.
+
+    Raises:
+        DataError: The file is no run on this corpus; the message names file and line.
+    """
+    digest = file_digest(source_path)
+    query_ids = read_table(queries_path)["query_id"].combine_chunks()
+    with Documents(documents_path) as file:
+        doc_ids = file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks()
+    rows, unjudged = _of_judged_queries(Path(source_path), query_ids)
+    if file_digest(source_path) != digest:
+        raise DataError(f"{source_path}: the file was changed while it was read; run again when it is whole")
+    query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()
+    row = _rows_of_documents(source_path, dataset, rows, doc_ids)
+    _check_repetition(source_path, rows, query, row)
+    kept = np.ones(len(query), bool)
+    if drop_self_matches:
+        own = pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy()
+        kept = row != own[query]
+    otherwise = _queries_ranked_otherwise(rows, query)
+    if otherwise:
+        logger.warning(
+            "%s: the ranks of %d queries contradict their scores; scores decide, as for trec_eval", source_path, otherwise
+        )
+    hits = merge_hits(
+        [(query[kept], row[kept].astype(np.int32), rows.scores[kept])],
+        lambda tied: byte_order(doc_ids.take(pa.array(tied)), ties),
+        top_k,
+    )
+    with run_writer(run_path) as write:
+        write(query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), hits[2], hits[3])
+    write_record(
+        record_path,
+        job,
+        inputs={path: recorded_digest(path) for path in (queries_path, documents_path)},
+        outputs={run_path: file_digest(run_path)},
+        made={"python": platform.python_version(), "numpy": np.__version__, "pyarrow": pa.__version__},
+        seconds={},  # what a run took that was made elsewhere is not known
+        counts={
+            "self_matches_dropped": int(len(query) - kept.sum()),
+            "rows_without_judged_query": unjudged,
+            "queries_ranked_otherwise": otherwise,
+        },
+        system=system,
+        dataset=dataset,
+        top_k=top_k,
+        ties=ties,
+        source_sha256=digest,
+    )
+
+
+def _of_judged_queries(path: Path, query_ids: pa.Array) -> tuple[Rows, int]:
+    """The rows of the judged queries, and how many others there are."""
+    parts, others = [], 0
+    for rows in read_rows(path):
+        judged = pc.is_in(rows.query_ids, value_set=query_ids)
+        others += len(judged) - judged.true_count
+        chosen = np.flatnonzero(judged.to_numpy(zero_copy_only=False))
+        queries, documents = (column.take(pa.array(chosen)) for column in (rows.query_ids, rows.doc_ids))
+        ranks = None if rows.ranks is None else rows.ranks[chosen]
+        parts.append(Rows(rows.lines[chosen], queries, documents, rows.scores[chosen], ranks))
+    if not any(len(part.lines) for part in parts):
+        found = f"none of its {others} rows is of a query with judgements, such as {query_ids[0].as_py()!r}"
+        raise DataError(f"{path}: {found}; is it the run of another dataset or split?")
+    return concatenated(parts), others
+
+
+def _rows_of_documents(source_path: str, dataset: str, rows: Rows, doc_ids: pa.Array) -> np.ndarray:
+    """Row of each document in the corpus, int64."""
+    found = pc.index_in(rows.doc_ids, value_set=doc_ids)
+    if found.null_count:
+        place = int(np.argmax(found.is_null().to_numpy(zero_copy_only=False)))
+        said = f"{source_path}:{rows.lines[place]}: the corpus of {dataset} has no document {rows.doc_ids[place].as_py()!r}"
+        raise DataError(f"{said}, nor those of {found.null_count - 1} other rows; is it the run of another dataset?")
+    return found.to_numpy().astype(np.int64)
+
+
+def _check_repetition(source_path: str, rows: Rows, query: np.ndarray, row: np.ndarray) -> None:
+    """No document comes twice for a query."""
+    pairs = query.astype(np.int64) << 32 | row
+    order = np.argsort(pairs, kind="stable")
+    twice = np.flatnonzero(pairs[order[1:]] == pairs[order[:-1]])
+    if len(twice):
+        place = twice[np.argmin(rows.lines[order[twice + 1]])]
+        first, second = order[place], order[place + 1]
+        found = f"the document {rows.doc_ids[int(second)].as_py()!r} again for the query {rows.query_ids[int(second)].as_py()!r}"
+        raise DataError(f"{source_path}:{rows.lines[second]}: found {found}, as in line {rows.lines[first]}; keep one of them")
+
+
+def _queries_ranked_otherwise(rows: Rows, query: np.ndarray) -> int:
+    """Queries of which the file gives a document with a higher score a later rank."""
+    if rows.ranks is None:
+        return 0
+    order = np.lexsort((rows.ranks, query))
+    query, rank, score = query[order], rows.ranks[order], rows.scores[order]
+    rises = (query[1:] == query[:-1]) & (rank[1:] > rank[:-1]) & (score[1:] > score[:-1])
+    return len(np.unique(query[1:][rises]))

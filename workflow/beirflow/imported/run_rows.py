@@ -1,0 +1,187 @@
+"""The rows of a run that was made elsewhere: a TREC run, plain or gzipped, or Parquet. Hostile until checked.
+
+The form is told by the first bytes of the file, not by its name.
+"""
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.files.errors import DataError
+
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
+"""How such files begin."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BLOCK_BYTES = 1 << 23
+LINE_BYTES = 1 << 16
+"""A line this long is refused: a file without line feeds, or one that unpacks to such, must not fill memory."""
+
+COLUMNS = 6
+NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
+INTEGER = re.compile(rb"[+-]?[0-9]{1,9}")
+EXPECTED = "expected a line of a TREC run, query Q0 document rank score tag, between white space"
+
+
+class Rows(NamedTuple):
+    """Consecutive rows of a run.
+
+    Attributes:
+        lines: Number of each in the file, from 1, int64 of shape (n,).
+        query_ids: n strings.
+        doc_ids: n strings.
+        scores: Finite, float32 of shape (n,).
+        ranks: As the file says, int64 of shape (n,); None where it says none.
+    """
+
+    lines: np.ndarray
+    query_ids: pa.Array
+    doc_ids: pa.Array
+    scores: np.ndarray
+    ranks: np.ndarray | None
+
+
+def read_rows(path: Path) -> Iterator[Rows]:
+    """Read a run some rows at a time.
+
+    Args:
+        path: The file.
+
+    Yields:
+        The next rows, in the order of the file.
+
+    Raises:
+        DataError: The file cannot be read as a run; the message names the line, or the row of a Parquet file.
+    """
+    with path.open("rb") as stream:
+        start = stream.read(len(PARQUET))
+    yield from _parquet_rows(path) if start == PARQUET else _trec_rows(path, packed=start.startswith(GZIP))
+
+
+def _trec_rows(path: Path, *, packed: bool) -> Iterator[Rows]:
+    first = 1
+    with _opened(path, packed=packed) as stream:
+        while block := stream.read(BLOCK_BYTES):
+            block += stream.readline(LINE_BYTES)
+            feeds = block.count(b"\n")
+            if len(block) >= BLOCK_BYTES + LINE_BYTES and not block.endswith(b"\n"):
+                raise DataError(f"{path}:{first + feeds}: {EXPECTED}, found one of more than {LINE_BYTES:,} bytes")
+            if first == 1:
+                block = block.removeprefix(BYTE_ORDER_MARK)
+            _check_utf8(path, first, block)
+            yield _parsed(path, first, block)
+            first += feeds
+
+
+@contextmanager
+def _opened(path: Path, *, packed: bool) -> Iterator[BinaryIO]:
+    try:
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            yield cast(BinaryIO, stream)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(
+            f"{path}: the file cannot be unpacked ({error}); copy it again, or compress it again with gzip"
+        ) from error
+
+
+def _check_utf8(path: Path, first: int, block: bytes) -> None:
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = first + block.count(b"\n", 0, error.start)
+        raise DataError(f"{path}:{line}: expected UTF-8, found the byte 0x{block[error.start]:02x}; convert the file") from None
+
+
+def _parsed(path: Path, first: int, block: bytes) -> Rows:
+    """The rows of whole lines; blank lines are none."""
+    numbered = [(number, line.split()) for number, line in enumerate(block.split(b"\n"), first)]
+    numbered = [row for row in numbered if row[1]]
+    for number, columns in numbered:
+        if len(columns) != COLUMNS:
+            raise DataError(f"{path}:{number}: {EXPECTED}, found {len(columns)} columns: {_short(b' '.join(columns))}")
+        if not INTEGER.fullmatch(columns[3]):
+            raise DataError(f"{path}:{number}: the rank, column 4, must be an integer, found {_short(columns[3])}")
+        if not NUMBER.fullmatch(columns[4]):
+            raise DataError(f"{path}:{number}: the score, column 5, must be a finite number, found {_short(columns[4])}")
+    lines = np.array([number for number, _ in numbered], np.int64)
+    query_ids, doc_ids = (pa.array([columns[i] for _, columns in numbered], pa.binary()).cast(pa.string()) for i in (0, 2))
+    scores = np.array([float(columns[4]) for _, columns in numbered], np.float64)
+    ranks = np.array([int(columns[3]) for _, columns in numbered], np.int64)
+    return Rows(lines, query_ids, doc_ids, _float32(path, lines, scores), ranks)
+
+
+def _parquet_rows(path: Path) -> Iterator[Rows]:
+    first = 1
+    try:
+        with pq.ParquetFile(path) as file:
+            ranked = _check_columns(path, file.schema_arrow)
+            for batch in file.iter_batches(columns=["query_id", "doc_id", "score", *["rank"] * ranked]):
+                lines = np.arange(first, first + batch.num_rows)
+                first += batch.num_rows
+                for column in batch.columns:
+                    if column.null_count:
+                        row = int(lines[np.argmax(column.is_null().to_numpy(zero_copy_only=False))])
+                        raise DataError(f"{path}:{row}: a row of a run has no empty cell, found one")
+                query_ids, doc_ids = (batch[name].cast(pa.string()) for name in ("query_id", "doc_id"))
+                scores = batch["score"].cast(pa.float64()).to_numpy()
+                ranks = batch["rank"].cast(pa.int64()).to_numpy() if ranked else None
+                yield Rows(lines, query_ids, doc_ids, _float32(path, lines, scores), ranks)
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None):
+            raise
+        raise DataError(f"{path}: the file begins like Parquet but cannot be read ({error}); write it again") from error
+
+
+def _check_columns(path: Path, schema: pa.Schema) -> bool:
+    """Refuse other columns than those of a run; whether ranks are among them."""
+    kinds = {
+        "query_id": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+        "doc_id": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+        "score": lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
+        "rank": pa.types.is_integer,
+    }
+    found = {field.name: field.type for field in schema}
+    for name, is_right in kinds.items():
+        if (name in found and not is_right(found[name])) or (name not in found and name != "rank"):
+            columns = ", ".join(f"{key}: {kind}" for key, kind in found.items())
+            expected = "query_id and doc_id, strings, score, numbers, and, if there are any, rank, integers"
+            raise DataError(f"{path}: a run in Parquet has the columns {expected}; found {columns}")
+    return "rank" in found
+
+
+def _float32(path: Path, lines: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        rounded = scores.astype(np.float32)
+    wrong = np.flatnonzero(~np.isfinite(rounded))
+    if len(wrong):
+        row = wrong[0]
+        raise DataError(f"{path}:{lines[row]}: the score must be finite in float32, found {scores[row].item()!r}")
+    return rounded
+
+
+def _short(value: bytes) -> str:
+    text = repr(value.decode("utf-8"))
+    return text if len(text) <= 80 else f"{text[:40]} … {text[-40:]}"
+
+
+def concatenated(parts: list[Rows]) -> Rows:
+    """All rows in one.
+
+    Args:
+        parts: At least one.
+
+    Returns:
+        The same rows; ranks only where every part has them.
+    """
+    lines, queries, documents, scores, ranks = zip(*parts, strict=True)
+    query_ids, doc_ids = (pa.chunked_array(ids, pa.string()).combine_chunks() for ids in (queries, documents))
+    all_ranks = None if any(each is None for each in ranks) else np.concatenate(ranks)
+    return Rows(np.concatenate(lines), query_ids, doc_ids, np.concatenate(scores), all_ranks)

@@ -1,0 +1,28 @@
+"""The settings of a run that was made elsewhere."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from beirflow.runs.ranking import Ties
+
+DATASET = "{dataset}"
+"""What stands for the name of a corpus in a path."""
+
+
+@dataclass(frozen=True)
+class ImportedSettings:
+    """Where the runs of a system are. The schema checks what may be written.
+
+    Attributes:
+        name: Name of the system.
+        run: Path of the run on a corpus, with ``{dataset}`` in place of its name.
+        ties: How documents with the same score are ordered by their ids.
+    """
+
+    name: str
+    run: str
+    ties: Ties = "descending"
+
+    def path(self, dataset: str) -> Path:
+        """The file of a corpus."""
+        return Path(self.run.replace(DATASET, dataset)).expanduser()

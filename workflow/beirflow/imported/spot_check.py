@@ -1,0 +1,65 @@
+"""Does the run follow from the file that it was read from? Sampled queries are read and ranked again, one line at a time.
+
+With nothing of ``run_rows.py`` and ``import_run.py``.
+"""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from beirflow.files.layout import RUN
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, as_block, compare_ranks, draw
+
+
+def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+    """Plan the check of an imported run on one corpus.
+
+    Args:
+        subject: The system and the corpus.
+        sample: Queries to draw.
+        random: Draws them.
+
+    Returns:
+        One check: queries read again.
+    """
+
+    def check() -> Finding:
+        return _check(subject, sample, random)
+
+    path = RUN(system=subject.system.name, dataset=subject.dataset)
+    return [SpotCheck("queries read again have the recorded ranks", path, check)]
+
+
+def _check(subject: Subject, sample: int, random: np.random.Generator) -> Finding:
+    here = subject.here
+    if here is None or here.family != subject.system.family:
+        raise NotHereError(f"it is not known here where the file is; name {subject.system.name} under custom.systems")
+    path = here.settings.path(subject.dataset)
+    if not path.is_file():
+        raise NotHereError(f"{path} is not here")
+    queries = subject.queries()["query_id"]
+    query_ids = queries.take(draw(len(queries), sample, random)).to_pylist()
+    scores: dict[str, dict[str, float]] = {query_id: {} for query_id in query_ids}
+    for query_id, doc_id, score in _rows(path):
+        if query_id in scores:
+            scores[query_id][doc_id] = float(np.float32(score))
+    exact = np.zeros(len(query_ids))
+    return compare_ranks(subject, query_ids, [as_block(list(scores.values()))], lambda: exact, f"the rows of {path}")
+
+
+def _rows(path: Path) -> Iterator[tuple[str, str, float]]:
+    """Query, document and score of each row."""
+    with path.open("rb") as stream:
+        start = stream.read(4)
+    if start == b"PAR1":
+        table = pq.read_table(path)
+        yield from zip(*(table[name].to_pylist() for name in ("query_id", "doc_id", "score")), strict=True)
+        return
+    with gzip.open(path) if start[:2] == b"\x1f\x8b" else path.open("rb") as lines:
+        for line in lines:
+            columns = line.decode("utf-8-sig").encode().split()
+            if columns:
+                yield columns[0].decode(), columns[2].decode(), float(columns[4])

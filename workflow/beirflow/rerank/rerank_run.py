@@ -1,0 +1,130 @@
+"""Rank the first documents of a run again, by the scores of their pairs."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.datasets.corpus_files import recorded_digest
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, check_inputs, together
+from beirflow.files.verified import damaged
+from beirflow.rerank.pairs import PAIRS, read_pairs
+from beirflow.rerank.settings import RerankSettings
+from beirflow.runs.first_stages import FirstStages
+from beirflow.runs.ranking import byte_order, merge_hits
+from beirflow.runs.run_file import run_writer
+
+
+def rerank_run(
+    *,
+    settings: RerankSettings,
+    dataset: str,
+    first_run_path: str,
+    pairs_paths: Sequence[str],
+    queries_path: str,
+    documents_path: str,
+    top_k: int,
+    run_path: str,
+    record_path: str,
+    job: Job,
+) -> None:
+    """Put the scores of all blocks together to a run.
+
+    Args:
+        settings: The system.
+        dataset: Name of the corpus.
+        first_run_path: The run of the first stage, next to its record.
+        pairs_paths: The pairs of block 0, 1, …, each next to its record.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
+        documents_path: ``documents.parquet``, likewise.
+        top_k: Documents to keep for each query.
+        run_path: Parquet to write.
+        record_path: The record to write.
+        job: The job, for the record.
+
+    Raises:
+        DataError: A file is not the one that was recorded, or pairs are not those of this run.
+    """
+    start = time.perf_counter()
+    corpus = job.digests({path: recorded_digest(path) for path in (queries_path, documents_path)})
+    first = FirstStages([settings.first], [first_run_path], corpus, job)
+    read, tables, records = dict[str, str](), [], []
+    for block, path in enumerate(pairs_paths):
+        pairs, record = read_pairs(path)
+        check_inputs(record_of(path), record, first.inputs, system=settings.name)
+        if (record["block"], record["blocks"], record["depth"]) != (block, len(pairs_paths), settings.depth):
+            raise damaged(path, f"found block {record['block']} of {record['blocks']} to the depth {record['depth']}")
+        read |= record["inputs"] | record["outputs"] | {job.below(record_of(path)): file_digest(record_of(path))}
+        tables.append(pairs)
+        records.append(record)
+    query_ids, doc_ids, scores, ranks = reranked(settings, first.runs[0], pa.concat_tables(tables), first_run_path, top_k)
+    with run_writer(run_path) as write:
+        write(query_ids, doc_ids, scores, ranks)
+    first.write_record(
+        record_path,
+        run_path,
+        system=settings.name,
+        made=together(record["made"] for record in records),
+        seconds=_sums(records, "seconds") | {"merge": time.perf_counter() - start},
+        read=read,
+        jobs=[record["job"] for record in records],
+        counts=_sums(records, "counts"),
+        dataset=dataset,
+        top_k=top_k,
+        depth=settings.depth,
+        below=settings.below,
+        ties="descending",
+    )
+
+
+def reranked(
+    settings: RerankSettings, run: pa.Table, pairs: pa.Table, run_path: str, top_k: int
+) -> tuple[pa.Array, pa.Array, np.ndarray, np.ndarray]:
+    """Rank a run again.
+
+    Documents below the depth, where they are kept, get whole numbers below the lowest score of their query, one less each: a
+    score that no model gave, but in their old order behind all others.
+
+    Args:
+        settings: The system.
+        run: The run of the first stage.
+        pairs: The pairs of all blocks.
+        run_path: Where the run is, for the message.
+        top_k: Documents to keep for each query.
+
+    Returns:
+        Ids of queries and documents, scores and ranks.
+
+    Raises:
+        DataError: The pairs are not the first documents of the run.
+    """
+    above = pc.less_equal(run["rank"], settings.depth)
+    if not run.filter(above).select(PAIRS.names[:2]).equals(pairs.select(PAIRS.names[:2])):
+        raise damaged(run_path, "its first documents are not those whose pairs were scored")
+    query_ids, doc_ids = (run[name].combine_chunks().dictionary_encode() for name in ("query_id", "doc_id"))
+    query, row, rank = query_ids.indices.to_numpy(), doc_ids.indices.to_numpy(), run["rank"].to_numpy()
+    scored = above.to_numpy()
+    scores = np.empty(len(query), np.float32)
+    scores[scored] = pairs["score"].to_numpy()
+    lowest = np.full(len(query_ids.dictionary), np.inf, np.float32)
+    np.minimum.at(lowest, query[scored], scores[scored])
+    scores[~scored] = np.floor(lowest[query[~scored]]) - (rank[~scored] - settings.depth)
+    kept = scored if settings.below == "drop" else np.ones(len(query), bool)
+    hits = merge_hits(
+        [(query[kept], row[kept], scores[kept])], lambda tied: byte_order(doc_ids.dictionary.take(pa.array(tied))), top_k
+    )
+    return query_ids.dictionary.take(pa.array(hits[0])), doc_ids.dictionary.take(pa.array(hits[1])), hits[2], hits[3]
+
+
+def _sums(records: Sequence[dict[str, Any]], key: str) -> dict[str, Any]:
+    """The sum of each number of one kind over all blocks."""
+    total: Counter[str] = Counter()
+    for record in records:
+        total.update(record[key])
+    return dict(total)

@@ -1,0 +1,182 @@
+"""Score the pairs of a block of queries, as far as they were not scored before."""
+
+import os
+import platform
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+import transformers
+
+from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, write_record
+from beirflow.jobs.devices import choose_device, choose_precision, driver_version
+from beirflow.jobs.gpu_job import gpu_job
+from beirflow.models.model_files import check_model, model_folder
+from beirflow.rerank.cross_encoder import CrossEncoder
+from beirflow.rerank.pairs import kept_scores, pairs_of_block, write_pairs
+from beirflow.rerank.settings import RerankSettings
+from beirflow.runs.first_stages import FirstStages
+
+BATCH_DOCUMENTS = 8192
+"""Documents that are read at once."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How pairs are scored.
+
+    Attributes:
+        settings: The system.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        token_budget: Tokens of a batch, or ``auto``.
+        threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time.
+    """
+
+    settings: RerankSettings
+    precision: str
+    device: str = "auto"
+    token_budget: int | str = "auto"
+    threads: int = 1
+    jobs_per_gpu: int = 1
+
+
+def scoring_of(snakemake: Any) -> Scoring:
+    """How a job scores, from Snakemake's object of that name."""
+    config = {key: snakemake.config[key] for key in ("device", "token_budget", "jobs_per_gpu")}
+    settings = RerankSettings(**snakemake.params.settings)
+    return Scoring(settings, snakemake.params.precision, threads=snakemake.threads, **config)
+
+
+def score_pairs(
+    *,
+    scoring: Scoring,
+    first_run_path: str,
+    queries_path: str,
+    documents_path: str,
+    model_path: str,
+    block: int,
+    blocks: int,
+    output_path: str,
+    job: Job,
+) -> None:
+    """Score the first documents of each query of a block.
+
+    Scores that an earlier job left in place of the output are kept, if texts, model, precision and code are the same.
+
+    Args:
+        scoring: How.
+        first_run_path: The run of the first stage, next to its record.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
+        documents_path: ``documents.parquet``, likewise.
+        model_path: The record of the model.
+        block: Number of the block.
+        blocks: How many blocks the queries are divided into.
+        output_path: Parquet of the pairs to write, and its record.
+        job: The job, for the record.
+
+    Raises:
+        ModelError: The model cannot be loaded, or computes a value that is not finite.
+        DeviceError: The GPU fails or has too little memory.
+        DataError: A file is not the one that was recorded.
+    """
+    settings, model = scoring.settings, {job.below(model_path): file_digest(model_path)}
+    corpus = job.digests({path: recorded_digest(path) for path in (queries_path, documents_path)})
+    first = FirstStages([settings.first], [first_run_path], corpus, job)
+    queries = read_table(queries_path)
+    pairs = pairs_of_block(first.runs[0], queries["query_id"].combine_chunks(), settings.depth, block, blocks)
+    with gpu_job(scoring.device, scoring.jobs_per_gpu, saves_memory="lower max_length"):
+        torch.set_num_threads(scoring.threads)
+        os.environ["RAYON_NUM_THREADS"] = str(scoring.threads)  # of the tokenizer
+        device = choose_device(scoring.device)
+        precision = str(choose_precision(scoring.precision, device)).removeprefix("torch.")
+        same: dict[str, Any] = {"precision": precision, "max_length": settings.max_length, "code": job.code}
+        scores = kept_scores(output_path, pairs, {**same, "inputs": corpus | model})
+        missing = np.isnan(scores)
+        counts, seconds = {"pairs": len(scores), "pairs_reused": int((~missing).sum())}, {"load": 0.0, "rerank": 0.0}
+        if missing.any():
+            new = pairs.filter(pa.array(missing))
+            scores[missing], more, seconds = _score(scoring, model_path, new, queries, documents_path)
+            counts |= more
+    write_pairs(output_path, pairs, scores)
+    write_record(
+        record_of(output_path),
+        job,
+        inputs={job.results / name: digest for name, digest in (first.inputs | model).items()},
+        outputs={output_path: file_digest(output_path)},
+        made={"precision": precision, **_made_with(device)},
+        seconds=seconds,
+        counts=counts,
+        system=settings.name,
+        precision=precision,
+        max_length=settings.max_length,
+        depth=settings.depth,
+        block=block,
+        blocks=blocks,
+    )
+
+
+def _score(
+    scoring: Scoring, model_path: str, pairs: pa.Table, queries: pa.Table, documents_path: str
+) -> tuple[np.ndarray, dict[str, int], dict[str, float]]:
+    """Scores of some pairs, float32; what was counted; and how long it took. Each two texts are scored once."""
+    start = time.perf_counter()
+    folder = model_folder(scoring.settings)
+    with ThreadPoolExecutor(max_workers=1) as background:
+        checked = background.submit(check_model, scoring.settings, model_path)
+        model = CrossEncoder(
+            scoring.settings, folder, device=scoring.device, precision=scoring.precision, token_budget=scoring.token_budget
+        )
+        checked.result()
+    loaded = time.perf_counter()
+    of_queries = dict(zip(queries["query_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
+    of_documents = texts_of(documents_path, pairs["doc_id"].combine_chunks())
+    texts = [
+        (of_queries[query], of_documents[document])
+        for query, document in zip(pairs["query_id"].to_pylist(), pairs["doc_id"].to_pylist(), strict=True)
+    ]
+    number = {pair: place for place, pair in enumerate(dict.fromkeys(texts))}
+    scores = model.scores(list(number))[[number[pair] for pair in texts]]
+    counts = {"tokens": model.tokens, "truncated_pairs": model.truncated}
+    return scores, counts, {"load": loaded - start, "rerank": time.perf_counter() - loaded}
+
+
+def texts_of(documents_path: str, doc_ids: pa.Array) -> dict[str, str]:
+    """Texts of some documents, of a corpus that is read a little at a time.
+
+    Args:
+        documents_path: ``documents.parquet``, next to its ``corpus.json``.
+        doc_ids: The documents; some may come twice.
+
+    Returns:
+        Texts by id.
+    """
+    wanted, found = pc.unique(doc_ids), dict[str, str]()
+    with Documents(documents_path, piecewise=True) as file:
+        for chunk in range(len(file.sizes)):
+            for batch in file.batches(chunk, ["doc_id", "text"], BATCH_DOCUMENTS):
+                chosen = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
+                found |= zip(chosen["doc_id"].to_pylist(), chosen["text"].to_pylist(), strict=True)
+    return found
+
+
+def _made_with(device: torch.device) -> dict[str, str]:
+    """Device and versions, for the record."""
+    on_gpu = device.type == "cuda"
+    driver = driver_version() if on_gpu else None
+    return {
+        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
+        **({"driver": driver} if driver else {}),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "python": platform.python_version(),
+    }

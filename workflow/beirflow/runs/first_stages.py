@@ -1,0 +1,103 @@
+"""The runs that another run is made from: read, checked, and what the record of that run says of them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_record
+from beirflow.runs.run_file import read_run
+
+
+class FirstStages:
+    """The runs of some systems on one corpus.
+
+    Args:
+        systems: Names of the systems.
+        run_paths: Their runs, each next to its record.
+        corpus: Digests of queries and documents by path below the results.
+        job: The job that reads them.
+
+    Attributes:
+        runs: The runs, in the same order, with the columns of :data:`~beirflow.runs.run_file.RUN`.
+        inputs: Digests of what was read, by path below the results.
+
+    Raises:
+        DataError: A run is not the one that was recorded, or was made for another corpus or by another system.
+    """
+
+    def __init__(self, systems: Sequence[str], run_paths: Sequence[str], corpus: Mapping[str, str], job: Job) -> None:
+        self.systems, self._job = list(systems), job
+        self.inputs = dict(corpus)
+        self.runs: list[pa.Table] = []
+        self._records: list[dict[str, Any]] = []
+        for system, path in zip(systems, run_paths, strict=True):
+            record_path = str(record_of(path))
+            record = read_json(record_path)
+            check_inputs(record_path, record, corpus, system=system)
+            digest = output_digest(record, path)
+            self.runs.append(read_run(path, digest, record_path))
+            self.inputs |= {job.below(path): digest, job.below(record_path): file_digest(record_path)}
+            self._records.append(record)
+
+    def write_record(
+        self,
+        record_path: str,
+        run_path: str,
+        *,
+        system: str,
+        made: Mapping[str, Any],
+        seconds: Mapping[str, float],
+        sizes: Mapping[str, int] | None = None,
+        read: Mapping[str, str] | None = None,
+        jobs: Sequence[str] = (),
+        **facts: Any,
+    ) -> None:
+        """Write the record of the run that was made from these.
+
+        Its times and sizes are those of the first stages and its own: what it takes to have such a run. A system counts once,
+        also where several of the first stages were made from it.
+
+        Args:
+            record_path: The record to write.
+            run_path: The run.
+            system: Name of its system.
+            made: What computed it, besides what the first stages were made with.
+            seconds: How long it took itself, by stage.
+            sizes: Bytes on disk of its own, by stage.
+            read: Other inputs: sha256 by path below the results.
+            jobs: Other jobs that it was made by.
+            **facts: What else there is to say; see :func:`~beirflow.files.records.write_record`.
+        """
+        parts: dict[str, dict[str, Any]] = {}
+        for record in self._records:
+            own = {"seconds": record["seconds"], "bytes": record.get("bytes", {})}
+            parts |= record.get("parts", {record["system"]: own})
+        parts[system] = {"seconds": dict(seconds), "bytes": dict(sizes or {})}
+        made_from = {job for record in self._records for job in (record["job"], *record.get("jobs", ()))}
+        write_record(
+            record_path,
+            self._job,
+            inputs={self._job.results / path: digest for path, digest in (self.inputs | dict(read or {})).items()},
+            outputs={Path(run_path): file_digest(run_path)},
+            made=together([*(record["made"] for record in self._records), made]),
+            seconds=_sum(parts, "seconds"),
+            sizes=_sum(parts, "bytes"),
+            system=system,
+            first_stages=self.systems,
+            parts=parts,
+            jobs=sorted(made_from | set(jobs)),
+            **facts,
+        )
+
+
+def _sum(parts: Mapping[str, Mapping[str, Mapping[str, Any]]], key: str) -> dict[str, Any]:
+    """The sum of each number of one kind over all systems."""
+    total: Counter[str] = Counter()
+    for part in parts.values():
+        total.update(part[key])
+    return dict(total)

@@ -1,0 +1,45 @@
+"""Runs that were made elsewhere: checked row by row, and from then on like any other.
+
+REQUIRED INPUTS
+  source                     = the file that `run` of the system names, outside the results
+  queries, documents, corpus = <results>/corpora/<dataset>/…
+
+OUTPUTS
+  run    = <results>/runs/<system>/<dataset>.parquet     the ranked documents
+  record = <results>/runs/<system>/<dataset>.json        the digest of the source, and what was left out
+
+STEPS
+  - read every row, leave out queries without judgements and self matches, rank by the ranking rule, cut at k
+"""
+
+
+rule import_run:
+    input:
+        source=lambda wildcards: experiment.run_file(
+            wildcards.system, wildcards.dataset
+        ),
+        queries=at(layout.QUERIES),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+    output:
+        run=at(layout.RUN),
+        record=at(layout.RUN_RECORD),
+    log:
+        "<results>/logs/import_run/{system}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/import_run/{system}/{dataset}.tsv"
+    wildcard_constraints:
+        system=one_of(experiment.systems_of("run")),
+    conda:
+        "../../envs/data.yaml"
+    params:
+        code=code_version("import_run"),
+        ties=lambda wildcards: experiment.settings(wildcards.system)["ties"],
+        retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
+        source=lambda wildcards: experiment.run_state(
+            wildcards.system, wildcards.dataset
+        ),
+    message:
+        "read the run of {wildcards.system} on {wildcards.dataset}"
+    script:
+        "../scripts/import_run.py"

@@ -1,0 +1,104 @@
+"""Re-ranking: score the first documents of another system's run, in blocks of queries, and rank them again.
+
+REQUIRED INPUTS
+  first, first_record        = <results>/runs/<first stage>/<dataset>.parquet, .json
+  queries, documents, corpus = <results>/corpora/<dataset>/…
+  model                      = <results>/models/<system>.json
+
+OUTPUTS
+  pairs  = <results>/pairs/<system>/<dataset>/block-<i>.parquet, .json    the score of every pair of a query and a document
+  run    = <results>/runs/<system>/<dataset>.parquet                      the ranked documents
+  record = <results>/runs/<system>/<dataset>.json                         what they were made from
+
+STEPS
+  - score the pairs of each block of queries, but keep the scores of before: a greater depth only adds pairs
+  - rank by the scores; documents below the depth are dropped, or keep their order behind
+"""
+
+
+wildcard_constraints:
+    block=r"\d+",
+
+
+rule score_pairs:
+    input:
+        first=lambda wildcards: expand(
+            at(layout.RUN),
+            system=experiment.first_stages(wildcards.system),
+            allow_missing=True,
+        ),
+        first_record=lambda wildcards: expand(
+            at(layout.RUN_RECORD),
+            system=experiment.first_stages(wildcards.system),
+            allow_missing=True,
+        ),
+        queries=at(layout.QUERIES),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        model=model_record,
+    output:
+        # `update`: the job finds the scores of before, and keeps those that it needs.
+        pairs=update(at(layout.PAIRS)),
+        record=update(at(layout.PAIRS_RECORD)),
+    log:
+        "<results>/logs/score_pairs/{system}/{dataset}/block-{block}.log",
+    benchmark:
+        "<results>/benchmarks/score_pairs/{system}/{dataset}/block-{block}.tsv"
+    wildcard_constraints:
+        system=one_of(experiment.systems_of("rerank")),
+    conda:
+        "../../envs/encode.yaml"
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
+    params:
+        code=code_version("score_pairs"),
+        settings=lambda wildcards: experiment.settings(
+            wildcards.system, "below", "weights_sha256"
+        ),
+        precision=config["precision"],
+        blocks=lambda wildcards: experiment.query_blocks(wildcards.dataset),
+    message:
+        "score block {wildcards.block} of {wildcards.dataset} with {wildcards.system}"
+    script:
+        "../scripts/score_pairs.py"
+
+
+rule rerank_run:
+    input:
+        first=rules.score_pairs.input.first,
+        first_record=rules.score_pairs.input.first_record,
+        pairs=lambda wildcards: expand(
+            at(layout.PAIRS),
+            block=range(experiment.query_blocks(wildcards.dataset)),
+            allow_missing=True,
+        ),
+        records=lambda wildcards: expand(
+            at(layout.PAIRS_RECORD),
+            block=range(experiment.query_blocks(wildcards.dataset)),
+            allow_missing=True,
+        ),
+        queries=at(layout.QUERIES),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+    output:
+        run=at(layout.RUN),
+        record=at(layout.RUN_RECORD),
+    log:
+        "<results>/logs/rerank_run/{system}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/rerank_run/{system}/{dataset}.tsv"
+    wildcard_constraints:
+        system=one_of(experiment.systems_of("rerank")),
+    conda:
+        "../../envs/data.yaml"
+    params:
+        code=code_version("rerank_run"),
+        settings=lambda wildcards: experiment.settings(
+            wildcards.system, "weights_sha256"
+        ),
+        top_k=config["top_k"],
+    message:
+        "rank the documents of {wildcards.dataset} again with {wildcards.system}"
+    script:
+        "../scripts/rerank_run.py"
