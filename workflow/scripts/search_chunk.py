@@ -15,7 +15,6 @@ if __name__ == "__main__":
             output_path=snakemake.output[0],
             ranges_path=snakemake.input.get("ranges") or None,
             similarity=snakemake.params.similarity,
-            **snakemake.params.variant,
-            **snakemake.params.retrieval,
+            **snakemake.params.variant | snakemake.params.retrieval,
             **{key: snakemake.config[key] for key in ("device", "jobs_per_gpu")} | {"threads": snakemake.threads, "job": this},
         )
