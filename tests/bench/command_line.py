@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import bench.architectures.stage
 import bench.bm25.stage
 import bench.bm25_msmarco.stage
 import bench.evaluate.stage
@@ -28,6 +29,7 @@ STAGES: dict[str, Maker] = {
     "evaluation": bench.evaluation.stage.make,
     "search": bench.search.stage.make,
     "bm25": bench.bm25.stage.make,
+    "architectures": bench.architectures.stage.make,
     "evaluate": bench.evaluate.stage.make,
     "fixed-cost": bench.fixed_cost.stage.make,
     "plan": bench.plan.stage.make,

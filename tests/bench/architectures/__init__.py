@@ -1,0 +1,1 @@
+"""Encoders of three architectures, ours beside sentence-transformers."""
