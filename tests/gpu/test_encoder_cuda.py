@@ -81,7 +81,7 @@ def test_the_host_does_not_wait_for_the_device_between_batches(tiny_bert: Path, 
     with Progress("encode", len(TEXTS), "documents") as progress, torch.inference_mode():
         torch.cuda.set_sync_debug_mode("error")
         try:
-            vectors = encoder._encode_window(window, progress)
+            vectors = encoder._encode_window(window, progress, 0)
         finally:
             torch.cuda.set_sync_debug_mode("default")
     assert largest_error(vectors.cpu().numpy(), expected) < 2.0**-6

@@ -35,6 +35,11 @@ class DenseSettings(EncoderSettings):
             key for key, value in asdict(self).items() if key not in (*_MODEL, *OF_A_VARIANT) and value not in (None, {})
         )
 
+    @property
+    def encoder(self) -> EncoderSettings:
+        """What determines the vectors of texts."""
+        return EncoderSettings(**{each.name: getattr(self, each.name) for each in fields(EncoderSettings)})
+
     def without_instruction(self, datasets: Iterable[str]) -> list[str]:
         """Those of some datasets whose queries need an instruction that is not there."""
         needed = INSTRUCTION in (self.query_prefix or "")

@@ -20,6 +20,7 @@ from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.card import Kind
 from beirflow.models.encoder import Encoder
 from beirflow.models.load import load_encoder
+from beirflow.models.settings import EncoderSettings
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_ranks, draw
 
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
@@ -149,12 +150,14 @@ class _Vectors:
         place = {key: getattr(here.settings, key) for key in ("model", "offline", "revision", "query_model", "query_revision")}
         config = self.subject.config
         with gpu_job(config["device"], config["jobs_per_gpu"]):
-            encoder = _encoder(replace(self.settings, **place), kind, config["device"], self._precision, config["token_budget"])
+            encoder = _encoder(
+                replace(self.settings.encoder, **place), kind, config["device"], self._precision, config["token_budget"]
+            )
             return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
 
 
 @lru_cache(maxsize=2)
-def _encoder(settings: DenseSettings, kind: Kind, device: str, precision: str, token_budget: int | str) -> Encoder:
+def _encoder(settings: EncoderSettings, kind: Kind, device: str, precision: str, token_budget: int | str) -> Encoder:
     """The encoder of a system, which serves one corpus after the other."""
     return load_encoder(settings, kind, device=device, precision=precision, token_budget=token_budget)
 
