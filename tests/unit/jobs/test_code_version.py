@@ -24,6 +24,7 @@ NEED_TORCH = {
     *("jobs.devices", "jobs.gpu_job"),
     *("models.encoder", "models.lean_imports", "models.packed_attention", "models.pooling"),
     *("dense.encode", "dense.search", "dense.shortlist", "dense.spot_check", "dense.top_k"),
+    *("dense.chunk_blocks", "dense.exact_scores"),
 }
 
 REACHED = {
