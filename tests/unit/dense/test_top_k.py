@@ -351,3 +351,15 @@ def test_vectors_of_different_dimensions_are_an_error() -> None:
             excluded=np.array([-1]),
             device=torch.device("cpu"),
         )
+
+
+def test_a_sample_is_no_larger_than_a_block(monkeypatch: pytest.MonkeyPatch, shortlists: list[tuple[int, bool]]) -> None:
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=4, documents=64, at_once=64, pairs=64))
+    monkeypatch.setattr(search, "SPARE", 30)
+    products: list[tuple[int, ...]] = []
+    largest = search.kth_largest
+    monkeypatch.setattr(search, "kth_largest", lambda scores, k: products.append(tuple(scores.shape)) or largest(scores, k))
+    vectors = random_vectors("normal", 4, seed=1), random_vectors("normal", 2000)
+    assert exact(vectors, ids_for(2000), 10) == brute_force(vectors, ids_for(2000), 10)
+    assert {documents for _, documents in products} == {64}
+    assert shortlists[0] == (4, True)

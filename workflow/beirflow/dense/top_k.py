@@ -30,10 +30,13 @@ SPARE = 128
 """Candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th."""
 
 SAMPLE = 16
-"""One document in this many is looked at first, in slices that lie evenly, to guess which scores count."""
+"""One document in this many, but no more than a block, is looked at first, to guess which scores count."""
+
+SLICES = 16
+"""Of documents, which lie evenly in the chunk, that the sample consists of."""
 
 MARGIN = 4.0
-"""Of the guess, in standard deviations of how many of the best are in the sample: it is too high once in 30,000 times."""
+"""Of the guess, in standard deviations of how many of the best are in the sample, and documents: it is rarely too high."""
 
 UNIT_ROUNDOFF = 2.0**-24
 SMALLEST_NORMAL = 2.0**-126
@@ -141,18 +144,18 @@ def _first_guess(chunk: Chunk, keep: int) -> torch.Tensor | None:
 
     Args:
         chunk: Is sampled.
-        keep: How many documents there should be, a good deal more than ``SAMPLE``.
+        keep: How many documents there should be.
 
     Returns:
         float32 of shape (queries, 1).
     """
-    expected = keep / SAMPLE
-    rank = int(expected + MARGIN * expected**0.5) + 1
-    size = len(chunk.documents) // SAMPLE
+    size = min(len(chunk.documents) // SAMPLE, chunk.sizes.documents)
+    expected = keep * size / max(1, len(chunk.documents))
+    rank = int(expected + MARGIN * (1 + expected**0.5))
     if size < 2 * rank:
         return None
-    width = -(-size // SAMPLE)
-    starts = np.linspace(0, len(chunk.documents) - width, SAMPLE).astype(int).tolist()
+    width = -(-size // SLICES)
+    starts = np.linspace(0, len(chunk.documents) - width, SLICES).astype(int).tolist()
     sample = prepare(np.concatenate([chunk.documents[at : at + width] for at in starts]), chunk.similarity, chunk.queries.device)
     best = torch.empty(len(chunk.queries), 1, device=sample.device)
 
