@@ -6,8 +6,9 @@ import torch
 
 pytest.importorskip("pyarrow", reason="beirflow.dense.search needs pyarrow")
 
-from beirflow.dense import top_k as search
-from beirflow.dense.top_k import Blocks, exact_top_k
+from beirflow.dense import chunk_blocks
+from beirflow.dense.chunk_blocks import Blocks
+from beirflow.dense.top_k import exact_top_k
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -28,7 +29,7 @@ def assert_the_same(queries: np.ndarray, documents: np.ndarray, excluded: np.nda
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 @pytest.mark.parametrize("block", [65_536, 7000])
 def test_search_finds_the_same_as_on_the_cpu(monkeypatch: pytest.MonkeyPatch, similarity: str, block: int) -> None:
-    monkeypatch.setitem(search.BLOCKS, "cuda", Blocks(64, block, 1 << 12))
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cuda", Blocks(64, block, block, 1 << 12))
     documents = RNG.standard_normal((40_000, 64), dtype=np.float32)
     documents[20_000:20_500] = documents[:500]
     queries = np.concatenate([RNG.standard_normal((50, 64), dtype=np.float32), documents[:50]])

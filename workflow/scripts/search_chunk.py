@@ -9,9 +9,8 @@ if __name__ == "__main__":
         search_chunk(
             system=snakemake.wildcards.system,
             **{f"{name}_path": snakemake.input[name] for name in ("queries", "documents", "model")},
+            **{f"{name}_vectors_path": snakemake.input[f"{name}_vectors"] for name in ("query", "chunk")},
             chunk=int(snakemake.wildcards.chunk),
-            query_vectors_path=snakemake.input.query_vectors,
-            chunk_vectors_path=snakemake.input.chunk_vectors,
             output_path=snakemake.output[0],
             ranges_path=snakemake.input.get("ranges") or None,
             similarity=snakemake.params.similarity,

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from beirflow.dense import chunk_blocks
 from beirflow.dense import top_k as search
 from beirflow.files.errors import DataError
 from beirflow.runs.ranking import byte_order, merge_hits
-from torch.utils._python_dispatch import TorchDispatchMode
 
 CPU = torch.device("cpu")
 Hits = list[tuple[int, int, float]]
@@ -119,7 +119,7 @@ def test_the_cosine_of_a_tiny_vector_is_that_of_its_direction() -> None:
 
 @pytest.mark.parametrize("kind", ["normal", "duplicates", "equal"])
 def test_an_excluded_row_leaves_its_place_to_the_next(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(queries=4, documents=30, pairs=7))
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=4, documents=30, at_once=20, pairs=7))
     monkeypatch.setattr(search, "SPARE", 2)
     documents, ids = random_vectors(kind, 100), ids_for(100)
     query = random_vectors("normal", 1, seed=1)
@@ -140,7 +140,11 @@ def test_results_depend_on_no_block_and_no_thread(monkeypatch: pytest.MonkeyPatc
     vectors, ids = (random_vectors(kind, 20, 33, seed=1), random_vectors(kind, 500, 33)), ids_for(500)
     expected = exact(vectors, ids, 10)
     for document_block, query_block, threads in [(1, 512, 1), (7, 3, 2), (499, 1, 1), (500, 20, 2), (501, 19, 1)]:
-        monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(query_block, document_block, pairs=1 + document_block % 5))
+        monkeypatch.setitem(
+            chunk_blocks.BLOCKS,
+            "cpu",
+            chunk_blocks.Blocks(query_block, document_block, 1 + document_block // 2, pairs=1 + document_block % 5),
+        )
         torch.set_num_threads(threads)
         assert exact(vectors, ids, 10) == expected
 
@@ -179,7 +183,7 @@ def test_scores_that_a_product_in_float32_confuses_are_ranked_exactly(monkeypatc
 def test_vectors_that_are_not_finite_are_an_error_that_says_so(
     monkeypatch: pytest.MonkeyPatch, similarity: str, value: float, whose: str, row: int
 ) -> None:
-    monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(queries=4, documents=30, pairs=7))
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=4, documents=30, at_once=20, pairs=7))
     vectors = {"queries": random_vectors("normal", 5, seed=1), "documents": random_vectors("normal", 70)}
     vectors[whose][row, 3] = value
     with pytest.raises(DataError, match=f"the {whose}' vectors hold infinity or not-a-number, first in row {row}; encode"):
@@ -224,59 +228,34 @@ class Read:
         return self.vectors[rows]
 
 
-class Summed(TorchDispatchMode):
-    """Notes the shapes of what is summed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.shapes: list[tuple[int, ...]] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
-        if func is torch.ops.aten.sum.dim_IntList and args[0].dtype == torch.float64:
-            self.shapes.append(tuple(args[0].shape))
-        return func(*args, **(kwargs or {}))
-
-
-@pytest.mark.parametrize("kind", ["normal", "equal"])
-def test_exact_scores_are_always_summed_equally_many_at_once(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(queries=4, documents=30, pairs=64))
-    monkeypatch.setattr(search, "SPARE", 2)
-    vectors = random_vectors("normal", 7, seed=1), random_vectors(kind, 100)
-    with Summed() as summed:
-        found = exact(vectors, ids_for(100), 5)
-    assert set(summed.shapes) == {(64, 8)}
-    assert found == brute_force(vectors, ids_for(100), 5)
-
-
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_less_is_computed_at_once_where_vectors_have_more_dimensions(monkeypatch: pytest.MonkeyPatch, similarity: str) -> None:
-    monkeypatch.setattr(search, "BLOCK_BYTES", 30 * 8 * search.DOCUMENT_BYTES)
-    monkeypatch.setattr(search, "PAIRS_BYTES", 12 * 8 * search.PAIR_BYTES)
+    monkeypatch.setattr(chunk_blocks, "BLOCK_BYTES", 30 * 8 * chunk_blocks.DOCUMENT_BYTES)
+    monkeypatch.setattr(chunk_blocks, "PAIRS_BYTES", 12 * 8 * chunk_blocks.PAIR_BYTES)
     for dim, documents, pairs in [(8, 30, 12), (16, 15, 6), (100, 2, 1), (1000, 1, 1)]:
         vectors = random_vectors("normal", 3, dim, seed=1), random_vectors("normal", 60, dim)
         read = Read(vectors[1])
-        with Summed() as summed:
-            found = exact((vectors[0], read), ids_for(60), 5, similarity=similarity)  # type: ignore[arg-type]
+        found = exact((vectors[0], read), ids_for(60), 5, similarity=similarity)  # type: ignore[arg-type]
         assert read.most == documents
-        assert set(summed.shapes) == {(pairs, dim)}
+        assert chunk_blocks.BLOCKS["cpu"].of_dim(dim).pairs == pairs
         assert found == brute_force(vectors, ids_for(60), 5, similarity=similarity)
 
 
 @pytest.mark.parametrize("dim", [1, 384, 768, 1024, 4096, 1 << 20])
-@pytest.mark.parametrize("device", search.BLOCKS)
+@pytest.mark.parametrize("device", chunk_blocks.BLOCKS)
 def test_a_block_takes_no_more_memory_whatever_the_dimensions(dim: int, device: str) -> None:
-    blocks, most = search.BLOCKS[device].of_dim(dim), search.BLOCKS[device]
-    assert blocks.documents * dim * 24 <= 1 << 30
+    blocks, most = chunk_blocks.BLOCKS[device].of_dim(dim), chunk_blocks.BLOCKS[device]
+    assert 2 * blocks.documents * dim * 24 <= 1 << 30
     assert blocks.pairs * dim * 16 <= 1 << 28
     assert 1 <= blocks.documents <= most.documents
     assert 1 <= blocks.pairs <= most.pairs
     assert most.of_dim(384).documents >= 16_384
-    assert search.BLOCKS["cpu"].of_dim(1024) == search.BLOCKS["cpu"]
+    assert chunk_blocks.BLOCKS["cpu"].of_dim(1024) == chunk_blocks.BLOCKS["cpu"]
 
 
 @pytest.mark.parametrize(("limit", "most"), [(1, 100 + 5), (1000, 1000 + 10 * 5), (1 << 22, 64 * 100 + 64 * 5)])
 def test_where_all_scores_tie_a_few_queries_are_merged_at_a_time(monkeypatch: pytest.MonkeyPatch, limit: int, most: int) -> None:
-    monkeypatch.setitem(search.BLOCKS, "cpu", search.Blocks(queries=64, documents=100, pairs=512))
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=64, documents=100, at_once=100, pairs=512))
     monkeypatch.setattr(search, "SPARE", 2)
     monkeypatch.setattr(search, "CROWDED_PAIRS", limit)
     merged: list[int] = []
@@ -293,6 +272,74 @@ def test_where_all_scores_tie_a_few_queries_are_merged_at_a_time(monkeypatch: py
     assert last == 64 * 5
 
 
+def test_no_queries_have_no_hits() -> None:
+    assert exact((np.ones((0, 4), np.float32), np.ones((3, 4), np.float32)), ids_for(3), 2) == []
+
+
+@pytest.fixture
+def shortlists(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
+    """A note of every shortlist that is made: of how many queries, and whether with a guess."""
+    made: list[tuple[int, bool]] = []
+    original = search._shortlist
+
+    def note(chunk: Any, keep: int, least: Any) -> Any:
+        made.append((len(chunk.queries), least is not None))
+        return original(chunk, keep, least)
+
+    monkeypatch.setattr(search, "_shortlist", note)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["normal", "whole", "duplicates", "equal"])
+def test_a_guess_from_a_sample_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, shortlists: list[tuple[int, bool]], kind: str
+) -> None:
+    monkeypatch.setattr(search, "SPARE", 30)
+    vectors = random_vectors(kind, 7, seed=1), random_vectors(kind, 2000)
+    assert exact(vectors, ids_for(2000), 50) == brute_force(vectors, ids_for(2000), 50)
+    assert shortlists == [(7, True)]
+
+
+def test_where_the_sample_has_all_the_best_the_guess_is_too_high_and_made_up_for(
+    monkeypatch: pytest.MonkeyPatch, shortlists: list[tuple[int, bool]]
+) -> None:
+    monkeypatch.setattr(search, "SPARE", 30)
+    queries, documents = np.eye(3, 8, dtype=np.float32), random_vectors("normal", 2000)
+    width = 8  # of the sample's 16 slices, which begin at these places
+    for start in np.linspace(0, 2000 - width, 16).astype(int)[:9]:
+        documents[start : start + width] += 2 * queries[1]
+    vectors, excluded = (queries, documents), np.array([-1, 5, 1999])
+    assert exact(vectors, ids_for(2000), 50, excluded=excluded) == brute_force(vectors, ids_for(2000), 50, excluded=excluded)
+    assert shortlists == [(3, True), (1, False)]
+
+
+def test_torch_has_as_many_threads_as_before() -> None:
+    torch.set_num_threads(2)
+    vectors = random_vectors("normal", 3, seed=1), random_vectors("normal", 20)
+    exact(vectors, ids_for(20), 2)
+    with pytest.raises(DataError):
+        exact((vectors[0] * np.float32(np.nan), vectors[1]), ids_for(20), 2)
+    assert torch.get_num_threads() == 2
+
+
+def test_an_exception_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search.Shortlist, "offer", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        exact((random_vectors("normal", 3), random_vectors("normal", 20)), ids_for(20), 2)
+
+
+@pytest.mark.parametrize(("count", "most", "threads"), [(0, 3, 2), (1, 3, 2), (7, 3, 2), (6, 3, 2), (1000, 512, 2), (5, 9, 8)])
+def test_work_is_shared_in_equal_parts(count: int, most: int, threads: int) -> None:
+    torch.set_num_threads(threads)
+    found: list[slice] = []
+    with chunk_blocks.Threads(CPU) as shared:
+        shared.share(found.append, count, most)
+    parts = sorted((part.start, part.stop) for part in found)
+    assert [number for part in parts for number in range(*part)] == list(range(count))
+    assert max((stop - start for start, stop in parts), default=0) <= most
+    assert len(parts) >= min(count, threads)
+
+
 def test_vectors_of_different_dimensions_are_an_error() -> None:
     with pytest.raises(DataError, match="2 dimensions, the documents' 3"):
         search.exact_top_k(
@@ -304,3 +351,15 @@ def test_vectors_of_different_dimensions_are_an_error() -> None:
             excluded=np.array([-1]),
             device=torch.device("cpu"),
         )
+
+
+def test_a_sample_is_no_larger_than_a_block(monkeypatch: pytest.MonkeyPatch, shortlists: list[tuple[int, bool]]) -> None:
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=4, documents=64, at_once=64, pairs=64))
+    monkeypatch.setattr(search, "SPARE", 30)
+    products: list[tuple[int, ...]] = []
+    largest = search.kth_largest
+    monkeypatch.setattr(search, "kth_largest", lambda scores, k: products.append(tuple(scores.shape)) or largest(scores, k))
+    vectors = random_vectors("normal", 4, seed=1), random_vectors("normal", 2000)
+    assert exact(vectors, ids_for(2000), 10) == brute_force(vectors, ids_for(2000), 10)
+    assert {documents for _, documents in products} == {64}
+    assert shortlists[0] == (4, True)

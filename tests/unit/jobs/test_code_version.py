@@ -25,6 +25,7 @@ NEED_TORCH = {
     *("models.encoder", "models.lean_imports", "models.packed_attention", "models.pooling"),
     *("models.backbone", "models.head", "models.load", "models.word_vectors"),
     *("dense.encode", "dense.search", "dense.shortlist", "dense.spot_check", "dense.top_k"),
+    *("dense.chunk_blocks", "dense.exact_scores"),
 }
 
 REACHED = {

@@ -14,43 +14,52 @@ class Shortlist:
         queries: Number of queries.
         keep: Documents to keep for each query, at least.
         device: Where to compute.
+        least: For each query the score that a document must exceed, float32 of shape (queries, 1); more are kept than ``keep`` if
+            it is low, and fewer if it is too high. None where nothing is known yet.
 
     Attributes:
         scores: float32 of shape (queries, width), minus infinity where there is none.
-        rows: Row of the document, int64 of shape (queries, width).
+        rows: Row of the document, int32 of shape (queries, width).
     """
 
-    def __init__(self, queries: int, keep: int, device: torch.device) -> None:
+    def __init__(self, queries: int, keep: int, device: torch.device, least: torch.Tensor | None = None) -> None:
         self.keep = keep
         self.scores = torch.full((queries, 2 * keep), -torch.inf, device=device)
-        self.rows = torch.zeros((queries, 2 * keep), dtype=torch.long, device=device)
+        self.rows = torch.zeros((queries, 2 * keep), dtype=torch.int32, device=device)
         self._filled = torch.zeros(queries, dtype=torch.long, device=device)
-        self._least = torch.full((queries,), -torch.inf, device=device)
+        self._least = torch.full((queries, 1), -torch.inf, device=device) if least is None else least
+        self._knows_nothing = least is None
 
-    def offer(self, queries: torch.Tensor, scores: torch.Tensor, first_row: int) -> None:
+    def offer(self, queries: slice, scores: torch.Tensor, first_row: int) -> None:
         """Take the scores of some queries with the next block of documents.
 
         Args:
-            queries: Numbers of the queries, int64 of shape (n,).
+            queries: The queries, n of them, which are neighbours.
             scores: float32 of shape (n, documents of the block); minus infinity is never kept.
             first_row: Row of the block's first document.
         """
         # While little is known, much of a block may belong to the best: a part of it tells more about the rest.
-        part = max(first_row, self.scores.shape[1])
-        if scores.shape[1] > part:
+        documents, part = scores.shape[1], max(first_row, self.scores.shape[1])
+        if documents > part and self._knows_nothing:
             self._offer_in_parts(queries, scores, first_row, part)
             return
-        hits = _nonzero((scores > self._least[queries, None]).reshape(-1))
-        query = torch.div(hits, scores.shape[1], rounding_mode="floor")
-        counts = torch.bincount(query, minlength=len(scores))
+        hits = _above(scores, self._least[queries])
+        starts = torch.arange(0, scores.numel() + 1, documents, device=hits.device)
+        ends = torch.searchsorted(hits, starts)
+        counts = ends.diff()
         if not self._has_room(queries, counts):
             self._cut(queries)
         if not self._has_room(queries, counts):
-            self._offer_in_parts(queries, scores, first_row, scores.shape[1] // 2)
+            self._offer_in_parts(queries, scores, first_row, documents // 2)
             return
-        place = torch.arange(len(query), device=query.device) + (self._filled[queries] - counts.cumsum(0) + counts)[query]
-        self.scores[queries[query], place] = scores.reshape(-1).index_select(0, hits)
-        self.rows[queries[query], place] = hits - query * scores.shape[1] + first_row
+        # What is added to a hit's number among all hits to give its place, and to its place in the block to give its row.
+        width = self.scores.shape[1]
+        to_place = self._filled[queries] + torch.arange(len(counts), device=hits.device) * width - ends[:-1]
+        query = torch.repeat_interleave(counts, output_size=len(hits))
+        place = torch.arange(len(hits), device=hits.device) + to_place.index_select(0, query)
+        self.scores[queries].view(-1).index_copy_(0, place, scores.reshape(-1).index_select(0, hits))
+        rows = hits - (starts - first_row).index_select(0, query)
+        self.rows[queries].view(-1).index_copy_(0, place, rows.int())
         self._filled[queries] += counts
 
     def best(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -58,29 +67,29 @@ class Shortlist:
         scores, place = self.scores.topk(self.keep, dim=1)
         return scores, self.rows.gather(1, place)
 
-    def _offer_in_parts(self, queries: torch.Tensor, scores: torch.Tensor, first_row: int, part: int) -> None:
+    def _offer_in_parts(self, queries: slice, scores: torch.Tensor, first_row: int, part: int) -> None:
         self.offer(queries, scores[:, :part], first_row)
         self.offer(queries, scores[:, part:], first_row + part)
 
-    def _has_room(self, queries: torch.Tensor, counts: torch.Tensor) -> bool:
-        return int((self._filled[queries] + counts).max()) <= self.scores.shape[1]
+    def _has_room(self, queries: slice, counts: torch.Tensor) -> bool:
+        return not bool((self._filled[queries] + counts > self.scores.shape[1]).any())
 
-    def _cut(self, queries: torch.Tensor) -> None:
+    def _cut(self, queries: slice) -> None:
         """Keep the best of what has been collected, in any order."""
-        scores = self.scores[queries]
-        place = _largest(scores, self.keep)
-        best = scores.gather(1, place)
-        self.scores[queries, : self.keep] = best
+        place = _largest(self.scores[queries], self.keep)
+        best, rows = self.scores[queries].gather(1, place), self.rows[queries].gather(1, place)
+        self.scores[queries, : self.keep], self.rows[queries, : self.keep] = best, rows
         self.scores[queries, self.keep :] = -torch.inf
-        self.rows[queries, : self.keep] = self.rows[queries].gather(1, place)
         self._filled[queries] = self.keep
-        self._least[queries] = best.amin(dim=1)
+        self._least[queries] = torch.maximum(self._least[queries], best.amin(dim=1, keepdim=True))
 
 
 # On a CPU numpy does these two several times faster than torch.
-def _nonzero(mask: torch.Tensor) -> torch.Tensor:
-    """Places that are true, int64."""
-    return mask.nonzero().flatten() if mask.is_cuda else torch.from_numpy(np.flatnonzero(mask.numpy()))
+def _above(scores: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
+    """Places of the scores above the least of their row, as if all rows were one, int64."""
+    if scores.is_cuda:
+        return (scores > least).reshape(-1).nonzero().flatten()
+    return torch.from_numpy(np.flatnonzero(scores.numpy() > least.numpy()))
 
 
 def _largest(scores: torch.Tensor, keep: int) -> torch.Tensor:
@@ -89,3 +98,11 @@ def _largest(scores: torch.Tensor, keep: int) -> torch.Tensor:
         return scores.topk(keep, dim=1, sorted=False).indices
     spare = scores.shape[1] - keep
     return torch.from_numpy(np.argpartition(scores.numpy(), spare, axis=1)[:, spare:])
+
+
+def kth_largest(scores: torch.Tensor, k: int) -> torch.Tensor:
+    """The k-th largest score of each row, of shape (rows, 1)."""
+    if scores.is_cuda:
+        return scores.topk(k, dim=1).values[:, -1:]
+    place = scores.shape[1] - k
+    return torch.from_numpy(np.partition(scores.numpy(), place, axis=1)[:, place : place + 1])

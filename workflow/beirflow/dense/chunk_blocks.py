@@ -1,0 +1,162 @@
+"""A chunk as it is searched: documents that are read in blocks, a block ahead, and threads that share the queries."""
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+import torch
+
+from beirflow.dense.compression import CompressedFile
+from beirflow.dense.vectors import VectorFile
+from beirflow.files.background import map_ahead
+
+Vectors = np.ndarray | VectorFile | CompressedFile
+"""float32 of shape (documents, dim), read in slices."""
+
+
+class Blocks(NamedTuple):
+    """How much is computed at once: queries, documents that are read, those of one product, and pairs that are scored exactly."""
+
+    queries: int
+    documents: int
+    at_once: int
+    pairs: int
+
+    def of_dim(self, dim: int) -> "Blocks":
+        """The same, with fewer documents and pairs where vectors have so many dimensions that they would take too much memory."""
+        documents = min(self.documents, max(1, BLOCK_BYTES // (DOCUMENT_BYTES * dim)))
+        pairs = max(1, PAIRS_BYTES // (PAIR_BYTES * dim))
+        return Blocks(self.queries, documents, min(self.at_once, documents), min(self.pairs, pairs))
+
+
+BLOCKS = {"cpu": Blocks(512, 16_384, 2048, 512), "cuda": Blocks(4096, 65_536, 65_536, 1 << 18)}
+"""At most: on a CPU what its caches hold, on a GPU enough to keep it busy: there a block of scores takes 1 GiB."""
+
+BLOCK_BYTES = 1 << 29
+DOCUMENT_BYTES = 24
+"""Of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result; of two blocks,
+since one is read ahead."""
+
+PAIRS_BYTES = 1 << 28
+PAIR_BYTES = 16
+"""Of a component of a pair while it is scored: both vectors, and their products in float64."""
+
+
+class Block(NamedTuple):
+    """Documents that are read at once.
+
+    Attributes:
+        start: Row of the first.
+        vectors: float32 of shape (n, dim), on the device.
+        norms: Their lengths, float32 of shape (n,).
+    """
+
+    start: int
+    vectors: torch.Tensor
+    norms: torch.Tensor
+
+
+class Threads:
+    """Threads that share work on a CPU: as many as torch has, which leaves all the rest to them meanwhile.
+
+    Torch's own threads wait for each other after every operation, which takes long where something else needs a core, too.
+
+    Args:
+        device: Where to compute; on a GPU, nothing is shared.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._before = torch.get_num_threads()
+        self._count = 1 if device.type == "cuda" else self._before
+
+    def __enter__(self) -> Self:
+        torch.set_num_threads(1)
+        self._pool = ThreadPoolExecutor(self._count)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+        torch.set_num_threads(self._before)
+
+    def share(self, function: Callable[[slice], None], count: int, most: int) -> None:
+        """Call a function with neighbouring items, in equal parts.
+
+        Args:
+            function: Called in other threads.
+            count: How many items there are.
+            most: How many items it takes at a time.
+        """
+        parts = self._count * max(1, math.ceil(count / (self._count * most)))
+        size = max(1, math.ceil(count / parts))
+        slices = [slice(start, min(start + size, count)) for start in range(0, count, size)]
+        for _ in self._pool.map(function, slices):
+            pass  # an exception is raised here
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What is searched for and in what.
+
+    Attributes:
+        queries: float32 of shape (queries, dim), on the device.
+        documents: float32 of shape (documents, dim).
+        excluded: For each query a row that is left out, or -1; int64 of shape (queries,).
+        similarity: ``dot`` or ``cosine``.
+        threads: Share the queries.
+    """
+
+    queries: torch.Tensor
+    documents: Vectors
+    excluded: torch.Tensor
+    similarity: str
+    threads: Threads
+
+    @property
+    def sizes(self) -> Blocks:
+        """How much is computed at once on this device."""
+        return BLOCKS[self.queries.device.type].of_dim(self.queries.shape[1])
+
+    def share(self, function: Callable[[slice], None]) -> None:
+        """Call a function with some of the queries at a time, in several threads."""
+        self.threads.share(function, len(self.queries), self.sizes.queries)
+
+    def of_queries(self, queries: torch.Tensor) -> "Chunk":
+        """The same for some of the queries, given by their numbers."""
+        return replace(self, queries=self.queries[queries], excluded=self.excluded[queries])
+
+    def blocks(self) -> Iterator[Block]:
+        """The documents, block by block."""
+        yield from map_ahead(self._block, range(0, len(self.documents), self.sizes.documents))
+
+    def _block(self, start: int) -> Block:
+        vectors = prepare(self.documents[start : start + self.sizes.documents], self.similarity, self.queries.device)
+        return Block(start, vectors, vectors.norm(dim=1))
+
+    def scores(self, queries: slice | torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
+        """Fast scores of some queries with neighbouring documents; minus infinity for a document that is left out.
+
+        Args:
+            queries: The queries, or their numbers.
+            start: Row of the first document.
+            block: The documents.
+
+        Returns:
+            float32 of shape (queries, documents).
+        """
+        scores = self.queries[queries] @ block.T
+        own = self.excluded[queries] - start
+        here = ((own >= 0) & (own < len(block))).nonzero().flatten()
+        scores[here, own[here]] = -torch.inf
+        return scores
+
+
+def prepare(vectors: np.ndarray, similarity: str, device: torch.device) -> torch.Tensor:
+    """Vectors on the device, scaled to length 1 for the cosine."""
+    tensor = torch.from_numpy(vectors).to(device)
+    if similarity == "cosine":
+        exact = tensor.double()
+        tensor = (exact / exact.norm(dim=1, keepdim=True).clamp_min(1e-60)).float()
+    return tensor
