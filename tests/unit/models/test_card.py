@@ -258,6 +258,22 @@ def test_the_text_tower_of_a_clip_gives_its_projection(tmp_path: Path) -> None:
     np.testing.assert_allclose(encoded(settings(tmp_path)), expected, atol=1e-5)
 
 
+def test_a_whole_clip_gives_its_text_features(tmp_path: Path) -> None:
+    save_tiny_bert(tmp_path)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    words = {"vocab_size": len(SPECIAL) + len(WORDS), "max_position_embeddings": 64, "eos_token_id": 3, "pad_token_id": 0}
+    image = transformers.CLIPVisionConfig(**sizes, image_size=16, patch_size=8).to_dict()
+    text = transformers.CLIPTextConfig(**sizes, **words).to_dict()
+    torch.manual_seed(0)
+    model = transformers.CLIPModel(transformers.CLIPConfig(text_config=text, vision_config=image, projection_dim=16)).eval()
+    model.save_pretrained(tmp_path)
+    tokens = transformers.AutoTokenizer.from_pretrained(tmp_path)(TEXTS, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        expected = model.get_text_features(input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"])
+    expected = getattr(expected, "pooler_output", expected).numpy()
+    np.testing.assert_allclose(encoded(settings(tmp_path)), expected, atol=1e-5)
+
+
 def test_a_whole_t5_is_used_without_its_decoder(tmp_path: Path) -> None:
     save_tiny_bert(tmp_path)
     sizes = {

@@ -68,7 +68,7 @@ class Backbone:
         self._check_pooler(pooling, step)
         self.features = getattr(self.model, "get_text_features", None) if step.settings["output"] == "vector" else None
         self.max_length = self._longest(step.settings["max_length"])
-        self.vocabulary = len(self.model.get_input_embeddings().weight)
+        self.vocabulary = self._rows()
         self.padding = self.tokenizer.pad_token_id or 0
         self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
         self._prepare_tokenizer(step.settings["lower_case"])
@@ -139,6 +139,13 @@ class Backbone:
             )
         longest = wanted or min(readable, int(min(own, UNLIMITED)))
         return longest if longest < UNLIMITED else None
+
+    def _rows(self) -> int:
+        """Tokens that the model has a vector for."""
+        try:
+            return len(self.model.get_input_embeddings().weight)
+        except NotImplementedError:  # of a model with several towers, such as CLIP
+            return int(self.model.config.get_text_config().vocab_size)
 
     def _prepare_tokenizer(self, lower_case: bool) -> None:
         """No padding, the right length, and lower case where sentence-transformers wants it from a tokenizer that keeps case."""

@@ -3,6 +3,7 @@
 import logging
 import platform
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -121,8 +122,9 @@ class TransformersEncoder:
         self._kind = kind
         try:
             self.card = with_settings(read_card(folder), system)
-            if "pooling" in self.card.open:
-                raise ModelError(self.card.problem() or "")
+            open_keys = {"pooling", "query_prefix" if kind == "queries" else "document_prefix"} & set(self.card.open)
+            if problem := replace(self.card, open={key: self.card.open[key] for key in sorted(open_keys)}).problem():
+                raise ModelError(problem)
             self._load(folder, self.card.steps[kind], system.weights)
         except ModelError as error:
             raise ModelError(f"system {system.name}: {error}") from error
