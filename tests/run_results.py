@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from beir_writer import write_corpus_record
 from beirflow.datasets.corpus_reader import DOCUMENTS as DOCUMENT_COLUMNS
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import DOCUMENTS, QUERIES, RUN, RUN_RECORD
+from beirflow.files.layout import CORPUS, DOCUMENTS, QUERIES, RUN, RUN_RECORD
 from beirflow.files.records import Job, write_record
 from beirflow.runs.family import System
 from beirflow.runs.run_file import RUN as RUN_COLUMNS
@@ -42,6 +42,7 @@ class RunResults:
         )
         self.chunks = -(-len(documents) // chunk)
         write_corpus_record(Path(self.documents_path).parent, results, chunks=self.chunks)
+        self.corpus_path = str(results / CORPUS(dataset=DATASET))
         self.corpus_paths = {"queries_path": self.queries_path, "documents_path": self.documents_path}
 
     def paths(self, system: str) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Fuse the runs of several systems.
 
 REQUIRED INPUTS
-  runs, records              = <results>/runs/<system>/<dataset>.parquet, .json of the systems that are fused
-  queries, documents, corpus = <results>/corpora/<dataset>/…, of which only corpus is read
+  runs, records = <results>/runs/<system>/<dataset>.parquet, .json of the systems that are fused
+  corpus        = <results>/corpora/<dataset>/corpus.json
 
 OUTPUTS
   run    = <results>/runs/<system>/<dataset>.parquet     the ranked documents
@@ -25,8 +25,6 @@ rule fuse_runs:
             system=experiment.first_stages(wildcards.system),
             allow_missing=True,
         ),
-        queries=at(layout.QUERIES),
-        documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
     output:
         run=at(layout.RUN),

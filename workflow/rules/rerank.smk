@@ -78,8 +78,6 @@ rule rerank_run:
             block=range(experiment.query_blocks(wildcards.dataset)),
             allow_missing=True,
         ),
-        queries=at(layout.QUERIES),
-        documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
     output:
         run=at(layout.RUN),

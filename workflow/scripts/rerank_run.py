@@ -12,7 +12,7 @@ if __name__ == "__main__":
             dataset=snakemake.wildcards.dataset,
             first_run_path=snakemake.input.first[0],
             pairs_paths=list(snakemake.input.pairs),
-            **{f"{name}_path": snakemake.input[name] for name in ("queries", "documents")},
+            corpus_path=snakemake.input.corpus,
             top_k=snakemake.params.top_k,
             run_path=snakemake.output.run,
             record_path=snakemake.output.record,

@@ -39,7 +39,7 @@ def made(folder: Path, **settings: Any) -> tuple[RunResults, FusionSettings]:
         settings=fusion,
         dataset=DATASET,
         run_paths=[results.paths(system)["run_path"] for system in "ab"],
-        **results.corpus_paths,
+        corpus_path=results.corpus_path,
         top_k=7,
         **results.paths("f"),
         job=Job(results.results),

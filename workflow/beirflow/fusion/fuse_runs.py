@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import recorded_digest
 from beirflow.files.records import Job
 from beirflow.fusion.contributions import contributions
 from beirflow.fusion.settings import FusionSettings
@@ -25,8 +24,7 @@ def fuse_runs(
     settings: FusionSettings,
     dataset: str,
     run_paths: Sequence[str],
-    queries_path: str,
-    documents_path: str,
+    corpus_path: str,
     top_k: int,
     run_path: str,
     record_path: str,
@@ -38,8 +36,7 @@ def fuse_runs(
         settings: The system.
         dataset: Name of the corpus.
         run_paths: The runs of ``settings.of``, each next to its record.
-        queries_path: ``queries.parquet``, next to its ``corpus.json``; not read, since the runs name their queries.
-        documents_path: ``documents.parquet``, likewise.
+        corpus_path: ``corpus.json`` of the corpus.
         top_k: Documents to keep for each query.
         run_path: Parquet to write.
         record_path: The record to write.
@@ -49,8 +46,7 @@ def fuse_runs(
         DataError: A run is not the one that was recorded, or was made for another corpus.
     """
     start = time.perf_counter()
-    corpus = job.digests({path: recorded_digest(path) for path in (queries_path, documents_path)})
-    first_stages = FirstStages(settings.of, run_paths, corpus, job)
+    first_stages = FirstStages(settings.of, run_paths, corpus_path, job)
     with run_writer(run_path) as write:
         for part in fused(settings, first_stages.runs, top_k):
             write(*part)

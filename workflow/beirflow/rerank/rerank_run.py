@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, together
@@ -27,8 +26,7 @@ def rerank_run(
     dataset: str,
     first_run_path: str,
     pairs_paths: Sequence[str],
-    queries_path: str,
-    documents_path: str,
+    corpus_path: str,
     top_k: int,
     run_path: str,
     record_path: str,
@@ -41,8 +39,7 @@ def rerank_run(
         dataset: Name of the corpus.
         first_run_path: The run of the first stage, next to its record.
         pairs_paths: The pairs of block 0, 1, …, each next to its record.
-        queries_path: ``queries.parquet``, next to its ``corpus.json``.
-        documents_path: ``documents.parquet``, likewise.
+        corpus_path: ``corpus.json`` of the corpus.
         top_k: Documents to keep for each query.
         run_path: Parquet to write.
         record_path: The record to write.
@@ -52,8 +49,7 @@ def rerank_run(
         DataError: A file is not the one that was recorded, or pairs are not those of this run.
     """
     start = time.perf_counter()
-    corpus = job.digests({path: recorded_digest(path) for path in (queries_path, documents_path)})
-    first = FirstStages([settings.first], [first_run_path], corpus, job)
+    first = FirstStages([settings.first], [first_run_path], corpus_path, job)
     read, tables, records = dict[str, str](), [], []
     for block, path in enumerate(pairs_paths):
         pairs, record = read_pairs(path)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import torch
 import transformers
 
-from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
@@ -63,6 +63,7 @@ def score_pairs(
     first_run_path: str,
     queries_path: str,
     documents_path: str,
+    corpus_path: str,
     model_path: str,
     block: int,
     blocks: int,
@@ -78,6 +79,7 @@ def score_pairs(
         first_run_path: The run of the first stage, next to its record.
         queries_path: ``queries.parquet``, next to its ``corpus.json``.
         documents_path: ``documents.parquet``, likewise.
+        corpus_path: The record of both.
         model_path: The record of the model.
         block: Number of the block.
         blocks: How many blocks the queries are divided into.
@@ -90,8 +92,7 @@ def score_pairs(
         DataError: A file is not the one that was recorded.
     """
     settings, model = scoring.settings, {job.below(model_path): file_digest(model_path)}
-    corpus = job.digests({path: recorded_digest(path) for path in (queries_path, documents_path)})
-    first = FirstStages([settings.first], [first_run_path], corpus, job)
+    first = FirstStages([settings.first], [first_run_path], corpus_path, job)
     queries = read_table(queries_path)
     pairs = pairs_of_block(first.runs[0], queries["query_id"].combine_chunks(), settings.depth, block, blocks)
     with gpu_job(scoring.device, scoring.jobs_per_gpu, saves_memory="lower max_length"):
@@ -100,7 +101,7 @@ def score_pairs(
         device = choose_device(scoring.device)
         precision = str(choose_precision(scoring.precision, device)).removeprefix("torch.")
         same: dict[str, Any] = {"precision": precision, "max_length": settings.max_length, "code": job.code}
-        scores = kept_scores(output_path, pairs, {**same, "inputs": corpus | model})
+        scores = kept_scores(output_path, pairs, {**same, "inputs": first.corpus | model})
         missing = np.isnan(scores)
         counts, seconds = {"pairs": len(scores), "pairs_reused": int((~missing).sum())}, {"load": 0.0, "rerank": 0.0}
         if missing.any():

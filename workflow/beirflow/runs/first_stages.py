@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import record_of
+from beirflow.files.layout import QRELS, record_of
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_record
 from beirflow.runs.run_file import read_run
 
@@ -19,10 +19,11 @@ class FirstStages:
     Args:
         systems: Names of the systems.
         run_paths: Their runs, each next to its record.
-        corpus: Digests of queries and documents by path below the results.
+        corpus_path: ``corpus.json`` of the corpus.
         job: The job that reads them.
 
     Attributes:
+        corpus: Digests of the queries and the documents, by path below the results; neither is read.
         runs: The runs, in the same order, with the columns of :data:`~beirflow.runs.run_file.RUN`.
         inputs: Digests of what was read, by path below the results.
 
@@ -30,15 +31,17 @@ class FirstStages:
         DataError: A run is not the one that was recorded, or was made for another corpus or by another system.
     """
 
-    def __init__(self, systems: Sequence[str], run_paths: Sequence[str], corpus: Mapping[str, str], job: Job) -> None:
+    def __init__(self, systems: Sequence[str], run_paths: Sequence[str], corpus_path: str, job: Job) -> None:
         self.systems, self._job = list(systems), job
-        self.inputs = dict(corpus)
+        outputs = read_json(corpus_path)["outputs"]
+        self.corpus = {name: digest for name, digest in outputs.items() if Path(name).name != Path(QRELS).name}
+        self.inputs = dict(self.corpus)
         self.runs: list[pa.Table] = []
         self._records: list[dict[str, Any]] = []
         for system, path in zip(systems, run_paths, strict=True):
             record_path = str(record_of(path))
             record = read_json(record_path)
-            check_inputs(record_path, record, corpus, system=system)
+            check_inputs(record_path, record, self.corpus, system=system)
             digest = output_digest(record, path)
             self.runs.append(read_run(path, digest, record_path))
             self.inputs |= {job.below(path): digest, job.below(record_path): file_digest(record_path)}
