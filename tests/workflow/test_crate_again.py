@@ -25,5 +25,5 @@ def test_a_copy_of_a_crate_makes_its_results_again(finished_lexical: Workflow, t
     assert done.returncode == 0, done.stdout
     made = [pd.read_csv(folder / "summary.csv") for folder in (crate, crate / "again/results")]
     measures = [name for name in made[0].columns if "@" in name]
-    assert len(measures) > 10
+    assert {"NDCG@10", "MRR@10"} <= set(measures)
     pd.testing.assert_frame_equal(made[0][measures], made[1][measures], check_exact=True)
