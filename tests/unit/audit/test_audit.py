@@ -450,7 +450,8 @@ def test_what_is_left_over_is_named_and_affects_no_number(audited: Audited, name
 
 
 def test_whatever_the_rules_write_for_reading_is_not_left_over(audited: Audited) -> None:
-    names = {pattern(figure="cost", dataset="small") for pattern in FOR_READING} | {"code/workflow/rules/audit.smk"}
+    of_one = {"figure": "cost", "dataset": "small", "system": "tiny"}
+    names = {pattern(**of_one) for pattern in FOR_READING} | {"code/workflow/rules/audit.smk"}
     assert {"cost.csv", "significance.csv", "report.html", "figures/cost.svg", "inspection/small.json"} <= names
     for name in names - {REPORT_RECORD, AUDIT, AUDIT_RECORD}:
         audited.path(name).parent.mkdir(parents=True, exist_ok=True)
