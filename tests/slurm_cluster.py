@@ -122,8 +122,21 @@ class Cluster:
         """Take jobs again."""
         self.call("scontrol", "update", f"nodename={self.host}", "state=resume")
 
+    def stop_controller(self) -> None:
+        """End slurmctld, as for an update or when it moves to another machine."""
+        self.daemons[1].terminate()
+        self.daemons[1].wait(60)
+
+    def start_controller(self) -> None:
+        """Start slurmctld again and wait until the node takes jobs."""
+        self._start("slurmctld", "-D")
+        self.daemons[1] = self.daemons.pop()
+        wait_for(lambda: self.node_state() in ("idle", "mixed"), "an idle node")
+
     def restore(self) -> None:
         """Cancel every job, whatever a test did, and wait until the node is idle."""
+        if self.daemons[1].poll() is not None:
+            self.start_controller()
         if len(self.daemons) == 2:
             self.start_node()
         if "drain" in self.node_state():

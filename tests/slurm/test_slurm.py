@@ -138,6 +138,39 @@ def test_tasks_of_an_array_do_not_depend_on_the_first_one(
     assert_same(on_cluster, finished_once[0], CHUNKS)
 
 
+def test_a_controller_that_is_away_is_waited_for(
+    cluster: Cluster, on_cluster: Workflow, finished_once: tuple[Workflow, str]
+) -> None:
+    forget(on_cluster, QUERIES)
+    cluster.stop_controller()
+    process = begin(on_cluster, *arguments(*QUERIES))
+    output = on_cluster.folder / "output.txt"
+    wait_for(lambda: "SLURM does not answer, so it is called again" in output.read_text(), "a word about the controller")
+    assert process.poll() is None
+    cluster.start_controller()
+    said = end(on_cluster, process)
+    assert "Trying to restart job" not in said
+    assert_same(on_cluster, finished_once[0], QUERIES)
+
+
+def test_jobs_of_a_run_that_was_killed_keep_the_results_from_another(
+    cluster: Cluster, on_cluster: Workflow, finished_once: tuple[Workflow, str]
+) -> None:
+    forget(on_cluster, QUERIES)
+    process = begin(on_cluster, *arguments(*QUERIES))
+    wait_for(lambda: bool(list(on_cluster.result("embeddings").rglob(".partial-*"))), "a job that writes")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    (job,) = cluster.jobs("RUNNING")
+    cluster.call("scontrol", "suspend", job)
+    on_cluster.run("--unlock")
+    assert "jobs of a run since" in on_cluster.run(*arguments(*QUERIES), cores=None, ok=False)
+    cluster.call("scontrol", "resume", job)
+    wait_for(lambda: not cluster.call("squeue", "--noheader").strip(), "the end of the job")
+    on_cluster.run(*arguments(*QUERIES), "--rerun-incomplete", cores=None)
+    assert_same(on_cluster, finished_once[0], QUERIES)
+
+
 def test_a_job_that_is_cancelled_runs_again(cluster: Cluster, on_cluster: Workflow, finished_once: tuple[Workflow, str]) -> None:
     forget(on_cluster, CHUNKS)
     process = begin(on_cluster, *arguments(*CHUNKS))

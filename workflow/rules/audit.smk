@@ -10,6 +10,7 @@ OUTPUTS
   <results>/comparison.json, comparison.html    what differs from the results in compare_with
   open  = <results>/open-runs/<system>/<dataset>.trec.gz    a run in TREC form that says where it comes from
   code  = <results>/code/                       a copy of the workflow, which such a crate must hold
+  readme = <results>/README.md                  how to make the results again with that copy
   crate = <results>/ro-crate-metadata.json      what the results were made from and with, as a Workflow Run RO-Crate
 
 STEPS
@@ -80,6 +81,7 @@ rule export_crate:
     output:
         crate=at(layout.CRATE),
         code=directory(at(layout.CRATE_CODE)),
+        readme=at(layout.CRATE_README),
     log:
         "<results>/logs/export_crate.log",
     benchmark:

@@ -7,6 +7,7 @@ OUTPUTS
   <results>/logs/results.lock    held by whoever writes the results, see jobs/results_lock.py
 
 STEPS
+  - the command and the time are noted for the manifest
   - a run that will write takes the results
   - on SLURM, the submitting host waits for a controller that is away, and says why jobs wait
   - a job on another machine ends, before Snakemake removes anything, if another run has taken the results meanwhile
@@ -14,6 +15,7 @@ STEPS
 
 from pathlib import Path
 
+from beirflow.jobs.provenance import note_start
 from beirflow.jobs.results_lock import begin_run, check_run
 from beirflow.jobs.slurm_host import stand_by_slurm
 
@@ -27,6 +29,7 @@ except BeirflowError as error:
 
 
 onstart:
+    note_start(sys.argv)
     try:
         if any(job.output for job in workflow.dag.needrun_jobs()):
             begin_run(logs)

@@ -6,4 +6,9 @@ if __name__ == "__main__":
     with job(snakemake):
         from beirflow.exchange.crate import export_crate
 
-        export_crate(manifest_path=snakemake.input[0], crate_path=snakemake.output.crate, code_folder=snakemake.output.code)
+        export_crate(
+            manifest_path=snakemake.input[0],
+            crate_path=snakemake.output.crate,
+            code_folder=snakemake.output.code,
+            readme_path=snakemake.output.readme,
+        )

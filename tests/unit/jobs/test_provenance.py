@@ -3,11 +3,12 @@
 import platform
 import shutil
 import subprocess
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
-from beirflow.jobs.provenance import code_state, environment
+from beirflow.jobs.provenance import COMMAND, STARTED, code_state, environment, note_start, run_of_this_job
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -54,3 +55,16 @@ def test_versions_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) 
     found = environment()
     assert found["packages"] == {"numpy": np.__version__, "no-such-package": None}
     assert found["python"] == platform.python_version()
+
+
+def test_a_job_knows_the_command_and_the_time_of_its_run_and_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (COMMAND, STARTED):
+        monkeypatch.delenv(name, raising=False)
+    assert run_of_this_job() | {"user": None} == {"command": None, "started": None, "user": None}
+    monkeypatch.setenv(COMMAND, "")
+    monkeypatch.setenv(STARTED, "")
+    note_start(["/some/where/snakemake", "--config", "mirrors=['http://me:secret@host/x']", "a b"])
+    found = run_of_this_job()
+    assert found["command"] == """snakemake --config 'mirrors=['"'"'http://host/x'"'"']' 'a b'"""
+    assert datetime.fromisoformat(str(found["started"])).tzinfo
+    assert environment()["processor"]

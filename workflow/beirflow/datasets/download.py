@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 import requests
 import urllib3
 
+from beirflow.files.addresses import without_credentials
 from beirflow.files.digests import file_digest
 from beirflow.files.disks import written_here
 from beirflow.files.errors import DownloadError
@@ -23,16 +23,9 @@ TIMEOUT_SECONDS = (10, 60)
 TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
 NOT_SATISFIABLE = 416
 
-CREDENTIALS = re.compile(r"(?<=//)[^/@\s]*@")
-
 
 class _GiveUpError(Exception):
     """This URL will not serve the file, so the next one is tried."""
-
-
-def without_credentials(text: str) -> str:
-    """A text whose addresses tell no user and no password, for logs and messages."""
-    return CREDENTIALS.sub("", text)
 
 
 def download_dataset(

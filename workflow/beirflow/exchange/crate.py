@@ -6,14 +6,30 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from rocrate.model import ContextEntity, File
 from rocrate.model.entity import Entity
 from rocrate.rocrate import ROCrate
 
 from beirflow.audit.chain import Chain, part, read_record
 from beirflow.audit.checks import UNREADABLE, RecordError
+from beirflow.experiment.catalogue import load_catalogue
+from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.layout import CORPUS, CRATE_CODE, MANIFEST, METRICS, MODEL, PER_QUERY, RUN, RUN_RECORD, SUMMARY
+from beirflow.files.layout import (
+    CORPUS,
+    CRATE,
+    CRATE_CODE,
+    CRATE_CONFIGURATION,
+    CRATE_README,
+    MANIFEST,
+    METRICS,
+    MODEL,
+    PER_QUERY,
+    RUN,
+    RUN_RECORD,
+    SUMMARY,
+)
 from beirflow.files.writing import atomic_path
 from beirflow.jobs.provenance import REPOSITORY
 
@@ -32,33 +48,76 @@ KINDS = {
 SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 
 
-def export_crate(*, manifest_path: str, crate_path: str, code_folder: str) -> None:
+COPIED = ("Snakefile", "config.yaml", "LICENSE", "workflow", "envs", "profiles")
+"""What of the repository a crate holds: enough to make its results again."""
+
+BIOSCHEMAS = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
+MIT = "https://spdx.org/licenses/MIT"
+
+README = """# {name}
+
+{description}, by [beirflow]({code}/Snakefile). `{crate}` describes every file; `{manifest}` names what they were made from.
+
+To make them again, below a new folder `again`, with Python 3.11 or newer:
+
+    pip install --requirement {code}/envs/requirements.txt
+    snakemake --snakefile {code}/Snakefile --directory again --cores 2 {goal} --configfile {configuration}
+"""
+
+
+def export_crate(*, manifest_path: str, crate_path: str, code_folder: str, readme_path: str) -> None:
     """Write the metadata of a crate whose root is the folder of the results.
 
     Args:
         manifest_path: ``manifest.json`` of the results.
         crate_path: ``ro-crate-metadata.json`` to write.
-        code_folder: Folder to copy the workflow to, since a crate holds the workflow that it is about.
+        code_folder: Folder to copy the workflow and the configuration to, since a crate holds the workflow that it is about.
+        readme_path: ``README.md`` to write: how to make the results again.
 
     Raises:
         DataError: The results lack a record, or one cannot be read.
     """
     folder = Path(manifest_path).parent
-    shutil.rmtree(code_folder, ignore_errors=True)
-    without = shutil.ignore_patterns("__pycache__", ".*")
-    shutil.copytree(REPOSITORY / "workflow", Path(code_folder, "workflow"), ignore=without)
-    shutil.copy(REPOSITORY / "Snakefile", code_folder)
     try:
         chain = Chain(folder, str(folder), read_record(Path(manifest_path)))
         chain.follow()
         if chain.problems:
             raise RecordError(chain.problems[0].found)
+        _copy_code(Path(code_folder))
+        configuration = part(chain.manifest, "configuration", kind=dict)
+        with atomic_path(Path(code_folder, Path(CRATE_CONFIGURATION).name)) as partial:
+            kept = {key: value for key, value in configuration.items() if key != "pathvars" and value is not None}
+            partial.write_text(yaml.safe_dump(kept, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        places = {"configuration": CRATE_CONFIGURATION, "goal": f"results/{SUMMARY}", "code": CRATE_CODE}
+        words = _words(chain.manifest) | places | {"crate": CRATE, "manifest": MANIFEST}
+        with atomic_path(readme_path) as partial:
+            partial.write_text(README.format(**words), encoding="utf-8")
         crate = _Describer(chain).describe()
     except UNREADABLE as error:
         found = f"{folder} cannot be described: {type(error).__name__}: {error}"
         raise DataError(f"{found}; see what is wrong with: snakemake --cores 1 audit") from error
     with atomic_path(crate_path) as partial:
         partial.write_text(json.dumps(crate.metadata.generate(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _copy_code(folder: Path) -> None:
+    """Copy what the results can be made again with."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    without = shutil.ignore_patterns("__pycache__", ".*")
+    for name in COPIED:
+        source = REPOSITORY / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=without)
+        elif source.is_file():
+            shutil.copy(source, folder)
+
+
+def _words(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Name and description of the results."""
+    systems, datasets = (", ".join(part(manifest, key, kind=dict)) for key in ("systems", "datasets"))
+    about = "Runs, measures and their summary, with the digests of everything that they were computed from"
+    return {"name": f"Retrieval results of {systems} on {datasets}", "description": about}
 
 
 class _Describer:
@@ -72,8 +131,11 @@ class _Describer:
 
     def describe(self) -> ROCrate:
         """The whole crate."""
+        made_by = self.manifest.get("made_by") or {}
+        self.agent = self._thing("#agent", "Person", name=made_by.get("user") or "unknown")
         self._root()
         workflow = self._workflow()
+        self._code()
         for path in (str(MANIFEST), *sorted(self.chain.claims)):
             if (self.chain.folder / path).is_file():
                 self._file(path)
@@ -83,11 +145,16 @@ class _Describer:
             "#evaluation",
             "CreateAction",
             name="The evaluation of all systems on all datasets",
-            description="All jobs up to the summary, by Snakemake",
+            description=made_by.get("command") or "All jobs up to the summary, by Snakemake",
+            startTime=made_by.get("started"),
             endTime=part(self.manifest, "written"),
             actionStatus="http://schema.org/CompletedActionStatus",
         )
-        whole["instrument"], whole["object"] = workflow, [*parameters, *self._of(MODEL.folder()), *self._of(CORPUS.folder())]
+        whole["agent"] = self.agent
+        whole["instrument"], whole["object"] = (
+            workflow,
+            [*parameters, *self._of(MODEL.folder()), *self._of(CORPUS.folder()), *self._sources()],
+        )
         whole["result"] = [self.files[SUMMARY], *self._of(METRICS.folder()), *self._of(RUN.folder())]
         self.crate.root_dataset["mentions"] = [whole, *actions]
         return self.crate
@@ -109,11 +176,17 @@ class _Describer:
 
     def _root(self) -> None:
         root = self.crate.root_dataset
-        systems, datasets = (", ".join(part(self.manifest, key, kind=dict)) for key in ("systems", "datasets"))
-        root["name"] = f"Retrieval results of {systems} on {datasets}"
-        root["description"] = "Runs, measures and their summary, with the digests of everything that they were computed from"
+        root["name"], root["description"] = _words(self.manifest).values()
         root["datePublished"] = part(self.manifest, "written")
-        root["license"] = f"The licences of the datasets and models apply; the code in {CRATE_CODE}/ is under the MIT licence"
+        root["author"] = self.agent
+        self.crate.add(ContextEntity(self.crate, MIT, properties={"@type": "CreativeWork", "name": "MIT License", "url": MIT}))
+        licences = "; ".join(
+            f"{corpus['name']}: {corpus.get('licence') or 'not stated'}" for corpus in self.chain.corpora.values()
+        )
+        words = (
+            f"Those of the datasets ({licences}) and models apply to what was made from them, the MIT licence to {CRATE_CODE}/"
+        )
+        root["license"] = self._thing("#licences", "CreativeWork", name="Licences of data, models and code", description=words)
         root["conformsTo"] = [
             self._thing(url, "CreativeWork", name=name, version=url.rpartition("/")[2]) for _, name, url in PROFILES
         ]
@@ -123,7 +196,9 @@ class _Describer:
         repository, environment = part(self.manifest, "repository"), part(self.manifest, "environment")
         kinds = {"@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"]}
         workflow = self.crate.add(File(self.crate, dest_path=f"{CRATE_CODE}/Snakefile", properties=kinds))
-        workflow["name"] = "beirflow"
+        workflow["name"], workflow["encodingFormat"] = "beirflow", "text/plain"
+        workflow["conformsTo"] = self._thing(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow", version="1.0")
+        workflow["license"] = {"@id": MIT}
         workflow["version"] = repository["commit"] or f"digest of the code {self.manifest['code']}"
         language = {
             "name": "Snakemake",
@@ -134,14 +209,48 @@ class _Describer:
         state = {"commit": repository["commit"], "working tree clean": repository["clean"], "code": self.manifest["code"]}
         workflow["additionalProperty"] = self._values("code", state)
         versions = {"python": environment["python"], **environment["packages"]}
-        workflow["softwareRequirements"] = [
-            self._thing(f"#package/{name}", "SoftwareApplication", name=name, softwareVersion=version)
-            for name, version in versions.items()
-            if version
-        ]
+        workflow["softwareRequirements"] = [self._software(name, version) for name, version in versions.items() if version]
         workflow["operatingSystem"] = environment["platform"]
+        machine = {"processor": environment.get("processor"), "cores": environment.get("cores")}
+        workflow["processorRequirements"] = ", ".join(f"{name} {value}" for name, value in machine.items() if value)
         self.crate.root_dataset["mainEntity"] = workflow
         return workflow
+
+    def _software(self, name: str, version: str) -> Entity:
+        """A package, or Python itself, by its address."""
+        release = f"https://pypi.org/project/{name}/{version.partition('+')[0]}/"
+        address = f"https://docs.python.org/release/{version}/" if name == "python" else release
+        return self._thing(address, "SoftwareApplication", name=name, softwareVersion=version, url=address)
+
+    def _code(self) -> None:
+        """Every file that makes the results again, with its digest, and the instructions."""
+        folder = self.chain.folder
+        for path in sorted(path for path in (folder / CRATE_CODE).rglob("*") if path.is_file()):
+            name = path.relative_to(folder).as_posix()
+            if name == f"{CRATE_CODE}/Snakefile":
+                self.crate.mainEntity["sha256"] = file_digest(path)
+                continue
+            kind = {".md": "text/markdown", ".json": "application/json"}.get(path.suffix, "text/plain")
+            properties = {
+                "name": name,
+                "contentSize": str(path.stat().st_size),
+                "encodingFormat": kind,
+                "sha256": file_digest(path),
+            }
+            self.crate.add(File(self.crate, dest_path=name, properties=properties))
+        readme = self.crate.add(File(self.crate, dest_path=str(CRATE_README), properties={"encodingFormat": "text/markdown"}))
+        readme["name"], readme["about"] = "How to make these results again", self.crate.root_dataset
+        self.crate.metadata["conformsTo"] = [{"@id": f"{self.crate.metadata.profile}"}, {"@id": PROFILES[-1][2]}]
+
+    def _sources(self) -> list[Entity]:
+        """Where the official archives come from, and their licences."""
+        host, found = load_catalogue().host, {}
+        for corpus in self.chain.corpora.values():
+            if corpus["archive"] is not None:
+                address = f"{host}/{corpus['archive']}.zip"
+                facts = {"name": corpus["archive"], "url": address, "license": corpus.get("licence")}
+                found[address] = self._thing(address, "Dataset", **facts)
+        return list(found.values())
 
     def _file(self, path: str) -> None:
         """A file of the results; for a record, with what it says of things outside."""
@@ -174,6 +283,7 @@ class _Describer:
             endTime=part(self.manifest, "written"),
         )
         models = [path for path in self.files if MODEL.names_in(path) and self._depends(path, system)]
+        action["agent"] = self.agent
         action["instrument"] = workflow
         action["object"] = [*self._of(CORPUS.folder(dataset=dataset)), *(self.files[path] for path in models)]
         results = (RUN(**names), RUN_RECORD(**names), METRICS(**names), PER_QUERY(**names))

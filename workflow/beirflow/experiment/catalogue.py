@@ -30,6 +30,7 @@ class Dataset:
         archive: Stem of the official archive; None for a dataset of the user's own.
         md5: Digest of that archive.
         archive_bytes: Its size.
+        licence: Under which licence it is, as far as its authors say; None for a dataset of the user's own.
         path: Folder or archive of a dataset of the user's own; None for one of the catalogue.
         files: sha256 of the source files, where they are known, by their path inside the dataset.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
@@ -45,6 +46,7 @@ class Dataset:
     archive: str | None = None
     md5: str | None = None
     archive_bytes: int | None = None
+    licence: str | None = None
     path: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     drop_self_matches: bool = True
@@ -193,6 +195,7 @@ def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]
         "archive": name,
         "md5": entry["archive"]["md5"],
         "archive_bytes": entry["archive"]["bytes"],
+        "licence": entry["licence"],
         "drop_self_matches": entry.get("drop_self_matches", True),
         "shares_texts_with": entry.get("shares_texts_with"),
     }

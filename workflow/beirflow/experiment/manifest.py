@@ -10,11 +10,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from beirflow.datasets.download import without_credentials
 from beirflow.experiment.experiment import Experiment
+from beirflow.files.addresses import without_credentials
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
-from beirflow.jobs.provenance import code_state, environment
+from beirflow.jobs.provenance import code_state, environment, run_of_this_job
 
 NO_INFLUENCE = ("audit_sample", "compare_with")
 """Keys of the configuration that are about looking at results."""
@@ -48,6 +48,7 @@ def write_manifest(
         published_sha256=file_digest(published_path),
         repository=code_state(),
         environment=environment(),
+        made_by=run_of_this_job(),
     )
 
 

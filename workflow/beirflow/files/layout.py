@@ -127,6 +127,8 @@ COMPARISON = Pattern("comparison.html")
 COMPARISON_RECORD = Pattern("comparison.json")
 CRATE = Pattern("ro-crate-metadata.json")
 CRATE_CODE = Pattern("code")
+CRATE_CONFIGURATION = Pattern("code/configuration.yaml")
+CRATE_README = Pattern("README.md")
 
 LOG = Pattern("logs/{job}.log")
 BENCHMARK = Pattern("benchmarks/{job}.tsv")
@@ -138,7 +140,7 @@ REPRESENTATIONS = ("embeddings/", "postings/")
 
 FOR_READING = (
     *(SCORES, SIGNIFICANCE, COST, INSPECTION, FIGURE_PDF, FIGURE_SVG, REPORT, REPORT_RECORD),
-    *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE, OPEN_RUN),
+    *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE, CRATE_README, OPEN_RUN),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 

@@ -1,12 +1,23 @@
-"""What computed a result: the commit of the code, the versions of packages and Python, the platform."""
+"""What computed a result: the commit of the code, the versions of packages and Python, the machine, the command and its user."""
 
+import getpass
+import os
 import platform
+import re
+import shlex
 import subprocess
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from beirflow.files.addresses import without_credentials
+
 REPOSITORY = Path(__file__).parents[3]
+
+COMMAND, STARTED = "BEIRFLOW_COMMAND", "BEIRFLOW_STARTED"
+"""Environment variables that tell a job which command started the run, and when."""
 
 PACKAGES = (
     "torch",
@@ -58,9 +69,39 @@ def _git(folder: Path, *arguments: str) -> str | None:
     return done.stdout.strip()
 
 
+def note_start(arguments: Sequence[str]) -> None:
+    """Tell the jobs of this run its command and when it began.
+
+    Args:
+        arguments: Those of this process, the program first.
+    """
+    words = [Path(arguments[0]).name, *arguments[1:]]
+    os.environ[COMMAND] = without_credentials(shlex.join(words))
+    os.environ[STARTED] = datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def run_of_this_job() -> dict[str, str | None]:
+    """Command, begin and user of the run that a job belongs to; None for what is not known."""
+    try:
+        user: str | None = getpass.getuser()
+    except (KeyError, OSError):  # a user without a name
+        user = None
+    return {"command": os.environ.get(COMMAND), "started": os.environ.get(STARTED), "user": user}
+
+
+def processor() -> str:
+    """Name of the processor."""
+    information = Path("/proc/cpuinfo")
+    text = information.read_text(errors="replace") if information.is_file() else ""
+    name = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return name[1].strip() if name else platform.processor() or platform.machine()
+
+
 def environment() -> dict[str, Any]:
-    """Python, the platform, and the versions of the packages; None for a package that is not installed here."""
+    """The machine, Python, the platform, and the versions of the packages; None for a package that is not installed here."""
     return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {name: _version(name) for name in PACKAGES},
