@@ -19,5 +19,6 @@ FAMILY = Family(
     problem=problem,
     model_files=model_files,
     has_model=True,
+    scores_all=True,
     spot_checks="beirflow.dense.spot_check:spot_checks",
 )

@@ -36,6 +36,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     partial = path.with_name(f".partial-{path.name}")
     try:
         with written_here(path):
+            partial.unlink(missing_ok=True)  # perhaps a link that somebody left, which would be written through
             yield partial
             _flush(partial)
         os.replace(partial, path)

@@ -48,6 +48,8 @@ class Family:
         problem: Says which setting cannot be used here, as far as a look at the disk can tell; None if every one can.
         model_files: The files of a system's model that need no hub; their states are parameters of the jobs that use it.
         has_model: Whether its systems have a model, which has a record of its own.
+        scores_all: Whether every document has a score for every query, so that a run is only shorter than ``top_k`` where the
+            corpus is.
         spot_checks: ``module:function`` that makes a sample again, :data:`~beirflow.runs.spot_check.SpotChecks`; None if there is
             none.
     """
@@ -57,6 +59,7 @@ class Family:
     problem: Callable[[Any], Setting | None]
     model_files: Callable[[Any], list[Path]] = no_files
     has_model: bool = False
+    scores_all: bool = False
     spot_checks: str | None = None
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:
