@@ -110,7 +110,7 @@ def test_a_run_that_could_be_one_is_found_by_searching_again(
 ) -> None:
     forger.edit_table(RUN, change)
     forger.evaluate_again("tiny", "small")
-    assert "queries searched again have the recorded ranks" in [check.name for check in named(forger.failed(sample=30), RUN)]
+    assert "queries searched again have the recorded ranks" in [check.name for check in named(forger.failed(sample=4), RUN)]
 
 
 def test_vectors_that_are_no_array_or_have_another_form_are_found_elsewhere(elsewhere: Forger) -> None:

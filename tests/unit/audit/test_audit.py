@@ -345,7 +345,8 @@ def test_forged_vectors_are_found_by_encoding_again_and_forged_ranks_by_searchin
     np.save(path, vectors[::-1].copy())
     audited.record_again()
     assert {check.files for check in audited.failed()} == {("summary.csv",)}
-    names = [check.name for check in audited.failed(sample=30) if check.results == (("tiny", "small"),)]
+    again = [check for check in audited.failed(sample=30) if check.files != ("summary.csv",)]
+    names = [check.name for check in again if ("tiny", "small") in check.results]
     assert names == ["documents encoded again have the stored vectors", "queries searched again have the recorded ranks"]
 
 

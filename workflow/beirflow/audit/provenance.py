@@ -34,14 +34,12 @@ def _check_commit(chain: Chain) -> Check:
     if commit is None:
         return Check(NAME, WARNING, "no commit: the code was no checkout, or git was not there", "a commit")
     known = knows_commit(str(commit))
+    if known is False:
+        return Check(NAME, WARNING, f"commit {commit}, which the checkout here does not have", "a commit that can be looked at")
     if not clean:
         return Check(NAME, WARNING, f"commit {commit}, with changes that were not committed", "a clean commit")
     if known is None:
-        return Check(
-            NAME, NOT_CHECKED, f"commit {commit}, without changes, it says; the code here is no checkout that has commits"
-        )
-    if not known:
-        return Check(NAME, WARNING, f"commit {commit}, which the checkout here does not have", "a commit that can be looked at")
+        return Check(NAME, NOT_CHECKED, f"commit {commit}, without changes, it says; the code here is no checkout of commits")
     return Check(NAME, PASSED, f"commit {commit}, without changes")
 
 

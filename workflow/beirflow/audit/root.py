@@ -74,6 +74,8 @@ def check_manifest(chain: Chain) -> list[Check]:
             todo = "audit it with the beirflow that wrote it"
             return [Check(name, FAILED, found, f"the format {FORMAT}", (MANIFEST,), (EVERYTHING,), todo)]
         check_form(manifest)
+        if part(manifest, "path") != MANIFEST:
+            raise RecordError(f"is the record of {manifest['path']!r}")
     except UNREADABLE as error:
         return [unreadable(name, MANIFEST, error, [EVERYTHING], again)]
     chain.manifest = manifest

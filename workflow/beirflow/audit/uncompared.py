@@ -26,7 +26,17 @@ class Uncompared:
         return re.fullmatch(self.files, path) is not None and re.fullmatch(self.keys, keys) is not None
 
 
+OF_THE_MACHINE = "data_dir|mirrors(/.*)?|device|token_budget|jobs_per_gpu|baseline|pathvars/.*"
+"""Keys of the configuration that change no number, or only in its last digits."""
+
 UNCOMPARED = (
+    Uncompared("manifest.json", "written", "when the results were written; only that it is not to come"),
+    Uncompared("manifest.json", f"configuration/({OF_THE_MACHINE})", "where and on what was computed"),
+    Uncompared("manifest.json", "environment/.*", "the machine of the summary; a package is compared where runs name it too"),
+    Uncompared("manifest.json", "repository/.*", "the commit, and whether it was clean; only that the checkout here has it"),
+    Uncompared("runs/.*", "seconds/(search|merge)", "how long the search and the merge took; metrics and costs repeat it"),
+    Uncompared("metrics/.*", "seconds/evaluate", "how long the evaluation took; averages and costs repeat it"),
+    Uncompared("embeddings/.*", "distinct_texts", "different texts that were encoded"),
     Uncompared(".*", "job|jobs/.*", "names of jobs, but for what they share with paths"),
     Uncompared(
         ".*", "code|made/search_code(/.*)?", "digests of code; compared where the checkout here is of the commit, unchanged"
