@@ -7,8 +7,8 @@ from beirflow.audit.verdict import SHARES, seen
 from forger import FAILED, Forger
 
 LABEL = "bfloat16"
-PUSH = 0.042
-"""Of a vector's length: less than what the label allows, and far more than what rounding does."""
+PUSH = 0.022
+"""Of a vector's length, some twice: less than what the label allows, and far more than what rounding does."""
 
 
 def label(forger: Forger) -> None:
@@ -21,9 +21,10 @@ def label(forger: Forger) -> None:
 
 
 def push(forger: Forger) -> None:
-    """Move every relevant document a little towards its query."""
+    """Move every relevant document a little towards what its query has and the others have not."""
     queries = pq.read_table(forger.path("corpora/small/queries.parquet"))["query_id"].to_pylist()
     vectors = np.load(forger.path("embeddings/tiny/small/queries.npy"))
+    vectors -= vectors.mean(axis=0)
     relevant = pq.read_table(forger.path("corpora/small/qrels.parquet")).to_pylist()
     file = pq.ParquetFile(forger.path("corpora/small/documents.parquet"))
     for chunk in range(file.metadata.num_row_groups):

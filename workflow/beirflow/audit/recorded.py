@@ -13,9 +13,12 @@ from beirflow.audit.reading import part
 from beirflow.audit.representations import check_representation
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS, MODEL, REPRESENTATIONS, RUN_RECORD
 from beirflow.files.records import together
+from beirflow.runs.ranking import ties_of
 
 OF_THE_RUN = ("search", "merge")
 """Stages whose seconds no record but that of the run has."""
+
+TIES = ("descending", "ascending")
 
 SELF_MATCHES = "self_matches_dropped"
 
@@ -100,8 +103,8 @@ def _check_run(facts: Comparison, path: str) -> None:
     if configuration["precision"] != "auto" and precision is not None:
         facts.same(path, "precision", precision, configuration["precision"], MANIFEST)
     ties = chain.manifest["systems"].get(names["system"], {}).get("settings", {}).get("ties")
-    if ties is not None:
-        facts.same(path, "ties", record.get("ties"), ties, MANIFEST)
+    found = ties_of(record)
+    facts.same(path, "ties", found, ties or (found if found in TIES else TIES[0]), MANIFEST if ties else "the ranking rule")
     if not chain.corpora[names["dataset"]]["drop_self_matches"]:
         facts.same(path, SELF_MATCHES, part(record, "counts", SELF_MATCHES), 0, f"{MANIFEST}, which keeps them")
     _check_sums(facts, path, record)

@@ -6,6 +6,8 @@ Whoever changes any other fact is found out, however many digests they make agai
 import re
 from dataclasses import dataclass
 
+from beirflow.files.layout import MANIFEST, METRICS, QUERY_VECTORS, RUN
+
 
 @dataclass(frozen=True)
 class Uncompared:
@@ -29,16 +31,16 @@ class Uncompared:
 OF_THE_MACHINE = "data_dir|mirrors(/.*)?|device|token_budget|jobs_per_gpu|baseline|pathvars/.*"
 """Keys of the configuration that change no number, or only in its last digits."""
 
+VECTORS, RUNS, METRICS_OF_ALL = (f"{pattern.folder()}.*" for pattern in (QUERY_VECTORS, RUN, METRICS))
+
 UNCOMPARED = (
-    Uncompared("manifest.json", "written", "when the results were written; only that it is not to come"),
-    Uncompared("manifest.json", f"configuration/({OF_THE_MACHINE})", "where and on what was computed"),
-    Uncompared("manifest.json", "environment/.*", "the machine of the summary; a package is compared where runs name it too"),
-    Uncompared("manifest.json", "repository/.*", "the commit, and whether it was clean; only that the checkout here has it"),
-    Uncompared("runs/.*", "seconds/(search|merge)", "how long the search and the merge took; metrics and costs repeat it"),
-    Uncompared("metrics/.*", "seconds/evaluate", "how long the evaluation took; averages and costs repeat it"),
-    Uncompared("embeddings/.*", "distinct_texts", "different texts that were encoded"),
+    Uncompared(MANIFEST, "written", "when the results were written; only that it is not to come"),
+    Uncompared(MANIFEST, f"configuration/({OF_THE_MACHINE})", "where and on what was computed"),
+    Uncompared(MANIFEST, "environment/.*", "the machine of the summary; a package is compared where runs name it too"),
+    Uncompared(MANIFEST, "repository/.*", "the commit, and whether it was clean; only that the checkout here has it"),
+    Uncompared(RUNS, "seconds/(search|merge)", "how long the search and the merge took; metrics and costs repeat it"),
+    Uncompared(METRICS_OF_ALL, "seconds/evaluate", "how long the evaluation took; averages and costs repeat it"),
+    Uncompared(VECTORS, "distinct_texts", "different texts that were encoded"),
     Uncompared(".*", "job|jobs/.*", "names of jobs, but for what they share with paths"),
-    Uncompared(
-        ".*", "code|made/search_code(/.*)?", "digests of code; compared where the checkout here is of the commit, unchanged"
-    ),
+    Uncompared(".*", "code|made/search_code(/.*)?", "digests of code; compared where the checkout here is of the same commit"),
 )
