@@ -106,7 +106,6 @@ class Forger:
     def digest_summary_again(self) -> None:
         """The same, and the summary is made from the metrics as they are now."""
         self.digest_again()
-        self.path(SUMMARY).unlink()
         means = [str(self.path(path)) for path in self.read(MANIFEST)["inputs"]]
         summarize(means_paths=means, summary_path=str(self.path(SUMMARY)))
         self.digest_again()

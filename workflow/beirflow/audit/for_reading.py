@@ -3,7 +3,6 @@
 They are made in a folder of their own, in which links lead to the results.
 """
 
-import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from beirflow.analysis.inspection import inspect_dataset
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unreadable
-from beirflow.audit.reading import part, read_columns, read_record
+from beirflow.audit.made_again import other_page, other_record, other_scores, other_table
+from beirflow.audit.reading import part, read_record
 from beirflow.evaluation.cost import collect_costs
 from beirflow.evaluation.scores import collect_scores
 from beirflow.evaluation.significance import compare_systems
@@ -35,19 +33,9 @@ from beirflow.files.layout import (
     SIGNIFICANCE,
     SUMMARY,
 )
-from beirflow.files.records import RECORD_DIGEST, Job
+from beirflow.files.records import Job
 from beirflow.jobs.code_version import code_version
-from beirflow.report.named_tables import read_named_csv
 from beirflow.report.report import FIGURES, write_report
-
-OF_THE_JOB = ("job", "code", "inputs", RECORD_DIGEST)
-"""What a record for reading says of the job that wrote it, and of files whose digests are compared elsewhere."""
-
-MEMORY = "peak_memory_bytes"
-"""The column that comes from benchmarks, which may be gone."""
-
-RELATIVE = 1e-6
-"""What numbers of a table may differ by; versions of packages round in other places."""
 
 
 def check_files_for_reading(chain: Chain) -> list[Check]:
@@ -133,13 +121,13 @@ class _Again:
         """Make a file again and compare; nothing for one that takes long or needs what is not here."""
         name, dataset = "files for reading show the results", INSPECTION.names_in(path)
         made: dict[str, tuple[Callable[[], Any], Callable[[Path, Path], str]]] = {
-            SCORES: (self._scores, _other_scores),
-            SIGNIFICANCE: (self._significance, _other_table),
-            COST: (self._costs, _other_table),
-            REPORT: (self._report, _other_page),
+            SCORES: (self._scores, other_scores),
+            SIGNIFICANCE: (self._significance, other_table),
+            COST: (self._costs, other_table),
+            REPORT: (self._report, other_page),
         }
         if dataset:
-            made[path] = partial(self._inspection, dataset["dataset"]), _other_record
+            made[path] = partial(self._inspection, dataset["dataset"]), other_record
         if path not in made:
             return
         make, compare = made[path]
@@ -227,41 +215,3 @@ class _Again:
             job=Job(page.scratch),
         )
         (page.scratch / REPORT).rename(self.scratch / REPORT)
-
-
-def _other_scores(here: Path, made: Path) -> str:
-    """How the scores of all queries differ; empty if they do not."""
-    return "" if read_columns(here, SCORES).equals(pq.read_table(made)) else "other scores"
-
-
-def _other_table(here: Path, made: Path) -> str:
-    """How a table differs, but for the memory that benchmarks say where these are gone; empty if it does not."""
-    found, expected = read_named_csv(str(here)), read_named_csv(str(made))
-    if list(found.columns) != list(expected.columns) or len(found) != len(expected):
-        return f"{len(found)} rows of {', '.join(found.columns)}"
-    for column in expected.columns:
-        for row, (one, other) in enumerate(zip(found[column].tolist(), expected[column].tolist(), strict=True), 2):
-            both = isinstance(one, int | float) and isinstance(other, int | float)
-            gone = other != other
-            if (gone and (one != one or column == MEMORY)) or one == other:
-                continue
-            if not (both and math.isclose(one, other, rel_tol=RELATIVE, abs_tol=1e-12)):
-                return f"line {row}: {column} is {one}, expected {other}"
-    return ""
-
-
-def _other_record(here: Path, made: Path) -> str:
-    """How an inspection differs, but for the job that wrote it; empty if it does not."""
-    found, expected = (read_record(path) for path in (here, made))
-    keys = [key for key in {**found, **expected} if key not in OF_THE_JOB and found.get(key) != expected.get(key)]
-    return f"other {', '.join(keys)}" if keys else ""
-
-
-def _other_page(here: Path, made: Path) -> str:
-    """Where a page differs; empty if it does not."""
-    found, expected = (path.read_text(encoding="utf-8").splitlines() for path in (here, made))
-    for number, (one, other) in enumerate(zip(found, expected, strict=False), 1):
-        if one != other:
-            place = next((i for i, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
-            return f"line {number}: {one[max(0, place - 30) : place + 30]!r}, expected {other[max(0, place - 30) : place + 30]!r}"
-    return "" if len(found) == len(expected) else f"{len(found)} lines, expected {len(expected)}"
