@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from beirflow.analysis.inspection import inspect_dataset
 from beirflow.datasets.matching import match_texts
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
 from beirflow.dense.search import search_chunk
+from beirflow.evaluation.cost import collect_costs
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
+from beirflow.evaluation.scores import collect_scores
+from beirflow.evaluation.significance import compare_systems
 from beirflow.evaluation.summary import summarize
 from beirflow.experiment.catalogue import CATALOGUE
 from beirflow.experiment.experiment import Experiment, load_experiment
@@ -19,6 +23,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings, ModelSettings
+from beirflow.report.report import FIGURES, write_report
 from beirflow.runs.merge import merge_chunks
 from beirflow.runs.run_file import write_trec
 from workflow_runs import small_dataset, tiny_system
@@ -81,6 +86,52 @@ def make_results(results: Path, config: Mapping[str, Any]) -> None:
     write_summary(results, experiment)
 
 
+def make_report(results: Path, experiment: Experiment) -> None:
+    """The files for reading, with figures that are none; an order of systems and corpora as the rules have it."""
+    names = [(system, name) for system in experiment.chosen_systems for name in experiment.chosen_datasets]
+    rows = [f"{results}/metrics/{system}/{row}.json" for system in experiment.chosen_systems for row in experiment.chosen_rows]
+    means, per_query = ([f"{results}/metrics/{system}/{name}.{kind}" for system, name in names] for kind in ("json", "parquet"))
+    job, corpora = Job(results), experiment.chosen_rows
+    tables = {name: f"{results}/{name}" for name in ("significance.csv", "cost.csv")}
+    collect_scores(means_paths=means, per_query_paths=per_query, scores_path=f"{results}/scores.parquet", job=job)
+    compare_systems(means_paths=means, per_query_paths=per_query, rows=corpora, comparison_path=tables["significance.csv"])
+    records = [f"{results}/runs/{system}/{name}.json" for system, name in names]
+    collect_costs(means_paths=means, record_paths=records, rows=corpora, costs_path=tables["cost.csv"], job=job)
+    for name in experiment.chosen_datasets:
+        _inspect(results, experiment, name)
+    (results / "figures").mkdir()
+    for figure in FIGURES:
+        (results / f"figures/{figure}.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{figure}</desc></svg>')
+    write_report(
+        summary_path=f"{results}/summary.csv",
+        means_paths=[*rows, *means],
+        inspection_paths=[f"{results}/inspection/{name}.json" for name in experiment.chosen_datasets],
+        comparison_path=tables["significance.csv"],
+        costs_path=tables["cost.csv"],
+        figure_paths=[f"{results}/figures/{figure}.svg" for figure in FIGURES],
+        manifest_path=f"{results}/manifest.json",
+        report_path=f"{results}/report.html",
+        other_paths=[f"{results}/scores.parquet"],
+        job=job,
+    )
+
+
+def _inspect(results: Path, experiment: Experiment, name: str) -> None:
+    corpus, systems = f"{results}/corpora/{name}", experiment.chosen_systems
+    inspect_dataset(
+        dataset=name,
+        documents_path=f"{corpus}/documents.parquet",
+        queries_path=f"{corpus}/queries.parquet",
+        qrels_path=f"{corpus}/qrels.parquet",
+        corpus_path=f"{corpus}/corpus.json",
+        run_paths=[f"{results}/runs/{system}/{name}.parquet" for system in systems],
+        means_paths=[f"{results}/metrics/{system}/{name}.json" for system in systems],
+        per_query_paths=[f"{results}/metrics/{system}/{name}.parquet" for system in systems],
+        output_path=f"{results}/inspection/{name}.json",
+        job=Job(results),
+    )
+
+
 def average(results: Path, experiment: Experiment, system: str, row: str) -> None:
     """The metrics of one system on a dataset of forums, from those of its forums as they are now."""
     paths = [f"{results}/metrics/{system}/{forum}.json" for forum in experiment.rows_of_forums[row]]
@@ -89,39 +140,49 @@ def average(results: Path, experiment: Experiment, system: str, row: str) -> Non
 
 
 def add_invented_family(results: Path, experiment: Experiment) -> None:
-    """A system ``words`` on the dataset ``small``, of a family that no code knows: its records are all that there is of it."""
-    corpus, postings = results / "corpora/small", results / "postings/words/small/chunk-0.npz"
-    documents, queries, run = corpus / "documents.parquet", corpus / "queries.parquet", results / "runs/words/small.parquet"
+    """A system ``words`` of a family that no code knows: its records are all that there is of it."""
+    for name in experiment.chosen_datasets:
+        _invent(results, experiment, name)
+    for row in experiment.rows_of_forums:
+        if row in experiment.chosen_rows:
+            average(results, experiment, "words", row)
+    manifest = read_json(results / "manifest.json")
+    manifest["systems"]["words"] = {"name": "words", "family": "invented", "settings": {"stemmer": None}}
+    manifest["configuration"]["systems"].append("words")
+    means = {f"metrics/words/{row}.json": results / f"metrics/words/{row}.json" for row in experiment.chosen_rows}
+    manifest["inputs"] |= {path: file_digest(file) for path, file in means.items()}
+    summarize(means_paths=[str(results / path) for path in manifest["inputs"]], summary_path=str(results / "summary.csv"))
+    write_json(results / "manifest.json", manifest | {"outputs": {"summary.csv": file_digest(results / "summary.csv")}})
+
+
+def _invent(results: Path, experiment: Experiment, name: str) -> None:
+    corpus, postings = results / f"corpora/{name}", results / f"postings/words/{name}/chunk-0.npz"
+    documents, queries, run = corpus / "documents.parquet", corpus / "queries.parquet", results / f"runs/words/{name}.parquet"
     postings.parent.mkdir(parents=True)
     np.savez(postings, postings=np.arange(9))
-    run.parent.mkdir(parents=True)
-    shutil.copy(results / "runs/tiny/small.parquet", run)
-    job = Job(results, "index_chunk/words/small/chunk-0", "i")
+    run.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(results / f"runs/tiny/{name}.parquet", run)
+    job, sizes = Job(results, f"index_chunk/words/{name}/chunk-0", "i"), {"index": postings.stat().st_size}
     read = {path: file_digest(path) for path in (documents, queries)}
     sources = {documents: read[documents]}
     written = {postings: file_digest(postings)}
-    write_record(postings.with_suffix(".json"), job, inputs=sources, outputs=written, seconds={"index": 1.0}, sizes={"index": 9})
+    write_record(postings.with_suffix(".json"), job, inputs=sources, outputs=written, seconds={"index": 1.0}, sizes=sizes)
     record = {postings.with_suffix(".json"): file_digest(postings.with_suffix(".json"))}
     write_record(
         run.with_suffix(".json"),
-        Job(results, "merge_chunks/words/small", "m"),
+        Job(results, f"merge_chunks/words/{name}", "m"),
         inputs={**read, **written, **record},
         outputs={run: file_digest(run)},
         made={"tokenizer": "plain words"},
         seconds={"index": 1.0, "search": 2.0},
-        sizes={"index": 9},
+        sizes=sizes,
         counts={"self_matches_dropped": 0},
         system="words",
-        dataset="small",
+        dataset=name,
         top_k=experiment.config["top_k"],
         jobs=[job.name],
     )
-    evaluate(results, experiment, "words", "small")
-    manifest = read_json(results / "manifest.json")
-    manifest["systems"]["words"] = {"name": "words", "family": "invented", "settings": {"stemmer": None}}
-    manifest["inputs"]["metrics/words/small.json"] = file_digest(results / "metrics/words/small.json")
-    summarize(means_paths=[str(results / path) for path in manifest["inputs"]], summary_path=str(results / "summary.csv"))
-    write_json(results / "manifest.json", manifest | {"outputs": {"summary.csv": file_digest(results / "summary.csv")}})
+    evaluate(results, experiment, "words", name)
 
 
 def write_summary(results: Path, experiment: Experiment) -> None:

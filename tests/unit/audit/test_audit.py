@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.chain import Chain, read_record
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.verdict import seen
 from beirflow.experiment.experiment import Experiment, load_experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import AUDIT, AUDIT_RECORD, FOR_READING, REPORT_RECORD
-from beirflow.files.records import RECORD_DIGEST, Job, read_json, write_json
-from beirflow.report.reading_files import record_files_for_reading
+from beirflow.files.records import FORMAT, RECORD_DIGEST, read_json, write_json
 from results_maker import Made, add_invented_family, average, evaluate, write_summary
 from tiny_bert import save_tiny_bert
 
@@ -105,7 +105,9 @@ def test_results_that_nobody_touched_pass_every_check_and_are_left_as_they_are(a
     assert report["counts"][FAILED] == 0
     assert (report["verdict"], report["affected"]) == (PASSED, [])
     assert f"The audit of {audited.results} passed" in words
-    assert set(report["sections"]) == {"integrity", "sources", "provenance", "recomputation", "sample", "published scores"}
+    sections = ("integrity", "facts", "sources", "provenance", "recomputation", "files for reading", "sample", "published scores")
+    assert tuple(report["sections"]) == sections
+    assert [step for step in report["grades"] if step[1] != "yes"] == [["sampled", "yes (5: " + seen(5) + ")"]]
     assert audited.failed() == []
 
 
@@ -207,7 +209,7 @@ def test_records_that_name_each_other_or_the_same_ones_again_and_again_are_follo
     last = 60
     for number in range(last + 1):
         others = [f"postings/{other}.json" for other in (number + 1, number + 2, number) if other <= last]
-        record = {"path": f"postings/{number}.json", "inputs": dict.fromkeys(others, "0" * 64), "outputs": {}}
+        record = {"path": f"postings/{number}.json", "format": FORMAT, "inputs": dict.fromkeys(others, "0" * 64), "outputs": {}}
         write_json(audited.path(f"postings/{number}.json"), record)
     run = read_json(audited.path("runs/tiny/small.json"))
     run["inputs"]["postings/0.json"] = "0" * 64
@@ -288,7 +290,7 @@ def test_a_changed_judgement_is_found_by_its_digest(elsewhere: Audited) -> None:
     found = next(check for check in elsewhere.failed() if "corpora/small/qrels.parquet" in check.files)
     assert set(found.results) == {("tiny", "small"), ("second", "small")}
     assert "corpora/small/corpus.json says" in found.expected
-    assert "rm -f" in found.repair
+    assert "mv " in found.repair
 
 
 def test_a_changed_judgement_with_only_its_nearest_record_forged_is_found_one_step_up(elsewhere: Audited) -> None:
@@ -296,8 +298,8 @@ def test_a_changed_judgement_with_only_its_nearest_record_forged_is_found_one_st
     record = read_json(elsewhere.path("corpora/small/corpus.json"))
     record["outputs"]["corpora/small/qrels.parquet"] = file_digest(elsewhere.path("corpora/small/qrels.parquet"))
     elsewhere.path("corpora/small/corpus.json").write_text(json.dumps(record))
-    found = next(check for check in elsewhere.failed() if "corpora/small/corpus.json" in check.files)
-    assert "metrics/tiny/small.json says" in found.expected
+    found = [check for check in elsewhere.failed() if "corpora/small/corpus.json" in check.files]
+    assert any("metrics/tiny/small.json says" in check.expected for check in found)
 
 
 def test_a_changed_judgement_with_every_record_forged_is_found_because_the_measures_are_others(elsewhere: Audited) -> None:
@@ -342,8 +344,9 @@ def test_forged_vectors_are_found_by_encoding_again_and_forged_ranks_by_searchin
     vectors = np.load(path)
     np.save(path, vectors[::-1].copy())
     audited.record_again()
-    assert [check for check in audited.failed() if "small" in str(check.files)] == []
-    names = [check.name for check in audited.failed(sample=30) if ("tiny", "small") in check.results]
+    assert {check.files for check in audited.failed()} == {("summary.csv",)}
+    again = [check for check in audited.failed(sample=30) if check.files != ("summary.csv",)]
+    names = [check.name for check in again if ("tiny", "small") in check.results]
     assert names == ["documents encoded again have the stored vectors", "queries searched again have the recorded ranks"]
 
 
@@ -366,12 +369,12 @@ def put_the_best_last(run: pd.DataFrame) -> pd.DataFrame:
     ("change", "problem"),
     [
         (cut_rows, "has 10 documents, expected 20"),
-        (remove_a_query, "query 'q2' has 0 documents, expected 20"),
+        (remove_a_query, "query 'q2'"),
         (put_the_best_last, "has 19 documents, expected 20"),
     ],
 )
 @pytest.mark.parametrize("name", ["small", "stack-tex"])
-def test_a_run_that_was_truncated_with_everything_made_again_from_it_is_found_by_searching_again(
+def test_a_run_that_was_truncated_with_everything_made_again_from_it_is_found(
     audited: Audited, change: Callable[[pd.DataFrame], pd.DataFrame], problem: str, name: str
 ) -> None:
     path = audited.path(f"runs/tiny/{name}.parquet")
@@ -386,11 +389,11 @@ def test_a_run_that_was_truncated_with_everything_made_again_from_it_is_found_by
         average(audited.results, audited.experiment, "tiny", "stack")
     audited.path("runs/tiny/small.trec.gz").unlink()
     write_summary(audited.results, audited.experiment)
-    assert audited.failed() == []
-    (found,) = audited.failed(sample=30)
-    assert found.name == "queries searched again have the recorded ranks"
-    assert problem in found.found
-    assert (found.files, found.results) == ((f"runs/tiny/{name}.parquet",), (("tiny", name.partition("-")[0]),))
+    (ranking, again) = audited.failed(sample=30)
+    assert [ranking.name, again.name] == ["runs follow the ranking rule", "queries searched again have the recorded ranks"]
+    for found in (ranking, again):
+        assert problem in found.found
+        assert (found.files, found.results) == ((f"runs/tiny/{name}.parquet",), (("tiny", name.partition("-")[0]),))
 
 
 def test_systems_of_a_family_that_cannot_be_made_again_are_not_checked(audited: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,70 +427,20 @@ def test_a_missing_file_is_named_with_what_depends_on_it(audited: Audited, name:
     audited.path(name).unlink()
     found = next(check for check in audited.failed() if check.name == "no file is missing" and name in check.files)
     assert found.results
-    assert found.repair.startswith(f"rm -f {audited.results}/{name}; ")
+    assert found.repair.startswith("snakemake --directory ")
+    assert f" {audited.results}/{name}" in found.repair
     assert found.repair.endswith(f" {audited.results}/summary.csv")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "metrics/old/small.json",
-        "embeddings/tiny/small/chunk-7.npy",
-        "candidates/tiny/small/chunk-0.npz",
-        "data/unknown.zip",
-        "runs/tiny/.partial-small.parquet",
-        "notes.txt",
-    ],
-)
-def test_what_is_left_over_is_named_and_affects_no_number(audited: Audited, name: str) -> None:
-    audited.path(name).parent.mkdir(parents=True, exist_ok=True)
-    audited.path(name).write_text("x")
-    (found,) = audited.failed()
-    assert found.files == (name,)
-    assert found.results == ()
-    assert f"rm {audited.results}/{name}" in found.repair
-    assert "no number of the summary depends on it" in found.found
-
-
 def test_whatever_the_rules_write_for_reading_is_not_left_over(audited: Audited) -> None:
-    names = {pattern(figure="cost", dataset="small", system="tiny") for pattern in FOR_READING}
-    names.add("code/workflow/rules/audit.smk")
+    """Though these are empty, and so do not show the results."""
+    of_one = {"figure": "cost", "dataset": "small", "system": "tiny"}
+    names = {pattern(**of_one) for pattern in FOR_READING} | {"code/workflow/rules/audit.smk"}
     assert {"cost.csv", "significance.csv", "report.html", "figures/cost.svg", "inspection/small.json"} <= names
     for name in names - {REPORT_RECORD, AUDIT, AUDIT_RECORD}:
         audited.path(name).parent.mkdir(parents=True, exist_ok=True)
         audited.path(name).touch()
-    assert audited.failed() == []
-
-
-def write_files_for_reading(audited: Audited) -> list[str]:
-    """Files for reading, recorded as the report does."""
-    names = ["report.html", "scores.parquet", "figures/cost.svg", "inspection/small.json"]
-    for name in names:
-        audited.path(name).parent.mkdir(exist_ok=True)
-        audited.path(name).write_text(name)
-    paths = {"manifest_path": str(audited.path("manifest.json")), "record_path": str(audited.path("report.json"))}
-    record_files_for_reading(paths=[str(audited.path(name)) for name in names], job=Job(audited.results), **paths)
-    return names
-
-
-def test_files_for_reading_are_compared_with_the_record_of_the_report(audited: Audited) -> None:
-    for name in (*write_files_for_reading(audited), "report.json"):
-        assert audited.failed() == []
-        content = audited.path(name).read_bytes()
-        audited.path(name).write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
-        (found,) = audited.failed()
-        assert (found.files, found.results) == ((name,), ())
-        assert found.repair.endswith(f" {audited.results}/report.html")
-        audited.path(name).write_bytes(content)
-
-
-def test_a_report_of_other_results_is_a_warning(audited: Audited) -> None:
-    write_files_for_reading(audited)
-    assert "the report is of these results" not in [check.name for check in audited.checks()]
-    record = read_json(audited.path("report.json"))
-    write_json(audited.path("report.json"), record | {"inputs": {"manifest.json": "0" * 64}})
-    assert "the report is of these results" in [check.name for check in audited.checks() if check.status == WARNING]
-    assert audited.failed() == []
+    assert {check.name for check in audited.failed()} == {"files for reading show the results"}
 
 
 def test_results_of_another_experiment_inside_the_folder_are_left_alone(audited: Audited) -> None:
@@ -513,5 +466,5 @@ def test_a_failure_is_written_down_and_then_raised_with_the_numbers_that_are_aff
 
 def test_a_folder_without_a_manifest_says_how_to_make_one(tmp_path: Path, audited: Audited) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="snakemake --cores 2"):
+    with pytest.raises(DataError, match=r"snakemake --directory .* --cores 2"):
         audit(folder=str(tmp_path / "empty"), experiment=audited.experiment)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from beirflow.dense import spot_check as module
+from beirflow.dense.spot_check import drift
 from beirflow.experiment.experiment import load_experiment
 from beirflow.files.layout import CORPUS, RUN_RECORD
 from beirflow.files.records import read_json
@@ -67,3 +68,21 @@ def test_a_model_that_is_not_configured_here_is_not_looked_for(subject: Subject)
         with pytest.raises(NotHereError, match="it is not known here where the model of tiny is"):
             check.run()
     assert ranks.run().passed
+
+
+def test_rounding_is_no_drift_and_a_push_towards_what_is_relevant_is_one() -> None:
+    rng = np.random.default_rng(3)
+    stored, others = (rng.standard_normal((n, 64)).astype(np.float32) for n in (40, 15))
+    rows, columns = np.arange(40), np.arange(40) % 15
+    again = stored + 5e-3 * np.linalg.norm(stored, axis=1, keepdims=True) * rng.standard_normal(stored.shape) / 8
+    honest = drift(stored, again, others, rows, columns)
+    assert honest is not None
+    assert not honest.one_sided
+    for sign in (1, -1):
+        toward = others[columns] / np.linalg.norm(others[columns], axis=1, keepdims=True)
+        pushed = stored + sign * 1e-2 * np.linalg.norm(stored, axis=1, keepdims=True) * toward
+        found = drift(pushed, again, others, rows, columns)
+        assert found is not None
+        assert (found.pairs, found.one_sided, found.mean * sign > 0) == (40, True, True)
+    assert drift(stored, again, others, rows[:5], columns[:5]) is None
+    assert drift(stored, again, others[:1], rows, columns * 0) is None

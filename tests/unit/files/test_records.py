@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from beirflow.files.errors import DataError
-from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_json, write_record
+from beirflow.files.records import FORMAT, Job, check_inputs, output_digest, read_json, together, write_json, write_record
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,6 +72,7 @@ def test_a_record_says_everything_in_the_same_words(tmp_path: Path) -> None:
     record = read_json(path)
     assert record == {
         "path": "runs/bm25/scifact.json",
+        "format": FORMAT,
         "system": "bm25",
         "top_k": 10,
         "made": {"device": "cpu"},
@@ -90,7 +91,7 @@ def test_a_record_says_everything_in_the_same_words(tmp_path: Path) -> None:
 
 def test_what_a_step_does_not_know_is_not_in_its_record(tmp_path: Path) -> None:
     write_record(tmp_path / "out.json", Job(tmp_path), inputs={}, outputs={}, counts={})
-    always = {"path": "out.json", "inputs": {}, "outputs": {}, "job": "", "code": ""}
+    always = {"path": "out.json", "format": FORMAT, "inputs": {}, "outputs": {}, "job": "", "code": ""}
     assert read_json(tmp_path / "out.json") == {**always, "counts": {}}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.files.layout import DOCUMENTS, QUERIES, RUN
+from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
 from beirflow.runs import spot_check as module
 from beirflow.runs.family import System
 from beirflow.runs.run_file import RUN as COLUMNS
@@ -22,6 +22,7 @@ Scores = dict[str, dict[str, float]]
 SLACK = 1e-3
 IDS = [f"d{number}" for number in range(20)]
 TOP_K = 5
+RUN_PATH = RUN(system="toy", dataset="small")
 
 
 def scores_of(queries: Sequence[str] = ("q0", "q1", "d3")) -> Scores:
@@ -298,3 +299,24 @@ def test_no_more_scores_of_a_query_are_kept_than_the_run_may_have(tmp_path: Path
     scores = scores_of()
     assert compare(tmp_path, scores, right_run(scores), sizes=(4, 4, 12)).passed
     assert kept == [(len(scores), 4), (len(scores), TOP_K), (len(scores), TOP_K)]
+
+
+def test_half_of_the_documents_are_drawn_where_forging_pays(tmp_path: Path) -> None:
+    """Relevant ones and first hits, of 1000; the rest is drawn from all others, and a large sample is everything."""
+    names = {path: tmp_path / path for path in (DOCUMENTS(dataset="small"), QRELS(dataset="small"), RUN_PATH)}
+    for path in names.values():
+        path.parent.mkdir(parents=True, exist_ok=True)
+    ids = [f"d{number:04}" for number in range(1000)]
+    pq.write_table(pa.table({"doc_id": ids}), names[DOCUMENTS(dataset="small")], row_group_size=300)
+    qrels = {"query_id": ["q", "q"], "doc_id": ["d0900", "d0901"], "score": [1, 0]}
+    pq.write_table(pa.table(qrels), names[QRELS(dataset="small")])
+    ranks = pa.table({"doc_id": ids[:20], "rank": list(range(1, 21))})
+    pq.write_table(ranks, names[RUN_PATH])
+    system = System("toy", "none", None)
+    subject = Subject(tmp_path, system, None, "small", {}, TOP_K, drop_self_matches=True, chunks=4, config={})
+    important = {*range(10), 900}
+    for sample in (8, 22, 100, 1000, 5000):
+        rows = subject.draw_documents(1000, sample, np.random.default_rng(sample)).tolist()
+        assert rows == sorted(set(rows))
+        assert len(rows) == min(sample, 1000)
+        assert len(important & set(rows)) >= min(sample // 2, len(important))

@@ -1,19 +1,33 @@
 """Audit a folder of results: look at everything, change nothing, and write down what was found."""
 
 import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.chain import Chain, part
+from beirflow.audit.chain import Chain
 from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique, unreadable
-from beirflow.audit.integrity import check_digests, check_leftovers, check_manifest
+from beirflow.audit.configured import check_configured
+from beirflow.audit.corpora import Corpora, check_corpora
+from beirflow.audit.folder import printable
+from beirflow.audit.for_reading import check_files_for_reading
+from beirflow.audit.integrity import check_digests
+from beirflow.audit.leftovers import check_leftovers
+from beirflow.audit.provenance import check_provenance
 from beirflow.audit.published import check_published
 from beirflow.audit.recomputation import check_recomputation
+from beirflow.audit.recorded import check_recorded
+from beirflow.audit.repairs import Call, Repairs
+from beirflow.audit.root import Published, check_manifest, check_published_digest
+from beirflow.audit.running import excuse, files_being_written
 from beirflow.audit.samples import check_samples
 from beirflow.audit.sources import check_sources
+from beirflow.audit.summary_check import check_summary
+from beirflow.audit.uncompared import UNCOMPARED
+from beirflow.audit.verdict import for_terminal, grades, not_compared, verdict_line
 from beirflow.experiment.experiment import Experiment
 from beirflow.files.errors import DataError
 from beirflow.files.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY
@@ -23,8 +37,18 @@ from beirflow.report.pages import write_page
 
 SEED_BITS = 32
 
+Sections = dict[str, list[Check]]
 
-def audit(*, folder: str, experiment: Experiment, sample: int = 0, seed: int | None = None) -> str:
+
+def audit(
+    *,
+    folder: str,
+    experiment: Experiment,
+    sample: int = 0,
+    seed: int | None = None,
+    call: Call | None = None,
+    published: Published | None = None,
+) -> str:
     """Check a folder of results and write ``audit.json`` and ``audit.html`` into it.
 
     Args:
@@ -33,6 +57,8 @@ def audit(*, folder: str, experiment: Experiment, sample: int = 0, seed: int | N
             configured for the results.
         sample: Documents and queries of each corpus to encode and search again; none if 0.
         seed: Of the sample; drawn and written down if None, so that nobody can know beforehand what will be looked at.
+        call: How the audit was called, for the commands that repair something; from this folder, if None.
+        published: What is known of the manifest from elsewhere; nothing if None.
 
     Returns:
         What was found, for reading on a terminal.
@@ -40,31 +66,40 @@ def audit(*, folder: str, experiment: Experiment, sample: int = 0, seed: int | N
     Raises:
         DataError: A check failed; everything has been written then.
     """
+    call = call or Call()
     if not (Path(folder) / MANIFEST).is_file():
         found = f"{folder}: there is no {MANIFEST}, so no finished results to audit"
-        raise DataError(f"{found}; make them with: snakemake --cores 2 {folder}/{SUMMARY}")
+        raise DataError(f"{found}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    manifest, sections = run_checks(Path(folder), experiment, sample, seed)
+    manifest, sections = run_checks(Path(folder), experiment, sample, seed, call=call, published=published)
     checks = [check for section in sections.values() for check in section]
+    steps = grades(sections, sample)
     report = {
         "verdict": FAILED if any(check.status == FAILED for check in checks) else PASSED,
+        "grades": steps,
+        "line": verdict_line(steps),
         "audited": datetime.now(UTC).isoformat(timespec="seconds"),
         "counts": {status: sum(check.status == status for check in checks) for status in (PASSED, FAILED, WARNING, NOT_CHECKED)},
         "affected": [list(result) for result in unique(n for check in checks if check.status == FAILED for n in check.results)],
+        "not_compared": not_compared(sections),
+        "uncompared_facts": [asdict(fact) for fact in UNCOMPARED],
         "sample": {"documents and queries": sample, "seed": seed} if sample else None,
         "with": {"repository": code_state(), "environment": environment()},
         "manifest": manifest,
         "sections": {name: [asdict(check) for check in section] for name, section in sections.items()},
     }
+    report = _printable(report)
     write_json(Path(folder) / AUDIT_RECORD, report)
     write_page("audit.html.j2", Path(folder) / AUDIT, report | {"title": f"Audit: {report['verdict']}"})
-    words = for_terminal(report, folder)
+    words = for_terminal(report, folder, f"{folder}/{AUDIT}")
     if report["verdict"] == FAILED:
         raise DataError(words)
     return words
 
 
-def run_checks(folder: Path, experiment: Experiment, sample: int, seed: int) -> tuple[Any, dict[str, list[Check]]]:
+def run_checks(
+    folder: Path, experiment: Experiment, sample: int, seed: int, *, call: Call | None = None, published: Published | None = None
+) -> tuple[Mapping[str, Any] | None, Sections]:
     """All checks of a folder; nothing is written.
 
     Args:
@@ -72,82 +107,59 @@ def run_checks(folder: Path, experiment: Experiment, sample: int, seed: int) -> 
         experiment: Says where datasets and models lie.
         sample: Documents and queries of each corpus to encode and search again.
         seed: Of the sample.
+        call: How the audit was called.
+        published: What is known of the manifest from elsewhere.
 
     Returns:
-        The manifest, and checks by section.
+        The manifest, None where it cannot be used; and checks by section.
     """
-    manifest, root = check_manifest(folder, str(folder))
-    sections = {"integrity": root}
-    if manifest is None:
-        return None, sections
-    chain = Chain(folder, str(folder), manifest)
-
-    for name, check in (
-        ("integrity", check_digests),
-        ("integrity", check_leftovers),
-        ("sources", partial(check_sources, experiment=experiment)),
-        ("provenance", check_provenance),
-        ("recomputation", check_recomputation),
-        ("sample", partial(check_samples, experiment=experiment, sample=sample, seed=seed)),
-        ("published scores", partial(check_published, experiment=experiment)),
-    ):
-        try:
-            found = check(chain)
-        except UNREADABLE as error:  # a manifest that was written by others may lack anything
-            what, again = "the manifest holds what it should", chain.repair_command(MANIFEST)
-            found = [unreadable(what, MANIFEST, error, [EVERYTHING], again)]
-        sections.setdefault(name, []).extend(found)
-    return manifest, sections
+    call = call or Call()
+    chain = Chain(folder, str(folder), {}, repairs=Repairs(str(folder), call))
+    chain.busy = files_being_written(Path(call.directory), folder)
+    sections: Sections = {"integrity": check_manifest(chain)}
+    if chain.manifest:
+        corpora = Corpora(chain)
+        for name, check in _plan(chain, corpora, experiment, sample, seed, published or Published()):
+            sections.setdefault(name, []).extend(_guarded(chain, check))
+    return chain.manifest or None, {name: [excuse(check, chain.busy) for check in checks] for name, checks in sections.items()}
 
 
-def check_provenance(chain: Chain) -> list[Check]:
-    """Is it known what computed the results?
-
-    Args:
-        chain: What records say.
-
-    Returns:
-        A check of the commit, and one of the digests of code in the records.
-    """
-    repository = part(chain.manifest, "repository", kind=dict)
-    commit, clean = part(repository, "commit"), part(repository, "clean")
-    name = "the code of the results is known"
-    if commit is None:
-        checks = [Check(name, WARNING, "no commit: the code was no checkout, or git was not there", "a commit")]
-    elif not clean:
-        checks = [Check(name, WARNING, f"commit {commit}, with changes that were not committed", "a clean commit")]
-    else:
-        checks = [Check(name, PASSED, f"commit {commit}, without changes")]
-    without = [path for path, record in chain.records.items() if record and not record.get("code")]
-    status, found = (
-        (WARNING, f"{len(without)} records do not say which code wrote them")
-        if without
-        else (PASSED, f"{len(chain.records)} records name their code")
-    )
-    return [*checks, Check("records name their code", status, found, files=tuple(without))]
+def _plan(
+    chain: Chain, corpora: Corpora, experiment: Experiment, sample: int, seed: int, published: Published
+) -> list[tuple[str, Callable[[], list[Check]]]]:
+    """Every check with its section, in order: what comes later relies on the digests that were compared before."""
+    return [
+        ("integrity", partial(check_published_digest, chain, published)),
+        ("integrity", partial(check_digests, chain)),
+        ("integrity", partial(check_leftovers, chain)),
+        ("facts", partial(check_configured, chain, experiment)),
+        ("facts", partial(check_recorded, chain)),
+        ("facts", partial(check_corpora, chain, experiment, corpora)),
+        ("sources", partial(check_sources, chain, experiment, corpora)),
+        ("provenance", partial(check_provenance, chain)),
+        ("recomputation", partial(check_recomputation, chain, corpora)),
+        ("recomputation", partial(check_summary, chain)),
+        ("files for reading", partial(check_files_for_reading, chain)),
+        ("sample", partial(check_samples, chain, experiment, sample, seed)),
+        ("published scores", partial(check_published, chain, experiment)),
+    ]
 
 
-def for_terminal(report: dict[str, Any], folder: str) -> str:
-    """The verdict, what failed, and which results are affected.
+def _guarded(chain: Chain, check: Callable[[], list[Check]]) -> list[Check]:
+    """What a check finds; a manifest that was written by others may lack anything."""
+    try:
+        return check()
+    except UNREADABLE as error:
+        cause = getattr(error, "path", None) or MANIFEST
+        return [unreadable("the manifest holds what it should", cause, error, [EVERYTHING], chain.repair_command(cause))]
 
-    Args:
-        report: The content of ``audit.json``.
-        folder: The results.
 
-    Returns:
-        Lines of text.
-    """
-    counts = ", ".join(f"{result} {status}" for status, result in report["counts"].items())
-    lines = [f"The audit of {folder} {report['verdict']}: {counts}."]
-    for section in report["sections"].values():
-        for check in section:
-            if check["status"] in (FAILED, WARNING):
-                lines.append(
-                    f"  {check['status']}: {check['name']}: {check['found']}"
-                    + (f"; expected: {check['expected']}" if check["expected"] else "")
-                )
-                lines += [f"    to repair: {check['repair']}"] * bool(check["repair"])
-    if report["verdict"] == FAILED:
-        affected = ", ".join(f"{system} on {dataset}" for system, dataset in report["affected"])
-        lines.append(f"Numbers of the summary that are affected: {affected or 'none'}.")
-    return "\n".join([*lines, f"Everything that was looked at: {folder}/{AUDIT}"])
+def _printable(value: Any) -> Any:
+    """The same, with texts that can be written, read and shown on a terminal: names of files may be anything."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {_printable(key): _printable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printable(each) for each in value]
+    return value

@@ -4,15 +4,21 @@ Every record says what it was made from and what it describes, as paths and dige
 paths of one safe form are followed, so that nothing outside the folder is looked at.
 """
 
-import json
+import errno
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from beirflow.audit.checks import EVERYTHING, UNREADABLE, Check, RecordError, Result, unreadable
+from beirflow.audit.folder import Listing, list_folder
+from beirflow.audit.reading import part as part
+from beirflow.audit.reading import read_record as read_record
+from beirflow.audit.repairs import Repairs
+from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS, RUN, SUMMARY, is_safe
-from beirflow.files.records import SHA256
+from beirflow.files.records import FORMAT, RECORD_DIGEST, SHA256, read_json
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,8 @@ class Chain:
         evaluated: Systems and corpora that have metrics, each with the row of the summary that it belongs to.
         problems: Records that cannot be read or lack something.
         visited: Records that have been followed, each with the result that led there; a record may name others that name it.
+        repairs: Makes the commands that repair something; as if the audit had been called here, if None.
+        busy: Files that a run in progress writes.
     """
 
     folder: Path
@@ -48,6 +56,13 @@ class Chain:
     evaluated: dict[tuple[str, str], str] = field(default_factory=dict)
     problems: list[Check] = field(default_factory=list)
     visited: set[tuple[str, Result]] = field(default_factory=set)
+    repairs: Repairs | None = None
+    busy: frozenset[str] = frozenset()
+
+    @cached_property
+    def listing(self) -> Listing:
+        """What is in the folder."""
+        return list_folder(self.folder)
 
     @property
     def corpora(self) -> dict[str, Mapping[str, Any]]:
@@ -75,11 +90,37 @@ class Chain:
         found = filter(None, map(RUN.names_in, self.claims))
         return [(names["system"], names["dataset"]) for names in found]
 
+    def file(self, path: str) -> Path:
+        """A plain file of the results, which can be opened.
+
+        Args:
+            path: Its path below the results.
+
+        Returns:
+            The file.
+
+        Raises:
+            FileNotFoundError: There is none.
+            RecordError: It is a link, a pipe or something else, or is reached through a link.
+        """
+        if odd := self.listing.oddity(path):
+            raise RecordError(f"{odd[0]} is {odd[1]}, which is not followed or opened; a plain file was expected", path)
+        if path not in self.listing.files:
+            raise FileNotFoundError(errno.ENOENT, "is missing", path)
+        return self.folder / path
+
     def repair_command(self, *paths: str, goal: str = SUMMARY) -> str:
-        """The commands that make files again, and after them what is made from them."""
-        names = [f"{self.shown}/{path}" for path in paths]
-        goals = dict.fromkeys([*names, f"{self.shown}/{goal}"])
-        return f"rm -f {' '.join(names)}; snakemake --cores 2 {' '.join(goals)}"
+        """The command that makes files again, and after them what is made from them."""
+        present = [path for path in paths if path in self.listing.files or path in self.listing.odd]
+        return (self.repairs or Repairs(self.shown)).make_again(present, [*paths, goal])
+
+    def again(self, *targets: str) -> str:
+        """The command that makes what is missing or older than what it is made from."""
+        return (self.repairs or Repairs(self.shown)).make_again([], targets)
+
+    def aside(self, *paths: str) -> str:
+        """The command that moves files away."""
+        return (self.repairs or Repairs(self.shown)).aside(paths)
 
     def record(self, path: str) -> dict[str, Any]:
         """A record that the chain leads to.
@@ -144,17 +185,36 @@ class Chain:
                 raise RecordError(f"names no {CORPUS(dataset=names['dataset'])}")
             self.evaluated[names["system"], names["dataset"]] = result[1]
 
+    def read_whole(self, path: str) -> dict[str, Any]:
+        """A record that is the one of its path, of a format that is known, and as it was written.
+
+        Args:
+            path: Its path below the results.
+
+        Returns:
+            What it holds.
+
+        Raises:
+            RecordError: It is another.
+        """
+        file = self.file(path)
+        record: dict[str, Any] = read_record(file)
+        if record.get("path") != path:
+            raise RecordError(f"is the record of {record.get('path')!r}", path)
+        if record.get("format") != FORMAT:
+            raise RecordError(f"has the format {record.get('format')!r}, and this beirflow reads the format {FORMAT}", path)
+        if not is_whole(file):
+            raise RecordError(f"has another content than its own {RECORD_DIGEST}, {record.get(RECORD_DIGEST)}, says", path)
+        return record
+
     def _read(self, path: str) -> Any:
         """A record, or None where it is missing or was noted as unreadable before."""
         if path not in self.records:
             self.records[path] = None
             try:
-                record = read_record(self.folder / path)
+                self.records[path] = self.read_whole(path)
             except FileNotFoundError:  # noted where digests are compared
                 return None
-            if record.get("path") != path:
-                raise RecordError(f"is the record of {record.get('path')!r}")
-            self.records[path] = record
         return self.records[path]
 
     def _problem(self, path: str, error: Exception, result: Result) -> None:
@@ -164,42 +224,10 @@ class Chain:
             self.problems.append(check)
 
 
-def read_record(path: Path) -> Any:
-    """Read a JSON object.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The object.
-
-    Raises:
-        ValueError: It is not JSON, or not an object.
-    """
-    record = json.loads(path.read_bytes())
-    if not isinstance(record, dict):
-        raise ValueError(f"a JSON object was expected, found {type(record).__name__}")
-    return record
-
-
-def part(record: Any, *keys: str, kind: type = object) -> Any:
-    """A field of a record.
-
-    Args:
-        record: The record.
-        *keys: From the outside to the inside.
-        kind: What it must be.
-
-    Returns:
-        The value.
-
-    Raises:
-        RecordError: There is none, or one of another kind.
-    """
-    for key in keys:
-        if not isinstance(record, dict) or key not in record:
-            raise RecordError(f"has no {' / '.join(keys)}")
-        record = record[key]
-    if not isinstance(record, kind):
-        raise RecordError(f"has {type(record).__name__} as {' / '.join(keys)}, expected {kind.__name__}")
-    return record
+def is_whole(file: Path) -> bool:
+    """Whether a record has the content that its own digest says."""
+    try:
+        read_json(file)
+    except DataError:
+        return False
+    return True

@@ -58,6 +58,9 @@ UNREADABLE = (
     AttributeError,
     NotImplementedError,
     RecursionError,
+    ArithmeticError,
+    MemoryError,
+    EOFError,
     DataError,
     RecordError,
 )

@@ -2,16 +2,18 @@
 
 import importlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from beirflow.audit.chain import Chain, part
+from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique, unreadable
+from beirflow.audit.reading import open_parquet, part
 from beirflow.experiment.catalogue import make_system
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import CORPUS, MANIFEST, RUN, RUN_RECORD
+from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subject
 
 WHAT = "documents and queries made again"
@@ -53,13 +55,14 @@ def _check_corpus(
         found = f"{name} on {dataset}: there is no way to make systems of the family {recorded['family']} again"
         yield Check(WHAT, NOT_CHECKED, found)
         return
+    _check_files(chain, name, dataset)
     settings = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
     subject = Subject(
         results=chain.folder,
         system=make_system(name, {"family": family.name, **settings}),
         here=experiment.systems.get(name),
         dataset=dataset,
-        made=part(chain.record(RUN_RECORD(system=name, dataset=dataset)), "made", kind=dict),
+        made=_made(chain, name, dataset),
         top_k=part(chain.manifest, "configuration", "top_k", kind=int),
         drop_self_matches=chain.corpora[dataset]["drop_self_matches"],
         chunks=part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int),
@@ -69,6 +72,23 @@ def _check_corpus(
     plan: SpotChecks = getattr(importlib.import_module(module), function)  # imported only now: it may need torch
     for check in plan(subject, sample, random):
         yield _run(chain, check, name, dataset)
+
+
+def _made(chain: Chain, name: str, dataset: str) -> dict[str, Any]:
+    """What a run was made with; a precision that it says itself widens no tolerance where another was configured."""
+    made = part(chain.record(RUN_RECORD(system=name, dataset=dataset)), "made", kind=dict)
+    configured = part(chain.manifest, "configuration", "precision", kind=str)
+    return made if configured == "auto" else {**made, "precision": configured}
+
+
+def _check_files(chain: Chain, name: str, dataset: str) -> None:
+    """Make sure that what a family opens can be opened, and does not fill memory."""
+    run = RUN(system=name, dataset=dataset)
+    for path in (run, DOCUMENTS(dataset=dataset), QUERIES(dataset=dataset), QRELS(dataset=dataset)):
+        open_parquet(chain.file(path), path).close()
+    for path in part(chain.record(RUN_RECORD(system=name, dataset=dataset)), "inputs", kind=dict):
+        if chain.listing.oddity(path):
+            chain.file(path)
 
 
 def _run(chain: Chain, check: SpotCheck, name: str, dataset: str) -> Check:

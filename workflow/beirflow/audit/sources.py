@@ -6,37 +6,44 @@ Where they are is taken from the configuration of the person who audits, never f
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from beirflow.audit.chain import Chain, part
+from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique, unreadable
+from beirflow.audit.corpora import Corpora, Prepared, digests_of
+from beirflow.audit.reading import part, read_columns
 from beirflow.datasets.beir_files import Source
+from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import ARCHIVE, CORPUS, MODEL, QRELS, QUERIES, RUN_RECORD, SUMMARY
+from beirflow.files.layout import ARCHIVE, CORPUS, DOCUMENTS, MODEL, QRELS, QUERIES, RUN_RECORD, SUMMARY
 
-REPAIR = f"put the files back that were used; or, if these are right, run again: snakemake --cores 2 {{results}}/{SUMMARY}"
+REPAIR = "put the files back that were used; or, if these are right, run again: {again}"
+
+SOURCES, MODELS = "corpora are those of their source", "models are those that were used"
+"""What is traced."""
 
 
-def check_sources(chain: Chain, experiment: Experiment) -> list[Check]:
+def check_sources(chain: Chain, experiment: Experiment, corpora: Corpora) -> list[Check]:
     """Compare archives, datasets and models with what was recorded of them.
 
     Args:
         chain: What records say.
         experiment: The configuration of the person who audits, which says where the files are.
+        corpora: Reads the prepared documents.
 
     Returns:
         A check for every archive, dataset and model, and for every run that was made elsewhere.
     """
-    corpora = {dataset for _, dataset in chain.evaluated}
+    corpus_names = {dataset for _, dataset in chain.evaluated}
     models = {path: names["system"] for path in sorted(chain.claims) if (names := MODEL.names_in(path))}
     return [
         *_check_archives(chain, experiment),
-        *(_check_source(chain, experiment, name) for name in sorted(corpora)),
+        *(_check_source(chain, experiment, corpora, name) for name in sorted(corpus_names)),
         *(_check_model(chain, experiment, path, name) for path, name in models.items()),
         *_check_runs(chain, experiment),
     ]
@@ -52,7 +59,7 @@ def _check_archives(chain: Chain, experiment: Experiment) -> list[Check]:
     checks = []
     for archive, (dataset, md5) in recorded.items():
         path = ARCHIVE(archive=archive)
-        if archive is None or not (chain.folder / path).is_file():
+        if archive is None or path not in chain.listing.files:
             continue
         results = unique((system, dataset) for system, _ in chain.means.values())
         known = {corpus.md5 for corpus in experiment.datasets.values() if corpus.archive == archive} or {md5}
@@ -73,48 +80,62 @@ def _check_archives(chain: Chain, experiment: Experiment) -> list[Check]:
     return checks
 
 
-def _check_source(chain: Chain, experiment: Experiment, name: str) -> Check:
-    """The dataset that a corpus was made from is as it was, and gives the same queries and judgements."""
-    what, path = "corpora are those of their source", CORPUS(dataset=name)
+def _check_source(chain: Chain, experiment: Experiment, corpora: Corpora, name: str) -> Check:
+    """The dataset that a corpus was made from is as it was, and gives the same documents, queries and judgements."""
+    what, path = SOURCES, CORPUS(dataset=name)
     results = unique(chain.results.get(path, ()))
     place = _place(chain, experiment, name)
     if place is None:
         todo = "name it under data_dir or custom.datasets to have it compared"
         return Check(what, NOT_CHECKED, f"the source of {name} is not here", "", (path,), results, todo)
-    repair = REPAIR.format(results=chain.shown)
+    repair = REPAIR.format(again=chain.again(SUMMARY))
     try:
         record = chain.record(path)
         expected = part(record, "source_sha256", kind=dict)
         source = Source(place, experiment.datasets[name].forum)
         tables = read_judged_queries(source, part(record, "split", kind=str))
-        for _ in source.blocks("corpus.jsonl"):
-            pass
+        different = _other_documents(source, corpora[name])
         if source.digests != expected:
-            wrong = ", ".join(key for key in sorted({*source.digests, *expected}) if source.digests.get(key) != expected.get(key))
-            found = f"{source.path}: {wrong} of {name} is not what {path} was made from"
-            return Check(what, FAILED, found, f"{expected}", (path,), results, repair)
+            found = ", ".join(f"{file} {digest}" for file, digest in source.digests.items() if expected.get(file) != digest)
+            return Check(what, FAILED, f"{name}: {source.path} has {found}", f"{expected}", (path,), results, repair)
+        if different:
+            where = DOCUMENTS(dataset=name)
+            again = chain.repair_command(where)
+            return Check(what, FAILED, f"{where}: {different}", f"the documents of {source.path}", (where,), results, again)
         for table, where in zip(tables, (QUERIES(dataset=name), QRELS(dataset=name)), strict=True):
-            if not table.equals(pq.read_table(chain.folder / where).cast(table.schema)):
-                return Check(
-                    what,
-                    FAILED,
-                    f"{where} is not what {source.path} holds",
-                    "the same rows",
-                    (where,),
-                    results,
-                    chain.repair_command(where),
-                )
-        official = dict(experiment.datasets[name].files)
-        if part(record, "official") is True and any(source.digests.get(key) != digest for key, digest in official.items()):
-            return Check(what, FAILED, f"{path} says that these are the official data", f"{official}", (path,), results, repair)
+            if not table.equals(read_columns(chain.file(where), where).cast(table.schema)):
+                found, again = f"{where} is not what {source.path} holds", chain.repair_command(where)
+                return Check(what, FAILED, found, "the same rows", (where,), results, again)
     except pa.ArrowInvalid as error:
         files = QUERIES(dataset=name), QRELS(dataset=name)
         return unreadable(what, files[0].rpartition("/")[0], error, results, chain.repair_command(*files))
     except (BeirflowError, *UNREADABLE) as error:
-        return unreadable(what, path, error, results, repair)
-    return Check(
-        what, PASSED, f"{name}: {', '.join(expected)} in {source.path}; queries and judgements are the same", files=(path,)
-    )
+        cause = getattr(error, "path", None)
+        return unreadable(what, cause or path, error, results, chain.repair_command(cause) if cause else repair)
+    same = f"{len(corpora[name].ids):,} documents, the queries and the judgements are the same"
+    return Check(what, PASSED, f"{name}: {', '.join(expected)} in {source.path}; {same}", files=(path,))
+
+
+def _other_documents(source: Source, prepared: Prepared) -> str:
+    """How the documents of a source differ from those that were prepared; empty if they do not."""
+    digests, ids = [], []
+    for batch in read_batches(source, threads=1):
+        columns = [batch.documents[key].to_pylist() for key in ("doc_id", "text", "title_bytes")]
+        digests.append(digests_of(*columns))
+        ids.append(batch.documents["doc_id"].cast(pa.large_string()))
+    here = np.concatenate(digests) if digests else np.empty((0, 2), np.uint64)
+    if len(here) != len(prepared.ids):
+        return f"{len(prepared.ids):,} documents, the source has {len(here):,}"
+    strange = np.flatnonzero(~_among(prepared.digests, here))
+    if len(strange):
+        return f"{len(strange):,} documents are not those of the source, the first is {prepared.ids[int(strange[0])].as_py()!r}"
+    return ""
+
+
+def _among(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Whether each row, two numbers, is among others; bool of shape (rows,)."""
+    pair = np.dtype([("first", np.uint64), ("second", np.uint64)])
+    return np.isin(np.ascontiguousarray(rows).view(pair).ravel(), np.ascontiguousarray(others).view(pair).ravel())
 
 
 def _place(chain: Chain, experiment: Experiment, name: str) -> str | None:
@@ -127,7 +148,7 @@ def _place(chain: Chain, experiment: Experiment, name: str) -> str | None:
 
 def _check_model(chain: Chain, experiment: Experiment, path: str, name: str) -> Check:
     """The files of a model are those that were used."""
-    what, results = "models are those that were used", unique(chain.results.get(path, ()))
+    what, results = MODELS, unique(chain.results.get(path, ()))
     try:
         recorded = part(chain.record(path), "files", kind=dict)
         known = experiment.systems.get(name)
@@ -144,7 +165,7 @@ def _check_model(chain: Chain, experiment: Experiment, path: str, name: str) -> 
     if wrong:
         differs = f"{', '.join(wrong)} of {settings.model} is not what {path} names, so the numbers cannot be made again with it"
         expected = ", ".join(f"{file} {recorded.get(file)}" for file in wrong)
-        return Check(what, FAILED, differs, expected, (path,), results, REPAIR.format(results=chain.shown))
+        return Check(what, FAILED, differs, expected, (path,), results, REPAIR.format(again=chain.again(SUMMARY)))
     return Check(what, PASSED, f"{name}: {len(found)} files of {settings.model}", files=(path,))
 
 

@@ -95,7 +95,7 @@ def prepare_corpus(
         split=split,
         chunks=chunks,
         official=_compare(source, expected, queries.num_rows),
-        characters=_length_statistics(scan.characters),
+        characters=length_statistics(scan.characters),
         source_sha256=source.digests,
         documents_footer_sha256=footer_digest(documents_path),
     )
@@ -172,7 +172,14 @@ def _compare(source: Source, expected: dict[str, Any], queries: int) -> bool | N
     return True if expected["files"] else None
 
 
-def _length_statistics(lengths: np.ndarray) -> dict[str, float]:
-    """Lengths of the joined texts in characters."""
+def length_statistics(lengths: np.ndarray) -> dict[str, float]:
+    """What a record says of the lengths of texts.
+
+    Args:
+        lengths: Characters of each, of shape (n,).
+
+    Returns:
+        The smallest, the mean, some quantiles, the largest.
+    """
     quantiles = dict(zip(("median", "p90", "p99"), np.quantile(lengths, [0.5, 0.9, 0.99]).tolist(), strict=True))
     return {"min": int(lengths.min()), "mean": float(lengths.mean()), **quantiles, "max": int(lengths.max())}

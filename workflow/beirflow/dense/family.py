@@ -26,5 +26,6 @@ FAMILY = Family(
     model_files=model_files,
     has_model=True,
     model_digests=model_digests,
+    scores_all=True,
     spot_checks="beirflow.dense.spot_check:spot_checks",
 )

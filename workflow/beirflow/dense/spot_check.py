@@ -7,10 +7,12 @@ vectors, in float64 and with nothing of ``search.py``.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from scipy.stats import t as student
 
 from beirflow.dense.encode import with_separator
 from beirflow.dense.settings import DenseSettings
@@ -31,6 +33,18 @@ most 8e-7 in float32, 7e-4 in float16, 5e-3 in bfloat16; against the vectors in 
 
 ROUNDING = 4 * 2.0**-24
 """Of a score: what float32 may differ by, over the product of the lengths of the two vectors."""
+
+LEAST_PAIRS = 6
+"""Relevant pairs below which chance and drift look the same."""
+
+CHANCE = 1e-4
+"""Of an accident that is taken for a drift."""
+
+ROUNDING_OF_SCORES = 1e-5
+"""A change of scores below it is no drift, whatever its direction, as the mean over the product of the lengths of two vectors."""
+
+MOST_OTHERS = 2000
+"""Queries or documents whose vectors are read to look for a drift."""
 
 BLOCK_ROWS = 16_384
 
@@ -56,6 +70,43 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     ]
 
 
+class Drift(NamedTuple):
+    """How scores of relevant pairs changed, beyond those of the others.
+
+    Attributes:
+        pairs: Relevant pairs.
+        mean: Mean change, over the product of the lengths of the two vectors.
+        one_sided: Whether it is no accident: rounding does not know what is relevant.
+    """
+
+    pairs: int
+    mean: float
+    one_sided: bool
+
+
+def drift(stored: np.ndarray, again: np.ndarray, others: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Drift | None:
+    """Compare how stored vectors and those that were made again score with what they are relevant to.
+
+    Args:
+        stored: Stored vectors, shape (n, dim).
+        again: The same made again.
+        others: Vectors of the other kind of text, shape (m, dim).
+        rows: Relevant pairs: rows of ``stored``.
+        columns: Their rows of ``others``.
+
+    Returns:
+        The drift; None for fewer than ``LEAST_PAIRS`` pairs, or where there is nothing else to compare with.
+    """
+    if len(rows) < LEAST_PAIRS or len(others) < 2:
+        return None
+    lengths = np.linalg.norm(stored, axis=1, keepdims=True) * np.linalg.norm(others, axis=1)
+    changed = ((stored.astype(np.float64) - again) @ others.astype(np.float64).T) / np.maximum(lengths, 1e-30)
+    beyond = changed[rows, columns] - changed[rows].mean(axis=1)
+    mean, spread = float(beyond.mean()), float(beyond.std(ddof=1)) / len(rows) ** 0.5
+    chance = 2 * float(student.sf(abs(mean) / max(spread, 1e-30), len(rows) - 1))
+    return Drift(len(rows), mean, one_sided=chance < CHANCE and abs(mean) > ROUNDING_OF_SCORES)
+
+
 class _Vectors:
     """The vectors of one system for one corpus, and what is drawn of them."""
 
@@ -66,16 +117,51 @@ class _Vectors:
     def check(self, kind: Kind) -> Finding:
         """Encode some documents or queries again and compare them with the stored vectors."""
         files = self._files() if kind == "documents" else [self._array(self._path())]
-        rows = draw(sum(map(len, files)), self.sample, self.random)
+        total = sum(map(len, files))
+        of_documents = kind == "documents"
+        rows = (self.subject.draw_documents if of_documents else draw)(total, self.sample, self.random)
         stored = np.concatenate(list(_rows(files, rows)))
         table = self._documents(rows) if kind == "documents" else self.subject.queries().take(rows)
         again = self._encode(kind, table["text"].to_pylist())
         apart = np.linalg.norm(again - stored, axis=1) / np.maximum(np.linalg.norm(stored, axis=1), 1e-30)
         worst, within = int(np.argmax(apart)), TOLERANCE[self._precision]
         found = f"{self._name}: {len(rows)} {kind}, at most {apart[worst]:.1e} of a vector's length apart"
-        passed = bool(apart[worst] <= within)
-        found += "" if passed else f", {table[0][worst].as_py()!r}"
-        return Finding(passed, found, f"at most {within:.0e} in {self._precision}")
+        if not apart[worst] <= within:
+            return Finding(False, f"{found}, {table[0][worst].as_py()!r}", f"at most {within:.0e} in {self._precision}")
+        moved = self._drift(kind, table[0].combine_chunks(), stored, again)
+        if moved is not None and moved.one_sided:
+            found += (
+                f"; scores of {moved.pairs} relevant pairs are {moved.mean:+.1e} apart from those of others, all in one direction"
+            )
+            return Finding(False, found, "differences that do not know what is relevant")
+        return Finding(True, found, f"at most {within:.0e} in {self._precision}")
+
+    def _drift(self, kind: str, ids: pa.Array, stored: np.ndarray, again: np.ndarray) -> "Drift | None":
+        """Whether what was drawn was moved towards what it is relevant to, or away; None where too little is judged."""
+        own, other = ("doc_id", "query_id") if kind == "documents" else ("query_id", "doc_id")
+        judged = self.subject.judged()
+        judged = judged.filter(pc.is_in(judged[own], value_set=ids))
+        others = pc.unique(judged[other])[:MOST_OTHERS]
+        judged = judged.filter(pc.is_in(judged[other], value_set=others))
+        there, vectors = self._vectors_of(other, others)
+        rows = pc.index_in(judged[own], value_set=ids).to_numpy()
+        columns = pc.fill_null(pc.index_in(judged[other], value_set=there), -1).to_numpy()
+        rows, columns = rows[columns >= 0], columns[columns >= 0]
+        return drift(stored, again, vectors, rows, columns)
+
+    def _vectors_of(self, kind: str, ids: pa.Array) -> tuple[pa.Array, np.ndarray]:
+        """Those of some queries or documents that are here, and their stored vectors."""
+        if kind == "query_id":
+            every = self.subject.queries()["query_id"].combine_chunks()
+            here = np.flatnonzero(pc.is_in(every, value_set=ids).to_numpy(zero_copy_only=False))
+            return every.take(pa.array(here)), np.asarray(self._array(self._path())[here])
+        names, found = [], []
+        for chunk, array in enumerate(self._files()):
+            doc_ids = self.subject.doc_ids(chunk)
+            here = np.flatnonzero(pc.is_in(doc_ids, value_set=ids).to_numpy(zero_copy_only=False))
+            names.append(doc_ids.take(pa.array(here)))
+            found.append(np.asarray(array[here]))
+        return pa.concat_arrays(names), np.concatenate(found)
 
     def check_ranks(self) -> Finding:
         """Search some queries again over all stored vectors and compare with the run."""

@@ -16,7 +16,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.provenance import code_state, environment, run_of_this_job
 
-NO_INFLUENCE = ("audit_sample", "compare_with")
+NO_INFLUENCE = ("audit_sample", "compare_with", "manifest_sha256", "manifest_signature", "allowed_signers")
 """Keys of the configuration that are about looking at results."""
 
 

@@ -150,6 +150,11 @@ def is_for_reading(path: str) -> bool:
     return path.startswith(f"{CRATE_CODE}/") or any(pattern.names_in(path) is not None for pattern in FOR_READING)
 
 
+def is_trace(path: str) -> bool:
+    """Whether a path below the results is that of a log or a benchmark."""
+    return is_safe(path) and path.endswith((".log", ".tsv"))
+
+
 def is_safe(path: str) -> bool:
     """Whether a path stays below the results, whatever wrote it."""
     return SAFE_PATH.fullmatch(path) is not None

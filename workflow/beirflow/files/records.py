@@ -3,6 +3,7 @@
 A record says the same things in the same words, whichever step wrote it:
 
 - ``path``: where it is below the results, so that it is never taken for the record of something else;
+- ``format``: the version of these words, so that nobody reads a record by the rules of another;
 - ``inputs`` and ``outputs``: paths below the results, each with the sha256 of the file;
 - ``made``: what computed it, such as precision, device and versions;
 - ``seconds``, ``bytes`` and ``counts``: what it took, by stage, and what was counted;
@@ -24,6 +25,9 @@ from beirflow.files.writing import atomic_path
 
 RECORD_DIGEST = "record_sha256"
 """Last key of every JSON file: the digest of everything before it, so that a record can be checked by itself."""
+
+FORMAT = 1
+"""Of the records that this code writes; another number where a word means something else."""
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -92,7 +96,7 @@ def write_record(
         counts: What was counted, by name.
         **facts: What else there is to say.
     """
-    record = {"path": job.below(path), **facts}
+    record = {"path": job.below(path), "format": FORMAT, **facts}
     for name, values in (("made", made), ("seconds", seconds), ("bytes", sizes), ("counts", counts)):
         record |= {name: dict(values)} if values is not None else {}
     digests = {"inputs": job.digests(inputs), "outputs": job.digests(outputs)}

@@ -66,6 +66,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     partial = own_partial(path)
     try:
         with written_here(path):
+            partial.unlink(missing_ok=True)  # perhaps a link that somebody left, which would be written through
             yield partial
             if not partial.exists():
                 found = f"{partial.name} is gone, as where two jobs make this file at the same time"

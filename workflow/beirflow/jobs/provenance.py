@@ -14,6 +14,8 @@ from typing import Any
 
 from beirflow.files.addresses import without_credentials
 
+COMMIT = re.compile("[0-9a-f]{40}")
+
 REPOSITORY = Path(__file__).parents[3]
 
 COMMAND, STARTED = "BEIRFLOW_COMMAND", "BEIRFLOW_STARTED"
@@ -52,6 +54,22 @@ def code_state(folder: Path = REPOSITORY) -> dict[str, Any]:
     commit = _git(folder, "rev-parse", "--verify", "HEAD")
     status = _git(folder, "status", "--porcelain", "--", "Snakefile", "workflow")
     return unknown if commit is None or status is None else {"commit": commit, "clean": not status}
+
+
+def knows_commit(commit: str, folder: Path = REPOSITORY) -> bool | None:
+    """Whether the code in a folder is a checkout that has a commit.
+
+    Args:
+        commit: 40 digits, or what claims to be that.
+        folder: Holds ``Snakefile`` and ``workflow``.
+
+    Returns:
+        None where the folder is no checkout, or where there is no git.
+    """
+    if code_state(folder)["commit"] is None:
+        return None
+    is_one = COMMIT.fullmatch(commit) is not None  # and not an option, or another way to name something
+    return is_one and _git(folder, "cat-file", "-e", f"{commit}^{{commit}}") is not None
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

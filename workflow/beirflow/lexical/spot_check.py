@@ -57,7 +57,7 @@ class _Again:
     def check_documents(self) -> Finding:
         """Analyse some documents again and compare their terms with the postings."""
         sizes = [len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)]
-        drawn, first = draw(sum(sizes), self.sample, self.random), 0
+        drawn, first = self.subject.draw_documents(sum(sizes), self.sample, self.random), 0
         for chunk, size in enumerate(sizes):
             rows = drawn[(drawn >= first) & (drawn < first + size)] - first
             first += size

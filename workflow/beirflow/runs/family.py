@@ -75,6 +75,8 @@ class Family:
         reads: The systems whose runs a system is made from.
         source: The file outside the results that holds the run of a system on a corpus; None where the run is made here.
         direct: Whether its rules write runs, not candidates that are merged.
+        scores_all: Whether every document has a score for every query, so that a run is only shorter than ``top_k`` where the
+            corpus is.
         spot_checks: ``module:function`` that makes a sample again, :data:`~beirflow.runs.spot_check.SpotChecks`; None if there is
             none.
     """
@@ -88,6 +90,7 @@ class Family:
     reads: Callable[[Any], Reads] = no_runs
     source: Callable[[Any, str], Path | None] = no_source
     direct: bool = False
+    scores_all: bool = False
     spot_checks: str | None = None
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:

@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.files.layout import DOCUMENTS, QUERIES, RUN
+from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
 from beirflow.runs.family import System
+
+FIRST_HITS = 10
+"""Ranks of a run whose documents are drawn rather than others: the measures look there."""
 
 
 class NotHereError(Exception):
@@ -83,6 +86,35 @@ class Subject:
     def documents(self, chunk: int) -> pa.Table:
         """The documents of a chunk."""
         return self._read(DOCUMENTS(dataset=self.dataset), chunk)
+
+    def judged(self) -> pa.Table:
+        """Queries and the documents that are relevant to them."""
+        qrels = pq.read_table(self.results / QRELS(dataset=self.dataset))
+        return qrels.filter(pc.greater(qrels["score"], 0)).select(["query_id", "doc_id"])
+
+    def draw_documents(self, total: int, sample: int, random: np.random.Generator) -> np.ndarray:
+        """Draw documents, half of them where forging pays: relevant ones, and the first hits of the run.
+
+        Args:
+            total: Documents of the corpus.
+            sample: Documents to draw.
+            random: Draws them.
+
+        Returns:
+            Their rows, numbered through all chunks, ascending, each once; at most ``sample``.
+        """
+        run = pq.read_table(self.results / RUN(system=self.system.name, dataset=self.dataset), columns=["doc_id", "rank"])
+        hits = run.filter(pc.less_equal(run["rank"], FIRST_HITS))["doc_id"]
+        ids = pc.unique(pa.chunked_array([*self.judged()["doc_id"].chunks, *hits.chunks], pa.string()))
+        places, start = [], 0
+        for chunk in range(self.chunks):
+            doc_ids = self.doc_ids(chunk)
+            places.append(np.flatnonzero(pc.is_in(doc_ids, value_set=ids).to_numpy(zero_copy_only=False)) + start)
+            start += len(doc_ids)
+        important = np.concatenate(places)
+        chosen = important[draw(len(important), sample // 2, random)]
+        others = np.setdiff1d(np.arange(total), chosen)
+        return np.sort(np.concatenate([chosen, others[draw(len(others), sample - len(chosen), random)]]))
 
     def queries(self) -> pa.Table:
         """The queries."""

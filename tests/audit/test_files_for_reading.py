@@ -1,0 +1,68 @@
+"""Pages and tables that were made prettier, with the record of the report made again: they no longer show the results."""
+
+import pandas as pd
+import pytest
+from beirflow.files.digests import file_digest
+from forger import FAILED, WARNING, Forger, named
+
+RECORD = "report.json"
+
+
+def record_again(reported: Forger) -> None:
+    """Only the record of the report is made again; the manifest, whose digest was published, stays."""
+    outputs = {path: file_digest(reported.path(path)) for path in reported.read(RECORD)["outputs"]}
+    reported.edit(RECORD, outputs=outputs)
+
+
+def edit_page(reported: Forger) -> str:
+    page = reported.path("report.html").read_text(encoding="utf-8")
+    score = f"{reported.read('metrics/tiny/small.json')['measures']['NDCG@10']:.4f}"
+    assert score in page
+    reported.replace("report.html", page.replace(score, "0.9920").encode())
+    return "report.html"
+
+
+def edit_scores(reported: Forger) -> str:
+    reported.edit_table("scores.parquet", lambda scores: scores.assign(value=scores["value"] * 1.01))
+    return "scores.parquet"
+
+
+def edit_significance(reported: Forger) -> str:
+    table = pd.read_csv(reported.path("significance.csv")).assign(p=0.001)
+    reported.replace("significance.csv", table.to_csv(index=False).encode())
+    return "significance.csv"
+
+
+def edit_cost(reported: Forger) -> str:
+    table = pd.read_csv(reported.path("cost.csv")).assign(index_seconds=0.1)
+    reported.replace("cost.csv", table.to_csv(index=False).encode())
+    return "cost.csv"
+
+
+def edit_inspection(reported: Forger) -> str:
+    reported.edit("inspection/small.json", lambda record: record["queries"][0]["ndcg"].update(tiny=1.0))
+    return "inspection/small.json"
+
+
+@pytest.mark.parametrize("change", [edit_page, edit_scores, edit_significance, edit_cost, edit_inspection])
+@pytest.mark.parametrize("record", ["made again", "deleted"])
+def test_a_file_for_reading_that_does_not_show_the_results_is_found(reported: Forger, change, record: str) -> None:
+    name = change(reported)
+    if record == "made again":
+        record_again(reported)
+    else:
+        reported.path(RECORD).unlink()
+    # Without its record nobody knows which code wrote the page.
+    expected = WARNING if (name, record) == ("report.html", "deleted") else FAILED
+    assert expected in [check.status for check in named(reported.checks(), name) if "show the results" in check.name]
+
+
+def test_files_of_the_report_that_are_gone_are_a_warning(reported: Forger) -> None:
+    for name in ("significance.csv", "figures/holes.svg", "inspection/small.json"):
+        reported.path(name).unlink()
+        assert WARNING in [check.status for check in named(reported.checks(), name)]
+
+
+def test_what_was_not_made_again_is_listed(reported: Forger) -> None:
+    listed = [check for check in reported.checks() if check.name == "files for reading"]
+    assert {path for check in listed for path in check.files} >= {"figures/cost.svg"}

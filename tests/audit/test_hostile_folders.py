@@ -1,0 +1,184 @@
+"""Folders that are made to hang, crash or misuse the audit: a finding, never a traceback, a wait, or a write elsewhere."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from beirflow.audit.audit import audit
+from beirflow.files.errors import DataError
+from beirflow.files.records import read_json
+from forger import FAILED, Forger, named
+
+RUN = "runs/tiny/small.parquet"
+
+
+def audited(forger: Forger) -> str:
+    """What the terminal shows of an audit that fails."""
+    with pytest.raises(DataError) as caught:
+        audit(folder=str(forger.results), experiment=forger.experiment)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", [".partial-audit.json", ".partial-audit.html", "audit.json", "audit.html"])
+def test_nothing_is_written_through_a_link(forger: Forger, tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim.txt"
+    victim.write_text("precious")
+    forger.path(name).symlink_to(victim)
+    words = audited(forger)
+    assert victim.read_text() == "precious"
+    assert f"{name} is a link to {victim}" in words
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "name", [RUN, "runs/tiny/small.json", "corpora/small/documents.parquet", "metrics/tiny/small.json", "summary.csv"]
+)
+def test_a_pipe_in_place_of_a_file_is_not_opened(forger: Forger, name: str) -> None:
+    forger.path(name).unlink()
+    os.mkfifo(forger.path(name))
+    assert any("is a pipe" in check.found for check in named(forger.failed(sample=2), name))
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_in_place_of_the_manifest_is_no_manifest(forger: Forger) -> None:
+    forger.path("manifest.json").unlink()
+    os.mkfifo(forger.path("manifest.json"))
+    with pytest.raises(DataError, match=r"there is no manifest\.json"):
+        audit(folder=str(forger.results), experiment=forger.experiment)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("target", ["/proc", "/usr/share", ".", "..", "loop", "nothing"])
+def test_links_are_named_and_not_followed(forger: Forger, target: str) -> None:
+    forger.path("loop").symlink_to(target)
+    start = time.monotonic()
+    (found,) = forger.failed()
+    assert (found.files, f"loop is a link to {target}" in found.found) == (("loop",), True)
+    assert time.monotonic() - start < 30
+
+
+@pytest.mark.parametrize("folder", ["runs", "corpora/small"])
+def test_a_folder_of_results_that_is_a_link_is_not_followed(forger: Forger, tmp_path: Path, folder: str) -> None:
+    forger.path(folder).rename(tmp_path / "elsewhere")
+    forger.path(folder).symlink_to(tmp_path / "elsewhere")
+    assert any(f"{folder} is a link" in check.found for check in forger.failed(sample=2))
+
+
+def test_a_file_that_is_a_link_to_the_right_one_is_found_since_it_will_not_be_archived(forger: Forger, tmp_path: Path) -> None:
+    forger.path(RUN).rename(tmp_path / "run.parquet")
+    forger.path(RUN).symlink_to(tmp_path / "run.parquet")
+    assert any("is a link" in check.found for check in named(forger.failed(), RUN))
+
+
+def test_sockets_and_broken_links_are_named(forger: Forger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(forger.results)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("plug")
+        (found,) = forger.failed()
+    assert "plug is a socket" in found.found
+
+
+NAMES = [
+    b"caf\xe9.txt",
+    b"\xff\xfe",
+    b"two\nlines: passed",
+    b"\x1b[2Jgone",
+    b"$(touch PWNED)",
+    b"; touch PWNED #",
+    b"a b",
+    b"x" * 255,
+    b"<b>",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_of_any_name_is_named_in_one_line_that_can_be_printed(forger: Forger, name: bytes) -> None:
+    Path(os.fsdecode(os.fsencode(forger.results) + b"/" + name)).write_text("x")
+    words = audited(forger)
+    (line,) = [line for line in words.splitlines() if "beirflow writes no such file" in line]
+    assert all(letter.isprintable() for letter in line)
+    words.encode("utf-8")
+    assert read_json(forger.path("audit.json"))["verdict"] == FAILED
+    assert "\x1b" not in forger.path("audit.html").read_text()
+
+
+def test_folders_deeper_than_the_system_can_open_are_a_finding(forger: Forger) -> None:
+    """A path of more than 4096 letters cannot be opened as a whole."""
+    name = "d" * 200
+    make = f"for i in $(seq 24); do mkdir {name} && cd {name}; done; touch deep.txt"
+    subprocess.run(["bash", "-c", make], cwd=forger.results, check=True)
+    (found,) = forger.failed()
+    assert "cannot be" in found.found
+    subprocess.run(["rm", "-r", name], cwd=forger.results, check=True)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "runs/tiny/small.json", "metrics/tiny/small.json"])
+def test_a_key_that_comes_twice_is_found_and_the_file_named(forger: Forger, name: str) -> None:
+    content = forger.path(name).read_bytes()
+    forger.replace(name, content.replace(b'"path":', b'"path": "other",\n  "path":', 1))
+    forger.digest_again(but=name)
+    assert any("the key 'path' comes twice" in check.found for check in named(forger.failed(), name))
+
+
+@pytest.mark.parametrize(
+    "junk", [b'{"inputs": NaN}', b"{" * 100_000, b"\xff", b'{"a": 1e999999}', b'{"a": ' + b"9" * 5000 + b"}"]
+)
+@pytest.mark.parametrize("name", ["manifest.json", "runs/tiny/small.json"])
+def test_junk_in_place_of_a_record_is_a_finding(forger: Forger, name: str, junk: bytes) -> None:
+    forger.replace(name, junk)
+    forger.digest_again(but=name)
+    assert named(forger.failed(sample=2), name)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "name", [RUN, "corpora/small/qrels.parquet", "metrics/tiny/small.parquet", "corpora/small/documents.parquet"]
+)
+def test_a_table_that_would_fill_memory_is_not_read(forger: Forger, tmp_path: Path, name: str) -> None:
+    schema = pq.read_schema(forger.path(name))
+    rows, bomb = 1 << 18, tmp_path / "bomb.parquet"
+    columns = [pa.array([b"q" if pa.types.is_binary(field.type) else None], field.type) for field in schema]
+    many = pa.table([column.take(pa.array(np.zeros(rows, np.int64))) for column in columns], schema=schema)
+    with pq.ParquetWriter(bomb, schema, compression="zstd") as writer:
+        for _ in range(8):
+            writer.write_table(many, row_group_size=rows)
+    forger.replace(name, bomb.read_bytes())
+    forger.digest_again()
+    assert any("would unpack to 2,097,152 rows" in check.found for check in forger.failed(sample=2))
+
+
+def test_results_in_the_results_are_left_alone_and_said_and_a_file_of_that_name_hides_nothing(forger: Forger) -> None:
+    for name in ("manifest.json", "hidden.txt"):
+        forger.replace(f"demo/{name}", forger.path("manifest.json").read_bytes())
+    left = [check for check in forger.checks() if "demo/ are other results" in check.found]
+    assert [check.status for check in left] == ["not checked"]
+    forger.replace("metrics/manifest.json", b"{}")
+    forger.replace("metrics/evil.sh", b"rm -r ~")
+    assert {path for check in forger.failed() for path in check.files} == {"metrics/manifest.json", "metrics/evil.sh"}
+
+
+@pytest.mark.parametrize("name", ["logs/run-me.sh", "figures/evil.sh", "evil.gitkeep", "benchmarks/x.exe", "a/.gitkeep.sh"])
+def test_scripts_that_hide_where_nobody_looks_are_found(forger: Forger, name: str) -> None:
+    forger.replace(name, b"rm -r ~")
+    (found,) = forger.failed()
+    assert found.files == (name,)
+
+
+def test_an_empty_file_that_keeps_a_folder_is_nothing(forger: Forger) -> None:
+    forger.replace("data/.gitkeep", b"")
+    assert forger.noticed() == []
+
+
+def test_a_manifest_of_a_newer_format_is_said_and_nothing_else(forger: Forger) -> None:
+    forger.edit("manifest.json", format=99, invention={"deep": [1]})
+    (found,) = forger.checks(sample=2)
+    assert (found.status, found.repair) == (FAILED, "audit it with the beirflow that wrote it")
+    assert "has the format 99" in found.found
+    assert json.dumps(found.files) == '["manifest.json"]'

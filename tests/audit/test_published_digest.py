@@ -1,0 +1,56 @@
+"""A digest or a signature from elsewhere is what no forger can make again."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from beirflow.audit.root import Published
+from beirflow.files.digests import file_digest
+from forger import FAILED, NOT_CHECKED, PASSED, Forger
+
+NAME = "the manifest is the one that was published"
+
+
+@pytest.fixture
+def signed(forger: Forger, tmp_path: Path) -> Published:
+    """A signature of the manifest, and the file that allows its key."""
+    key, signers = tmp_path / "key", tmp_path / "allowed signers"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "author", "-f", str(key)], check=True)
+    manifest = tmp_path / "manifest.json"
+    manifest.write_bytes(forger.path("manifest.json").read_bytes())
+    subprocess.run(
+        ["ssh-keygen", "-q", "-Y", "sign", "-n", "file", "-f", str(key), str(manifest)], check=True, stderr=subprocess.DEVNULL
+    )
+    signers.write_text(f"author@example.org {key.with_suffix('.pub').read_text()}")
+    return Published(None, f"{manifest}.sig", str(signers))
+
+
+def test_the_published_digest_passes_and_every_other_fails(forger: Forger) -> None:
+    digest = file_digest(forger.path("manifest.json"))
+    for given, status in ((digest, PASSED), (digest.upper(), PASSED), ("0" * 64, FAILED)):
+        assert [check.status for check in forger.checks(manifest_sha256=given) if check.name == NAME] == [status]
+    assert [check.status for check in forger.checks() if check.name == NAME] == [NOT_CHECKED]
+    assert any(f"has the sha256 {digest}, which is the one to publish" in check.found for check in forger.checks())
+
+
+def test_whoever_rewrites_everything_fails_with_the_published_digest(elsewhere: Forger) -> None:
+    digest = file_digest(elsewhere.path("manifest.json"))
+    elsewhere.edit_table("runs/tiny/small.parquet", lambda run: run.assign(score=run["score"] * 2))
+    elsewhere.digest_summary_again()
+    assert elsewhere.failed(manifest_sha256=digest)
+
+
+def test_a_signature_passes_and_one_of_another_manifest_or_by_another_key_fails(forger: Forger, signed: Published) -> None:
+    name = "the manifest is signed"
+    given = {"manifest_signature": signed.manifest_signature, "allowed_signers": signed.allowed_signers}
+    (found,) = [check for check in forger.checks(**given) if check.name == name]
+    assert (found.status, found.found.startswith("author@example.org signed manifest.json")) == (PASSED, True)
+    signers = Path(str(signed.allowed_signers))
+    before = signers.read_text()
+    signers.write_text("other@example.org ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0000000000000000000000000000000000000000000\n")
+    assert [check.status for check in forger.checks(**given) if check.name == name] == [FAILED]
+    signers.write_text(before)
+    forger.edit("manifest.json", written="2020-01-01T00:00:00+00:00")
+    assert [check.status for check in forger.checks(**given) if check.name == name] == [FAILED]
+    missing = {"manifest_signature": "/nowhere.sig", "allowed_signers": "/nowhere"}
+    assert [check.status for check in forger.checks(**missing) if check.name == name] == [FAILED]

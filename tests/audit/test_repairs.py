@@ -1,0 +1,127 @@
+"""What an audit says can be pasted, wherever one is; nothing is deleted, and good files are not said to be left over."""
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from beirflow.audit.audit import audit, run_checks
+from beirflow.audit.repairs import Call, Repairs, quoted
+from beirflow.experiment.experiment import load_experiment
+from forger import FAILED, WARNING, Forger, named
+
+HOSTILE = [
+    "notes; touch PWNED #",
+    "$(touch PWNED)",
+    "`touch PWNED`",
+    "two\nlines",
+    "-rf",
+    "it's",
+    'a "b" c',
+    "caf\udce9",
+    "\x1b[2J",
+    "~",
+    "*",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_repair_that_is_pasted_moves_what_it_names_and_does_nothing_else(forger: Forger, tmp_path: Path, name: str) -> None:
+    """From any folder, however the file and the folder of the results are called."""
+    spaced = tmp_path / "my results"
+    forger.results.rename(spaced)
+    forger.results = spaced
+    (spaced / name).write_text("x")
+    (found,) = forger.failed()
+    (tmp_path / "where I am").mkdir()
+    subprocess.run(["bash", "-c", found.repair], cwd=tmp_path / "where I am", check=True)
+    assert list((tmp_path / "where I am").iterdir()) == []
+    assert not (spaced / "PWNED").exists()
+    (aside,) = tmp_path.glob("my results-aside-*")
+    assert [path.name for path in aside.iterdir()] == [name]
+    assert forger.failed() == []
+
+
+def test_a_repair_repeats_how_the_audit_was_called(tmp_path: Path) -> None:
+    config = {"datasets": ["a b", "c"], "device": "cpu", "manifest_sha256": "0" * 64}
+    call = Call("/code/Snakefile", str(tmp_path), ["my conf.yaml", "/etc/more.yaml"], config)
+    words = shlex.split(Repairs("results/demo", call, "now").make_again(["runs/x/y.json"], ["runs/x/y.json", "summary.csv"]))
+    assert words[:3] == ["mkdir", "-p", f"{tmp_path}/results/demo-aside-now/runs/x/"]
+    moved = ["mv", f"{tmp_path}/results/demo/runs/x/y.json", f"{tmp_path}/results/demo-aside-now/runs/x/"]
+    assert words[3:8] == ["&&", *moved, "&&"]
+    called = ["snakemake", "--snakefile", "/code/Snakefile", "--directory", str(tmp_path), "--cores", "2"]
+    targets = ["results/demo/runs/x/y.json", "results/demo/summary.csv"]
+    options = ["--configfile", f"{tmp_path}/my conf.yaml", "/etc/more.yaml", "--config", 'datasets=["a b", "c"]', "device=cpu"]
+    assert words[8:] == [*called, *targets, *options]
+
+
+@pytest.mark.parametrize("word", HOSTILE)
+def test_a_quoted_word_is_the_same_word_to_a_shell(word: str) -> None:
+    done = subprocess.run(["bash", "-c", f"printf %s {quoted(word)}"], capture_output=True, check=True)
+    assert done.stdout == os.fsencode(word)
+    assert quoted(word).isprintable()
+
+
+def test_below_a_record_that_cannot_be_read_nothing_is_called_left_over(forger: Forger) -> None:
+    """Nobody is told to move vectors away that took days."""
+    content = forger.path("runs/tiny/small.json").read_bytes()
+    forger.replace("runs/tiny/small.json", b"?" + content[1:])
+    checks = forger.checks()
+    assert not any("embeddings" in check.repair for check in checks if check.status in (FAILED, WARNING))
+    (unknown,) = [check for check in checks if check.name == "no file is left over"]
+    assert (unknown.status, "it is not known whether" in unknown.found) == ("not checked", True)
+
+
+def test_a_manifest_that_names_no_metrics_makes_nothing_left_over_a_failure(forger: Forger) -> None:
+    forger.edit("manifest.json", inputs={})
+    assert not any("embeddings" in check.repair for check in forger.failed())
+
+
+def test_left_overs_of_an_earlier_configuration_are_one_warning_with_one_command(forger: Forger) -> None:
+    names = [
+        "metrics/old/small.json",
+        "runs/old/small.parquet",
+        "embeddings/old/small/chunk-0.npy",
+        "runs/tiny/.partial-small.parquet",
+    ]
+    for name in [*names, "candidates/tiny/small/chunk-0.npz"]:
+        forger.replace(name, b"x")
+    (found,) = forger.noticed()
+    assert (found.status, found.results) == (WARNING, ())
+    assert {*names, "candidates/tiny/small/chunk-0.npz"} == set(found.files)
+    subprocess.run(["bash", "-c", found.repair], check=True)
+    assert forger.noticed() == []
+
+
+def test_scores_that_are_nothing_are_found_in_their_own_file(forger: Forger) -> None:
+    """And not in the manifest, of all systems on all datasets."""
+    forger.edit_table("runs/tiny/small.parquet", lambda run: run.assign(score=None))
+    forger.digest_again()
+    assert {check.results for check in forger.failed(sample=2) if check.results} <= {(("tiny", "small"),)}
+
+
+def test_a_run_in_progress_is_said_and_no_failure(forger: Forger, tmp_path: Path) -> None:
+    busy = "embeddings/tiny/small/queries.json"
+    forger.edit(busy, rows=9)
+    assert named(forger.failed(), busy)
+    locks = tmp_path / ".snakemake/locks"
+    locks.mkdir(parents=True)
+    (locks / "0.output.lock").write_text(f"results/{busy}\nresults/embeddings/tiny/small/queries.npy\nelsewhere/x\n")
+    (locks / "0.input.lock").write_text("results/models/tiny.json\n")
+    _, sections = run_checks(forger.results, forger.experiment, 0, 1, call=Call(directory=str(tmp_path)))
+    checks = [check for section in sections.values() for check in section]
+    assert [check for check in checks if check.status == FAILED] == []
+    assert any("in progress" in check.found for check in named(checks, busy))
+
+
+def test_where_systems_are_not_configured_the_verdict_says_what_was_not_compared(forger: Forger) -> None:
+    words = audit(folder=str(forger.results), experiment=load_experiment({}))
+    _, line, *rest = words.splitlines()
+    assert (
+        line == "  intact: yes · consistent: yes · recomputed: yes · traced to sources: no · traced to models: no · sampled: no"
+    )
+    shown = "\n".join(rest[rest.index("NOT compared:") :])
+    assert "the source of more is not here (and 3 more)" in shown
+    assert "it is not known here where the model of second is (and 1 more)" in shown
+    assert "audit_sample is 0" in shown

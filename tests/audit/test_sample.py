@@ -1,0 +1,66 @@
+"""A sample that looks where forging pays, and that no label can make blind."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from beirflow.audit.verdict import SHARES, seen
+from forger import FAILED, Forger
+
+LABEL = "bfloat16"
+PUSH = 0.022
+"""Of a vector's length, some twice: less than what the label allows, and far more than what rounding does."""
+
+
+def label(forger: Forger) -> None:
+    """Say that everything was computed in half precision, as `auto` would on some machines."""
+    forger.edit("manifest.json", configuration__precision="auto")
+    for name in ("queries", "chunk-0", "chunk-1"):
+        forger.edit(f"embeddings/tiny/small/{name}.json", made__precision=LABEL)
+    for name in ("small", "more"):  # some vectors of the second are those of the first
+        forger.edit(f"runs/tiny/{name}.json", made__precision=LABEL)
+
+
+def push(forger: Forger) -> None:
+    """Move every relevant document a little towards what its query has and the others have not."""
+    queries = pq.read_table(forger.path("corpora/small/queries.parquet"))["query_id"].to_pylist()
+    vectors = np.load(forger.path("embeddings/tiny/small/queries.npy"))
+    vectors -= vectors.mean(axis=0)
+    relevant = pq.read_table(forger.path("corpora/small/qrels.parquet")).to_pylist()
+    file = pq.ParquetFile(forger.path("corpora/small/documents.parquet"))
+    for chunk in range(file.metadata.num_row_groups):
+        ids = file.read_row_group(chunk, ["doc_id"])["doc_id"].to_pylist()
+
+        def towards(stored: np.ndarray, ids: list[str] = ids) -> np.ndarray:
+            for row in relevant:
+                if row["doc_id"] in ids:
+                    place, query = ids.index(row["doc_id"]), vectors[queries.index(row["query_id"])]
+                    stored[place] += PUSH * np.linalg.norm(stored[place]) * query / np.linalg.norm(query)
+            return stored
+
+        forger.edit_array(f"embeddings/tiny/small/chunk-{chunk}.npy", towards)
+
+
+def of_documents(forger: Forger) -> list[str]:
+    """What the sample finds wrong with the documents of the forged corpus."""
+    name = "documents encoded again have the stored vectors"
+    found = [check for check in forger.checks(sample=30) if check.name == name and ("tiny", "small") in check.results]
+    return [check.found for check in found if check.status == FAILED]
+
+
+def test_vectors_that_were_moved_towards_what_is_relevant_are_found_whatever_they_are_called(forger: Forger) -> None:
+    label(forger)
+    forger.digest_summary_again()
+    assert of_documents(forger) == []
+    push(forger)
+    forger.digest_summary_again()
+    (found,) = of_documents(forger)
+    assert "relevant pairs" in found
+    assert "all in one direction" in found
+
+
+@pytest.mark.parametrize("sample", [100, 101])
+def test_what_a_sample_sees_is_what_drawing_with_replacement_would_at_least(sample: int) -> None:
+    assert SHARES == (0.01, 0.05, 0.2)
+    drawn = (sample + 1) // 2
+    words = [f"{share:.0%} forged is seen with {1 - (1 - share) ** drawn:.0%}" for share in SHARES]
+    assert seen(sample) == ", ".join(words)

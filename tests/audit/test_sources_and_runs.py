@@ -1,0 +1,131 @@
+"""Forgeries of documents, runs and vectors, with honest metrics and every digest made again."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from forger import Forger, named
+
+DOCUMENTS = "corpora/small/documents.parquet"
+RUN = "runs/tiny/small.parquet"
+BOTH = [("second", "small"), ("tiny", "small")]
+
+
+def other_texts(documents: pd.DataFrame) -> pd.DataFrame:
+    """Evil documents: other texts of the same lengths under the same ids."""
+    return documents.assign(text=[text[::-1] for text in documents["text"]])
+
+
+def five_twice(documents: pd.DataFrame) -> pd.DataFrame:
+    documents.loc[:4, "doc_id"] = documents["doc_id"].tolist()[10:15]
+    return documents
+
+
+def longer_titles(documents: pd.DataFrame) -> pd.DataFrame:
+    return documents.assign(title_bytes=documents["title_bytes"] + 1)
+
+
+@pytest.mark.parametrize("change", [other_texts, five_twice, longer_titles])
+def test_documents_that_are_not_those_of_the_source_are_found(
+    forger: Forger, change: Callable[[pd.DataFrame], pd.DataFrame]
+) -> None:
+    forger.edit_table(DOCUMENTS, change)
+    forger.evaluate_again("tiny", "small")
+    found = [check for check in named(forger.failed(), DOCUMENTS) if "source" in check.name]
+    assert found
+    assert list(found[0].results) == [("second", "more"), *BOTH, ("tiny", "more")] or list(found[0].results) == BOTH
+
+
+def test_documents_that_are_no_table_are_found_elsewhere(elsewhere: Forger) -> None:
+    elsewhere.replace(DOCUMENTS, b"junk")
+    elsewhere.digest_again()
+    assert named(elsewhere.failed(), DOCUMENTS)
+
+
+def test_documents_that_come_twice_are_found_elsewhere(elsewhere: Forger) -> None:
+    elsewhere.edit_table(DOCUMENTS, five_twice)
+    elsewhere.digest_summary_again()
+    assert any("come twice" in check.found for check in elsewhere.failed())
+
+
+def two_a_query(run: pd.DataFrame) -> pd.DataFrame:
+    return run[run["rank"] <= 2]
+
+
+def nothing_for_most(run: pd.DataFrame) -> pd.DataFrame:
+    return run[run["query_id"] == "q0"]
+
+
+def not_a_number(run: pd.DataFrame) -> pd.DataFrame:
+    return run.assign(score=np.float32("nan"))
+
+
+def ghosts(run: pd.DataFrame) -> pd.DataFrame:
+    """The last documents are none."""
+    last = run["rank"] > 18
+    return run.assign(doc_id=run["doc_id"].where(~last, "zz-ghost-" + run["rank"].astype(str)))
+
+
+def extra_query(run: pd.DataFrame) -> pd.DataFrame:
+    more = run[run["query_id"] == "q1"].assign(query_id="q1-extra")
+    return pd.concat([run[run["query_id"] < "q2"], more, run[run["query_id"] >= "q2"]])
+
+
+def queries_in_another_order(run: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([run[run["query_id"] == "q3"], run[run["query_id"] != "q3"]])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (two_a_query, "expected 20, since every document has a score"),
+        (nothing_for_most, "'q1' and 2 others have no documents"),
+        (not_a_number, "no finite number"),
+        (ghosts, "the first is 'zz-ghost-19'"),
+        (extra_query, "'q1-extra' is no query"),
+        (queries_in_another_order, "not in its place"),
+    ],
+)
+def test_a_run_that_no_system_can_have_made_is_found_elsewhere(
+    elsewhere: Forger, change: Callable[[pd.DataFrame], pd.DataFrame], says: str
+) -> None:
+    elsewhere.edit_table(RUN, change)
+    elsewhere.digest_again()
+    assert any(says in check.found for check in named(elsewhere.failed(), RUN))
+
+
+def best_last(run: pd.DataFrame) -> pd.DataFrame:
+    """The order turned round, with scores that fit."""
+    return run.assign(doc_id=run.groupby("query_id")["doc_id"].transform(lambda ids: ids[::-1].to_numpy()))
+
+
+def twice_the_scores(run: pd.DataFrame) -> pd.DataFrame:
+    return run.assign(score=run["score"] * np.float32(2))
+
+
+@pytest.mark.parametrize("change", [best_last, twice_the_scores])
+def test_a_run_that_could_be_one_is_found_by_searching_again(
+    forger: Forger, change: Callable[[pd.DataFrame], pd.DataFrame]
+) -> None:
+    forger.edit_table(RUN, change)
+    forger.evaluate_again("tiny", "small")
+    assert "queries searched again have the recorded ranks" in [check.name for check in named(forger.failed(sample=4), RUN)]
+
+
+def test_vectors_that_are_no_array_or_have_another_form_are_found_elsewhere(elsewhere: Forger) -> None:
+    chunk = "embeddings/tiny/small/chunk-0.npy"
+    for content in (b"not numpy", elsewhere.path("embeddings/tiny/small/queries.npy").read_bytes()):
+        elsewhere.replace(chunk, content)
+        elsewhere.digest_again()
+        assert named(elsewhere.failed(), chunk)
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [("metrics/tiny/small.parquet", {}), ("corpora/small/qrels.parquet", {}), ("corpora/small/queries.parquet", {})],
+)
+def test_a_row_that_comes_twice_is_found_elsewhere(elsewhere: Forger, name: str, row: dict[str, str]) -> None:
+    elsewhere.edit_table(name, lambda rows: pd.concat([rows.iloc[:1], rows]))
+    elsewhere.digest_again()
+    assert named(elsewhere.failed(), name)

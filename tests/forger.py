@@ -1,0 +1,176 @@
+"""Forge results as somebody would who wants them believed: edit files, and make every digest above them again."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from beirflow.audit.audit import run_checks
+from beirflow.audit.checks import FAILED as FAILED
+from beirflow.audit.checks import NOT_CHECKED as NOT_CHECKED
+from beirflow.audit.checks import PASSED as PASSED
+from beirflow.audit.checks import WARNING as WARNING
+from beirflow.audit.checks import Check
+from beirflow.audit.root import Published
+from beirflow.datasets.corpus_files import FOOTER, footer_digest
+from beirflow.evaluation.summary import summarize
+from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY
+from beirflow.files.records import RECORD_DIGEST, write_json
+from results_maker import Made, average, evaluate
+
+Edit = Callable[[dict[str, Any]], None]
+"""Changes what a record holds."""
+
+
+@dataclass
+class Forger:
+    """A folder of results whose files may be replaced; those that are not are shared with the original.
+
+    Attributes:
+        results: The folder.
+        experiment: What the results were configured with, which knows sources and models.
+    """
+
+    results: Path
+    experiment: Experiment
+
+    @classmethod
+    def of(cls, made: Made, folder: Path) -> "Forger":
+        """Results that a test may forge."""
+        shutil.copytree(made.results, folder / "results", copy_function=_link)
+        return cls(folder / "results", load_experiment(made.config))
+
+    def path(self, name: str) -> Path:
+        """A file of the results."""
+        return self.results / name
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Put another file in the place of one."""
+        self.path(name).parent.mkdir(parents=True, exist_ok=True)
+        self.path(name).unlink(missing_ok=True)
+        self.path(name).write_bytes(content)
+
+    def read(self, name: str) -> dict[str, Any]:
+        """What a record holds, without its own digest."""
+        record = json.loads(self.path(name).read_bytes())
+        record.pop(RECORD_DIGEST, None)
+        return dict(record)
+
+    def edit(self, name: str, change: Edit | None = None, **values: Any) -> None:
+        """Change a record: by a function, or keys whose double underscores go inside."""
+        record = self.read(name)
+        if change:
+            change(record)
+        for keys, value in values.items():
+            *outside, last = keys.split("__")
+            place = record
+            for key in outside:
+                place = place[key]
+            place[last] = value
+        write_json(self.path(name), record)
+
+    def edit_table(self, name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+        """Change the rows of a Parquet file, which keeps its schema and row groups of the same sizes."""
+        file = pq.ParquetFile(self.path(name))
+        size = file.metadata.row_group(0).num_rows if file.metadata.num_row_groups > 1 else max(1, file.metadata.num_rows)
+        schema, frame = file.schema_arrow, change(file.read().to_pandas())
+        arrays = [pa.array(frame[field.name].to_numpy(), field.type) for field in schema]  # not-a-number is not null
+        table = pa.Table.from_arrays(arrays, schema=schema)
+        self.path(name).unlink()
+        pq.write_table(table, self.path(name), compression="zstd", row_group_size=size, write_page_checksum=True)
+
+    def edit_array(self, name: str, change: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Change vectors."""
+        vectors = change(np.load(self.path(name)).copy())
+        self.path(name).unlink()
+        np.save(self.path(name), vectors)
+
+    def digest_again(self, but: str = "") -> None:
+        """Make every record name the files as they are now, up to the manifest; one may stay as it is, whatever it holds."""
+        for name in self._records(but):
+            self._digest(name)
+        if but != MANIFEST:
+            manifest = self.read(MANIFEST)
+            manifest["inputs"] = {path: file_digest(self.path(path)) for path in manifest["inputs"] if self.path(path).exists()}
+            manifest["outputs"] = {path: file_digest(self.path(path)) for path in manifest["outputs"]}
+            write_json(self.path(MANIFEST), manifest)
+
+    def digest_summary_again(self) -> None:
+        """The same, and the summary is made from the metrics as they are now."""
+        self.digest_again()
+        means = [str(self.path(path)) for path in self.read(MANIFEST)["inputs"]]
+        summarize(means_paths=means, summary_path=str(self.path(SUMMARY)))
+        self.digest_again()
+
+    def evaluate_again(self, system: str, *names: str) -> None:
+        """Compute honest metrics, averages and a summary from runs and judgements as they are now, with every digest."""
+        self.digest_again()
+        for name in names:
+            evaluate(self.results, self.experiment, system, name)
+        for row, forums in self.experiment.rows_of_forums.items():
+            if set(names) & set(forums):
+                average(self.results, self.experiment, system, row)
+        for file in self.results.rglob("*.trec.gz"):
+            file.unlink()
+        self.digest_summary_again()
+
+    def checks(self, sample: int = 0, **published: Any) -> list[Check]:
+        """Everything that an audit says."""
+        _, sections = run_checks(self.results, self.experiment, sample, 1, published=Published(**published))
+        return [check for section in sections.values() for check in section]
+
+    def failed(self, sample: int = 0, **published: Any) -> list[Check]:
+        """What failed."""
+        return [check for check in self.checks(sample, **published) if check.status == FAILED]
+
+    def noticed(self, sample: int = 0) -> list[Check]:
+        """What failed or is a warning; the commit of the code, which is that of the tests, is left out."""
+        found = [check for check in self.checks(sample) if check.status in (FAILED, WARNING)]
+        return [check for check in found if "code" not in check.name]
+
+    def _records(self, but: str = "") -> Iterator[str]:
+        """Records in an order in which each stands after those that it names."""
+        names = {path.relative_to(self.results).as_posix() for path in self.results.rglob("*.json") if path.is_file()}
+        names -= {MANIFEST, REPORT_RECORD, but}
+        done: set[str] = set()
+
+        def visit(name: str) -> Iterator[str]:
+            if name in done:
+                return
+            done.add(name)
+            for other in self.read(name).get("inputs", {}):
+                if other in names:
+                    yield from visit(other)
+            yield name
+
+        for name in sorted(names):
+            yield from visit(name)
+
+    def _digest(self, name: str) -> None:
+        """Make the digests in one record those of the files."""
+        record = before = self.read(name)
+        for key in {"inputs", "outputs"} & record.keys():
+            there = {path: file_digest(self.path(path)) for path in record[key] if self.path(path).is_file()}
+            record = {**record, key: record[key] | there}
+        dataset = CORPUS.names_in(name)
+        if dataset and FOOTER in record and record["outputs"] != before["outputs"]:
+            record[FOOTER] = footer_digest(self.path(DOCUMENTS(**dataset)))
+        if record != before or json.loads(self.path(name).read_bytes()).get(RECORD_DIGEST) is None:
+            write_json(self.path(name), record)
+
+
+def _link(source: str, target: str) -> None:
+    Path(target).hardlink_to(source)
+
+
+def named(checks: list[Check], path: str) -> list[Check]:
+    """The checks that name a file."""
+    return [check for check in checks if path in check.files]

@@ -1,0 +1,132 @@
+"""Does the manifest evaluate what its configuration asks for, with systems and datasets that are what their names say?"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import Check, RecordError
+from beirflow.audit.facts import Comparison, as_json
+from beirflow.audit.reading import part
+from beirflow.experiment.catalogue import Dataset, custom_dataset, make_system
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.families import DEFAULT, FAMILIES
+from beirflow.experiment.schema import problems_with
+from beirflow.files.layout import CORPUS, MANIFEST, METRICS
+from beirflow.runs.family import System
+
+PLACES = ("model", "offline")
+"""Settings that say where a model is, which may differ from machine to machine where a folder holds it."""
+
+OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "drop_self_matches")
+"""What the same name must mean for everybody; not where it lies."""
+
+BY_CATALOGUE = "the catalogue here"
+BY_CONFIGURATION = f"the configuration in {MANIFEST}"
+BY_AUDITOR = "the configuration of the audit"
+
+
+def check_configured(chain: Chain, experiment: Experiment) -> list[Check]:
+    """Compare the manifest with its own configuration, with the catalogue, and with the configuration of who audits.
+
+    Args:
+        chain: What records say.
+        experiment: The configuration of the person who audits, and the catalogue.
+
+    Returns:
+        A check for every fact that does not agree.
+    """
+    facts = Comparison(chain, "the manifest is what its configuration asks for")
+    facts.each([MANIFEST], lambda facts, path: _check_form(facts))
+    facts.each([MANIFEST], lambda facts, path: _check_product(facts, experiment))
+    for name in part(chain.manifest, "systems", kind=dict):
+        facts.each([MANIFEST], lambda facts, path, name=name: _check_system(facts, experiment, name))  # type: ignore[misc]
+    for row in part(chain.manifest, "datasets", kind=dict):
+        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, experiment, row))  # type: ignore[misc]
+    facts.each(sorted({CORPUS(dataset=name) for _, name in chain.evaluated}), _check_chunks)
+    return facts.finished()
+
+
+def _check_form(facts: Comparison) -> None:
+    """The configuration is one that could be used."""
+    found = problems_with(dict(facts.chain.manifest["configuration"]), "config").lines
+    facts.same(MANIFEST, "in its configuration", found, [], "workflow/schemas")
+
+
+def _check_product(facts: Comparison, experiment: Experiment) -> None:
+    """Every configured system was evaluated on every configured dataset, and nothing else was."""
+    manifest, configuration = facts.chain.manifest, facts.chain.manifest["configuration"]
+    rows = list(experiment.catalogue.datasets) if configuration["datasets"] == "all" else configuration["datasets"]
+    facts.same(MANIFEST, "systems", list(manifest["systems"]), configuration["systems"], BY_CONFIGURATION)
+    facts.same(MANIFEST, "datasets", list(manifest["datasets"]), rows, BY_CONFIGURATION)
+    expected = [METRICS(system=system, dataset=row) for system in configuration["systems"] for row in rows]
+    facts.same(MANIFEST, "inputs", list(manifest["inputs"]), expected, BY_CONFIGURATION)
+    if configuration.get("baseline") not in (None, *configuration["systems"]):
+        raise RecordError(f"has the baseline {configuration['baseline']!r}, which is no configured system")
+
+
+def _check_system(facts: Comparison, experiment: Experiment, name: str) -> None:
+    """A system has the settings that its configuration or the catalogue gives it, and, but for places, those of who audits."""
+    found = part(facts.chain.manifest, "systems", name, kind=dict)
+    own = _custom(facts.chain.manifest, "systems").get(name)
+    if own is not None:
+        if own.get("family", DEFAULT) in FAMILIES:
+            _compare_system(facts, name, found, make_system(name, own), BY_CONFIGURATION)
+        if name in experiment.systems:
+            here = experiment.systems[name]
+            local = part(found, "settings", kind=dict).get("revision") is None
+            _compare_system(facts, name, found, here, BY_AUDITOR, PLACES if local else ())
+    elif name in experiment.systems:
+        _compare_system(facts, name, found, experiment.systems[name], BY_CATALOGUE)
+    else:
+        facts.not_compared(
+            f"{name} is in no catalogue or configuration that is known here, so its settings are those that it says"
+        )
+
+
+def _compare_system(
+    facts: Comparison, name: str, found: Mapping[str, Any], expected: System, by: str, but: tuple[str, ...] = ()
+) -> None:
+    said = part(found, "settings", kind=dict)
+    facts.same(MANIFEST, f"family of {name}", found.get("family"), expected.family, by)
+    facts.same(MANIFEST, f"name of {name}", [found.get("name"), said.get("name")], [name, name], by)
+    settings = as_json(asdict(expected.settings))
+    for key in dict.fromkeys([*settings, *said]):
+        if key not in but:
+            facts.same(MANIFEST, f"{key} of {name}", said.get(key), settings.get(key), by)
+
+
+def _check_dataset(facts: Comparison, experiment: Experiment, row: str) -> None:
+    """A dataset has the corpora that its configuration or the catalogue gives it, all of them."""
+    found = part(facts.chain.manifest, "datasets", row, kind=list)
+    own = _custom(facts.chain.manifest, "datasets").get(row)
+    known = experiment.catalogue.datasets.get(row)
+    if own is not None:
+        _compare_corpora(facts, row, found, custom_dataset(row, own), BY_CONFIGURATION)
+        known = None if known else experiment.rows.get(row)
+    if known is not None:
+        _compare_corpora(facts, row, found, known, BY_AUDITOR if own is not None else BY_CATALOGUE)
+    elif own is None:
+        facts.not_compared(f"{row} is in no catalogue or configuration that is known here, so its corpora are those that it says")
+
+
+def _compare_corpora(facts: Comparison, row: str, found: list[Any], expected: tuple[Dataset, ...], by: str) -> None:
+    corpora = [as_json(asdict(corpus)) for corpus in expected]
+    facts.same(MANIFEST, f"corpora of {row}", [corpus["name"] for corpus in found], [each["name"] for each in corpora], by)
+    for said, corpus in zip(found, corpora, strict=False):
+        keys = [key for key in corpus if key in OF_A_DATASET or by != BY_AUDITOR]
+        for key in keys:
+            facts.same(MANIFEST, f"{key} of {corpus['name']}", said.get(key), corpus[key], by)
+
+
+def _check_chunks(facts: Comparison, path: str) -> None:
+    """A corpus has as many chunks as the configuration asks for."""
+    record, most = facts.chain.record(path), part(facts.chain.manifest, "configuration", "chunk_documents", kind=int)
+    expected = max(1, math.ceil(part(record, "counts", "documents", kind=int) / most))
+    facts.same(path, "chunks", part(record, "chunks"), expected, f"{BY_CONFIGURATION}, chunk_documents {most}")
+
+
+def _custom(manifest: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """What the configuration defines of its own."""
+    return ((manifest["configuration"].get("custom") or {}).get(kind)) or {}

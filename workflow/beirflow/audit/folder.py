@@ -1,0 +1,90 @@
+"""What is in a folder that anybody may have made: nothing is opened, and no link is followed."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+}
+
+KEEP = ".gitkeep"
+"""Name of an empty file that keeps a folder in a repository."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What is below a folder.
+
+    Attributes:
+        files: Paths of plain files, each with its bytes.
+        odd: What is neither a plain file nor a folder, or cannot be looked into, and what it is instead.
+    """
+
+    files: dict[str, int] = field(default_factory=dict)
+    odd: dict[str, str] = field(default_factory=dict)
+
+    def oddity(self, path: str) -> tuple[str, str] | None:
+        """What keeps a path from being a plain file: the path itself or a folder above it, and what that is."""
+        for parent in _parents(path):
+            if parent in self.odd:
+                return parent, self.odd[parent]
+        return None
+
+
+def list_folder(folder: Path) -> Listing:
+    """Everything below a folder.
+
+    Args:
+        folder: Where to look; it may itself be reached through a link.
+
+    Returns:
+        Paths below it. A name that is no UTF-8 has surrogates in place of its other bytes.
+    """
+    found, waiting = Listing(), [""]
+    while waiting:
+        current = waiting.pop()
+        try:
+            entries = sorted(os.scandir(folder / current), key=lambda entry: entry.name)
+        except OSError as error:
+            found.odd[current or "."] = f"a folder that cannot be read ({error.strerror})"
+            continue
+        for entry in entries:
+            path = f"{current}/{entry.name}".lstrip("/")
+            try:
+                status = entry.stat(follow_symlinks=False)
+                target = f" to {Path(entry).readlink()}" if stat.S_ISLNK(status.st_mode) else ""
+            except OSError as error:
+                found.odd[path] = f"what cannot be looked at ({error.strerror})"
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                waiting.append(path)
+            elif not stat.S_ISREG(status.st_mode):
+                found.odd[path] = KINDS.get(stat.S_IFMT(status.st_mode), "no plain file") + target
+            elif not (entry.name == KEEP and not status.st_size):
+                found.files[path] = status.st_size
+    return found
+
+
+def printable(text: str) -> str:
+    """A text in which nothing moves a terminal's cursor, and everything can be written as UTF-8.
+
+    Args:
+        text: Any text, also one with the surrogates of :func:`list_folder`.
+
+    Returns:
+        The same with the others as escapes.
+    """
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+
+
+def _parents(path: str) -> Iterator[str]:
+    """A path and every folder above it, the highest first."""
+    parts = path.split("/")
+    return ("/".join(parts[: number + 1]) for number in range(len(parts)))

@@ -1,0 +1,117 @@
+"""Commands that repair results, as they can be pasted wherever one is: absolute, quoted, and called as the audit was.
+
+Nothing is deleted: files are moved aside, to a folder next to the results.
+"""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from beirflow.experiment.manifest import NO_INFLUENCE
+
+ABOUT_THE_CALL = (*NO_INFLUENCE, "pathvars")
+"""Keys of the configuration that a repair does not need on its command line."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """How the audit was called.
+
+    Attributes:
+        snakefile: The main Snakefile; empty for that of the folder where one is.
+        directory: Where Snakemake works.
+        configfiles: Configuration files that were named.
+        config: What ``--config`` said.
+    """
+
+    snakefile: str = ""
+    directory: str = field(default_factory=lambda: str(Path.cwd()))
+    configfiles: Sequence[str] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def snakemake(self, targets: Sequence[str], cores: int = 2) -> str:
+        """The command that makes files, called as the audit was."""
+        said = {key: value for key, value in self.config.items() if key not in ABOUT_THE_CALL}
+        config = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in said.items()]
+        words = ["snakemake", *(["--snakefile", self.snakefile] if self.snakefile else []), "--directory", self.directory]
+        words += ["--cores", str(cores), *targets]
+        # Behind the targets: each takes every later word.
+        for option, values in (("--configfile", [self._absolute(path) for path in self.configfiles]), ("--config", config)):
+            words += [option, *values] if values else []
+        return " ".join(map(quoted, words))
+
+    def _absolute(self, path: str) -> str:
+        return str(Path(self.directory, path))
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What repairs files of some results.
+
+    Attributes:
+        folder: The results, as targets of Snakemake name them.
+        call: How the audit was called.
+        stamp: Names the folder that files are moved to, so that no two audits use the same.
+    """
+
+    folder: str
+    call: Call = field(default_factory=Call)
+    stamp: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"))
+
+    def make_again(self, present: Sequence[str], targets: Sequence[str], cores: int = 2) -> str:
+        """Move files aside and make files, those that were moved among them.
+
+        Args:
+            present: Paths below the results that are moved.
+            targets: Paths below the results that are made.
+            cores: For Snakemake.
+
+        Returns:
+            One command line.
+        """
+        again = self.call.snakemake([f"{self.folder}/{path}" for path in dict.fromkeys(targets)], cores)
+        return f"{self.aside(present)} && {again}" if present else again
+
+    def aside(self, paths: Sequence[str]) -> str:
+        """Move files, links or folders to the same place below a folder next to the results.
+
+        Args:
+            paths: Paths below the results.
+
+        Returns:
+            One command line.
+        """
+        results = Path(self.call.directory, self.folder)
+        other = results.with_name(f"{results.name}-aside-{self.stamp}")
+        by_folder: dict[str, list[str]] = {}
+        for path in paths:
+            by_folder.setdefault(path.rpartition("/")[0], []).append(path)
+        folders = [f"{other / name}/" for name in by_folder]
+        moves = [
+            " ".join(map(quoted, ["mv", *(str(results / path) for path in names), f"{other / name}/"]))
+            for name, names in by_folder.items()
+        ]
+        return " && ".join([" ".join(map(quoted, ["mkdir", "-p", *folders])), *moves])
+
+
+def quoted(word: str) -> str:
+    """A word for the shell, one line that every terminal shows as it is.
+
+    Args:
+        word: Any text, also one with the surrogates that stand for bytes which are no UTF-8.
+
+    Returns:
+        The word in quotes where it needs them; with escapes, as bash and zsh read them, where it has what cannot be shown.
+    """
+    if word.isprintable():
+        return shlex.quote(word)
+    octets = word.encode("utf-8", "surrogateescape")
+    return (
+        "$'"
+        + "".join(chr(one) if (chr(one).isalnum() and one < 128) or chr(one) in "/._- " else f"\\x{one:02x}" for one in octets)
+        + "'"
+    )

@@ -1,0 +1,65 @@
+"""Do the records of representations say what their files and their corpus are?"""
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from beirflow.audit.checks import RecordError
+from beirflow.audit.facts import Comparison
+from beirflow.audit.reading import part
+from beirflow.files.layout import CHUNK_VECTORS, CORPUS, DOCUMENTS, MANIFEST, QUERIES, QUERY_VECTORS
+
+PATH = re.compile(r"[^/]+/(?P<owner>[^/]+)/(?P<dataset>[^/]+)/(?:chunk-(?P<chunk>\d+)|(?P<queries>queries))\.json")
+"""Where the record of a chunk or of the queries is, in every family; the owner is a system, an analyzer or a model."""
+
+
+def check_representation(facts: Comparison, path: str) -> None:
+    """Compare a record with the files that it names.
+
+    Args:
+        facts: Takes what was compared.
+        path: The record.
+
+    Raises:
+        RecordError: It names no file, or a file is no array.
+    """
+    record, found = facts.chain.record(path), PATH.fullmatch(path)
+    sizes = [facts.chain.listing.files[name] for name in part(record, "outputs", kind=dict) if name in facts.chain.listing.files]
+    if len(sizes) == len(record["outputs"]) and "bytes" in record:
+        facts.same(path, "bytes", sum(record["bytes"].values()), sum(sizes), "the sizes of its files")
+    for key in ("system", "analyzer"):
+        if key in record and found:
+            facts.same(path, key, record[key], found["owner"], "its path")
+    configured = facts.chain.manifest["configuration"]["precision"]
+    precision = record.get("made", {}).get("precision")
+    if configured != "auto" and precision is not None:
+        facts.same(path, "precision", precision, configured, MANIFEST)
+    if found and "rows" in record:
+        facts.same(path, "rows", record["rows"], *_rows(facts, found))
+    for name in record["outputs"]:
+        if name in facts.chain.listing.files and any(pattern.names_in(name) for pattern in (CHUNK_VECTORS, QUERY_VECTORS)):
+            _check_array(facts, path, name, record)
+
+
+def _rows(facts: Comparison, found: "re.Match[str]") -> tuple[int, str]:
+    """How many rows a representation of a chunk, or of queries, has; and what says so."""
+    if found["queries"]:
+        corpus = CORPUS(dataset=found["dataset"])
+        return part(facts.chain.record(corpus), "counts", "queries"), f"{corpus} and {QUERIES(dataset=found['dataset'])}"
+    documents = DOCUMENTS(dataset=found["dataset"])
+    metadata = pq.read_metadata(facts.chain.file(documents))
+    if int(found["chunk"]) >= metadata.num_row_groups:
+        raise RecordError(f"is of chunk {found['chunk']}, but {documents} has {metadata.num_row_groups}")
+    return metadata.row_group(int(found["chunk"])).num_rows, documents
+
+
+def _check_array(facts: Comparison, path: str, name: str, record: dict[str, Any]) -> None:
+    """An array has the rows and dimensions that its record says; only its header is read."""
+    try:
+        array = np.load(facts.chain.file(name), mmap_mode="r", allow_pickle=False)
+        form = [list(array.shape), str(array.dtype)]
+    except (ValueError, OSError, EOFError) as error:
+        raise RecordError(f"is no array ({str(error)[:100]})", name) from error
+    facts.same(name, "shape and type", form, [[record.get("rows"), record.get("dim")], "float32"], path)

@@ -1,0 +1,46 @@
+"""The facts that results say only once, so that an audit has nothing to compare them with. It lists them on its page.
+
+Whoever changes any other fact is found out, however many digests they make again (``pytest tests/audit``).
+"""
+
+import re
+from dataclasses import dataclass
+
+from beirflow.files.layout import MANIFEST, METRICS, QUERY_VECTORS, RUN
+
+
+@dataclass(frozen=True)
+class Uncompared:
+    """Facts that nothing else says.
+
+    Attributes:
+        files: Expression for the paths of the files that say them.
+        keys: Expression for the keys, joined with slashes.
+        why: What they are, and when something does say them.
+    """
+
+    files: str
+    keys: str
+    why: str
+
+    def covers(self, path: str, keys: str) -> bool:
+        """Whether a key of a file is one of these."""
+        return re.fullmatch(self.files, path) is not None and re.fullmatch(self.keys, keys) is not None
+
+
+OF_THE_MACHINE = "data_dir|mirrors(/.*)?|device|token_budget|jobs_per_gpu|baseline|pathvars/.*"
+"""Keys of the configuration that change no number, or only in its last digits."""
+
+VECTORS, RUNS, METRICS_OF_ALL = (f"{pattern.folder()}.*" for pattern in (QUERY_VECTORS, RUN, METRICS))
+
+UNCOMPARED = (
+    Uncompared(MANIFEST, "written", "when the results were written; only that it is not to come"),
+    Uncompared(MANIFEST, f"configuration/({OF_THE_MACHINE})", "where and on what was computed"),
+    Uncompared(MANIFEST, "environment/.*", "the machine of the summary; a package is compared where runs name it too"),
+    Uncompared(MANIFEST, "repository/.*", "the commit, and whether it was clean; only that the checkout here has it"),
+    Uncompared(RUNS, "seconds/(search|merge)", "how long the search and the merge took; metrics and costs repeat it"),
+    Uncompared(METRICS_OF_ALL, "seconds/evaluate", "how long the evaluation took; averages and costs repeat it"),
+    Uncompared(VECTORS, "distinct_texts", "different texts that were encoded"),
+    Uncompared(".*", "job|jobs/.*", "names of jobs, but for what they share with paths"),
+    Uncompared(".*", "code|made/search_code(/.*)?", "digests of code; compared where the checkout here is of the same commit"),
+)

@@ -1,0 +1,118 @@
+"""What an audit may say in one line: how far the results were followed, and what was not compared."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.sources import MODELS, SOURCES
+
+SHARES = (0.01, 0.05, 0.2)
+"""Of forged texts or queries, whose probability to be seen is said."""
+
+SHOWN = 6
+"""Things that were not compared and are named on the terminal."""
+
+Sections = Mapping[str, Sequence[Check]]
+
+
+def grades(sections: Sections, sample: int) -> list[tuple[str, str]]:
+    """How far the results were followed.
+
+    Args:
+        sections: All checks.
+        sample: Documents and queries that were to be made again.
+
+    Returns:
+        Each step, and ``yes``, ``no`` or how many of how many; nothing behind a step that failed.
+    """
+    traced = [_traced(sections, what, name) for what, name in (("traced to sources", SOURCES), ("traced to models", MODELS))]
+    sampled = sections.get("sample", ())
+    made = {check.status for check in sampled}
+    return [
+        ("intact", _all_passed(sections, "integrity")),
+        ("consistent", _all_passed(sections, "facts")),
+        ("recomputed", _all_passed(sections, "recomputation")),
+        *(each for each in traced if each),
+        (
+            "sampled",
+            "no" if PASSED not in made else "failed" if FAILED in made else f"{_share(sampled)} ({sample}: {seen(sample)})",
+        ),
+    ]
+
+
+def verdict_line(found: Sequence[tuple[str, str]]) -> str:
+    """The steps in one line."""
+    return " · ".join(f"{what}: {how}" for what, how in found)
+
+
+def not_compared(sections: Sections) -> list[str]:
+    """What was not compared, each kind once with its number."""
+    counted: dict[str, list[str]] = {}
+    for checks in sections.values():
+        for check in checks:
+            if check.status == NOT_CHECKED:
+                counted.setdefault(check.name, []).append(check.found)
+    return [
+        f"{name}: {found[0]}" + (f" (and {len(found) - 1} more)" if len(found) > 1 else "") for name, found in counted.items()
+    ]
+
+
+def seen(sample: int) -> str:
+    """With which probability a sample sees something that is forged.
+
+    Args:
+        sample: Queries of each corpus, and documents, of which half are drawn from all.
+
+    Returns:
+        For shares of all that are forged, the probability at least; more where they are relevant or first hits.
+    """
+    drawn = sample - sample // 2
+    return ", ".join(f"{share:.0%} forged is seen with {1 - (1 - share) ** drawn:.0%}" for share in SHARES)
+
+
+def for_terminal(report: Mapping[str, Any], folder: str, page: str) -> str:
+    """The verdict, what failed, which results are affected, and what was not compared.
+
+    Args:
+        report: The content of ``audit.json``.
+        folder: The results.
+        page: The page that has everything.
+
+    Returns:
+        Lines of text.
+    """
+    counts = ", ".join(f"{result} {status}" for status, result in report["counts"].items())
+    lines = [f"The audit of {folder} {report['verdict']}: {counts}.", f"  {verdict_line(report['grades'])}"]
+    for section in report["sections"].values():
+        for check in section:
+            if check["status"] in (FAILED, "warning"):
+                expected = f"; expected: {check['expected']}" if check["expected"] else ""
+                lines.append(f"  {check['status']}: {check['name']}: {check['found']}{expected}")
+                lines += [f"    to repair: {check['repair']}"] * bool(check["repair"])
+    if report["verdict"] == FAILED:
+        affected = ", ".join(f"{system} on {dataset}" for system, dataset in report["affected"])
+        lines.append(f"Numbers of the summary that are affected: {affected or 'none'}.")
+    if left := report["not_compared"]:
+        lines.append("NOT compared:")
+        lines += [f"  {each}" for each in left[:SHOWN]] + [f"  and {len(left) - SHOWN} others"] * (len(left) > SHOWN)
+    return "\n".join([*lines, f"Everything that was looked at: {page}"])
+
+
+def _all_passed(sections: Sections, name: str) -> str:
+    statuses = [check.status for check in sections.get(name, ())]
+    return "failed" if FAILED in statuses else "yes" if PASSED in statuses else "no"
+
+
+def _traced(sections: Sections, what: str, name: str) -> tuple[str, str] | None:
+    checks = [check for check in sections.get("sources", ()) if check.name == name]
+    if not checks:
+        return None
+    if any(check.status == FAILED for check in checks):
+        return what, "failed"
+    passed = sum(check.status == PASSED for check in checks)
+    return what, "yes" if passed == len(checks) else f"{passed} of {len(checks)}" if passed else "no"
+
+
+def _share(checks: Sequence[Check]) -> str:
+    passed = sum(check.status == PASSED for check in checks)
+    return "yes" if passed == len(checks) else f"{passed} of {len(checks)} checks"
