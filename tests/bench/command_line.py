@@ -20,6 +20,8 @@ import bench.msmarco.stage
 import bench.plan.stage
 import bench.prepare.stage
 import bench.search.stage
+import bench.search_weights.stage
+import bench.weigh.stage
 from bench import machine, report
 from bench.runner import Maker, Outcome, run_stage
 from bench.settings import REPOSITORY, Settings
@@ -30,6 +32,8 @@ STAGES: dict[str, Maker] = {
     "search": bench.search.stage.make,
     "bm25": bench.bm25.stage.make,
     "architectures": bench.architectures.stage.make,
+    "weigh": bench.weigh.stage.make,
+    "search-weights": bench.search_weights.stage.make,
     "evaluate": bench.evaluate.stage.make,
     "fixed-cost": bench.fixed_cost.stage.make,
     "plan": bench.plan.stage.make,

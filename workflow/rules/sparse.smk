@@ -36,7 +36,9 @@ rule fetch_sparse_model:
     params:
         code=code_version("fetch_sparse_model"),
         settings=lambda wildcards: experiment.settings(
-            wildcards.system, "ties", "quantize"
+            wildcards.system,
+            *("pooling", "activation", "max_length", "query_max_length", "most_terms"),
+            *("query_prefix", "document_prefix", "quantize", "ties"),
         ),
         files=lambda wildcards: experiment.model_states(wildcards.system),
     message:

@@ -1,16 +1,16 @@
 """From hidden states to the weights of a vocabulary, without an array of every position and term of a batch.
 
 A term's logit is the product of its row in a matrix with the hidden state of a position. Of these only the maximum over the
-positions of a text is needed, or a sum of logarithms. So the product is computed in blocks of texts and terms that the caches of
-the processor hold, and each is pooled before the next is made.
+positions of a text is needed, or a sum of logarithms. So the product is computed in blocks of texts and terms, each in the same
+memory and pooled before the next is made.
 """
 
 from typing import NamedTuple
 
 import torch
 
-CPU_TOKENS, CPU_TERMS = 256, 1024
-"""Positions and terms of a block on a CPU, 1 MB in float32."""
+CPU_TOKENS, CPU_TERMS = 1024, 8192
+"""Positions and terms of a block on a CPU, 32 MB in float32: smaller ones make threads wait for each other more often."""
 
 CUDA_LOGITS = 1 << 27
 """Logits of a block on a GPU, where few large products are fast."""

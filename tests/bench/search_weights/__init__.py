@@ -1,0 +1,1 @@
+"""Stage `search-weights`: the search of weights of terms as a SPLADE gives them."""

@@ -1,0 +1,33 @@
+"""Our side: search the postings of a file.
+
+python -m bench.search_weights.ours INPUT OUTPUT K THREADS
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from beirflow.sparse.files import read_segments
+from beirflow.sparse.rows import Rows
+from beirflow.sparse.search import search_segments
+
+from bench.child import timed_call
+
+
+def main(source: Path, output: Path, k: int, threads: int) -> None:
+    """Read and search."""
+    with np.load(source / "queries.npz") as found:
+        queries = Rows(**found)
+    with np.load(source / "documents.npz") as found:
+        ids = pa.array([f"d{number}" for number in range(len(found["counts"]))])
+    with timed_call():
+        excluded = np.full(len(queries.counts), -1)
+        hits, _ = search_segments(
+            queries, read_segments(source / "weights.arrow", "none"), ids, k, excluded=excluded, threads=threads
+        )
+    np.savez(output / "hits.npz", query=hits[0], row=hits[1], score=hits[2])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

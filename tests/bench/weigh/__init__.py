@@ -1,0 +1,1 @@
+"""Stage `weigh`: a SPLADE weighs the terms of documents."""
