@@ -156,7 +156,7 @@ def _encode_table(
 
 def _encode_missing(table: pa.Table, kind: Kind, encoding: Encoding, shared: SharedVectors, write: Write) -> dict[str, Any]:
     """Reuse the vectors that are shared and encode what is missing; if nothing is, no model is loaded."""
-    if encoding.precision != "auto":
+    if encoding.precision != "auto" and not encoding.settings.has_own_precision:
         shared.check_precision(encoding.precision)
     start = time.perf_counter()
     vectors, how = shared.gather(), shared.nothing_encoded()

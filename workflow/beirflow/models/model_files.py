@@ -16,7 +16,8 @@ from beirflow.files.verified import damaged
 from beirflow.models.card import Card, joined, with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.model_json import MODULES, below, listed_modules, read_object
-from beirflow.models.settings import EncoderSettings, ModelSettings
+from beirflow.models.onnx_file import read_onnx
+from beirflow.models.settings import ONNX, EncoderSettings, ModelSettings
 
 logger = logging.getLogger(__name__)
 
@@ -128,9 +129,11 @@ def _incomplete(folder: Path, system: ModelSettings) -> str | None:
     except ModelError as error:
         return str(error)
     if not found:
-        return f"{folder} has no {system.weights}; save the model as safetensors, or name its file in 'weights'"
+        graphs = sorted(path.relative_to(folder).as_posix() for path in folder.glob(f"onnx/*{ONNX}"))
+        here = f"; it has {', '.join(graphs)}" if graphs else ""
+        return f"{folder} has no {system.weights}; save the model as safetensors, or name its file in 'weights'{here}"
     missing = next((path for path in found if not path.is_file()), None)
-    return f"{missing} is missing, though its index names it; fetch or save the model again" if missing else None
+    return f"{missing} is missing, though its index or its graph names it; fetch or save the model again" if missing else None
 
 
 def _has_tokenizer(folder: Path) -> bool:
@@ -162,14 +165,10 @@ def module_folders(folder: Path) -> list[Path]:
 
 
 def _weight_files(here: Path, system: ModelSettings, root: Path) -> list[Path]:
-    """The files with the weights of one module: one, or the parts that an index names; none where it has no weights.
-
-    Raises:
-        ModelError: The index names files elsewhere, which no digest would cover.
-    """
+    """The files with the weights of one module: one, or those that an index or a graph names; none where it has no weights."""
     whole = here / system.weights
     if whole.is_file():
-        return [whole]
+        return [whole, *(whole.with_name(name) for name in read_onnx(whole).elsewhere)] if whole.suffix == ONNX else [whole]
     index = here / f"{system.weights}.index.json"
     if index.is_file():
         places = read_object(index).get("weight_map")
@@ -283,6 +282,9 @@ def _hub_folder(system: ModelSettings, download: bool) -> Path:
             names = [each.relative_to(folder).as_posix() for each in modules]
             if patterns := [f"{name}/{pattern}" for name in names for pattern in _weight_patterns(weights)]:
                 fetch(allow_patterns=patterns)
+        absent = [path for path in _weight_files(folder, system, root=folder) if not path.is_file()]
+        if absent:  # beside an ONNX graph, which names them
+            fetch(allow_patterns=[path.relative_to(folder).as_posix() for path in absent])
     except ModelError:
         raise
     except Exception as error:  # the HTTP library below huggingface_hub differs between versions, and its exceptions with it

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+ONNX = ".onnx"
+"""How the name of weights ends that ONNX Runtime computes."""
+
 
 @dataclass(frozen=True)
 class ModelSettings:
@@ -12,7 +15,7 @@ class ModelSettings:
         model: Hub id, folder, or ``package:<import name>/<folder>``.
         revision: Commit of the hub repository, 40 hexadecimal digits; None for a folder or a package.
         offline: Where the same weights are found without a hub, as ``package:<import name>/<folder>``; None if nowhere.
-        weights: Name of the file that holds the weights.
+        weights: Name of the file that holds the weights; of an ONNX graph, its path below the folder.
         weights_sha256: Its digest; None where it is not known.
         query_model: The model of the queries, where they have one of their own; ``model`` is that of the documents then.
         query_revision: Its revision.
@@ -26,6 +29,11 @@ class ModelSettings:
     weights_sha256: str | None = None
     query_model: str | None = None
     query_revision: str | None = None
+
+    @property
+    def has_own_precision(self) -> bool:
+        """Whether the model computes in a precision of its own, whatever is configured."""
+        return self.weights.endswith(ONNX)
 
 
 @dataclass(frozen=True)
