@@ -43,17 +43,19 @@ AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 
 
 class Encoder(Protocol):
-    """Anything that turns texts into vectors.
+    """Anything that turns texts into vectors."""
 
-    Attributes:
-        dim: Dimensions of a vector.
-        tokens: Tokens encoded so far, padding not counted.
-        truncated: Texts that were as long as the maximum, so probably cut.
-    """
+    @property
+    def dim(self) -> int:
+        """Dimensions of a vector."""
 
-    dim: int
-    tokens: int
-    truncated: int
+    @property
+    def tokens(self) -> int | None:
+        """Tokens encoded so far, padding not counted; None where that is not known."""
+
+    @property
+    def truncated(self) -> int | None:
+        """Texts that were as long as the maximum, so probably cut; None where that is not known."""
 
     def made(self) -> dict[str, str]:
         """Precision, device and versions that the vectors are made with, for the record."""

@@ -17,6 +17,7 @@ from beirflow.models.card import Card, joined, with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.model_json import MODULES, below, listed_modules, read_object
 from beirflow.models.onnx_file import read_onnx
+from beirflow.models.own_class import class_files, class_problem
 from beirflow.models.settings import ONNX, EncoderSettings, ModelSettings
 
 logger = logging.getLogger(__name__)
@@ -79,6 +80,8 @@ def model_problem(system: ModelSettings) -> str | None:
     Returns:
         A sentence that says what is missing and what to do; None if nothing is.
     """
+    if system.encoder:
+        return class_problem(system)
     problems = (_problem(tower) for tower in towers(system))
     return next((problem for problem in problems if problem), None)
 
@@ -199,9 +202,11 @@ def model_files(system: ModelSettings) -> list[Path]:
         system: The system.
 
     Returns:
-        Configuration, tokenizer and weights of a model that needs no hub, of every module; nothing of one on the hub, or of one
-        that cannot be read.
+        Configuration, tokenizer and weights of a model that needs no hub, of every module; the source files of a class; nothing
+        of a model on the hub, or of one that cannot be read.
     """
+    if system.encoder:
+        return [] if class_problem(system) else list(class_files(system).values())
     found: list[Path] = []
     for tower in towers(system):
         folder = local_folder(tower)
@@ -315,7 +320,8 @@ def check_model(system: ModelSettings, record_path: str) -> None:
     found, recorded = model_digests(system), read_json(record_path)["files"]
     changed = sorted({name for name, _ in found.items() ^ recorded.items()})
     if changed:
-        raise damaged(record_path, f"the model in {model_folder(system)} has another {', '.join(changed)} than is recorded here")
+        place = system.encoder or f"the model in {model_folder(system)}"
+        raise damaged(record_path, f"{place} has another {', '.join(changed)} than is recorded here")
 
 
 def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_path: str, job: Job) -> None:
@@ -332,7 +338,7 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
         ModelError: A model cannot be fetched, is not complete or not understood, leaves open what nobody says, or its weights are
             not those of the catalogue.
     """
-    for tower in towers(system):
+    for tower in [] if system.encoder else towers(system):
         logger.info("%s: %s from %s", system.name, tower.model, model_folder(tower, download=True))
     digests = model_digests(system)
     found = digests.get(system.weights)
@@ -345,7 +351,9 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
     facts: dict[str, Any] = {"model": system.model, "revision": system.revision, "files": digests}
     if system.query_model:
         facts |= {"query_model": system.query_model, "query_revision": system.query_revision}
-    if said is not None:
+    if system.encoder:
+        facts |= {"model": None, "encoder": system.encoder, "arguments": system.arguments}
+    elif said is not None:
         card = _card(system)
         _check_open(system, replace(card, open={key: reason for key, reason in card.open.items() if key not in said}))
         facts["card"] = card.as_json()
@@ -364,6 +372,8 @@ def model_digests(system: ModelSettings) -> dict[str, str]:
     Raises:
         ModelError: A model is not there or not complete.
     """
+    if system.encoder:
+        return {name: file_digest(path) for name, path in class_files(system).items()}
     found: dict[str, str] = {}
     for tower, prefix in zip(towers(system), ("", "queries/"), strict=False):
         folder = model_folder(tower)
