@@ -62,8 +62,8 @@ def class_files(system: ModelSettings) -> dict[str, Path]:
     if name not in _defined(path):
         raise ModelError(f"{path} does not define {name}, nor import it by that name; look at the end of {system.encoder!r}")
     root = path.parents[module.count(".") + (path.name == "__init__.py")]
-    found = {each.relative_to(root).as_posix(): each for each in _reached(root, module, path)}
-    return found | _argument_files(system)
+    found = {each.relative_to(root).as_posix(): each for each in _reached(root, module, path)} | _argument_files(system)
+    return dict(sorted(found.items()))
 
 
 def load_class(system: ModelSettings) -> Any:
