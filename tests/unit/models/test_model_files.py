@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from beirflow.experiment.catalogue import load_catalogue
@@ -22,6 +23,7 @@ from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.model_files import fetch_model, local_folder, model_files, model_folder, model_problem
 from beirflow.models.settings import EncoderSettings
 from http_servers import Answer, FileServer, hub_files
+from onnx_twin import GRAPH, export
 from safetensors.torch import load_file
 
 ROOT = Path(__file__).parents[3]
@@ -221,7 +223,7 @@ except ModelError as error:
 
 
 def ask_hub(
-    endpoint: str, cache: Path, output: Path | None = None, variables: Mapping[str, str] | None = None
+    endpoint: str, cache: Path, output: Path | None = None, variables: Mapping[str, str] | None = None, **fields: Any
 ) -> subprocess.CompletedProcess[str]:
     """Fetch a model in a process of its own, because HF_ENDPOINT is read at import; without output, only look it up."""
     environment = {
@@ -234,7 +236,7 @@ def ask_hub(
         "NO_PROXY": "127.0.0.1",
         **(variables or {}),
     }
-    job = {"system": asdict(system(MODEL, revision=REVISION)), "output": output and str(output)}
+    job = {"system": asdict(system(MODEL, revision=REVISION, **fields)), "output": output and str(output)}
     command = [sys.executable, "-c", HUB_SCRIPT, json.dumps(job)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
 
@@ -258,6 +260,18 @@ def test_the_pinned_revision_is_fetched_from_a_hub_once_and_then_used_offline(fo
         later = ask_hub(server.url, tmp_path / "cache", output)
         assert (later.returncode, later.stdout) == (0, first.stdout), later.stderr
     assert (tmp_path / "again/model.json").read_text() == (tmp_path / "model.json").read_text()
+
+
+def test_a_graph_is_fetched_with_the_file_of_its_weights_and_without_others(folder: Path, tmp_path: Path) -> None:
+    graph = export(folder) / GRAPH
+    onnx.save(onnx.load(graph), graph, save_as_external_data=True, location="model.onnx_data", size_threshold=0)
+    (folder / "onnx/model_int8.onnx").write_bytes(b"not needed")
+    with hub(hub_files(MODEL, REVISION, folder)) as server:
+        done = ask_hub(server.url, tmp_path / "cache", tmp_path / "model.json", weights=GRAPH)
+    assert done.returncode == 0, done.stderr
+    names = [GRAPH, f"{GRAPH}_data", *(name for name in FILES if name != "model.safetensors")]
+    assert read_json(tmp_path / "model.json")["files"] == {name: file_digest(folder / name) for name in names}
+    assert not any(asked.path.endswith(("int8.onnx", ".safetensors")) for asked in server.asked)
 
 
 def test_another_revision_than_the_pinned_one_is_not_taken(folder: Path, tmp_path: Path) -> None:

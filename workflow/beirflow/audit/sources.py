@@ -163,10 +163,10 @@ def _check_model(chain: Chain, experiment: Experiment, path: str, name: str) -> 
         return unreadable(what, path, error, results, chain.repair_command(path))
     wrong = [file for file in sorted({*found, *recorded}) if found.get(file) != recorded.get(file)]
     if wrong:
-        differs = f"{', '.join(wrong)} of {settings.model} is not what {path} names, so the numbers cannot be made again with it"
+        differs = f"{', '.join(wrong)} of {settings.source} is not what {path} names, so the numbers cannot be made again with it"
         expected = ", ".join(f"{file} {recorded.get(file)}" for file in wrong)
         return Check(what, FAILED, differs, expected, (path,), results, REPAIR.format(again=chain.again(SUMMARY)))
-    return Check(what, PASSED, f"{name}: {len(found)} files of {settings.model}", files=(path,))
+    return Check(what, PASSED, f"{name}: {len(found)} files of {settings.source}", files=(path,))
 
 
 def _check_runs(chain: Chain, experiment: Experiment) -> Iterator[Check]:

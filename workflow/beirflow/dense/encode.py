@@ -174,7 +174,7 @@ def _encode_table(
 
 def _encode_missing(table: pa.Table, kind: Kind, encoding: Encoding, shared: SharedVectors, write: Write) -> dict[str, Any]:
     """Reuse the vectors that are shared and encode what is missing; if nothing is, no model is loaded."""
-    if encoding.precision != "auto":
+    if encoding.precision != "auto" and not encoding.settings.has_own_precision:
         shared.check_precision(encoding.precision)
     start = time.perf_counter()
     vectors, how = shared.gather(), shared.nothing_encoded()
@@ -213,16 +213,21 @@ def _encode(table: pa.Table, kind: Kind, encoding: Encoding, write: Write, share
     except NotFiniteError as error:
         row = int(np.argmax(indices == error.row))
         name = f"{table.column_names[0]} {table[0][row].as_py()!r}"
-        todo = "look at its text" if made["precision"] == "float32" else "use precision float32, or look at its text"
+        todo = (
+            "look at its text"
+            if made["precision"] not in ("float16", "bfloat16")
+            else "use precision float32, or look at its text"
+        )
         raise ModelError(f"system {settings.name}: the vector of {name} holds infinity or not-a-number; {todo}") from error
     done = time.perf_counter()
+    counts = {"tokens": encoder.tokens, f"truncated_{kind}": encoder.truncated}
     alike.warn(settings.name, kind, len(texts.dictionary))
     return {
         "distinct_texts": len(texts.dictionary),
         "dim": encoder.dim,
         "made": made,
         "encoder": encoder.described(),
-        "counts": {"tokens": encoder.tokens, f"truncated_{kind}": encoder.truncated},
+        "counts": {name: count for name, count in counts.items() if count is not None},
         "seconds": {"load": loaded - start, "encode": done - loaded},
     }
 

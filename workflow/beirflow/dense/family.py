@@ -11,12 +11,12 @@ from beirflow.runs.family import Family, Setting
 def problem(settings: Any) -> Setting | None:
     """What keeps the model of a system from being used."""
     found = model_problem(settings)
-    if found is None and is_local(settings):
+    if found is None and not settings.encoder and is_local(settings):
         try:
             model_card(settings)
         except ModelError as error:
             found = str(error)
-    return Setting("model", settings.model, found) if found else None
+    return Setting("encoder" if settings.encoder else "model", settings.source, found) if found else None
 
 
 FAMILY = Family(

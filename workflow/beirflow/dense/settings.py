@@ -36,7 +36,7 @@ class DenseSettings(EncoderSettings):
         )
 
     @property
-    def encoder(self) -> EncoderSettings:
+    def encoding(self) -> EncoderSettings:
         """What determines the vectors of texts."""
         return EncoderSettings(**{each.name: getattr(self, each.name) for each in fields(EncoderSettings)})
 

@@ -18,6 +18,9 @@ from beirflow.models.packed_attention import first_position
 
 logger = logging.getLogger(__name__)
 
+LOCAL = {"trust_remote_code": False, "local_files_only": True}
+"""How everything is loaded: without code of the model's, and without a hub."""
+
 UNLIMITED = 10**9
 """Tokens: more than any model reads. transformers writes larger numbers where there is no limit."""
 
@@ -73,12 +76,11 @@ class Backbone:
         self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
         self._prepare_tokenizer(step.settings["lower_case"])
 
-    def _load(self) -> tuple[Any, Any, dict[str, Any]]:
-        """Tokenizer, model, and the report on its weights."""
+    def _architecture(self) -> tuple[Any, str]:
+        """The configuration of the model, and the name of the class that takes it."""
         import transformers
 
-        local = {"trust_remote_code": False, "local_files_only": True}
-        config = transformers.AutoConfig.from_pretrained(self._folder, **local)
+        config = transformers.AutoConfig.from_pretrained(self._folder, **LOCAL)
         architecture = (config.architectures or [""])[0]
         name = ENCODER_CLASSES.get(config.model_type) or (
             architecture if architecture in CLASSES_BY_ARCHITECTURE else "AutoModel"
@@ -90,7 +92,14 @@ class Backbone:
         if hasattr(config, "use_cache"):
             config.use_cache = False  # nothing is generated, and the keys of all layers would stay in memory
         config.return_dict = True
-        tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, **local)
+        return config, name
+
+    def _load(self) -> tuple[Any, Any, dict[str, Any]]:
+        """Tokenizer, model, and the report on its weights."""
+        import transformers
+
+        config, name = self._architecture()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, **LOCAL)
         model, report = getattr(transformers, name).from_pretrained(
             self._folder,
             config=config,
@@ -98,7 +107,7 @@ class Backbone:
             use_safetensors=self._weights.endswith(".safetensors"),
             weights_only=True,
             output_loading_info=True,
-            **local,
+            **LOCAL,
         )
         return tokenizer, model, report
 

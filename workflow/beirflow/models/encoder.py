@@ -21,9 +21,10 @@ from beirflow.models.batching import Tokens, pad, plan
 from beirflow.models.card import Kind, Step, with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.head import load_head
+from beirflow.models.onnx_backbone import OnnxBackbone
 from beirflow.models.packed_attention import can_pack, first_position, pack
 from beirflow.models.pooling import pool, pool_packed
-from beirflow.models.settings import EncoderSettings
+from beirflow.models.settings import ONNX, EncoderSettings
 from beirflow.models.word_vectors import WordVectors
 
 logger = logging.getLogger(__name__)
@@ -43,17 +44,19 @@ AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 
 
 class Encoder(Protocol):
-    """Anything that turns texts into vectors.
+    """Anything that turns texts into vectors."""
 
-    Attributes:
-        dim: Dimensions of a vector.
-        tokens: Tokens encoded so far, padding not counted.
-        truncated: Texts that were as long as the maximum, so probably cut.
-    """
+    @property
+    def dim(self) -> int:
+        """Dimensions of a vector."""
 
-    dim: int
-    tokens: int
-    truncated: int
+    @property
+    def tokens(self) -> int | None:
+        """Tokens encoded so far, padding not counted; None where that is not known."""
+
+    @property
+    def truncated(self) -> int | None:
+        """Texts that were as long as the maximum, so probably cut; None where that is not known."""
 
     def made(self) -> dict[str, str]:
         """Precision, device and versions that the vectors are made with, for the record."""
@@ -139,8 +142,12 @@ class TransformersEncoder:
         self._modes: list[str] = pooling.get("modes", [default])
         self._include_prompt: bool = pooling.get("include_prompt", True)
         here = folder / first.folder
-        if first.kind == "transformer":
-            self.backbone: Backbone | WordVectors = Backbone(here, first, weights, self._modes, self.dtype)
+        self.backbone: Backbone | WordVectors
+        if first.kind == "transformer" and weights.endswith(ONNX):
+            self.backbone = OnnxBackbone(here, steps, weights, self.device)
+            self._modes, self.dtype = self.backbone.modes, torch.float32  # what follows the graph is computed in float32
+        elif first.kind == "transformer":
+            self.backbone = Backbone(here, first, weights, self._modes, self.dtype)
         else:
             self.backbone = WordVectors(here, first)
             self.dtype = torch.float32  # a mean of stored vectors, which nothing makes faster
@@ -160,7 +167,8 @@ class TransformersEncoder:
 
     def made(self) -> dict[str, str]:
         """Precision, device and versions that the vectors are made with, for the record."""
-        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
+        of_graph = self.backbone.made() if isinstance(self.backbone, OnnxBackbone) else {}
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device), **of_graph}
 
     @torch.inference_mode()
     def _pack(self) -> bool:

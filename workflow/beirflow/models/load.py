@@ -3,6 +3,7 @@
 from beirflow.models.card import Kind
 from beirflow.models.encoder import Encoder, TransformersEncoder
 from beirflow.models.model_files import model_folder, towers
+from beirflow.models.own_encoder import OwnEncoder
 from beirflow.models.settings import EncoderSettings
 
 
@@ -22,6 +23,8 @@ def load_encoder(settings: EncoderSettings, kind: Kind, *, device: str, precisio
     Raises:
         ModelError: The model is not here, cannot be loaded, or is not understood.
     """
+    if settings.encoder:
+        return OwnEncoder(settings, kind)
     tower = towers(settings)[-1 if kind == "queries" else 0]
     folder = model_folder(tower)
     return TransformersEncoder(tower, folder, device=device, precision=precision, token_budget=token_budget, kind=kind)

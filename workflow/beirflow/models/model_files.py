@@ -16,7 +16,9 @@ from beirflow.files.verified import damaged
 from beirflow.models.card import Card, joined, with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.model_json import MODULES, below, listed_modules, read_object
-from beirflow.models.settings import EncoderSettings, ModelSettings
+from beirflow.models.onnx_file import read_onnx
+from beirflow.models.own_class import class_files, class_problem
+from beirflow.models.settings import ONNX, EncoderSettings, ModelSettings
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +80,8 @@ def model_problem(system: ModelSettings) -> str | None:
     Returns:
         A sentence that says what is missing and what to do; None if nothing is.
     """
+    if system.encoder:
+        return class_problem(system)
     problems = (_problem(tower) for tower in towers(system))
     return next((problem for problem in problems if problem), None)
 
@@ -128,9 +132,11 @@ def _incomplete(folder: Path, system: ModelSettings) -> str | None:
     except ModelError as error:
         return str(error)
     if not found:
-        return f"{folder} has no {system.weights}; save the model as safetensors, or name its file in 'weights'"
+        graphs = sorted(path.relative_to(folder).as_posix() for path in folder.glob(f"onnx/*{ONNX}"))
+        here = f"; it has {', '.join(graphs)}" if graphs else ""
+        return f"{folder} has no {system.weights}; save the model as safetensors, or name its file in 'weights'{here}"
     missing = next((path for path in found if not path.is_file()), None)
-    return f"{missing} is missing, though its index names it; fetch or save the model again" if missing else None
+    return f"{missing} is missing, though its index or its graph names it; fetch or save the model again" if missing else None
 
 
 def _has_tokenizer(folder: Path) -> bool:
@@ -162,13 +168,10 @@ def module_folders(folder: Path) -> list[Path]:
 
 
 def _weight_files(here: Path, system: ModelSettings, root: Path) -> list[Path]:
-    """The files with the weights of one module: one, or the parts that an index names; none where it has no weights.
-
-    An index that names files elsewhere is refused: no digest would cover them.
-    """
+    """The files with the weights of one module: one, or those that an index or a graph names; none where it has no weights."""
     whole = here / system.weights
     if whole.is_file():
-        return [whole]
+        return [whole, *(whole.with_name(name) for name in read_onnx(whole).elsewhere)] if whole.suffix == ONNX else [whole]
     index = here / f"{system.weights}.index.json"
     if index.is_file():
         places = read_object(index).get("weight_map")
@@ -199,9 +202,11 @@ def model_files(system: ModelSettings) -> list[Path]:
         system: The system.
 
     Returns:
-        Configuration, tokenizer and weights of a model that needs no hub, of every module; nothing of one on the hub, or of one
-        that cannot be read.
+        Configuration, tokenizer and weights of a model that needs no hub, of every module; the source files of a class; nothing
+        of a model on the hub, or of one that cannot be read.
     """
+    if system.encoder:
+        return [] if class_problem(system) else list(class_files(system).values())
     found: list[Path] = []
     for tower in towers(system):
         folder = local_folder(tower)
@@ -282,6 +287,9 @@ def _hub_folder(system: ModelSettings, download: bool) -> Path:
             names = [each.relative_to(folder).as_posix() for each in modules]
             if patterns := [f"{name}/{pattern}" for name in names for pattern in _weight_patterns(weights)]:
                 fetch(allow_patterns=patterns)
+        absent = [path for path in _weight_files(folder, system, root=folder) if not path.is_file()]
+        if absent:  # beside an ONNX graph, which names them
+            fetch(allow_patterns=[path.relative_to(folder).as_posix() for path in absent])
     except ModelError:
         raise
     except Exception as error:  # the HTTP library below huggingface_hub differs between versions, and its exceptions with it
@@ -312,7 +320,8 @@ def check_model(system: ModelSettings, record_path: str) -> None:
     found, recorded = model_digests(system), read_json(record_path)["files"]
     changed = sorted({name for name, _ in found.items() ^ recorded.items()})
     if changed:
-        raise damaged(record_path, f"the model in {model_folder(system)} has another {', '.join(changed)} than is recorded here")
+        place = system.encoder or f"the model in {model_folder(system)}"
+        raise damaged(record_path, f"{place} has another {', '.join(changed)} than is recorded here")
 
 
 def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_path: str, job: Job) -> None:
@@ -329,7 +338,7 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
         ModelError: A model cannot be fetched, is not complete or not understood, leaves open what nobody says, or its weights are
             not those of the catalogue.
     """
-    for tower in towers(system):
+    for tower in [] if system.encoder else towers(system):
         logger.info("%s: %s from %s", system.name, tower.model, model_folder(tower, download=True))
     digests = model_digests(system)
     found = digests.get(system.weights)
@@ -342,7 +351,9 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
     facts: dict[str, Any] = {"model": system.model, "revision": system.revision, "files": digests}
     if system.query_model:
         facts |= {"query_model": system.query_model, "query_revision": system.query_revision}
-    if said is not None:
+    if system.encoder:
+        facts |= {"model": None, "encoder": system.encoder, "arguments": system.arguments}
+    elif said is not None:
         card = _card(system)
         _check_open(system, replace(card, open={key: reason for key, reason in card.open.items() if key not in said}))
         facts["card"] = card.as_json()
@@ -361,6 +372,8 @@ def model_digests(system: ModelSettings) -> dict[str, str]:
     Raises:
         ModelError: A model is not there or not complete.
     """
+    if system.encoder:
+        return {name: file_digest(path) for name, path in class_files(system).items()}
     found: dict[str, str] = {}
     for tower, prefix in zip(towers(system), ("", "queries/"), strict=False):
         folder = model_folder(tower)

@@ -1,31 +1,50 @@
 """What a model is and how it encodes; in a module of its own, so that only a change of this encodes again."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+ONNX = ".onnx"
+"""How the name of weights ends that ONNX Runtime computes."""
 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """A model: where its files are.
+    """A model: where its files are, or which class of the user's own it is.
 
     Attributes:
         name: Name of the system that uses it.
-        model: Hub id, folder, or ``package:<import name>/<folder>``.
+        model: Hub id, folder, or ``package:<import name>/<folder>``; empty where there is an ``encoder``.
         revision: Commit of the hub repository, 40 hexadecimal digits; None for a folder or a package.
         offline: Where the same weights are found without a hub, as ``package:<import name>/<folder>``; None if nowhere.
-        weights: Name of the file that holds the weights.
+        weights: Name of the file that holds the weights; of an ONNX graph, its path below the folder.
         weights_sha256: Its digest; None where it is not known.
         query_model: The model of the queries, where they have one of their own; ``model`` is that of the documents then.
         query_revision: Its revision.
+        encoder: ``package.module:Class``, a class of the user's own that encodes in place of a model.
+        arguments: What it is made with.
     """
 
     name: str
-    model: str
+    model: str = ""
     revision: str | None = None
     offline: str | None = None
     weights: str = "model.safetensors"
     weights_sha256: str | None = None
     query_model: str | None = None
     query_revision: str | None = None
+    encoder: str | None = None
+    arguments: Mapping[str, Any] | None = field(default=None, hash=False)
+
+    @property
+    def source(self) -> str:
+        """The model or the class, for messages."""
+        return self.encoder or self.model
+
+    @property
+    def has_own_precision(self) -> bool:
+        """Whether the model computes in a precision of its own, whatever is configured."""
+        return self.encoder is not None or self.weights.endswith(ONNX)
 
 
 @dataclass(frozen=True)

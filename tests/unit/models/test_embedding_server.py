@@ -1,0 +1,216 @@
+"""The client of embedding servers, against real ones on the loopback that misbehave when they are told to."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+import pytest
+from beirflow.files.errors import ModelError
+from beirflow.models import embedding_server
+from beirflow.models.embedding_server import EmbeddingServer
+from beirflow.models.load import load_encoder
+from beirflow.models.settings import EncoderSettings
+from http_servers import dead_url
+
+DIM = 8
+TEXTS = [f"text number {i}" for i in range(23)]
+
+
+def vector(text: str) -> list[float]:
+    """What the server knows of a text."""
+    return np.random.default_rng(list(text.encode())).normal(size=DIM).round(6).tolist()
+
+
+def expected(texts: list[str]) -> np.ndarray:
+    return np.array([vector(text) for text in texts], dtype=np.float32)
+
+
+@dataclass
+class Server:
+    """What the server was asked, and how it answers: the first requests as told here, those after them well.
+
+    An answer is a status with headers; or ``cut``, bytes after which the connection ends; or ``body``, which is sent as it is.
+    """
+
+    url: str = ""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+    lock: Any = field(default_factory=threading.Lock)
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+        with self.lock:
+            self.asked.append(body | {"path": request.path})
+            self.times.append(time.monotonic())
+            self.keys.append(request.headers.get("Authorization"))
+            told = self.answers.pop(0) if self.answers else {}
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        time.sleep(told.get("sleep", 0.01))
+        rows = [{"object": "embedding", "index": i, "embedding": vector(text)} for i, text in enumerate(body["input"])]
+        held = {"object": "list", "data": rows[::-1], "model": body["model"]}
+        content = told.get("body", json.dumps(held).encode())
+        with self.lock:
+            self.at_once -= 1
+        request.send_response(told.get("status", 200))
+        for name, value in {"Content-Length": str(len(content)), **told.get("headers", {})}.items():
+            request.send_header(name, value)
+        request.end_headers()
+        cut = told.get("cut")
+        request.wfile.write(content[:cut])
+        if cut is not None:
+            request.close_connection = True
+            request.connection.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(embedding_server, "FIRST_WAIT", 0.01)
+    state = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            state.answer(self)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.daemon_threads = True
+    threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    state.url = f"http://127.0.0.1:{http.server_port}/v1"
+    yield state
+    http.shutdown()
+    http.server_close()
+
+
+def client(server: Server, **arguments: Any) -> EmbeddingServer:
+    return EmbeddingServer(**{"url": server.url, "model": "some-model", "batch_texts": 5, **arguments})
+
+
+def test_texts_are_sent_in_batches_and_come_back_in_order(server: Server) -> None:
+    np.testing.assert_array_equal(client(server).encode_queries(TEXTS), expected(TEXTS))
+    assert sorted(len(body["input"]) for body in server.asked) == [3, 5, 5, 5, 5]
+    assert {body["path"] for body in server.asked} == {"/v1/embeddings"}
+    assert {key: server.asked[0][key] for key in ("model", "encoding_format")} == {
+        "model": "some-model",
+        "encoding_format": "float",
+    }
+    assert "dimensions" not in server.asked[0]
+    assert 1 < server.most_at_once <= 4
+
+
+def test_documents_are_title_and_text_each_kind_has_its_prefix_and_an_empty_text_is_zeros(server: Server) -> None:
+    encode = client(server, query_prefix="query: ", dimensions=DIM)
+    np.testing.assert_array_equal(encode.encode_queries(["a", ""]), expected(["query: a", "query: "]))
+    documents = [{"title": "T", "text": "a"}, {"title": "", "text": ""}, {"title": "", "text": "b"}]
+    found = encode.encode_corpus(documents)
+    np.testing.assert_array_equal(found[[0, 2]], expected(["T a", "b"]))
+    np.testing.assert_array_equal(found[1], np.zeros(DIM))
+    np.testing.assert_array_equal(encode.encode_corpus(documents[1:2] * 3), np.zeros((3, DIM)))
+    assert {body["dimensions"] for body in server.asked} == {DIM}
+    assert all(text for body in server.asked for text in body["input"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"status": 503},
+        {"status": 500, "body": b"oops"},
+        {"cut": 0},
+        {"cut": 100},
+        {"body": b'{"data": [{"ind'},
+        {"sleep": 0.6},
+    ],
+    ids=["busy", "broken", "cut before the body", "cut in the body", "half an answer", "no byte for too long"],
+)
+def test_what_passes_is_asked_again(server: Server, answer: dict[str, Any]) -> None:
+    server.answers = [answer, answer]
+    found = client(server, timeout=0.3, requests_at_once=1).encode_queries(TEXTS[:7])
+    np.testing.assert_array_equal(found, expected(TEXTS[:7]))
+    assert [len(body["input"]) for body in server.asked] == [5, 5, 5, 2]
+
+
+@pytest.mark.parametrize("as_date", [False, True])
+def test_a_server_that_limits_the_rate_is_left_alone_for_as_long_as_it_says(server: Server, as_date: bool) -> None:
+    until = format_datetime(datetime.now(UTC) + timedelta(seconds=2.1), usegmt=True)
+    server.answers = [{"status": 429, "headers": {"Retry-After": until if as_date else "1"}}]
+    np.testing.assert_array_equal(client(server).encode_queries(["a"]), expected(["a"]))
+    assert server.times[1] - server.times[0] >= (0.8 if as_date else 1.0)
+
+
+def test_a_server_that_wants_to_be_left_alone_for_too_long_ends_the_job(server: Server) -> None:
+    server.answers = [{"status": 429, "headers": {"Retry-After": "3600"}}]
+    with pytest.raises(ModelError, match=r"status 429, and asks to wait for 3600 s; run again then"):
+        client(server).encode_queries(["a"])
+    assert len(server.asked) == 1
+
+
+def test_attempts_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.answers = [{"status": 503}] * 9
+    with pytest.raises(ModelError, match=r"status 503, after 3 attempts; run again"):
+        client(server, attempts=3).encode_queries(["a"])
+    assert len(server.asked) == 3
+    with dead_url() as url, pytest.raises(ModelError, match=r"no answer \(ConnectionError\), after 2 attempts"):
+        EmbeddingServer(url=url, model="m", attempts=2).encode_queries(["a"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            {"status": 401, "body": b'{"error": "no such key"}'},
+            r"status 401, '\{\"error\": \"no such key\"\}'; look at url, model, key",
+        ),
+        ({"status": 302, "headers": {"Location": "http://127.0.0.1:1/"}}, "status 302"),
+        ({"body": b'{"data": []}'}, "holds no vector for each text"),
+        ({"body": b"[]"}, "holds no vector for each text"),
+        ({"body": b'{"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]}'}, "no vector for each"),
+        ({"body": b'{"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]}'}, "no vector for each text"),
+        ({"body": b'{"data": [{"index": 0, "embedding": 1}, {"index": 1, "embedding": 1}]}'}, "2 vectors for 2 texts, of shape"),
+    ],
+)
+def test_what_does_not_pass_is_said_and_asked_once(server: Server, answer: dict[str, Any], words: str) -> None:
+    server.answers = [answer]
+    with pytest.raises(ModelError, match=words):
+        client(server).encode_queries(["a", "b"])
+    assert len(server.asked) == 1
+
+
+def test_the_key_comes_from_the_environment_and_goes_nowhere_else(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelError, match="the environment variable SOME_KEY is to hold the key"):
+        client(server, key_variable="SOME_KEY")
+    monkeypatch.setenv("SOME_KEY", "s3cret")
+    server.answers = [{"status": 401}]
+    with pytest.raises(ModelError) as caught:
+        client(server, key_variable="SOME_KEY").encode_queries(["a"])
+    assert server.keys == ["Bearer s3cret"]
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_configuration_names_it_and_a_vector_that_is_not_finite_is_refused(server: Server) -> None:
+    arguments = {"url": server.url, "model": "some-model"}
+    system = EncoderSettings(name="mine", encoder="beirflow.models.embedding_server:EmbeddingServer", arguments=arguments)
+    encoder = load_encoder(system, "documents", device="cpu", precision="auto", token_budget="auto")
+    assert encoder.dim == DIM
+    [(start, found)] = encoder.windows(["a", "b"], "documents")
+    assert start == 0
+    np.testing.assert_array_equal(found, expected(["a", "b"]))
+    server.answers = [{"body": b'{"data": [{"index": 0, "embedding": [NaN, 1, 1, 1, 1, 1, 1, 1]}]}'}]
+    with pytest.raises(ModelError, match="not finite"):
+        list(encoder.windows(["a"], "documents"))

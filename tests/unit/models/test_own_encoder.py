@@ -1,0 +1,205 @@
+"""A class of the user's own as an encoder: what it gets, what it may give, and what is refused."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from beirflow.files.errors import ModelError
+from beirflow.models import own_encoder
+from beirflow.models.encoder import NotFiniteError
+from beirflow.models.load import load_encoder
+from beirflow.models.own_encoder import OwnEncoder
+from beirflow.models.settings import EncoderSettings
+
+THIS = "encoders_of_mine"
+DIM = 3
+
+
+def vector(text: str) -> list[float]:
+    return [len(text), text.count("a"), 1]
+
+
+class ForBeir:
+    """beir's contract."""
+
+    def __init__(self, form: str = "list") -> None:
+        self.form, self.calls = form, list[Any]()
+
+    def encode_queries(self, queries: list[str], batch_size: int, **kw: Any) -> Any:
+        self.calls.append(("queries", batch_size, kw))
+        return FORMS[self.form](queries)
+
+    def encode_corpus(self, corpus: list[Mapping[str, str]], batch_size: int) -> Any:
+        self.calls.append(("corpus", batch_size, corpus))
+        return FORMS[self.form]([(doc["title"] + " " + doc["text"]).strip() for doc in corpus])
+
+
+class ForMteb:
+    """MTEB's contract."""
+
+    def __init__(self) -> None:
+        self.calls = list[Any]()
+
+    def encode(self, sentences: Sequence[str], *, prompt_type: str | None = None, **kw: Any) -> Any:
+        self.calls.append((prompt_type, kw))
+        return FORMS["numpy"](sentences)
+
+
+class OnlyQueries:
+    def encode_queries(self, queries: Sequence[str]) -> Any:
+        return FORMS["numpy"](queries)
+
+
+class Neither:
+    pass
+
+
+def numbers(texts: Sequence[str], kind: Any = np.float32) -> np.ndarray:
+    return np.array([vector(text) for text in texts], dtype=kind)
+
+
+def with_one(texts: Sequence[str], value: float) -> np.ndarray:
+    found = numbers(texts, np.float64)
+    found[[i for i, text in enumerate(texts) if text == "bad"], 1] = value
+    return found
+
+
+def fails(texts: Sequence[str]) -> Any:
+    raise KeyError("no such thing")
+
+
+FORMS: dict[str, Any] = {
+    "numpy": numbers,
+    "float16": lambda texts: numbers(texts, np.float16),
+    "float64": lambda texts: numbers(texts, np.float64),
+    "integers": lambda texts: numbers(texts, np.int64),
+    "list": lambda texts: [vector(text) for text in texts],
+    "list of arrays": lambda texts: list(numbers(texts)),
+    "tensor": lambda texts: torch.tensor(numbers(texts), requires_grad=True),
+    "bfloat16": lambda texts: torch.tensor(numbers(texts)).bfloat16(),
+    "list of tensors": lambda texts: list(torch.tensor(numbers(texts))),
+    "a row less": lambda texts: numbers(texts)[1:],
+    "one row": lambda texts: numbers(texts)[0],
+    "no dimensions": lambda texts: numbers(texts)[:, :0],
+    "three axes": lambda texts: numbers(texts)[None],
+    "ragged": lambda texts: [[1.0] * (1 + i) for i in range(len(texts))],
+    "texts": lambda texts: [["1", "2", "3"] for _ in texts],
+    "nothing": lambda texts: None,
+    "other dimensions later": lambda texts: numbers(texts)[:, : 3 - ("bad" in texts)],
+    "nan": lambda texts: with_one(texts, np.nan),
+    "infinity": lambda texts: with_one(texts, np.inf),
+    "too large": lambda texts: with_one(texts, 1e300),
+    "fails": fails,
+}
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The classes above in a module that can be imported by name."""
+    names = ("ForBeir", "ForMteb", "OnlyQueries", "Neither")
+    code = f"import test_own_encoder_of_mine as here\n{chr(10).join(f'{name} = here.{name}' for name in names)}\n"
+    (tmp_path / f"{THIS}.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "test_own_encoder_of_mine", sys.modules[__name__])
+    monkeypatch.delitem(sys.modules, THIS, raising=False)
+    yield
+    sys.modules.pop(THIS, None)
+
+
+def load(name: str = "ForBeir", kind: Any = "documents", **arguments: Any) -> OwnEncoder:
+    system = EncoderSettings(name="mine", encoder=f"{THIS}:{name}", arguments=arguments or None)
+    encoder = load_encoder(system, kind, device="cpu", precision="bfloat16", token_budget="auto")
+    assert isinstance(encoder, OwnEncoder)
+    return encoder
+
+
+def encoded(encoder: OwnEncoder, texts: list[str], kind: Any = "documents") -> np.ndarray:
+    return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
+
+
+TEXTS = ["a", "banana", "", "c d"]
+
+
+@pytest.mark.parametrize("form", list(FORMS)[:9])
+@pytest.mark.parametrize("kind", ["queries", "documents"])
+def test_every_form_of_vectors_is_taken(form: str, kind: Any) -> None:
+    encoder = load(kind=kind, form=form)
+    found = encoded(encoder, TEXTS, kind)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, numbers(TEXTS))
+    assert encoder.dim == DIM
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("a row less", r"shape \(3, 3\) for 4 texts; expected \(4, 'dimensions'\)"),
+        ("one row", r"shape \(3,\) for 4 texts"),
+        ("no dimensions", r"shape \(4, 0\) for 4 texts"),
+        ("three axes", r"shape \(1, 4, 3\) for 4 texts"),
+        ("ragged", "fails: ValueError"),
+        ("texts", "expected numbers, found list of <U1"),
+        ("nothing", "expected numbers, found NoneType of object"),
+        ("fails", r"fails: KeyError: 'no such thing' in .*test_own_encoder.py, line"),
+    ],
+)
+def test_what_is_no_vector_a_text_is_refused(form: str, words: str) -> None:
+    with pytest.raises(ModelError, match=f"system mine: encode_corpus of {THIS}:ForBeir .*{words}"):
+        encoded(load(form=form), TEXTS)
+
+
+@pytest.mark.parametrize("form", ["nan", "infinity", "too large"])
+def test_the_row_of_a_vector_that_is_not_finite_is_named(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_encoder, "WINDOW_TEXTS", 2)
+    with pytest.raises(NotFiniteError) as caught:
+        encoded(load(form=form), [*TEXTS, "ok", "bad"])
+    assert caught.value.row == 5
+
+
+def test_windows_keep_their_order_and_their_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_encoder, "WINDOW_TEXTS", 3)
+    encoder = load()
+    np.testing.assert_array_equal(encoded(encoder, TEXTS * 2), numbers(TEXTS * 2))
+    with pytest.raises(ModelError, match="gives vectors of 2 dimensions, after others of 3"):
+        encoded(load(form="other dimensions later"), [*TEXTS, "bad"])
+
+
+def test_beirs_contract_gets_what_beir_gives() -> None:
+    queries, documents = load(kind="queries"), load()
+    encoded(queries, ["q"], "queries")
+    encoded(documents, ["d"])
+    assert queries._method.__self__.calls == [("queries", 128, {"show_progress_bar": False, "convert_to_tensor": False})]
+    assert documents._method.__self__.calls == [("corpus", 128, [{"title": "", "text": "d"}])]
+
+
+def test_mtebs_contract_gets_what_mteb_gives() -> None:
+    for kind, prompt_type in (("queries", "query"), ("documents", "passage")):
+        encoder = load("ForMteb", kind)
+        np.testing.assert_array_equal(encoded(encoder, TEXTS, kind), numbers(TEXTS))
+        [(found, keywords)] = encoder._method.__self__.calls
+        assert (found, keywords["batch_size"]) == (prompt_type, 128)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("OnlyQueries", {}, "has only one of encode_queries and encode_corpus"),
+        ("Neither", {}, "has neither encode_queries and encode_corpus, as beir calls them, nor encode, as MTEB does"),
+        ("ForBeir", {"wrong": 1}, "cannot be made: TypeError: .*unexpected keyword argument 'wrong'"),
+    ],
+)
+def test_a_class_that_cannot_be_used_says_why(name: str, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ModelError, match=f"system mine: {THIS}:{name} {words}"):
+        load(name, **arguments)
+
+
+def test_the_record_says_class_and_arguments_and_no_precision_that_nobody_knows() -> None:
+    encoder = load(form="numpy")
+    assert encoder.described() == {"encoder": f"{THIS}:ForBeir", "arguments": {"form": "numpy"}, "method": "encode_corpus"}
+    made = encoder.made()
+    assert (made["precision"], made["torch"]) == ("unknown", torch.__version__)
+    assert (encoder.tokens, encoder.truncated, encoder.dim) == (None, None, DIM)

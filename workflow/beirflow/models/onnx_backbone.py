@@ -1,0 +1,222 @@
+"""The part of a model that reads tokens, computed by ONNX Runtime: a graph in place of a model of transformers."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from beirflow.files.errors import ModelError
+from beirflow.models.backbone import LOCAL, Backbone
+from beirflow.models.card import Step
+from beirflow.models.onnx_file import read_onnx
+
+logger = logging.getLogger(__name__)
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+TYPES: Mapping[str, Any] = {
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(float)": np.float32,
+    "tensor(bool)": np.bool_,
+}
+"""By ONNX Runtime's name of the type of an input, that of numpy."""
+
+TOKENS = ("last_hidden_state", "token_embeddings")
+VECTOR = ("text_embeds", "pooler_output", "sentence_embedding")
+"""Names that exporters give to the vectors of tokens, and to one vector a text."""
+
+WHOLE = "sentence_embedding"
+"""The name of a vector that is made by all modules of sentence-transformers."""
+
+PROBE_TOKENS, PROBE_PADDING = 3, 5
+PADDING_TOLERANCE = {"float32": 1e-3}
+LOWER_TOLERANCE = 0.4
+"""By precision, and for every other: what padding may change of a vector, over its length. A quantised graph may scale all tokens
+of a batch together. Two real models, told to read padding as text, changed by 0.65 and 0.86."""
+
+
+class OnnxBackbone(Backbone):
+    """A graph and its tokenizer; stands where a backbone of transformers stands.
+
+    Args:
+        folder: The folder of the model, with its configuration and its tokenizer.
+        steps: What the card says of the model.
+        weights: Name of the graph below that folder.
+        device: Where it is computed.
+
+    Attributes:
+        modes: How what it gives becomes one vector.
+        precision: What its weights are stored in.
+
+    Raises:
+        ModelError: ONNX Runtime is not installed or refuses the graph, or what the graph wants and gives is not understood.
+    """
+
+    def __init__(self, folder: Path, steps: Sequence[Step], weights: str, device: torch.device) -> None:
+        first, *others = steps
+        self._path = folder / weights
+        pooling: Mapping[str, Any] = next((step.settings for step in others if step.kind == "pooling"), {})
+        modes = pooling.get("modes", ["pooler"] if first.settings["output"] == "vector" else ["mean"])
+        self.precision = read_onnx(self._path).precision
+        session = _session(self._path, device)
+        output, rank = _choose_output(self._path, session.get_outputs(), modes, others)
+        self.modes: list[str] = ["pooler"] if rank == 2 else modes
+        if rank == 2 and not pooling.get("include_prompt", True):
+            raise ModelError(f"{self._path} pools its tokens itself, and the model wants those of the prompt left out")
+        super().__init__(folder, first, weights, self.modes, torch.float32)
+        # Until here a model of the same shape without weights has said how many tokens there are, and how long texts may be.
+        self.model = _Graph(self._path, session, output, rank)
+        self._check_padding()
+
+    def _load(self) -> tuple[Any, Any, dict[str, Any]]:
+        """Tokenizer, and a model of the same shape that holds no weights; the graph holds them."""
+        import transformers
+
+        config, name = self._architecture()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, **LOCAL)
+        kind = getattr(transformers, name)
+        with torch.device("meta"):
+            shape = kind.from_config(config) if name == "AutoModel" else kind(config)
+        return tokenizer, shape, {"missing_keys": (), "unexpected_keys": ()}
+
+    def _check_pooler(self, pooling: Sequence[str], step: Step) -> None:
+        """Nothing: the outputs of the graph have said whether it has one."""
+
+    def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
+        """What the graph computes for a padded batch, ids and mask of shape (batch, tokens)."""
+        return self.model(ids, mask)
+
+    def made(self) -> dict[str, str]:
+        """What the graph is computed with, for a record."""
+        return {"precision": self.precision, **self.model.made()}
+
+    def _check_padding(self) -> None:
+        """Refuse a graph that reads padding as text: its exporter saw no padding and left the mask out."""
+        ids = [token for token in range(min(self.vocabulary, 2 * PROBE_TOKENS)) if token != self.padding][:PROBE_TOKENS]
+        alone = torch.tensor([ids])
+        padded = torch.tensor([[*ids, *[self.padding] * PROBE_PADDING]])[:, : self.max_length]
+        mask = (torch.arange(padded.shape[1]) < len(ids)).long()[None]
+        first, second = (_vectors(self(*texts), len(ids)) for texts in ((alone, torch.ones_like(alone)), (padded, mask)))
+        apart = float((first - second).norm() / first.norm().clamp_min(1e-30))
+        if not apart <= PADDING_TOLERANCE.get(self.precision, LOWER_TOLERANCE):
+            raise ModelError(
+                f"{self._path} gives a text another vector when it is padded (by a share of {apart:.2g}), so the graph does not"
+                " use its attention_mask; export it again with an example that has padding"
+            )
+
+
+class _Graph(nn.Module):
+    """A graph that ONNX Runtime computes.
+
+    Args:
+        path: Its file, for messages.
+        session: What computes it.
+        output: Name of the output that is read.
+        rank: 3 for vectors of tokens, 2 for one vector a text.
+    """
+
+    def __init__(self, path: Path, session: Any, output: str, rank: int) -> None:
+        super().__init__()
+        self._session, self._output, self._rank = session, output, rank
+        self._inputs = _known_inputs(path, session.get_inputs())
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
+        """As for :meth:`OnnxBackbone.__call__`."""
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
+        feed = {name: given[name].cpu().numpy().astype(kind) for name, kind in self._inputs.items()}
+        try:
+            [found] = self._session.run([self._output], feed)
+        except Exception as error:  # ONNX Runtime has exceptions of its own
+            raise RuntimeError(str(error).strip()) from error
+        if found.ndim != self._rank or len(found) != len(ids):
+            raise ValueError(f"its output {self._output} has the shape {found.shape} for ids of shape {tuple(ids.shape)}")
+        vectors = torch.from_numpy(found).to(ids.device)
+        return SimpleNamespace(**{"last_hidden_state" if self._rank == 3 else "pooler_output": vectors})
+
+    def made(self) -> dict[str, str]:
+        """Versions, provider and output, for a record."""
+        import onnxruntime
+
+        provider = self._session.get_providers()[0]
+        return {"onnxruntime": onnxruntime.__version__, "provider": provider, "graph_output": self._output}
+
+
+def _vectors(output: Any, tokens: int) -> torch.Tensor:
+    """The vectors of the first tokens of the first text, or the one of the text."""
+    found: torch.Tensor | None = getattr(output, "last_hidden_state", None)
+    return (output.pooler_output if found is None else found[0, :tokens]).float()
+
+
+def _session(path: Path, device: torch.device) -> Any:
+    """What computes a graph."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ModelError(
+            f"{path} is computed by ONNX Runtime, which is not installed here ({error}); install it with:"
+            " pip install --requirement envs/requirements-onnx.txt, or name weights of torch in 'weights'"
+        ) from error
+    wanted = "CUDAExecutionProvider" if device.type == "cuda" else "CPUExecutionProvider"
+    absent = (
+        f"{path}: the device is a GPU, but this onnxruntime does not compute on one; install onnxruntime-gpu, or set device: cpu"
+    )
+    if wanted not in onnxruntime.get_available_providers():
+        raise ModelError(absent)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    options.log_severity_level = 3
+    # TensorFloat-32 would round more than float32 does.
+    provider = (wanted, {"use_tf32": "0"}) if device.type == "cuda" else wanted
+    try:
+        session = onnxruntime.InferenceSession(str(path), options, providers=[provider])
+    except Exception as error:  # ONNX Runtime has exceptions of its own
+        reason = str(error).strip().partition("\n")[0]
+        raise ModelError(f"ONNX Runtime cannot load {path} ({reason}); export or fetch the model again") from error
+    if session.get_providers()[0] != wanted:  # where CUDA's libraries do not suit it, it falls back to the CPU
+        raise ModelError(absent)
+    return session
+
+
+def _known_inputs(path: Path, inputs: Sequence[Any]) -> dict[str, Any]:
+    """By input of the graph, the type of its numbers."""
+    names = [each.name for each in inputs]
+    if strange := [name for name in names if name not in INPUTS]:
+        raise ModelError(f"{path} wants {', '.join(strange)}; beirflow knows {', '.join(INPUTS)}, so export it with these")
+    if missing := [name for name in INPUTS[:2] if name not in names]:
+        raise ModelError(f"{path} does not take {' and '.join(missing)}, so that padding would be read as text; export it again")
+    if fixed := [f"{each.name} of shape {each.shape}" for each in inputs if any(isinstance(size, int) for size in each.shape)]:
+        raise ModelError(f"{path} takes {', '.join(fixed)} only; export it with free sizes for batch and tokens (dynamic axes)")
+    if odd := [f"{each.name} as {each.type}" for each in inputs if each.type not in TYPES]:
+        raise ModelError(f"{path} wants {', '.join(odd)}; known are {', '.join(TYPES)}")
+    return {each.name: TYPES[each.type] for each in inputs}
+
+
+def _choose_output(path: Path, outputs: Sequence[Any], modes: Sequence[str], others: Sequence[Step]) -> tuple[str, int]:
+    """The output that a card means, and its rank: by its name, or else by its rank where only one has it."""
+    ranks = {each.name: len(each.shape) for each in outputs if each.type in ("tensor(float)", "tensor(float16)")}
+    found = ", ".join(f"{name} ({rank} dimensions)" for name, rank in ranks.items()) or "nothing with numbers of a vector"
+    known, rank = (VECTOR, 2) if list(modes) == ["pooler"] else (TOKENS, 3)
+    if name := _named(ranks, known, rank):
+        return name, rank
+    if rank == 3 and ranks.get(WHOLE) == 2:
+        if extra := [step.kind for step in others if step.kind not in ("pooling", "normalize")]:
+            raise ModelError(
+                f"{path} gives {found}, and does not say whether the {' and '.join(extra)} of the model is in the graph; export"
+                " it with last_hidden_state"
+            )
+        return WHOLE, 2
+    raise ModelError(
+        f"{path} gives {found}; expected {' or '.join(known)}, or a single output of {rank} dimensions. For the vector that the"
+        " graph makes itself, say pooling: pooler"
+    )
+
+
+def _named(ranks: Mapping[str, int], names: Sequence[str], rank: int) -> str | None:
+    """The first of some names that has a rank; else the only output that has it."""
+    of_rank = [name for name, found in ranks.items() if found == rank]
+    return next((name for name in names if name in of_rank), of_rank[0] if len(of_rank) == 1 else None)

@@ -1,0 +1,160 @@
+"""What an ONNX file says of its weights: their types, and the files that hold those which it does not hold itself.
+
+Only the frame of the file is read, field by field as protobuf writes it; weights are skipped, however large.
+"""
+
+import mmap
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from math import prod
+from pathlib import Path
+from typing import NamedTuple
+
+from beirflow.files.errors import ModelError
+
+PRECISIONS = {
+    23: "float4",
+    21: "int4",
+    22: "int4",
+    **dict.fromkeys((17, 18, 19, 20), "float8"),
+    2: "int8",
+    3: "int8",
+    10: "float16",
+    16: "bfloat16",
+}
+"""By type of a tensor in ONNX's numbers, what its weights are stored in; the lowest first."""
+
+NOTABLE_SHARE = 0.01
+"""Of all numbers of a graph: fewer of a type are constants, and no weights."""
+
+BESIDE = re.compile(r"[\w-][\w.-]*")
+"""The name of a file beside the graph."""
+
+VARINT, EIGHT_BYTES, MESSAGE, FOUR_BYTES = 0, 1, 2, 5
+"""Kinds of fields in protobuf."""
+
+PARTS: Mapping[str, Mapping[int, str]] = {
+    "model": {7: "graph", 25: "function"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "function": {7: "node"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+}
+"""By message of onnx.proto, the fields that lead to tensors, and what they hold."""
+
+
+class OnnxFile(NamedTuple):
+    """What an ONNX file says of its weights.
+
+    Attributes:
+        precision: ``float32``, or the lowest type that weights are stored in.
+        elsewhere: Names of the files beside it that hold weights.
+    """
+
+    precision: str
+    elsewhere: tuple[str, ...]
+
+
+def read_onnx(path: Path) -> OnnxFile:
+    """Read what an ONNX file says of its weights.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Their precision, and where they are.
+
+    Raises:
+        ModelError: It is no ONNX file, or names files elsewhere than beside it.
+    """
+    status = path.stat()
+    return _read(path, status.st_size, status.st_mtime_ns)
+
+
+@cache
+def _read(path: Path, size: int, changed: int) -> OnnxFile:
+    """The same, once for each state of a file."""
+    numbers: dict[int, int] = {}
+    names: set[str] = set()
+    try:
+        with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            for start, end in _tensors(data):
+                kind, count, location = _tensor(data, start, end)
+                numbers[kind] = numbers.get(kind, 0) + count
+                names |= {location} if location is not None else set()
+    except (OSError, ValueError, IndexError) as error:
+        raise ModelError(f"{path} cannot be read as an ONNX file ({error}); fetch or export the model again") from error
+    if not numbers:
+        raise ModelError(f"{path} holds no weights, so it is no ONNX file of a model; fetch or export the model again")
+    if strange := sorted(name for name in names if not BESIDE.fullmatch(name)):
+        raise ModelError(f"{path} names weights outside of its folder: {', '.join(strange)}; export the model again")
+    notable = NOTABLE_SHARE * sum(numbers.values())
+    lowest = next((name for kind, name in PRECISIONS.items() if numbers.get(kind, 0) > notable), "float32")
+    return OnnxFile(lowest, tuple(sorted(names)))
+
+
+def _tensors(data: mmap.mmap) -> Iterator[tuple[int, int]]:
+    """Where each tensor of a model begins and ends, those of its subgraphs too."""
+    waiting = [("model", 0, len(data))]
+    while waiting:
+        message, start, end = waiting.pop()
+        if message == "tensor":
+            yield start, end
+            continue
+        for number, kind, first, last in _fields(data, start, end):
+            if kind == MESSAGE and number in PARTS[message]:
+                waiting.append((PARTS[message][number], first, last))
+
+
+def _tensor(data: mmap.mmap, start: int, end: int) -> tuple[int, int, str | None]:
+    """Type of a tensor, how many numbers it has, and the name of the file that holds them; None if they are here."""
+    sizes: list[int] = []
+    type_number, location = 0, None
+    for number, kind, first, last in _fields(data, start, end):
+        if number == 1 and kind == VARINT:
+            sizes.append(first)
+        elif number == 1:
+            while first < last:
+                size, first = _varint(data, first)
+                sizes.append(size)
+        elif number == 2:
+            type_number = first
+        elif number == 13:
+            entry = {key: bytes(data[at:to]).decode() for key, _, at, to in _fields(data, first, last)}
+            location = entry.get(2) if entry.get(1) == "location" else location
+    return type_number, prod(sizes), location
+
+
+def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """The fields of a message: number and kind; then its value for an integer, else where it begins; and where it ends."""
+    while start < end:
+        tag, start = _varint(data, start)
+        number, kind = tag >> 3, tag & 7
+        if kind == VARINT:
+            value, start = _varint(data, start)
+            yield number, kind, value, start
+            continue
+        if kind == MESSAGE:
+            length, start = _varint(data, start)
+        elif kind in (EIGHT_BYTES, FOUR_BYTES):
+            length = 8 if kind == EIGHT_BYTES else 4
+        else:
+            raise ValueError(f"a field of kind {kind} at byte {start}")
+        if start + length > end:
+            raise ValueError(f"a field at byte {start} goes on beyond its message")
+        yield number, kind, start, start + length
+        start += length
+
+
+def _varint(data: mmap.mmap, start: int) -> tuple[int, int]:
+    """An integer, seven bits a byte, and where it ends."""
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = data[start]
+        start += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, start
+    raise ValueError(f"an integer at byte {start} has no end")

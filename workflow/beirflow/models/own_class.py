@@ -1,0 +1,209 @@
+"""A class of the user's own that encodes: its source files, found without running any of them, and how it is loaded.
+
+It is opt-in, because it is code: it runs in the jobs that encode, and in an audit that encodes a sample again.
+"""
+
+import ast
+import importlib
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec, PathFinder
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from beirflow.files.errors import ModelError
+from beirflow.models.settings import ModelSettings
+
+NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
+"""A module and a class in it."""
+
+MOST_FILES = 1000
+"""In the files and folders that arguments name."""
+
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders whose packages have nothing to do with each other."""
+
+
+def class_problem(system: ModelSettings) -> str | None:
+    """What keeps a class from being used, as far as its files can tell.
+
+    Args:
+        system: The system.
+
+    Returns:
+        A sentence that says what is missing and what to do; None if nothing is.
+    """
+    try:
+        class_files(system)
+    except ModelError as error:
+        return str(error)
+    return None
+
+
+def class_files(system: ModelSettings) -> dict[str, Path]:
+    """The files that make a class what it is.
+
+    Args:
+        system: The system.
+
+    Returns:
+        By name for the record: the module, what it imports statically from its package or folder, and the files that arguments
+        name with an absolute path, whether directly or by their folder.
+
+    Raises:
+        ModelError: There is no such module or no such class in it, or it cannot be parsed.
+    """
+    module, name = _parts(system)
+    path = _module_file(module)
+    if name not in _defined(path):
+        raise ModelError(f"{path} does not define {name}, nor import it by that name; look at the end of {system.encoder!r}")
+    root = path.parents[module.count(".") + (path.name == "__init__.py")]
+    found = {each.relative_to(root).as_posix(): each for each in _reached(root, module, path)} | _argument_files(system)
+    return dict(sorted(found.items()))
+
+
+def load_class(system: ModelSettings) -> Any:
+    """Import the class and make an object of it.
+
+    Args:
+        system: The system.
+
+    Returns:
+        The object, made with the arguments of the configuration.
+
+    Raises:
+        ModelError: It cannot be imported or made, or what is imported is another file than the one that was hashed.
+    """
+    module, name = _parts(system)
+    expected = _module_file(module)
+    if os.getcwd() not in sys.path:  # noqa: PTH109
+        sys.path.append(os.getcwd())  # noqa: PTH109
+    try:
+        imported = importlib.import_module(module)
+        if not expected.samefile(str(imported.__file__)):
+            raise ModelError(f"{module} is {imported.__file__} when it is imported, but {expected} was found; rename yours")
+        return getattr(imported, name)(**(system.arguments or {}))
+    except ModelError:
+        raise
+    except Exception as error:  # of code that is not ours
+        raise ModelError(f"{system.encoder} cannot be made: {described_error(error)}") from error
+
+
+def described_error(error: Exception) -> str:
+    """An error of the user's code, and where it was raised.
+
+    Args:
+        error: The error.
+
+    Returns:
+        Its type and first line, with file and line of the last frame.
+    """
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    place = f" in {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}" if trace else ""
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}{place}"
+
+
+def _parts(system: ModelSettings) -> tuple[str, str]:
+    found = NAME.fullmatch(system.encoder or "")
+    if found is None:
+        raise ModelError(f"{system.encoder!r} names no class; expected package.module:Class")
+    return found[1], found[2]
+
+
+def _module_file(module: str) -> Path:
+    """The source of a module: where Python looks, and then in the working directory; nothing is imported."""
+    parts = module.split(".")
+    spec = _installed(parts[0]) or PathFinder.find_spec(parts[0], [os.getcwd()])  # noqa: PTH109
+    for i in range(1, len(parts)):
+        places = spec.submodule_search_locations if spec else None
+        spec = PathFinder.find_spec(".".join(parts[: i + 1]), list(places or []))
+    if spec is None or not str(spec.origin).endswith(".py"):
+        todo = "put it into the working directory, install it, or name its folder in PYTHONPATH"
+        raise ModelError(f"there is no module {module} with a source file here; {todo}")
+    return Path(str(spec.origin)).resolve()
+
+
+def _installed(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except ValueError:  # of a module that was made and not imported
+        return None
+
+
+def _parsed(path: Path) -> ast.Module:
+    try:
+        return ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path} cannot be read as Python: {error}") from error
+
+
+def _defined(path: Path) -> set[str]:
+    """Names that a module has: what it defines, assigns or imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            found |= {alias.asname or alias.name for alias in node.names}
+    return found
+
+
+def _reached(root: Path, module: str, path: Path) -> set[Path]:
+    """A module, the packages that it is in, and what they import from the same package; or folder, where nothing is installed."""
+    own = module.partition(".")[0] if root.name in INSTALLED else None
+    reached: set[Path] = set()
+    waiting = [(module, path), *_files_of(root, module)]
+    while waiting:
+        name, file = waiting.pop()
+        if file in reached:
+            continue
+        reached.add(file)
+        for imported in _imports(name, file):
+            if own in (None, imported.partition(".")[0]):
+                waiting += _files_of(root, imported)
+    return reached
+
+
+def _files_of(root: Path, module: str) -> list[tuple[str, Path]]:
+    """The files below a folder that are run when a module is imported: its own, and those of the packages around it."""
+    found, parts = [], module.split(".")
+    for i in range(1, len(parts) + 1):
+        place, name = root.joinpath(*parts[:i]), ".".join(parts[:i])
+        found += [(name, file) for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()]
+    return found
+
+
+def _imports(module: str, path: Path) -> Iterator[str]:
+    """Names in the import statements of a file; some are of modules, others of what is in one."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
+
+
+def _argument_files(system: ModelSettings) -> dict[str, Path]:
+    """The files that arguments name with an absolute path; of a folder, all that are in it."""
+    found: dict[str, Path] = {}
+    for key, value in (system.arguments or {}).items():
+        place = Path(value).expanduser() if isinstance(value, str) and value.startswith(("/", "~")) else None
+        if place is None or not place.exists():
+            continue
+        paths = [place] if place.is_file() else list(islice(place.rglob("*"), MOST_FILES + 1))
+        if len(paths) > MOST_FILES:
+            raise ModelError(f"arguments.{key}: {value} has more than {MOST_FILES} files; name the folder of the model alone")
+        found |= {
+            f"arguments/{key}/{path.relative_to(place.parent).as_posix()}": path for path in sorted(paths) if path.is_file()
+        }
+    return found

@@ -1,0 +1,162 @@
+"""An encoder that is a class of the user's own: the contract of beir, or that of MTEB."""
+
+import inspect
+import logging
+import platform
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from beirflow.files.errors import ModelError
+from beirflow.files.progress import Progress
+from beirflow.models.card import Kind
+from beirflow.models.encoder import NotFiniteError
+from beirflow.models.own_class import described_error, load_class
+from beirflow.models.settings import EncoderSettings
+
+logger = logging.getLogger(__name__)
+
+WINDOW_TEXTS = 4096
+"""Texts that the class gets at once."""
+
+BATCH_TEXTS = 128
+"""The ``batch_size`` that the class gets, as beir's search has it."""
+
+METHODS: dict[Kind, str] = {"queries": "encode_queries", "documents": "encode_corpus"}
+"""Of beir's contract, by what is encoded."""
+
+PROMPT_TYPES: dict[Kind, str] = {"queries": "query", "documents": "passage"}
+"""Of MTEB's contract."""
+
+LIBRARIES = ("torch", "transformers", "sentence_transformers", "onnxruntime", "requests")
+
+
+class OwnEncoder:
+    """A class of the user's own as an encoder.
+
+    Its ``encode_queries`` gets a list of texts and its ``encode_corpus`` a list of ``{"title": "", "text": …}``, where the title
+    stands before the text. Where it has neither, its ``encode`` gets a list of texts for both. ``batch_size``,
+    ``show_progress_bar``, ``convert_to_tensor`` and, by its own name only, ``prompt_type`` are passed to a method that takes
+    them. What comes back is an array, a tensor on any device, or a list of rows.
+
+    Args:
+        system: The system.
+        kind: What is encoded.
+
+    Attributes:
+        tokens: None, since nobody knows.
+        truncated: None.
+
+    Raises:
+        ModelError: The class cannot be loaded, or has no method of these.
+    """
+
+    tokens: None = None
+    truncated: None = None
+
+    def __init__(self, system: EncoderSettings, kind: Kind) -> None:
+        self.system, self._kind = system, kind
+        self._dim: int | None = None
+        try:
+            self._method = _method(load_class(system), str(system.encoder), kind)
+        except ModelError as error:
+            raise ModelError(f"system {system.name}: {error}") from error
+        self._options = _options(self._method, kind)
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of a vector; one text is encoded to find out where none was encoded yet."""
+        if self._dim is None:
+            self._encode(["dimensions"], 0)
+        return int(self._dim or 0)
+
+    def made(self) -> dict[str, str]:
+        """Versions of what the class may compute with, for the record; precision and device are its own affair."""
+        versions = {name: str(getattr(sys.modules[name], "__version__", "")) for name in LIBRARIES if name in sys.modules}
+        return {"precision": "unknown", **versions, "python": platform.python_version()}
+
+    def described(self) -> dict[str, Any]:
+        """How a text becomes a vector, for the record."""
+        return {"encoder": self.system.encoder, "arguments": dict(self.system.arguments or {}), "method": self._method.__name__}
+
+    def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
+        """Encode texts a window at a time.
+
+        Args:
+            texts: n texts.
+            kind: ``queries`` or ``documents``.
+
+        Yields:
+            Index of the first text of a window, and the window's vectors, float32 of shape (texts, dim).
+
+        Raises:
+            ModelError: The class fails, or gives something else than a vector a text.
+            NotFiniteError: A vector is not finite.
+        """
+        with Progress(f"encode with {self.system.name}", len(texts), kind) as progress:
+            for start in range(0, len(texts), WINDOW_TEXTS):
+                window = texts[start : start + WINDOW_TEXTS]
+                yield start, self._encode(list(window), start)
+                progress.advance(len(window))
+
+    def _encode(self, texts: list[str], start: int) -> np.ndarray:
+        """Vectors of some texts, float32 of shape (texts, dim), checked."""
+        given: list[Any] = texts
+        if self._method.__name__ == METHODS["documents"]:
+            given = [{"title": "", "text": text} for text in texts]
+        try:
+            vectors = _as_array(self._method(given, **self._options))
+        except Exception as error:  # of code that is not ours
+            logger.info("the error of %s", self.system.encoder, exc_info=error)
+            reason = str(error) if isinstance(error, ModelError) else described_error(error)
+            raise self._wrong(f"fails: {reason}") from error
+        expected = (len(texts), "dimensions" if self._dim is None else self._dim)
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
+            raise self._wrong(f"gives an array of shape {vectors.shape} for {len(texts)} texts; expected {expected}")
+        if self._dim not in (None, vectors.shape[1]):
+            raise self._wrong(f"gives vectors of {vectors.shape[1]} dimensions, after others of {self._dim}")
+        self._dim = vectors.shape[1]
+        finite = np.isfinite(vectors).all(axis=1)
+        if not finite.all():
+            raise NotFiniteError(start + int(np.argmin(finite)))
+        return vectors
+
+    def _wrong(self, found: str) -> ModelError:
+        return ModelError(f"system {self.system.name}: {self._method.__name__} of {self.system.encoder} {found}")
+
+
+def _method(made: Any, name: str, kind: Kind) -> Callable[..., Any]:
+    """What encodes one kind of text."""
+    both = [getattr(made, method, None) for method in METHODS.values()]
+    if all(map(callable, both)):
+        return getattr(made, METHODS[kind])
+    if any(map(callable, both)):
+        raise ModelError(f"{name} has only one of {' and '.join(METHODS.values())}; both are needed")
+    if not callable(getattr(made, "encode", None)):
+        raise ModelError(f"{name} has neither {' and '.join(METHODS.values())}, as beir calls them, nor encode, as MTEB does")
+    return made.encode
+
+
+def _options(method: Callable[..., Any], kind: Kind) -> dict[str, Any]:
+    """Those of the usual keywords that a method takes."""
+    usual = {"batch_size": BATCH_TEXTS, "show_progress_bar": False, "convert_to_tensor": False}
+    parameters = inspect.signature(method).parameters
+    takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+    found: dict[str, Any] = {name: value for name, value in usual.items() if takes_all or name in parameters}
+    return found | ({"prompt_type": PROMPT_TYPES[kind]} if "prompt_type" in parameters else {})
+
+
+def _as_array(found: Any) -> np.ndarray:
+    """What a class gave, as float32."""
+    if isinstance(found, torch.Tensor):
+        return found.detach().float().cpu().numpy()
+    if isinstance(found, list | tuple) and any(isinstance(row, torch.Tensor) for row in found):
+        return torch.stack([torch.as_tensor(row).detach().float().cpu() for row in found]).numpy()
+    array = np.asarray(found)
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"expected numbers, found {type(found).__name__} of {array.dtype}")
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
