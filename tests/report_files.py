@@ -51,6 +51,7 @@ class ReportFiles:
         summarize(means_paths=rows, summary_path=summary)
         self._comparison(pick).to_csv(comparison, index=False)
         self._costs(pick).to_csv(costs, index=False)
+        self._settings().to_csv(self.folder / "systems.csv", index=False)
         write_json(self.folder / "manifest.json", MANIFEST)
         self.paths = {
             "summary_path": summary,
@@ -58,6 +59,7 @@ class ReportFiles:
             "inspection_paths": self._inspections(pick),
             "comparison_path": comparison,
             "costs_path": costs,
+            "systems_path": str(self.folder / "systems.csv"),
             "figure_paths": self._figures(),
             "manifest_path": str(self.folder / "manifest.json"),
             "report_path": str(self.folder / "report.html"),
@@ -132,6 +134,27 @@ class ReportFiles:
             for system in self.systems
             for row in self.rows
         )
+
+    def _settings(self) -> pd.DataFrame:
+        """Every system reads the same model, each with a prompt of its own; one has a prompt for every dataset."""
+        of_all = [
+            ("family", "dense", "configuration", None),
+            ("model", "example/an-encoder-of-some-length", "configuration", None),
+            ("revision", "0123456789abcdef0123456789abcdef01234567", "configuration", None),
+            ("pooling", "cls", "configuration", "mean"),
+            ("max_length", "512", "model", None),
+            ("similarity", "cosine", "model", None),
+            ("document_prefix", "", "configuration", None),
+            ("precision", "float32", "record", None),
+            ("model_sha256", "7" * 64, "record", None),
+        ]
+        rows = []
+        for system in self.systems:
+            rows += [(system, name, "", *others) for name, *others in of_all]
+            prompts = list(self.rows) if system == self.systems[-1] else [""]
+            rows += [(system, "query_prefix", row, f"{system} {row}: ", "configuration", None) for row in prompts]
+            rows += [(system, "truncated_documents", row, "1200", "record", None) for row in self.rows]
+        return pd.DataFrame(rows, columns=["system", "setting", "dataset", "value", "said_by", "model_says"])
 
     def _inspections(self, pick: random.Random) -> list[str]:
         """One file a corpus, all with the same queries, since making them takes longest."""

@@ -3,7 +3,7 @@
 REQUIRED INPUTS
   means      = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
   published  = workflow/catalogue/published.yaml
-  per_query, comparison, costs, inspection = what the rules of analyse.smk are made of and write
+  per_query, comparison, costs, systems, inspection = what the rules of analyse.smk are made of and write
   templates  = workflow/report/…
 
 OUTPUTS
@@ -110,6 +110,7 @@ rule write_report:
         inspections=rules.draw_figures.input.inspections,
         comparison=rules.draw_figures.input.comparison,
         costs=rules.draw_figures.input.costs,
+        systems=rules.describe_systems.output[0],
         figures=rules.draw_figures.output.svg,
         pdf=rules.draw_figures.output.pdf,
         scores=rules.collect_scores.output[0],

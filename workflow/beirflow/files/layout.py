@@ -101,6 +101,7 @@ MANIFEST = Pattern("manifest.json")
 SCORES = Pattern("scores.parquet")
 SIGNIFICANCE = Pattern("significance.csv")
 COST = Pattern("cost.csv")
+SYSTEMS = Pattern("systems.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
 FIGURE_PDF = Pattern("figures/{figure}.pdf")
 FIGURE_SVG = Pattern("figures/{figure}.svg")
@@ -123,7 +124,7 @@ REPRESENTATIONS = ("embeddings/", "postings/")
 """What a family stores of texts. It may be deleted to save disk; its digests stay known."""
 
 FOR_READING = (
-    *(SCORES, SIGNIFICANCE, COST, INSPECTION, FIGURE_PDF, FIGURE_SVG, REPORT, REPORT_RECORD),
+    *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, FIGURE_PDF, FIGURE_SVG, REPORT, REPORT_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""

@@ -13,6 +13,7 @@ from beirflow.files.records import Job, read_json
 from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import TEMPLATES, write_page
 from beirflow.report.reading_files import record_files_for_reading
+from beirflow.report.system_tables import settings_table, systems_table
 from beirflow.report.tables import (
     Sources,
     cost_table,
@@ -64,6 +65,7 @@ def write_report(
     inspection_paths: Sequence[str],
     comparison_path: str,
     costs_path: str,
+    systems_path: str,
     figure_paths: Sequence[str],
     manifest_path: str,
     report_path: str,
@@ -78,6 +80,7 @@ def write_report(
         inspection_paths: Sampled queries of every corpus.
         comparison_path: ``significance.csv``.
         costs_path: ``cost.csv``.
+        systems_path: ``systems.csv``.
         figure_paths: SVG of every figure; the PDF of the same name is in the same folder.
         manifest_path: ``manifest.json``.
         report_path: HTML to write, and its record, which names all files for reading.
@@ -88,6 +91,7 @@ def write_report(
     means_paths = list(dict.fromkeys(means_paths))
     means = [read_json(path) for path in means_paths]
     manifest = read_json(manifest_path)
+    settings = read_named_csv(systems_path)
     systems, sources = list(dict.fromkeys(summary["system"])), Sources()
     results = [results_table(summary, measure, sources) for measure in main_measures(summary)]
     datasets = _datasets(means)
@@ -100,6 +104,7 @@ def write_report(
         "results": results,
         "notes": notes(results, sources, systems),
         "holes": holes_table(summary),
+        "systems": [systems_table(settings), settings_table(settings)],
         "significance": significance_table(read_named_csv(comparison_path)),
         "significance_note": SIGNIFICANCE,
         "cost": cost_table(read_named_csv(costs_path)),
@@ -110,7 +115,7 @@ def write_report(
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, script="report.js")
-    written = [report_path, *inspection_paths, comparison_path, costs_path, *figure_paths, *other_paths]
+    written = [report_path, *inspection_paths, comparison_path, costs_path, systems_path, *figure_paths, *other_paths]
     record_path = str(record_of(report_path))
     record_files_for_reading(paths=written, manifest_path=manifest_path, record_path=record_path, job=job)
 
