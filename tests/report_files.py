@@ -63,6 +63,7 @@ class ReportFiles:
             "figure_paths": self._figures(),
             "manifest_path": str(self.folder / "manifest.json"),
             "report_path": str(self.folder / "report.html"),
+            "baseline": self.systems[0],
         }
         write_report(**self.paths, job=Job(self.folder))
         return self.folder / "report.html"
@@ -107,7 +108,7 @@ class ReportFiles:
                     self.of,
                     *(pick.uniform(-0.1, 0.1) for _ in numbers[:5]),
                     pick.random(),
-                    1.0,
+                    pick.choice((0.001, 1.0)),
                     pick.gauss(0, 1),
                 ]
                 for row in self.rows

@@ -13,6 +13,7 @@ if __name__ == "__main__":
             inspection_paths=list(snakemake.input.inspections),
             figure_paths=list(snakemake.input.figures),
             report_path=snakemake.output.report,
-            other_paths=[snakemake.input.scores, *snakemake.input.pdf],
+            baseline=snakemake.params.baseline,
+            other_paths=[snakemake.input.scores, *snakemake.input.pdf, *snakemake.input.tables],
             job=this,
         )

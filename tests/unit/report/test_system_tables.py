@@ -30,7 +30,7 @@ def settings(*systems: list[tuple[str | None, ...]]) -> pd.DataFrame:
 
 
 def seen(table: Table) -> list[list[str]]:
-    return [[cell.text for cell in row] for row in table.bodies[0]]
+    return [[cell.text for cell in row] for row in table.rows]
 
 
 def test_a_row_says_what_a_system_is_and_where_its_configuration_differs_from_its_files() -> None:

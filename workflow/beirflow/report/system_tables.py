@@ -33,7 +33,7 @@ def systems_table(settings: pd.DataFrame) -> Table:
     labels = ("Family", "Model", "Settings", "Before a query", "Before a document", "Precision", "Texts cut")
     columns = [SYSTEM, *(Column(label, number=False, classes="prose") for label in labels)]
     rows = [_row(str(system), part) for system, part in settings.groupby("system", sort=False)]
-    return Table("systems-table", "Systems", "What every system is, and how it was used", columns, [rows])
+    return Table("systems-table", "Systems", "What every system is, and how it was used", columns, rows)
 
 
 def _row(system: str, settings: pd.DataFrame) -> list[Cell]:
@@ -111,4 +111,4 @@ def settings_table(settings: pd.DataFrame) -> Table:
         + [Cell(row["dataset"] or "all"), Cell(row["value"]), Cell(SAID_BY[row["said_by"]]), Cell(row["model_says"])]
         for row in settings.fillna("").to_dict("records")
     ]
-    return Table("settings-table", "All settings", "Every setting of every system, and who says it", columns, [rows], tall=True)
+    return Table("settings-table", "All settings", "Every setting of every system, and who says it", columns, rows, tall=True)
