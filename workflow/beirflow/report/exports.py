@@ -1,6 +1,6 @@
 """The tables of the report for papers and notes: LaTeX with booktabs, and Markdown.
 
-Each table of :data:`EXPORTS` is written as ``<name>.tex`` and ``<name>.md``; a file of one that these results do not have says so.
+Each table of :data:`EXPORTS` is written as ``<name>.tex`` and ``<name>.md``; where there is no such table, the file says so.
 """
 
 import re
