@@ -4,12 +4,12 @@ Each table of :data:`EXPORTS` is written as ``<name>.tex`` and ``<name>.md``; wh
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from beirflow.files.layout import TABLE_MD, TABLE_TEX
 from beirflow.files.writing import atomic_path
-from beirflow.report.leaderboard import kind_tables, leaderboard, published_table, significance_marks
+from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
 from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import systems_table
@@ -48,31 +48,33 @@ def export_tables(*, summary_path: str, comparison_path: str, systems_path: str,
     summary, comparison = read_named_csv(summary_path), read_named_csv(comparison_path)
     measures, sources = main_measures(summary), Sources()
     marks = significance_marks(comparison, measures[0], baseline)
-    kinds = {table.name: table for table, _ in kind_tables(summary, measures[0])}
+    kinds = {table.name: (table, over) for table, over in kind_tables(summary, measures[0])}
+    published, said = published_table(summary, measures[0], sources), notes(summary, marks, baseline)
     tables = {
-        "leaderboard": leaderboard(summary, measures[0], marks),
-        "recall": leaderboard(summary, measures[1]) if len(measures) > 1 else None,
-        "published": published_table(summary, measures[0], sources),
-        "tasks": kinds.get("by-task"),
-        "domains": kinds.get("by-domain"),
-        "holes": holes_table(summary),
-        "significance": significance_table(comparison),
-        "systems": systems_table(read_named_csv(systems_path)),
+        "leaderboard": (leaderboard(summary, measures[0], marks), said),
+        "recall": (leaderboard(summary, measures[1]), notes(summary, {}, baseline)) if len(measures) > 1 else (None, []),
+        "published": (published, sources.notes()),
+        "tasks": kinds.get("by-task", (None, [])),
+        "domains": kinds.get("by-domain", (None, [])),
+        "holes": (holes_table(summary), []),
+        "significance": (significance_table(comparison), []),
+        "systems": (systems_table(read_named_csv(systems_path)), []),
     }
     write_tables(tables, folder)
 
 
-def write_tables(tables: Mapping[str, Table | None], folder: str) -> None:
+def write_tables(tables: Mapping[str, tuple[Table | None, Sequence[str]]], folder: str) -> None:
     """Write tables in both forms.
 
     Args:
-        tables: By name; None for one that is not there.
+        tables: By name; None for one that is not there; each with what a reader needs to know of it.
         folder: The results.
     """
-    for name, table in tables.items():
-        tex = as_latex(table) if table else f"% {ABSENT}\n"
-        markdown = as_markdown(table) if table else f"<!-- {ABSENT} -->\n"
-        for pattern, text in ((TABLE_TEX, tex), (TABLE_MD, markdown)):
+    for name, (table, said) in tables.items():
+        tex = "".join(f"% {line}\n" for line in said) + as_latex(table) if table else f"% {ABSENT}\n"
+        lines = "".join(f"- {markdown(line)}\n" for line in said)
+        for_notes = as_markdown(table) + ("\n" + lines if lines else "") if table else f"<!-- {ABSENT} -->\n"
+        for pattern, text in ((TABLE_TEX, tex), (TABLE_MD, for_notes)):
             with atomic_path(Path(folder, pattern(table=name))) as partial:
                 partial.write_text(text, encoding="utf-8")
 
