@@ -51,6 +51,7 @@ class ReportFiles:
         summarize(means_paths=rows, summary_path=summary)
         self._comparison(pick).to_csv(comparison, index=False)
         self._costs(pick).to_csv(costs, index=False)
+        self._settings().to_csv(self.folder / "systems.csv", index=False)
         write_json(self.folder / "manifest.json", MANIFEST)
         self.paths = {
             "summary_path": summary,
@@ -58,9 +59,11 @@ class ReportFiles:
             "inspection_paths": self._inspections(pick),
             "comparison_path": comparison,
             "costs_path": costs,
+            "systems_path": str(self.folder / "systems.csv"),
             "figure_paths": self._figures(),
             "manifest_path": str(self.folder / "manifest.json"),
             "report_path": str(self.folder / "report.html"),
+            "baseline": self.systems[0],
         }
         write_report(**self.paths, job=Job(self.folder))
         return self.folder / "report.html"
@@ -105,7 +108,7 @@ class ReportFiles:
                     self.of,
                     *(pick.uniform(-0.1, 0.1) for _ in numbers[:5]),
                     pick.random(),
-                    1.0,
+                    pick.choice((0.001, 1.0)),
                     pick.gauss(0, 1),
                 ]
                 for row in self.rows
@@ -132,6 +135,27 @@ class ReportFiles:
             for system in self.systems
             for row in self.rows
         )
+
+    def _settings(self) -> pd.DataFrame:
+        """Every system reads the same model, each with a prompt of its own; one has a prompt for every dataset."""
+        of_all = [
+            ("family", "dense", "configuration", None),
+            ("model", "example/an-encoder-of-some-length", "configuration", None),
+            ("revision", "0123456789abcdef0123456789abcdef01234567", "configuration", None),
+            ("pooling", "cls", "configuration", "mean"),
+            ("max_length", "512", "model", None),
+            ("similarity", "cosine", "model", None),
+            ("document_prefix", "", "configuration", None),
+            ("precision", "float32", "record", None),
+            ("model_sha256", "7" * 64, "record", None),
+        ]
+        rows = []
+        for system in self.systems:
+            rows += [(system, name, "", *others) for name, *others in of_all]
+            prompts = list(self.rows) if system == self.systems[-1] else [""]
+            rows += [(system, "query_prefix", row, f"{system} {row}: ", "configuration", None) for row in prompts]
+            rows += [(system, "truncated_documents", row, "1200", "record", None) for row in self.rows]
+        return pd.DataFrame(rows, columns=["system", "setting", "dataset", "value", "said_by", "model_says"])
 
     def _inspections(self, pick: random.Random) -> list[str]:
         """One file a corpus, all with the same queries, since making them takes longest."""

@@ -15,7 +15,8 @@ NPY_HEADER = 128
 
 
 def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_encoding_again(finished: Workflow) -> None:
-    own = ("collect_scores", "compare_systems", "collect_costs", "inspect_dataset", "draw_figures", "write_report")
+    own = ("collect_scores", "compare_systems", "collect_costs", "describe_systems", "inspect_dataset", "draw_figures")
+    own += ("export_tables", "write_report")
     assert finished.planned(*TARGETS) == dict.fromkeys(own, 1)
     finished.run(*TARGETS)
     means = json.loads(finished.result("metrics/tiny/small.json").read_text())["measures"]
@@ -32,8 +33,8 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
     assert f"{means['NDCG@10']:.4f}</td>" in page
     assert page.count('src="data:image/svg+xml') == 6
     recorded = read_json(finished.result("report.json"))["outputs"]
-    assert len(recorded) == 2 * 6 + len(
-        ("report.html", "scores.parquet", "significance.csv", "cost.csv", "inspection/small.json")
+    assert len(recorded) == 2 * 6 + 2 * 8 + len(
+        ("report.html", "scores.parquet", "significance.csv", "cost.csv", "systems.csv", "inspection/small.json")
     )
     assert all(file_digest(finished.result(name)) == digest for name, digest in recorded.items())
     assert finished.planned(*TARGETS, "results/summary.csv") == {}

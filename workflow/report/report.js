@@ -60,7 +60,7 @@ function makeTable(name, caption, columns, rows) {
       const { value, best } = cell?.value === undefined ? { value: cell } : cell;
       const numeric = columns[i].decimals !== undefined;
       const text = numeric && value !== null ? (columns[i].decimals ? fixed(value, columns[i].decimals) : count(value)) : value ?? "";
-      const mark = best ? make("span", { class: "mark", role: "img", "aria-label": "best" }, "★") : null;
+      const mark = best ? make("span", { class: "hidden" }, " best") : null;
       const attributes = { class: kind(i) + (best ? " best" : ""), ...(numeric ? { "data-value": value ?? "" } : {}) };
       return i ? make("td", attributes, text, mark) : make("th", { scope: "row", class: kind(i) }, text);
     }))

@@ -9,6 +9,7 @@ OUTPUTS
   scores     = <results>/scores.parquet               every measure of every query, a row a value
   significance = <results>/significance.csv             every two systems on every dataset: difference, interval, p, effect size
   costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
+  systems    = <results>/systems.csv                  every setting of every system, who says it, and what was used
   inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
 
 STEPS
@@ -81,6 +82,31 @@ rule collect_costs:
         "collect what everything cost"
     script:
         "../scripts/collect_costs.py"
+
+
+rule describe_systems:
+    input:
+        records=expand(at(layout.RUN_RECORD), **corpora),
+    output:
+        at(layout.SYSTEMS),
+    log:
+        "<results>/logs/describe_systems.log",
+    benchmark:
+        "<results>/benchmarks/describe_systems.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("describe_systems"),
+        systems={
+            name: {"family": experiment.systems[name].family}
+            | experiment.settings(name)
+            for name in experiment.chosen_systems
+        },
+    message:
+        "describe the systems"
+    script:
+        "../scripts/describe_systems.py"
 
 
 rule inspect_dataset:

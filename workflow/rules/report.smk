@@ -3,19 +3,21 @@
 REQUIRED INPUTS
   means      = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
   published  = workflow/catalogue/published.yaml
-  per_query, comparison, costs, inspection = what the rules of analyse.smk are made of and write
+  per_query, comparison, costs, systems, inspection = what the rules of analyse.smk are made of and write
   templates  = workflow/report/…
 
 OUTPUTS
   summary  = <results>/summary.csv         a row a system and dataset, then the averages over datasets
   manifest = <results>/manifest.json       the root of all digests, with configuration, code and environment
   figures  = <results>/figures/<name>.pdf, .svg
+  tables   = <results>/tables/<name>.tex, .md
   report   = <results>/report.html         all of it on one page, which needs no network; report.json, its digests and the others'
 
 STEPS
   - compare with published scores, average over datasets, print the table
   - write down what all of it was made from and with
   - draw every figure twice: for papers, and for pages
+  - write the tables for papers and notes
   - fill the template of the page
 """
 
@@ -101,6 +103,38 @@ rule draw_figures:
         "../scripts/draw_figures.py"
 
 
+# Those of beirflow/report/exports.py, for the same reason.
+TABLES = [
+    *("leaderboard", "recall", "published", "tasks", "domains", "holes"),
+    *("significance", "systems"),
+]
+
+
+rule export_tables:
+    input:
+        summary=rules.summarize.output.summary,
+        comparison=at(layout.SIGNIFICANCE),
+        systems=rules.describe_systems.output[0],
+        published=rules.summarize.input.published,
+    output:
+        tex=expand(at(layout.TABLE_TEX), table=TABLES),
+        markdown=expand(at(layout.TABLE_MD), table=TABLES),
+    log:
+        "<results>/logs/export_tables.log",
+    benchmark:
+        "<results>/benchmarks/export_tables.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("export_tables"),
+        baseline=experiment.baseline,
+    message:
+        "export the tables"
+    script:
+        "../scripts/export_tables.py"
+
+
 rule write_report:
     input:
         summary=rules.summarize.output.summary,
@@ -110,8 +144,10 @@ rule write_report:
         inspections=rules.draw_figures.input.inspections,
         comparison=rules.draw_figures.input.comparison,
         costs=rules.draw_figures.input.costs,
+        systems=rules.describe_systems.output[0],
         figures=rules.draw_figures.output.svg,
         pdf=rules.draw_figures.output.pdf,
+        tables=[*rules.export_tables.output.tex, *rules.export_tables.output.markdown],
         scores=rules.collect_scores.output[0],
         published=rules.summarize.input.published,
         templates=sorted(map(str, Path(workflow.basedir, "workflow/report").iterdir())),
@@ -127,6 +163,7 @@ rule write_report:
         "../../envs/report.yaml"
     params:
         code=code_version("write_report"),
+        baseline=experiment.baseline,
     message:
         "write the report"
     script:

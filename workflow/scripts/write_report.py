@@ -6,15 +6,14 @@ if __name__ == "__main__":
     with job(snakemake) as this:
         from beirflow.report.report import write_report
 
+        tables = ("summary", "comparison", "costs", "systems", "manifest")
         write_report(
-            summary_path=snakemake.input.summary,
+            **{f"{name}_path": snakemake.input[name] for name in tables},
             means_paths=[*snakemake.input.means, *snakemake.input.corpus_means],
             inspection_paths=list(snakemake.input.inspections),
-            comparison_path=snakemake.input.comparison,
-            costs_path=snakemake.input.costs,
             figure_paths=list(snakemake.input.figures),
-            manifest_path=snakemake.input.manifest,
             report_path=snakemake.output.report,
-            other_paths=[snakemake.input.scores, *snakemake.input.pdf],
+            baseline=snakemake.params.baseline,
+            other_paths=[snakemake.input.scores, *snakemake.input.pdf, *snakemake.input.tables],
             job=this,
         )

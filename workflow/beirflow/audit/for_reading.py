@@ -32,6 +32,7 @@ from beirflow.files.layout import (
     SCORES,
     SIGNIFICANCE,
     SUMMARY,
+    SYSTEMS,
 )
 from beirflow.files.records import Job
 from beirflow.jobs.code_version import code_version
@@ -199,7 +200,7 @@ class _Again:
         """The page, from the files for reading as they are: each of them is compared by itself."""
         page = _Again(self.chain, self.scratch / "page")
         page.scratch.mkdir()
-        for name in ("metrics", "figures", "inspection", SUMMARY, MANIFEST, SIGNIFICANCE, COST):
+        for name in ("metrics", "figures", "inspection", SUMMARY, MANIFEST, SIGNIFICANCE, COST, SYSTEMS):
             page._link(name)
         rows = [f"{page.scratch}/{path}" for path in self.chain.means]
         names = [name for names in self.rows.values() for name in names]
@@ -209,9 +210,11 @@ class _Again:
             inspection_paths=[f"{page.scratch}/{INSPECTION(dataset=name)}" for name in names],
             comparison_path=f"{page.scratch}/{SIGNIFICANCE}",
             costs_path=f"{page.scratch}/{COST}",
+            systems_path=f"{page.scratch}/{SYSTEMS}",
             figure_paths=[f"{page.scratch}/{layout.FIGURE_SVG(figure=name)}" for name in FIGURES],
             manifest_path=f"{page.scratch}/{MANIFEST}",
             report_path=f"{page.scratch}/{REPORT}",
+            baseline=part(self.chain.manifest, "configuration", "baseline") or self.systems[0],
             job=Job(page.scratch),
         )
         (page.scratch / REPORT).rename(self.scratch / REPORT)

@@ -72,12 +72,14 @@ class Catalogue:
         systems: By name.
         datasets: By the name of the dataset, its corpora: one, or one a forum.
         published: By system, its sources, the most precise first, as in ``published.yaml``.
+        kinds: By dataset, its ``task`` and its ``domain``, as the paper of BEIR names them.
     """
 
     host: str
     systems: Mapping[str, System]
     datasets: Mapping[str, tuple[Dataset, ...]]
     published: Mapping[str, list[dict[str, Any]]]
+    kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
         """The most precise published score that may be compared with ours.
@@ -124,6 +126,7 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         systems=made,
         datasets=rows,
         published=published["systems"],
+        kinds={name: {kind: entry[kind] for kind in ("task", "domain")} for name, entry in datasets["datasets"].items()},
     )
 
 

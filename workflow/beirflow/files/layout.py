@@ -115,7 +115,10 @@ MANIFEST = Pattern("manifest.json")
 SCORES = Pattern("scores.parquet")
 SIGNIFICANCE = Pattern("significance.csv")
 COST = Pattern("cost.csv")
+SYSTEMS = Pattern("systems.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
+TABLE_TEX = Pattern("tables/{table}.tex")
+TABLE_MD = Pattern("tables/{table}.md")
 FIGURE_PDF = Pattern("figures/{figure}.pdf")
 FIGURE_SVG = Pattern("figures/{figure}.svg")
 REPORT = Pattern("report.html")
@@ -139,7 +142,7 @@ REPRESENTATIONS = ("embeddings/", "postings/")
 """What a family stores of texts. It may be deleted to save disk; its digests stay known."""
 
 FOR_READING = (
-    *(SCORES, SIGNIFICANCE, COST, INSPECTION, FIGURE_PDF, FIGURE_SVG, REPORT, REPORT_RECORD),
+    *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, FIGURE_PDF, FIGURE_SVG, TABLE_TEX, TABLE_MD, REPORT, REPORT_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE, CRATE_README, OPEN_RUN),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""

@@ -2,15 +2,15 @@
 
 import pandas as pd
 
-NAMES = ("system", "dataset", "system_a", "system_b")
-"""Columns that hold names."""
+NAMES = ("system", "dataset", "system_a", "system_b", "setting", "value", "model_says")
+"""Columns that hold names and other texts."""
 
 
 def read_named_csv(path: str) -> pd.DataFrame:
     """Read a table of the results.
 
     Args:
-        path: ``summary.csv``, ``significance.csv`` or ``cost.csv``.
+        path: ``summary.csv``, ``significance.csv``, ``cost.csv`` or ``systems.csv``.
 
     Returns:
         The table; a name stays what it is, also one like ``NA`` or ``007``, and only an empty cell is a missing value.

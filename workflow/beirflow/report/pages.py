@@ -18,6 +18,9 @@ from beirflow.files.writing import atomic_path
 
 TEMPLATES = Path(__file__).parents[2] / "report"
 
+HEATS = 6
+"""Shades that say how near a number is to the best of its column; the style has one for each."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -41,14 +44,16 @@ class Cell:
     Attributes:
         text: What is read.
         value: What a column of numbers is sorted by; None, which stays last, where there is no number.
-        best: Whether it is marked as the best of its row.
-        note: A letter that a note below the table explains.
+        best: Whether it is marked as the best of those it is compared with.
+        note: A letter or mark that a note below the table explains.
+        heat: Its shade, up to ``HEATS``; 0 for none.
     """
 
     text: str
     value: float | None = None
     best: bool = False
     note: str = ""
+    heat: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,18 +65,20 @@ class Table:
         title: The title of its section.
         caption: What it holds.
         columns: From left to right; the first names the row.
-        bodies: Rows of cells that are sorted, then rows that stay below them, if there are any.
+        rows: Of cells.
         groups: Headers above the columns but the first, each with the number of columns that it spans; none if empty.
         tall: Whether it scrolls in a frame of limited height.
+        close: Whether its columns stand close together.
     """
 
     name: str
     title: str
     caption: str
     columns: Sequence[Column]
-    bodies: Sequence[Sequence[Sequence[Cell]]]
+    rows: Sequence[Sequence[Cell]]
     groups: Sequence[tuple[str, int]] = ()
     tall: bool = False
+    close: bool = False
 
 
 def number(value: Any, form: str = ".4f") -> Cell:

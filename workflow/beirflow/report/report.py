@@ -10,19 +10,12 @@ from typing import Any
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SCORES, record_of
 from beirflow.files.records import Job, read_json
+from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
 from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import TEMPLATES, write_page
 from beirflow.report.reading_files import record_files_for_reading
-from beirflow.report.tables import (
-    Sources,
-    cost_table,
-    counts,
-    holes_table,
-    main_measures,
-    notes,
-    results_table,
-    significance_table,
-)
+from beirflow.report.system_tables import settings_table, systems_table
+from beirflow.report.tables import Sources, cost_table, counts, holes_table, main_measures, significance_table
 
 FIGURES = {
     "ndcg_difference": (
@@ -64,9 +57,11 @@ def write_report(
     inspection_paths: Sequence[str],
     comparison_path: str,
     costs_path: str,
+    systems_path: str,
     figure_paths: Sequence[str],
     manifest_path: str,
     report_path: str,
+    baseline: str,
     job: Job,
     other_paths: Sequence[str] = (),
 ) -> None:
@@ -78,9 +73,11 @@ def write_report(
         inspection_paths: Sampled queries of every corpus.
         comparison_path: ``significance.csv``.
         costs_path: ``cost.csv``.
+        systems_path: ``systems.csv``.
         figure_paths: SVG of every figure; the PDF of the same name is in the same folder.
         manifest_path: ``manifest.json``.
         report_path: HTML to write, and its record, which names all files for reading.
+        baseline: System that the others are compared with.
         job: The job, for the record.
         other_paths: Other files for reading.
     """
@@ -88,8 +85,11 @@ def write_report(
     means_paths = list(dict.fromkeys(means_paths))
     means = [read_json(path) for path in means_paths]
     manifest = read_json(manifest_path)
+    settings = read_named_csv(systems_path)
     systems, sources = list(dict.fromkeys(summary["system"])), Sources()
-    results = [results_table(summary, measure, sources) for measure in main_measures(summary)]
+    comparison, measures = read_named_csv(comparison_path), main_measures(summary)
+    marks = significance_marks(comparison, measures[0], baseline)
+    published = [published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
     rows = summary[summary["split"].notna()]["dataset"].nunique()
     heading = f"{_counted(len(systems), 'system')} on {_counted(rows, 'dataset')}"
@@ -97,10 +97,14 @@ def write_report(
         "title": f"beirflow: {heading}",
         "heading": heading,
         "lead": _lead(systems, datasets, manifest),
-        "results": results,
-        "notes": notes(results, sources, systems),
+        "results": [leaderboard(summary, measure, {} if i else marks) for i, measure in enumerate(measures)],
+        "notes": notes(summary, marks, baseline),
+        "kinds": kind_tables(summary, measures[0]),
+        "published": [table for table in published if table],
+        "sources": sources.notes(),
         "holes": holes_table(summary),
-        "significance": significance_table(read_named_csv(comparison_path)),
+        "systems": [systems_table(settings), settings_table(settings)],
+        "significance": significance_table(comparison),
         "significance_note": SIGNIFICANCE,
         "cost": cost_table(read_named_csv(costs_path)),
         "figures": [_figure(Path(path), Path(report_path).parent) for path in figure_paths],
@@ -110,7 +114,7 @@ def write_report(
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, script="report.js")
-    written = [report_path, *inspection_paths, comparison_path, costs_path, *figure_paths, *other_paths]
+    written = [report_path, *inspection_paths, comparison_path, costs_path, systems_path, *figure_paths, *other_paths]
     record_path = str(record_of(report_path))
     record_files_for_reading(paths=written, manifest_path=manifest_path, record_path=record_path, job=job)
 

@@ -1,6 +1,6 @@
 """The tables of the report: what is in ``summary.csv``, ``significance.csv`` and ``cost.csv``, arranged for reading."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from string import ascii_lowercase
 from typing import Any
 
@@ -11,7 +11,11 @@ from beirflow.experiment.catalogue import load_catalogue
 from beirflow.report.pages import Cell, Column, Table, number
 
 NAME = Column("Dataset", number=False, classes="stub")
-FIRST, QUIET = "number group", "number aside"
+FIRST = "number group"
+MOST_FLAT = 6
+"""Columns from which on their headers stand upright, so that a table of many fits a page."""
+
+HOLES = "Hole@10"
 MEBIBYTE = 1 << 20
 
 SIGNIFICANCE = {
@@ -19,8 +23,8 @@ SIGNIFICANCE = {
     "low": ("95 % from", "+.4f"),
     "high": ("to", "+.4f"),
     "effect_size": ("Effect size", "+.2f"),
-    "p": ("p", ".5f"),
     "p_holm": ("p corrected", ".5f"),
+    "p": ("p", ".5f"),
     "queries": ("Queries", ",.0f"),
 }
 """Columns of ``significance.csv`` that hold numbers: their headers, and how they are written."""
@@ -77,63 +81,18 @@ def main_measures(summary: pd.DataFrame) -> list[str]:
     return [name for name in PUBLISHED if name in names] or [next(name for name in names if "@" in name)]
 
 
-def results_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Table:
-    """Systems × datasets for one measure, with published scores, and the averages below.
-
-    Args:
-        summary: What ``summary.csv`` holds; averages have no split.
-        measure: The measure.
-        sources: Is told the sources of published scores.
-
-    Returns:
-        The table; the best of a row is marked if there are several systems.
-    """
-    systems = list(dict.fromkeys(summary["system"]))
-    published = f"published_{measure}"
-    compared = {name for name in systems if published in summary and summary[summary["system"] == name][published].notna().any()}
-    columns, groups = [NAME], []
-    for system in systems:
-        more = ["Published", "Diff."] if system in compared else []
-        groups.append((system, 1 + len(more)))
-        columns += [
-            Column("Measured", classes=FIRST) if compared else Column(system),
-            *(Column(label, classes=QUIET) for label in more),
-        ]
-    bodies: list[list[list[Cell]]] = [[], []]
-    for dataset, rows in summary.groupby("dataset", sort=False):
-        by_system = {row["system"]: row for row in rows.to_dict("records")}
-        cells = [Cell(str(dataset))]
-        best = rows[measure].max() if len(systems) > 1 else None
-        for system in systems:
-            row = by_system.get(system, {})
-            measured = number(row.get(measure))
-            cells.append(Cell(measured.text, measured.value, best=measured.value is not None and bool(measured.value == best)))
-            if system in compared:
-                reference = number(row.get(published))
-                note = sources.letter(system, row.get(f"source_{measure}"))
-                cells.append(Cell(reference.text, reference.value, note=note))
-                cells.append(number(row.get(f"difference_{measure}"), "+.4f"))
-        bodies[int(rows["split"].isna().all())].append(cells)
-    caption = f"{measure} of every system on every dataset"
-    shown = [body for body in bodies if body]
-    return Table(f"results-{measure}", measure, caption, columns, shown, groups if compared else ())
-
-
 def holes_table(summary: pd.DataFrame) -> Table | None:
-    """Hole@10 and NDCG@10; None where they were not measured."""
-    pair = ("NDCG@10", "Hole@10")
-    if not set(pair) <= set(summary):
+    """Hole@10 of every system on every dataset; None where it was not measured."""
+    if HOLES not in summary:
         return None
     systems = list(dict.fromkeys(summary["system"]))
-    columns = [NAME] + [
-        Column(name, classes=classes) for _ in systems for name, classes in zip(pair, (FIRST, "number"), strict=True)
-    ]
+    columns = [NAME, *(Column(system, classes="number upright" if len(systems) > MOST_FLAT else "number") for system in systems)]
     datasets = summary[summary["split"].notna()]
     rows = [
-        [Cell(str(dataset))] + [number(row[name]) for _, row in rows.iterrows() for name in pair]
-        for dataset, rows in datasets.groupby("dataset", sort=False)
+        [Cell(str(dataset)), *map(number, part.set_index("system")[HOLES].reindex(systems))]
+        for dataset, part in datasets.groupby("dataset", sort=False)
     ]
-    return Table("holes", "Unjudged documents", "Hole@10 and NDCG@10", columns, [rows], [(system, 2) for system in systems])
+    return Table("holes", "Unjudged documents", f"{HOLES} of every system on every dataset", columns, rows, close=True)
 
 
 def significance_table(comparison: pd.DataFrame) -> Table | None:
@@ -149,7 +108,7 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
         cells = [number(row[name], form) for name, (_, form) in SIGNIFICANCE.items()]
         rows.append([Cell(str(row["dataset"])), Cell(f"{pair[0]} − {pair[1]}"), Cell(higher), *cells])
     caption = f"{comparison['measure'].iloc[0]} of the first system minus that of the second"
-    return Table("significance-table", "Significance", caption, columns, [rows], tall=True)
+    return Table("significance-table", "Significance", caption, columns, rows, tall=True)
 
 
 def cost_table(costs: pd.DataFrame) -> Table:
@@ -168,34 +127,12 @@ def cost_table(costs: pd.DataFrame) -> Table:
         rows.append([Cell(str(row["dataset"])), *words, *(number(row[key] / unit, form) for key, form, unit in numbers)])
     groups = [("System", len(COST_WORDS)), *((label, len(group)) for label, group in shown.items())]
     caption = "What every system needed on every dataset"
-    return Table("cost-table", "Cost", caption, columns, [rows], groups, tall=True)
+    return Table("cost-table", "Cost", caption, columns, rows, groups, tall=True)
 
 
 def _has(costs: pd.DataFrame, key: str) -> bool:
     """Whether any system has a value in a column."""
     return key in costs and bool(costs[key].notna().any())
-
-
-def notes(results: Sequence[Table], sources: Sources, systems: Sequence[str]) -> list[str]:
-    """What a reader of the first tables needs to know.
-
-    Args:
-        results: The tables.
-        sources: Of the published scores in them.
-        systems: Names of all systems.
-
-    Returns:
-        Sentences.
-    """
-    found = []
-    if len(systems) > 1:
-        found.append("★ and bold: the best of a row.")
-    if any(len(table.bodies) > 1 for table in results):
-        found.append("Below the line, averages; each says over which datasets it is.")
-    letters = sources.notes()
-    if letters:
-        found.append("Diff.: measured minus published. Empty where nothing was published that may be compared.")
-    return found + letters
 
 
 def counts(means: Mapping[str, Any]) -> dict[str, int]:

@@ -1,0 +1,159 @@
+"""What a system was is what its configuration, its model and its records say, each with who says it."""
+
+import csv
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.evaluation.systems import describe_systems
+from beirflow.experiment.experiment import load_experiment
+from beirflow.files.digests import file_digest
+from beirflow.files.records import Job, write_record
+from results_maker import Made
+
+CORPORA = ("a", "b")
+MEAN = [{"kind": "transformer", "settings": {"max_length": 512}}, {"kind": "pooling", "settings": {"modes": ["mean"]}}]
+CLS = [MEAN[0], {"kind": "pooling", "settings": {"modes": ["cls"]}}, {"kind": "normalize", "settings": {}}]
+CARD = {
+    "steps": {"queries": MEAN, "documents": MEAN},
+    "prompts": {"queries": "ask: ", "documents": ""},
+    "similarity": "cosine",
+    "dimensions": None,
+    "open": {},
+}
+FILES = {"model.safetensors": "b" * 64, "1_Pooling/config.json": "a" * 64}
+
+
+class Results:
+    """Records of one dense system on two corpora."""
+
+    def __init__(self, folder: Path, **changes: dict[str, Any]) -> None:
+        self.folder, self.job, self.runs = folder, Job(folder), []
+        self._record("models/s.json", files=FILES, card=CARD)
+        for corpus in CORPORA:
+            here = f"embeddings/s/{corpus}"
+            for kind, stage in (("queries", "queries"), ("chunk-0", "index")):
+                prompt = f"{corpus}: " if kind == "queries" else ""
+                encoder = {"steps": CLS, "prompt": prompt, "dimensions": None, "max_length": 64, **changes.get(kind, {})}
+                encoder |= {"overridden": ["max_length", "pooling", "query_prefix"]}
+                self._record(f"{here}/{kind}.json", encoder=encoder, dim=8, seconds={stage: 1.0})
+            self.runs.append(self._run(corpus, "models/s.json", f"{here}/queries.json", f"{here}/chunk-0.json"))
+
+    def _record(self, name: str, **facts: Any) -> None:
+        write_record(self.folder / name, self.job, inputs={}, outputs={}, **facts)
+
+    def _run(self, corpus: str, *records: str) -> str:
+        path = self.folder / f"runs/s/{corpus}.json"
+        inputs = {self.folder / name: file_digest(self.folder / name) for name in records}
+        facts: dict[str, Any] = {
+            "made": {"precision": "float32", "torch": "2"},
+            "counts": {"truncated_documents": 7, "tokens": 9},
+        }
+        write_record(path, self.job, inputs=inputs, outputs={}, system="s", dataset=corpus, **facts)
+        return str(path)
+
+    def described(self, **settings: Any) -> dict[tuple[str, str], list[str]]:
+        """By setting and dataset: value, who says it, and what the files of the model say."""
+        path = str(self.folder / "systems.csv")
+        systems = {"s": {"family": "dense", "name": "s", **settings}}
+        describe_systems(systems=systems, record_paths=self.runs, systems_path=path, job=self.job)
+        return rows(path)["s"]
+
+
+def rows(path: str | Path) -> dict[str, dict[tuple[str, str], list[str]]]:
+    found: dict[str, dict[tuple[str, str], list[str]]] = {}
+    with Path(path).open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            key = row["setting"], row["dataset"]
+            assert key not in found.setdefault(row["system"], {})
+            found[row["system"]][key] = [row[name] for name in ("value", "said_by", "model_says")]
+    return found
+
+
+SETTINGS = {"pooling": "cls", "max_length": 64, "query_prefix": "{instruction}: ", "similarity": None}
+
+
+def test_what_the_configuration_says_stands_beside_what_the_files_say(tmp_path: Path) -> None:
+    found = Results(tmp_path).described(**SETTINGS)
+    assert found["pooling", ""] == ["cls", "configuration", "mean"]
+    assert found["max_length", ""] == ["64", "configuration", "512"]
+    assert found["similarity", ""] == ["cosine", "model", ""]
+    assert found["normalize", ""] == ["yes", "model", ""]
+    assert found["document_prefix", ""] == ["", "model", ""]
+    assert ("dimensions", "") not in found
+
+
+def test_prompts_are_those_that_were_used_to_the_letter_by_dataset_where_they_differ(tmp_path: Path) -> None:
+    found = Results(tmp_path).described(**SETTINGS)
+    assert [found["query_prefix", corpus] for corpus in CORPORA] == [
+        [f"{corpus}: ", "configuration", "ask: "] for corpus in CORPORA
+    ]
+    assert ("query_prefix", "") not in found
+
+
+def test_records_say_what_was_found_on_the_way(tmp_path: Path) -> None:
+    found = Results(tmp_path).described(**SETTINGS)
+    assert found["precision", ""] == ["float32", "record", ""]
+    assert found["dim", ""] == ["8", "record", ""]
+    assert [found["truncated_documents", corpus] for corpus in CORPORA] == [["7", "record", ""]] * 2
+    assert {"torch", "tokens"}.isdisjoint(name for name, _ in found)
+    lines = "".join(f"{FILES[name]}  {name}\n" for name in ("1_Pooling/config.json", "model.safetensors"))
+    assert found["model_sha256", ""][0] == hashlib.sha256(lines.encode()).hexdigest()
+
+
+def test_queries_and_documents_have_a_row_each_where_they_differ(tmp_path: Path) -> None:
+    found = Results(tmp_path, queries={"max_length": 32, "steps": MEAN}).described(**SETTINGS)
+    assert found["max_length of queries", ""] == ["32", "configuration", "512"]
+    assert found["max_length of documents", ""] == ["64", "configuration", "512"]
+    assert [found[f"normalize of {kind}", ""][0] for kind in ("queries", "documents")] == ["no", "yes"]
+
+
+@pytest.mark.parametrize("change", ["deleted", "other"])
+def test_of_records_that_are_gone_or_others_now_nothing_is_said(tmp_path: Path, change: str) -> None:
+    results = Results(tmp_path)
+    for path in tmp_path.glob("embeddings/s/*/*.json"):
+        path.unlink() if change == "deleted" else path.write_text("{}")
+    found = results.described(**SETTINGS)
+    assert found["pooling", ""] == ["cls", "configuration", "mean"]
+    assert found["query_prefix", ""] == ["{instruction}: ", "configuration", "ask: "]
+    assert found["precision", ""] == ["float32", "record", ""]
+    assert not [name for name, _ in found if name == "dim"]
+
+
+def test_facts_of_an_encoder_that_has_no_modules_keep_their_names(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    for corpus in CORPORA:
+        path = tmp_path / f"embeddings/s/{corpus}/queries.json"
+        write_record(path, results.job, inputs={}, outputs={}, encoder={"code": "c0de"}, seconds={"queries": 1.0})
+    results.runs = [results._run(corpus, f"embeddings/s/{corpus}/queries.json") for corpus in CORPORA]
+    assert results.described()["code", ""] == ["c0de", "record", ""]
+
+
+def test_a_family_without_models_has_its_settings(tmp_path: Path) -> None:
+    path = tmp_path / "runs/s/a.json"
+    write_record(path, Job(tmp_path), inputs={}, outputs={}, system="s", dataset="a")
+    settings = {"family": "lexical", "name": "s", "k1": 0.9, "fields": ("title", "text"), "instructions": {}}
+    systems_path = str(tmp_path / "systems.csv")
+    describe_systems(systems={"s": settings}, record_paths=[str(path)], systems_path=systems_path, job=Job(tmp_path))
+    values = {name: value for (name, _), (value, *_) in rows(systems_path)["s"].items()}
+    assert values == {"family": "lexical", "k1": "0.9", "fields": "title, text"}
+
+
+def test_results_that_were_really_made_are_described(results_once: Made, tmp_path: Path) -> None:
+    experiment = load_experiment(results_once.config)
+    names, systems_path = experiment.chosen_systems, str(tmp_path / "systems.csv")
+    describe_systems(
+        systems={name: {"family": experiment.systems[name].family, **experiment.settings(name)} for name in names},
+        record_paths=[
+            f"{results_once.results}/runs/{name}/{corpus}.json" for name in names for corpus in experiment.chosen_datasets
+        ],
+        systems_path=systems_path,
+        job=Job(results_once.results),
+    )
+    found = rows(systems_path)
+    assert [found[name]["pooling", ""][:2] for name in names] == [["mean", "configuration"], ["cls", "configuration"]]
+    assert [found[name]["similarity", ""][0] for name in names] == ["dot", "cosine"]
+    assert found["tiny"]["dim", ""][0] == "32"
+    assert ("truncated_queries", "stack-tex") in found["tiny"]
+    assert found["tiny"]["model_sha256", ""] == found["second"]["model_sha256", ""]

@@ -1,0 +1,90 @@
+"""Tables for papers and notes: what is in the cells is what the report shows, and no text becomes markup."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from beirflow.files import layout
+from beirflow.report.exports import ABSENT, EXPORTS, as_latex, as_markdown, export_tables
+from beirflow.report.pages import Cell, Column, Table
+from report_files import ReportFiles
+
+HOSTILE = r"a_b & 50% {x} \\input $y$ #1 ~ ^ | *z* <b> `q`"
+COLUMNS = [Column("System", number=False), Column("a_1"), Column("b")]
+ROWS = [
+    [Cell("x_y"), Cell("0.5000", 0.5, best=True, note="▲"), Cell("0.2\n−0.1", -0.1, note="a")],
+    [Cell("z"), Cell("0.1"), Cell("")],
+]
+TABLE = Table("t", "T", "What it holds", COLUMNS, ROWS)
+
+
+def test_latex_has_a_row_a_system_with_its_marks() -> None:
+    lines = as_latex(TABLE).splitlines()
+    assert lines[1:] == [
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"System & a\_1 & b \\",
+        r"\midrule",
+        r"x\_y & \textbf{0.5000}$^{\blacktriangle}$ & 0.2 $-$0.1$^{\mathrm{a}}$ \\",
+        r"z & 0.1 &  \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def test_markdown_has_a_row_a_system_with_its_marks() -> None:
+    assert as_markdown(TABLE).splitlines() == [
+        r"| System | a\_1 | b |",
+        "| :--- | ---: | ---: |",
+        r"| x\_y | **0.5000**▲ | 0.2 −0.1a |",
+        "| z | 0.1 |  |",
+    ]
+
+
+def test_groups_of_columns_are_named() -> None:
+    grouped = Table("t", "T", "c", COLUMNS, ROWS, groups=[("both", 2)])
+    assert r" & \multicolumn{2}{c}{both} \\" in as_latex(grouped).splitlines()
+    assert as_markdown(grouped).startswith(r"| System | both a\_1 | both b |")
+
+
+def test_no_text_becomes_markup() -> None:
+    table = Table("t", "T", "c", [Column("n", number=False)], [[Cell(HOSTILE)]])
+    row = as_latex(table).splitlines()[5]
+    assert not re.search(r"(?<!\\)[&%$#_]", row.removesuffix(r" \\"))
+    assert not re.search(r"(?<!\\)[|*`<]", as_markdown(table).splitlines()[2][2:-2])
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> Path:
+    files = ReportFiles(tmp_path, ["contriever", "tas_b"], {"fever": ["fever"], "scifact": ["scifact"]}, queries=1)
+    files.write()
+    paths = {name: files.paths[name] for name in ("summary_path", "comparison_path", "systems_path", "baseline")}
+    export_tables(**paths, folder=str(tmp_path))
+    return tmp_path
+
+
+def test_every_table_is_written_in_both_forms_and_for_reading(exported: Path) -> None:
+    names = {path.name for path in (exported / "tables").iterdir()}
+    assert names == {f"{name}.{form}" for name in EXPORTS for form in ("tex", "md")}
+    assert all(layout.is_for_reading(f"tables/{name}") for name in names)
+    assert (exported / "tables/leaderboard.md").read_text().startswith("| System | mean of 2 | fever | scifact |")
+    assert (exported / "tables/leaderboard.md").read_text().endswith("- Mean of 2: fever, scifact.\n")
+    assert "% Mean of 2: fever, scifact.\n" in (exported / "tables/leaderboard.tex").read_text()
+    assert "% Fact Checking: fever, scifact." not in (exported / "tables/tasks.tex").read_text()
+    assert (exported / "tables/published.md").read_text().count("- a: ") == 1
+    assert ABSENT in (exported / "tables/tasks.tex").read_text()
+
+
+def test_the_rule_names_these_tables() -> None:
+    rule = Path(layout.__file__).parents[2].joinpath("rules/report.smk").read_text().partition("TABLES = [")[2].partition("]")[0]
+    assert re.findall(r'"(\w+)"', rule) == list(EXPORTS)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on the PATH")
+def test_latex_sets_them(exported: Path) -> None:
+    inputs = "".join(f"\\input{{tables/{name}.tex}}\n\n" for name in EXPORTS)
+    head = r"\documentclass{article}\usepackage{booktabs,amssymb}\begin{document}"
+    (exported / "all.tex").write_text(f"{head}\n{inputs}\\end{{document}}\n")
+    subprocess.run(["pdflatex", "-halt-on-error", "all.tex"], cwd=exported, check=True, capture_output=True)

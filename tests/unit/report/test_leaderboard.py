@@ -1,0 +1,111 @@
+"""The leaderboard: systems by their mean, the best of a column, what differs from the baseline, and what was published."""
+
+import pandas as pd
+import pytest
+from beirflow.experiment.catalogue import load_catalogue
+from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
+from beirflow.report.pages import HEATS, Table
+from beirflow.report.tables import MOST_FLAT, Sources
+
+DATASETS = ["fever", "scifact", "mean of 2 (fever, scifact)"]
+SUMMARY = pd.DataFrame(
+    {
+        "system": ["contriever"] * 3 + ["toy"] * 3 + ["last"] * 3,
+        "dataset": DATASETS * 3,
+        "split": ["test", "test", None] * 3,
+        "NDCG@10": [0.25, 0.5, 0.375, 0.75, 0.5, 0.625, 0.0, 0.25, 0.125],
+        "published_NDCG@10": [0.2, 0.6493, *[None] * 7],
+        "difference_NDCG@10": [0.05, -0.1493, *[None] * 7],
+        "source_NDCG@10": ["paper", "pyserini", *[None] * 7],
+    }
+)
+COMPARISON = pd.DataFrame(
+    [
+        ("fever", "contriever", "toy", -0.5, 0.001),
+        ("fever", "contriever", "last", 0.25, 0.04),
+        ("fever", "toy", "last", 0.75, 0.001),
+        ("scifact", "contriever", "toy", -0.1, 0.05),
+        ("scifact", "last", "contriever", 0.1, 0.01),
+    ],
+    columns=["dataset", "system_a", "system_b", "difference", "p_holm"],
+).assign(measure="NDCG@10")
+
+
+def seen(table: Table) -> list[list[str]]:
+    return [[f"{cell.text}{cell.note}{'*' * cell.best}" for cell in row] for row in table.rows]
+
+
+def test_systems_come_by_their_mean_and_means_come_first() -> None:
+    table = leaderboard(SUMMARY, "NDCG@10")
+    assert [column.label for column in table.columns] == ["System", "mean of 2", "fever", "scifact"]
+    assert seen(table) == [
+        ["toy", "0.6250*", "0.7500*", "0.5000*"],
+        ["contriever", "0.3750", "0.2500", "0.5000*"],
+        ["last", "0.1250", "0.0000", "0.2500"],
+    ]
+
+
+def test_the_shade_says_how_near_the_best_of_the_column_is() -> None:
+    heats = [[cell.heat for cell in row[1:]] for row in leaderboard(SUMMARY, "NDCG@10").rows]
+    assert heats == [[HEATS] * 3, [HEATS // 2, HEATS // 3, HEATS], [0, 0, 0]]
+
+
+def test_a_single_system_is_compared_with_nothing() -> None:
+    alone = SUMMARY[SUMMARY["system"] == "toy"]
+    table = leaderboard(alone, "NDCG@10")
+    assert [(cell.best, cell.heat) for row in table.rows for cell in row] == [(False, 0)] * 4
+    assert notes(alone, {}, "toy") == ["Mean of 2: fever, scifact."]
+
+
+def test_what_differs_from_the_baseline_is_marked_whichever_comes_first_in_a_pair() -> None:
+    marks = significance_marks(COMPARISON, "NDCG@10", "contriever")
+    assert marks == {("toy", "fever"): "▲", ("last", "fever"): "▼", ("last", "scifact"): "▲"}
+    assert [row[2:] for row in seen(leaderboard(SUMMARY, "NDCG@10", marks))] == [
+        ["0.7500▲*", "0.5000*"],
+        ["0.2500", "0.5000*"],
+        ["0.0000▼", "0.2500▲"],
+    ]
+    assert "the baseline, contriever (" in notes(SUMMARY, marks, "contriever")[1]
+    assert significance_marks(COMPARISON, "Recall@100", "contriever") == {}
+
+
+def test_a_comparison_of_a_single_system_marks_nothing() -> None:
+    assert significance_marks(COMPARISON.iloc[:0], "NDCG@10", "contriever") == {}
+
+
+def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None:
+    sources = Sources()
+    table = published_table(SUMMARY, "NDCG@10", sources)
+    assert table
+    assert [column.label for column in table.columns] == ["System", "fever", "scifact"]
+    assert seen(table) == [["contriever", "0.2000\n+0.0500a", "0.6493\n−0.1493b"]]
+    assert [cell.value for cell in table.rows[0][1:]] == [0.05, -0.1493]
+    assert ["Izacard" in sources.notes()[0], "Pyserini" in sources.notes()[1]] == [True, True]
+    assert published_table(SUMMARY[SUMMARY["system"] == "toy"], "NDCG@10", Sources()) is None
+    assert published_table(SUMMARY, "MAP@3", Sources()) is None
+
+
+def test_means_by_task_and_domain_say_what_they_are_over() -> None:
+    rows = [("s", name, value) for name, value in (("fever", 0.5), ("climate-fever", 0.25), ("scifact", 0.0), ("mine", 1.0))]
+    summary = pd.DataFrame(rows, columns=["system", "dataset", "NDCG@10"]).assign(split="test")
+    (task, over_task), (domain, over_domain) = kind_tables(summary, "NDCG@10")
+    assert [column.label for column in task.columns] == ["System", "Fact Checking"]
+    assert seen(task) == [["s", "0.2500"]]
+    assert over_task == ["Fact Checking: fever, climate-fever, scifact."]
+    assert [column.label for column in domain.columns] == ["System", "Wikipedia", "Scientific"]
+    assert seen(domain) == [["s", "0.3750", "0.0000"]]
+    assert over_domain == ["Wikipedia: fever, climate-fever.", "Scientific: scifact."]
+
+
+@pytest.mark.parametrize("datasets", [["scifact"], ["scifact", "nfcorpus"], ["mine", "yours"]])
+def test_groups_of_one_dataset_each_have_no_table(datasets: list[str]) -> None:
+    summary = pd.DataFrame({"system": "s", "dataset": datasets, "split": "test", "NDCG@10": 0.5})
+    assert kind_tables(summary, "NDCG@10") == []
+
+
+def test_headers_of_many_columns_stand_upright() -> None:
+    names = list(load_catalogue().datasets)[: MOST_FLAT + 1]
+    summary = pd.DataFrame({"system": "s", "dataset": names, "split": "test", "NDCG@10": 0.5})
+    assert ["upright" in column.classes for column in leaderboard(summary, "NDCG@10").columns] == [False, *[True] * len(names)]
+    few = leaderboard(summary[: MOST_FLAT - 1], "NDCG@10")
+    assert not any("upright" in column.classes for column in few.columns)

@@ -1,0 +1,200 @@
+"""What every system was: its settings, its model, and what its records say was used.
+
+``systems.csv`` is in long form, so that every family fits, a row a setting: ``system``; ``setting``, by its name in the
+configuration where it has one; ``dataset``, a corpus, where the value is not that of all; ``value``, texts as they are, lists
+separated by commas; ``said_by``, who says so: ``configuration`` (the catalogue's entry of a known system too), ``model``, the
+files of the model, or ``record``, what was found while it ran; and ``model_says``, what the files of the model say where the
+configuration says it too.
+
+``model_sha256`` is the sha256 of the lines that ``sha256sum`` prints of the model's files, in byte order of their names;
+``truncated_queries`` and ``truncated_documents`` count texts that were cut; ``steps`` are the modules that a text goes through;
+``dim`` is how many numbers a vector has. A setting with another value for queries than for documents has a row for each. What a
+family does not have, or nobody knows any more, has no row.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import MODEL
+from beirflow.files.records import Job, read_json
+from beirflow.files.writing import atomic_path
+
+COLUMNS = ("system", "setting", "dataset", "value", "said_by", "model_says")
+
+CONFIGURATION, OF_MODEL, RECORD = "configuration", "model", "record"
+"""Who says the value of a setting."""
+
+TRUNCATED = "truncated_"
+"""How counts of texts that were cut begin."""
+
+PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}
+"""By kind of text, the setting that says what is written before it."""
+
+MADE = ("precision", "device")
+"""What a run says of its making that belongs to the system; ``cost.csv`` and the run have the rest."""
+
+Values = dict[str, Any]
+"""Values by setting."""
+
+
+class Fact(NamedTuple):
+    """The value of one setting, on one corpus or, if that is empty, on all."""
+
+    setting: str
+    value: Any
+    said_by: str
+    dataset: str = ""
+    model_says: Any = None
+
+
+def describe_systems(
+    *, systems: Mapping[str, Mapping[str, Any]], record_paths: Sequence[str], systems_path: str, job: Job
+) -> None:
+    """Write what every system was.
+
+    Args:
+        systems: By name, the ``family`` and the settings of every system.
+        record_paths: The record of every run of every system on every corpus.
+        systems_path: CSV to write, as this module says.
+        job: The job; records that the runs name are read from its results, as far as they are still there.
+
+    Raises:
+        DataError: A record was changed after it was written.
+    """
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in systems}
+    for path in record_paths:
+        run = read_json(path)
+        runs[run["system"]].append(run)
+    rows = [
+        {"system": name, **fact._asdict(), "value": in_words(fact.value), "model_says": in_words(fact.model_says)}
+        for name, settings in systems.items()
+        for fact in _facts(settings, runs[name], job.results)
+    ]
+    with atomic_path(systems_path) as partial:
+        pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(partial, index=False)
+
+
+def in_words(value: Any) -> str | None:
+    """A value of a setting as text.
+
+    Args:
+        value: What a record or the configuration holds.
+
+    Returns:
+        Texts as they are; None where there is no value.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {in_words(each)}" for key, each in value.items() if each is not None)
+    return ", ".join(str(in_words(each)) for each in value) if isinstance(value, list | tuple) else str(value)
+
+
+def _facts(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], results: Path) -> Iterator[Fact]:
+    """All that is known of a system: what was used wins over what the configuration says, and that over the model's files."""
+    model: Mapping[str, Any] = {}
+    used: dict[str, list[Fact]] = {}
+    for run in runs:
+        records = _records(run, results)
+        model = next((record for path, record in records.items() if MODEL.names_in(path)), model)
+        for fact in _of_run(run, [record for record in records.values() if "encoder" in record]):
+            used.setdefault(fact.setting, []).append(fact)
+    card = _of_card(model["card"]) if "card" in model else {}
+    # In the order of the settings; the instructions of all datasets are left out, since those that were used are in the prompts.
+    found: dict[str, list[Fact]] = {name: [] for name in settings if name != "name"}
+    found |= {name: [Fact(name, value, OF_MODEL)] for name, value in card.items()}
+    found |= {name: [Fact(name, settings[name], CONFIGURATION)] for name in settings if _says(settings, name)}
+    found |= {name: _joined(facts, len(runs)) for name, facts in used.items()}
+    if "files" in model:
+        found["model_sha256"] = [Fact("model_sha256", _digest(model["files"]), RECORD)]
+    for fact in (fact for facts in found.values() for fact in facts if fact.value is not None):
+        also = card.get(fact.setting, card.get(_setting(fact.setting))) if fact.said_by == CONFIGURATION else None
+        yield fact._replace(model_says=also)
+
+
+def _says(settings: Mapping[str, Any], name: str) -> bool:
+    return name != "name" and settings[name] is not None and not isinstance(settings[name], Mapping)
+
+
+def _records(run: Mapping[str, Any], results: Path) -> dict[str, dict[str, Any]]:
+    """By path, the records that a run was made from: those that are still here, and still what it was made from."""
+    named = {path: digest for path, digest in run["inputs"].items() if path.endswith(".json")}
+    here = [path for path, digest in named.items() if (results / path).is_file() and file_digest(results / path) == digest]
+    return {path: read_json(results / path) for path in here}
+
+
+def _of_run(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Iterator[Fact]:
+    """What was used on one corpus, by the record of the run and the records of what an encoder made for it."""
+    corpus, by_kind, overridden = run["dataset"], dict[str, Values](), set[str]()
+    for record in records:
+        kind, encoder = "queries" if "queries" in record["seconds"] else "documents", record["encoder"]
+        by_kind[kind] = _encoding(kind, encoder)
+        overridden |= set(encoder.get("overridden", ()))
+    otherwise = OF_MODEL if any("steps" in record["encoder"] for record in records) else RECORD
+    for name, value in _of_both(by_kind).items():
+        yield Fact(name, value, CONFIGURATION if _setting(name) in overridden else otherwise, corpus)
+    made, counts = run.get("made", {}), run.get("counts", {})
+    known: Values = {
+        "dim": next((record["dim"] for record in records if "dim" in record), None),
+        **{name: made.get(name) for name in MADE},
+    }
+    known |= {name: count for name, count in counts.items() if name.startswith(TRUNCATED)}
+    for name, value in known.items():
+        yield Fact(name, value, RECORD, corpus)
+
+
+def _of_card(card: Mapping[str, Any]) -> Values:
+    """What the files of a model say, by the names that the configuration has for it."""
+    by_kind = {}
+    for kind, steps in card["steps"].items():
+        first = {"dimensions": card["dimensions"], "max_length": steps[0]["settings"].get("max_length")}
+        by_kind[kind] = _encoding(kind, {"steps": steps, "prompt": card["prompts"][kind], **first})
+    said = _of_both(by_kind) | {"similarity": card["similarity"]}
+    return {name: value for name, value in said.items() if value is not None and name not in card["open"]}
+
+
+def _encoding(kind: str, encoder: Mapping[str, Any]) -> Values:
+    """How one kind of text becomes a vector, by the names that the configuration has for it; other facts keep their names."""
+    found = {key: value for key, value in encoder.items() if key not in ("steps", "prompt", "overridden")}
+    if "prompt" in encoder:
+        found[PROMPTS[kind]] = encoder["prompt"]
+    if steps := encoder.get("steps"):
+        found["pooling"] = next((step["settings"].get("modes") for step in steps if step["kind"] == "pooling"), None)
+        found["normalize"] = any(step["kind"] == "normalize" for step in steps)
+        found["steps"] = " > ".join(" ".join(filter(None, (step["kind"], in_words(step["settings"])))) for step in steps)
+    return found
+
+
+def _of_both(by_kind: Mapping[str, Values]) -> Values:
+    """The values of queries and documents together; by kind of text where they differ."""
+    found: Values = {}
+    for name in dict.fromkeys(name for values in by_kind.values() for name in values):
+        values = {kind: each[name] for kind, each in by_kind.items() if name in each}
+        same = all(value == next(iter(values.values())) for value in values.values())
+        found |= {name: next(iter(values.values()))} if same else {f"{name} of {kind}": each for kind, each in values.items()}
+    return found
+
+
+def _setting(name: str) -> str:
+    """The key of the configuration that decides over a value, which may be that of one kind of text."""
+    return name.partition(" of ")[0]
+
+
+def _joined(facts: Sequence[Fact], corpora: int) -> list[Fact]:
+    """One fact where all corpora have the same value; counts, which are sums, stay apart."""
+    first = facts[0]
+    alike = len(facts) == corpora and all(fact.value == first.value and fact.said_by == first.said_by for fact in facts)
+    return [first._replace(dataset="")] if alike and not first.setting.startswith(TRUNCATED) else list(facts)
+
+
+def _digest(files: Mapping[str, str]) -> str:
+    """One digest of all files of a model."""
+    lines = "".join(f"{files[name]}  {name}\n" for name in sorted(files, key=str.encode))
+    return hashlib.sha256(lines.encode()).hexdigest()

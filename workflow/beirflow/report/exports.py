@@ -1,0 +1,151 @@
+"""The tables of the report for papers and notes: LaTeX with booktabs, and Markdown.
+
+Each table of :data:`EXPORTS` is written as ``<name>.tex`` and ``<name>.md``; where there is no such table, the file says so.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from beirflow.files.layout import TABLE_MD, TABLE_TEX
+from beirflow.files.writing import atomic_path
+from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
+from beirflow.report.named_tables import read_named_csv
+from beirflow.report.pages import Cell, Table
+from beirflow.report.system_tables import systems_table
+from beirflow.report.tables import Sources, holes_table, main_measures, significance_table
+
+EXPORTS = ("leaderboard", "recall", "published", "tasks", "domains", "holes", "significance", "systems")
+"""Names of the tables; the rule names the same."""
+
+ABSENT = "these results have no such table"
+
+LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\n": " ",
+    "−": "$-$",
+    "·": r"$\cdot$",
+    "“": "``",
+    "”": "''",
+    "▲": r"$^{\blacktriangle}$",
+    "▼": r"$^{\blacktriangledown}$",
+}
+"""Letters that LaTeX takes for something else, or lacks; the triangles are those of ``amssymb``."""
+
+
+def export_tables(*, summary_path: str, comparison_path: str, systems_path: str, baseline: str, folder: str) -> None:
+    """Write the tables.
+
+    Args:
+        summary_path: ``summary.csv``.
+        comparison_path: ``significance.csv``.
+        systems_path: ``systems.csv``.
+        baseline: System that the others are compared with.
+        folder: The results.
+    """
+    summary, comparison = read_named_csv(summary_path), read_named_csv(comparison_path)
+    measures, sources = main_measures(summary), Sources()
+    marks = significance_marks(comparison, measures[0], baseline)
+    kinds = {table.name: (table, over) for table, over in kind_tables(summary, measures[0])}
+    published, said = published_table(summary, measures[0], sources), notes(summary, marks, baseline)
+    tables = {
+        "leaderboard": (leaderboard(summary, measures[0], marks), said),
+        "recall": (leaderboard(summary, measures[1]), notes(summary, {}, baseline)) if len(measures) > 1 else (None, []),
+        "published": (published, sources.notes()),
+        "tasks": kinds.get("by-task", (None, [])),
+        "domains": kinds.get("by-domain", (None, [])),
+        "holes": (holes_table(summary), []),
+        "significance": (significance_table(comparison), []),
+        "systems": (systems_table(read_named_csv(systems_path)), []),
+    }
+    write_tables(tables, folder)
+
+
+def write_tables(tables: Mapping[str, tuple[Table | None, Sequence[str]]], folder: str) -> None:
+    """Write tables in both forms.
+
+    Args:
+        tables: By name; None for one that is not there; each with what a reader needs to know of it.
+        folder: The results.
+    """
+    for name, (table, said) in tables.items():
+        tex = "".join(f"% {line}\n" for line in said) + as_latex(table) if table else f"% {ABSENT}\n"
+        lines = "".join(f"- {markdown(line)}\n" for line in said)
+        for_notes = as_markdown(table) + ("\n" + lines if lines else "") if table else f"<!-- {ABSENT} -->\n"
+        for pattern, text in ((TABLE_TEX, tex), (TABLE_MD, for_notes)):
+            with atomic_path(Path(folder, pattern(table=name))) as partial:
+                partial.write_text(text, encoding="utf-8")
+
+
+def as_latex(table: Table) -> str:
+    """A table for LaTeX.
+
+    Args:
+        table: The table.
+
+    Returns:
+        A ``tabular``, which needs the packages ``booktabs`` and, for marks of significance, ``amssymb``.
+    """
+    alignment = "".join("r" if column.number else "l" for column in table.columns)
+    head = [f"% {' '.join(table.caption.split())}; needs \\usepackage{{booktabs,amssymb}}", rf"\begin{{tabular}}{{{alignment}}}"]
+    groups = [rf"\multicolumn{{{span}}}{{c}}{{{latex(label)}}}" for label, span in table.groups]
+    head += [r"\toprule", *([" & ".join(["", *groups]) + r" \\"] if groups else [])]
+    head += [" & ".join(latex(column.label) for column in table.columns) + r" \\", r"\midrule"]
+    rows = [" & ".join(_latex_cell(cell) for cell in row) + r" \\" for row in table.rows]
+    return "\n".join([*head, *rows, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def latex(text: str) -> str:
+    """Text as LaTeX sets it.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The same with what means something in LaTeX escaped.
+    """
+    return "".join(LATEX.get(letter, letter) for letter in text)
+
+
+def _latex_cell(cell: Cell) -> str:
+    text = rf"\textbf{{{latex(cell.text)}}}" if cell.best else latex(cell.text)
+    mark = LATEX.get(cell.note) or (rf"$^{{\mathrm{{{cell.note}}}}}$" if cell.note else "")
+    return text + mark
+
+
+def as_markdown(table: Table) -> str:
+    """A table for Markdown, as GitHub and others read it.
+
+    Args:
+        table: The table.
+
+    Returns:
+        Its lines.
+    """
+    labels = [column.label for column in table.columns]
+    if table.groups:  # one line of headers is all that there is
+        spans = ["", *(label for label, span in table.groups for _ in range(span))]
+        labels = [f"{group} {label}".strip() for group, label in zip(spans, labels, strict=True)]
+    rule = ["---:" if column.number else ":---" for column in table.columns]
+    rows = [[_markdown_cell(cell) for cell in row] for row in table.rows]
+    lines = [[markdown(label) for label in labels], rule, *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def markdown(text: str) -> str:
+    """Text that Markdown takes for nothing else.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The same on one line, with what means something there escaped.
+    """
+    return re.sub(r"([\\`*_{}\[\]<>|~])", r"\\\1", " ".join(text.split("\n")))
+
+
+def _markdown_cell(cell: Cell) -> str:
+    text = markdown(cell.text)
+    return (f"**{text}**" if cell.best and text else text) + cell.note

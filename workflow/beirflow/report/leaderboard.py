@@ -1,0 +1,195 @@
+"""The first tables of the report: systems as rows, means first, then every dataset; and beside what was published."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from beirflow.experiment.catalogue import Catalogue, load_catalogue
+from beirflow.report.pages import HEATS, Cell, Column, Table, number
+from beirflow.report.tables import MOST_FLAT, Sources
+
+SYSTEM = Column("System", number=False, classes="stub")
+
+SIGNIFICANT = 0.05
+HIGHER, LOWER = "▲", "▼"
+"""Marks of what differs from the baseline at that level, corrected for all tests."""
+
+KINDS = {"task": "Means by task", "domain": "Means by domain"}
+"""What datasets are grouped by, and the title of that table."""
+
+Marks = Mapping[tuple[str, str], str]
+"""By system and dataset, how it differs from the baseline."""
+
+
+def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None) -> Table:
+    """Systems × means and datasets, the highest first mean first.
+
+    Args:
+        summary: What ``summary.csv`` holds; averages have no split.
+        measure: The measure.
+        marks: What differs from the baseline.
+
+    Returns:
+        The table; the best of a column and how near the others are is marked if there are several systems.
+    """
+    means, datasets = (_names(summary[summary["split"].isna() == average]) for average in (True, False))
+    caption = f"{measure} of every system: means over datasets, then every dataset"
+    labels = {name: name.partition(" (")[0] for name in means} | {name: name for name in datasets}
+    return _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, marks or {}, len(means))
+
+
+def significance_marks(comparison: pd.DataFrame, measure: str, baseline: str) -> Marks:
+    """What differs from the baseline.
+
+    Args:
+        comparison: What ``significance.csv`` holds.
+        measure: Of the table; nothing is marked if another was tested.
+        baseline: Name of the system.
+
+    Returns:
+        A mark by system and dataset.
+    """
+    found = {}
+    for row in comparison[(comparison["measure"] == measure) & (comparison["p_holm"] < SIGNIFICANT)].to_dict("records"):
+        pair = (row["system_a"], row["system_b"])
+        if baseline in pair:
+            other, sign = (pair[1], -1) if pair[0] == baseline else (pair[0], 1)
+            found[str(other), str(row["dataset"])] = HIGHER if sign * row["difference"] > 0 else LOWER
+    return found
+
+
+def published_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Table | None:
+    """What was published, and below each score what was measured minus it; None where nothing may be compared.
+
+    Args:
+        summary: What ``summary.csv`` holds.
+        measure: The measure.
+        sources: Is told the sources.
+
+    Returns:
+        Systems × datasets.
+    """
+    if f"published_{measure}" not in summary:
+        return None
+    compared = summary[summary[f"published_{measure}"].notna()]
+    if compared.empty:
+        return None
+    datasets, rows = _names(compared), []
+    for system, part in compared.groupby("system", sort=False):
+        by_dataset: dict[str, Mapping[Any, Any]] = {row["dataset"]: row for row in part.to_dict("records")}
+        rows.append([Cell(str(system)), *(_published(by_dataset.get(name), str(system), measure, sources) for name in datasets)])
+    columns = [SYSTEM, *_columns(datasets)]
+    caption = f"Published {measure}, and below it measured minus published, by which a column sorts"
+    return Table(f"published-{measure}", f"{measure}: published scores", caption, columns, rows, close=True)
+
+
+def _published(row: Mapping[Any, Any] | None, system: str, measure: str, sources: Sources) -> Cell:
+    if row is None:
+        return Cell("")
+    reference, difference = number(row[f"published_{measure}"]), number(row[f"difference_{measure}"], "+.4f")
+    note = sources.letter(system, row[f"source_{measure}"])
+    return Cell(f"{reference.text}\n{difference.text}", difference.value, note=note)
+
+
+def kind_tables(summary: pd.DataFrame, measure: str, catalogue: Catalogue | None = None) -> list[tuple[Table, list[str]]]:
+    """Means by task and by domain, as the catalogue has them.
+
+    Args:
+        summary: What ``summary.csv`` holds.
+        measure: The measure.
+        catalogue: Knows the tasks and domains of its datasets.
+
+    Returns:
+        Tables, each with the sentences that say which datasets a column is over; none where every dataset would stand alone.
+    """
+    kinds, found = (catalogue or load_catalogue()).kinds, []
+    values = _values(summary[summary["split"].notna()], measure)
+    datasets = dict.fromkeys(dataset for _, dataset in values)
+    for kind, title in KINDS.items():
+        members: dict[str, list[str]] = {}
+        for dataset in (dataset for dataset in datasets if dataset in kinds):
+            members.setdefault(kinds[dataset][kind], []).append(dataset)
+        if not any(1 < len(names) < len(datasets) for names in members.values()):
+            continue
+        means = {
+            (system, group): sum(values[system, name] for name in names) / len(names)
+            for system in dict.fromkeys(system for system, _ in values)
+            for group, names in members.items()
+        }
+        caption = f"{measure}: the plain mean over the datasets of a {kind}"
+        table = _table(f"by-{kind}", title, caption, means, {group: group for group in members}, {}, len(members))
+        found.append((table, [f"{group}: {', '.join(names)}." for group, names in members.items()]))
+    return found
+
+
+def _names(summary: pd.DataFrame) -> list[str]:
+    return [str(name) for name in dict.fromkeys(summary["dataset"])]
+
+
+def _values(summary: pd.DataFrame, measure: str) -> dict[tuple[str, str], float]:
+    return {(str(row["system"]), str(row["dataset"])): row[measure] for row in summary.to_dict("records")}
+
+
+def _table(
+    name: str,
+    title: str,
+    caption: str,
+    values: Mapping[tuple[str, str], float],
+    labels: Mapping[str, str],
+    marks: Marks,
+    means: int,
+) -> Table:
+    """Systems × columns, of which the first are means; if not all are, the system that is highest in the first comes first."""
+    systems = list(dict.fromkeys(system for system, _ in values))
+    if ranked := means < len(labels):
+        systems.sort(key=lambda system: -values.get((system, next(iter(labels))), float("-inf")))
+    several, rows = len(systems) > 1, [[Cell(system)] for system in systems]
+    for column in labels:
+        of_column = [values.get((system, column), float("nan")) for system in systems]
+        known = [value for value in of_column if value == value]
+        for row, system, value in zip(rows, systems, of_column, strict=True):
+            plain = number(value)
+            best = several and bool(known) and value == max(known)
+            heat = _heat(value, known) if several and value == value else 0
+            row.append(Cell(plain.text, plain.value, best, marks.get((system, column), ""), heat))
+    columns = [SYSTEM, *_columns(labels.values(), means if ranked else 0)]
+    return Table(name, title, caption, columns, rows, tall=True, close=True)
+
+
+def _columns(labels: Iterable[str], first: int = 0) -> list[Column]:
+    """Columns of numbers, a line before number ``first``; their headers stand upright where there are many."""
+    found: Sequence[str] = list(labels)
+    upright = " upright" if len(found) > MOST_FLAT else ""
+    return [
+        Column(label, classes=("number group" if first and i == first else "number") + upright) for i, label in enumerate(found)
+    ]
+
+
+def _heat(value: float, known: Sequence[float]) -> int:
+    """How near a value is to the best of its column: 0, the worst, to ``HEATS``, the best."""
+    low, high = min(known), max(known)
+    return round(HEATS * (value - low) / (high - low)) if high > low else 0
+
+
+def notes(summary: pd.DataFrame, marks: Marks, baseline: str) -> list[str]:
+    """What a reader of the leaderboard needs to know.
+
+    Args:
+        summary: What ``summary.csv`` holds.
+        marks: What differs from the baseline.
+        baseline: Name of the system.
+
+    Returns:
+        Sentences.
+    """
+    found = []
+    if len(set(summary["system"])) > 1:
+        found.append("Bold: the best of a column. Shade: how near to the best of its column.")
+    if marks:
+        tested = f"paired randomisation test, p < {SIGNIFICANT} after Holm's correction for every pair and dataset"
+        found.append(f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested}).")
+    means = _names(summary[summary["split"].isna()])
+    for label, _, members in (name.partition(" (") for name in means):
+        found.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
+    return found

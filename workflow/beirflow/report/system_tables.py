@@ -1,0 +1,114 @@
+"""What the systems are, for reading: a row a system, and below it every setting with who says it."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from beirflow.evaluation.systems import MADE, PROMPTS, RECORD, TRUNCATED
+from beirflow.report.pages import Cell, Column, Table
+
+SYSTEM = Column("System", number=False, classes="stub")
+
+SAID_BY = {"configuration": "configuration", "model": "files of the model", "record": "record of the run"}
+
+OF_ITS_OWN = (
+    *("family", "model", "query_model", "revision", "query_revision", "offline", "weights", "weights_sha256", "model_sha256"),
+    *("steps", *PROMPTS.values()),
+)
+"""Settings that have a column of their own, or are only in the table of all settings."""
+
+SHOWN_OF_A_REVISION = 10
+"""Digits; the table of all settings has them all."""
+
+
+def systems_table(settings: pd.DataFrame) -> Table:
+    """A row a system: what it is, how it is set, and what was cut.
+
+    Args:
+        settings: What ``systems.csv`` holds.
+
+    Returns:
+        The table.
+    """
+    labels = ("Family", "Model", "Settings", "Before a query", "Before a document", "Precision", "Texts cut")
+    columns = [SYSTEM, *(Column(label, number=False, classes="prose") for label in labels)]
+    rows = [_row(str(system), part) for system, part in settings.groupby("system", sort=False)]
+    return Table("systems-table", "Systems", "What every system is, and how it was used", columns, rows)
+
+
+def _row(system: str, settings: pd.DataFrame) -> list[Cell]:
+    values = {str(name): part for name, part in settings.groupby("setting", sort=False)}
+    shown = [name for name in values if _setting(name) not in OF_ITS_OWN and set(values[name]["said_by"]) != {RECORD}]
+    cells = [
+        _one(values, "family"),
+        _model(values),
+        " · ".join(f"{name} {_one(values, name)}{_instead(values[name])}" for name in shown),
+        *(_prompt(values, name) for name in PROMPTS.values()),
+        _one(values, MADE[0]),
+        _cut(values),
+    ]
+    return [Cell(system), *map(Cell, cells)]
+
+
+def _setting(name: str) -> str:
+    return name.partition(" of ")[0]
+
+
+def _one(values: Mapping[str, pd.DataFrame], name: str) -> str:
+    """The value of a setting; all of them where datasets differ."""
+    return " or ".join(dict.fromkeys(_texts(values[name]))) if name in values else ""
+
+
+def _texts(part: pd.DataFrame) -> list[str]:
+    return [str(value) for value in part["value"].fillna("")]
+
+
+def _model(values: Mapping[str, pd.DataFrame]) -> str:
+    """The model with its revision, and that of the queries where they have one."""
+    found = []
+    for model, revision in (("model", "revision"), ("query_model", "query_revision")):
+        if name := _one(values, model):
+            pinned = _one(values, revision)[:SHOWN_OF_A_REVISION]
+            found.append(f"{name} at {pinned}" if pinned else name)
+    return "; queries: ".join(found)
+
+
+def _instead(part: pd.DataFrame) -> str:
+    """What the files of the model say, where the configuration says otherwise."""
+    other = part["model_says"].notna() & (part["model_says"] != part["value"].fillna(""))
+    return f" (its files say {', '.join(dict.fromkeys(part['model_says'][other]))})" if other.any() else ""
+
+
+def _prompt(values: Mapping[str, pd.DataFrame], name: str) -> str:
+    """A prompt in quotes, so that a space at its end is seen; how many there are where datasets have their own."""
+    if name not in values:
+        return ""
+    prompts = list(dict.fromkeys(_texts(values[name])))
+    if len(prompts) > 1:
+        return f"{len(prompts)} prompts, by dataset: see all settings"
+    return f"“{prompts[0]}”{_instead(values[name])}" if prompts[0] else "nothing"
+
+
+def _cut(values: Mapping[str, pd.DataFrame]) -> str:
+    """How many texts were cut, in all."""
+    counts = {name.removeprefix(TRUNCATED): part["value"].astype(int).sum() for name, part in values.items() if TRUNCATED in name}
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+
+
+def settings_table(settings: pd.DataFrame) -> Table:
+    """Every setting of every system, with who says it.
+
+    Args:
+        settings: What ``systems.csv`` holds.
+
+    Returns:
+        The table.
+    """
+    labels = {"Setting": "", "Dataset": "", "Value": "prose", "Said by": "", "Files of the model say": "prose"}
+    columns = [SYSTEM, *(Column(label, number=False, classes=classes) for label, classes in labels.items())]
+    rows = [
+        [Cell(row[key]) for key in ("system", "setting")]
+        + [Cell(row["dataset"] or "all"), Cell(row["value"]), Cell(SAID_BY[row["said_by"]]), Cell(row["model_says"])]
+        for row in settings.fillna("").to_dict("records")
+    ]
+    return Table("settings-table", "All settings", "Every setting of every system, and who says it", columns, rows, tall=True)
