@@ -162,7 +162,7 @@ def _invent(results: Path, experiment: Experiment, name: str) -> None:
     np.savez(postings, postings=np.arange(9))
     run.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(results / f"runs/tiny/{name}.parquet", run)
-    job, sizes = Job(results, f"index_chunk/words/{name}/chunk-0", "i"), {"index": postings.stat().st_size}
+    job, sizes = Job(results, f"invent_postings/words/{name}/chunk-0", "i"), {"index": postings.stat().st_size}
     read = {path: file_digest(path) for path in (documents, queries)}
     sources = {documents: read[documents]}
     written = {postings: file_digest(postings)}
@@ -170,7 +170,7 @@ def _invent(results: Path, experiment: Experiment, name: str) -> None:
     record = {postings.with_suffix(".json"): file_digest(postings.with_suffix(".json"))}
     write_record(
         run.with_suffix(".json"),
-        Job(results, f"merge_chunks/words/{name}", "m"),
+        Job(results, f"invent_run/words/{name}", "m"),
         inputs={**read, **written, **record},
         outputs={run: file_digest(run)},
         made={"tokenizer": "plain words"},

@@ -182,6 +182,7 @@ def test_the_record_counts_what_was_read_and_names_its_digests(tmp_path: Path, c
         "outputs": {name: digest(tmp_path / "out" / name) for name in OUTPUTS[1:]},
         "job": "prepare_corpus/in",
         "code": "c0de",
+        "format": 1,
         "documents_footer_sha256": footer_digest(tmp_path / "out/documents.parquet"),
     }
     assert [record.levelname for record in caplog.records if record.levelno >= logging.WARNING] == ["WARNING"]

@@ -134,6 +134,7 @@ def test_the_record_says_what_was_computed_with_what_from_what(workspace: Worksp
         "outputs": {"vectors.npy": file_digest(workspace.vectors)},
         "job": "encode_chunk/tiny/some/chunk-0",
         "code": "c0de",
+        "format": 1,
     }
 
 

@@ -185,6 +185,7 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
         "outputs": {},
         "job": "average_forums/toy/stack",
         "code": "c0de",
+        "format": 1,
     }
 
 

@@ -144,16 +144,23 @@ def test_means_that_are_not_those_of_their_queries_are_named_and_not_judged(two:
     means["measures"]["NDCG@10"] += 0.25
     write_json(two[1] / "metrics/tiny/small.json", means)
     other = two[1] / "metrics/second/small.json"
-    other.write_text(other.read_text().replace('"MRR@10": 0', '"MRR@10": NaN, "was": 0'))
+    other.write_text(other.read_text().replace('"MRR@10": 0', '"MRR@10": 7.0, "was": 0'))
     compare(folder=str(two[0]), other=str(two[1]))
     report = read_json(two[0] / "comparison.json")
     found = {(doubt["file"], doubt["found"].partition(", but")[0]) for doubt in report["doubts"]}
     assert ("metrics/tiny/small.json", f"NDCG@10 is {means['measures']['NDCG@10']!r}") in found
     assert ("metrics/second/small.json", "this is not the record that beirflow wrote") in found
-    assert ("metrics/second/small.json", "MRR@10 is nan") in found
+    assert ("metrics/second/small.json", "MRR@10 is 7.0") in found
     judged = {(row["system"], row["dataset"]) for row in report["reproduction"]}
     assert not judged & {("tiny", "small"), ("second", "small")}
     assert ("tiny", "more") in judged
+
+
+def test_a_mean_that_is_no_number_is_refused(two: tuple[Path, Path]) -> None:
+    means = two[1] / "metrics/second/small.json"
+    means.write_text(means.read_text().replace('"MRR@10": 0', '"MRR@10": NaN, "was": 0'))
+    with pytest.raises(DataError, match="cannot be compared: ValueError: NaN is no number; audit both"):
+        compare(folder=str(two[0]), other=str(two[1]))
 
 
 def test_folders_without_anything_in_common_are_said_to_have_none(two: tuple[Path, Path]) -> None:

@@ -168,8 +168,8 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
 def test_what_a_variant_changes_encodes_nothing_again() -> None:
     alone = load_experiment({"systems": ["own"], "custom": {"systems": {"own": VARIANTS["own"]}}})
     beside = load_experiment({"systems": ["own", "bits"], "custom": {"systems": VARIANTS}})
-    assert alone.encoding("own") == beside.encoding("own")
-    assert not {"variant_of", "vectors", "dimensions"} & set(beside.encoding("own")["encoder"])
+    assert alone.encoding("own", "nfcorpus") == beside.encoding("own", "nfcorpus")
+    assert not {"variant_of", "vectors", "stored_dimensions"} & set(beside.encoding("own", "nfcorpus")["encoder"])
 
 
 @pytest.mark.parametrize(

@@ -181,4 +181,4 @@ def test_the_log_of_every_rule_has_a_part_for_each_of_its_wildcards() -> None:
     for log in logs:
         rule, *parts = log.split("/")
         assert re.fullmatch(r"\w+", rule)
-        assert all(re.fullmatch(r"(chunk-)?\{\w+\}", part) for part in parts), log
+        assert all(re.fullmatch(r"(chunk-|block-)?\{\w+\}", part) for part in parts), log

@@ -88,8 +88,8 @@ def test_every_problem_is_named_at_once() -> None:
         ({"family": "lexicl"}, ["family: found 'lexicl'", "allowed are dense, lexical", "did you mean 'lexical'?"]),
         ({"family": None}, ["family: found None", "allowed are dense, lexical"]),
         ({"k1": 0.9}, ["k1: found 'k1'", "model: found None; this key is required"]),
-        ({"family": "dense", "model": "m", "k1": 0.9}, ["k1: found 'k1'", "no such key here, allowed are family, model"]),
-        ({"model": "m", "fields": ["text"]}, ["fields: found 'fields'", "no such key here, allowed are family, model"]),
+        ({"family": "dense", "model": "m", "k1": 0.9}, ["k1: found 'k1'", "no such key here, allowed are family, encoder"]),
+        ({"model": "m", "fields": ["text"]}, ["fields: found 'fields'", "no such key here, allowed are family, encoder"]),
         ({"family": "lexical", "model": "m", "similarity": "dot"}, ["model: found 'model'", "similarity: found 'similarity'"]),
     ],
 )
@@ -123,7 +123,7 @@ def test_systems_of_a_family_are_those_of_catalogue_and_configuration() -> None:
     experiment = load_experiment({"custom": {"systems": {"mine": {"family": "lexical"}, "other": {"model": "m"}}}})
     assert experiment.systems_of("lexical") == ["bm25", "bm25-multifield", "mine"]
     assert "other" in experiment.systems_of("dense")
-    assert set(experiment.systems_of("dense", "lexical")) == set(experiment.systems)
+    assert set(experiment.systems_of("dense", "lexical", "sparse")) == set(experiment.systems)
     assert "bm25" not in experiment.systems_with_models
 
 

@@ -61,7 +61,7 @@ def record_of(digests: Mapping[str, str]) -> dict[str, Any]:
         "overridden": [],
     }
     facts = {"path": "model.json", "model": MODEL, "revision": REVISION, "files": digests, "card": card}
-    return {**facts, "inputs": {}, "outputs": {}, "job": "fetch_model/mine", "code": "c0de"}
+    return {**facts, "inputs": {}, "outputs": {}, "job": "fetch_model/mine", "code": "c0de", "format": 1}
 
 
 def encoder(folder: Path, **fields: Any) -> TransformersEncoder:

@@ -229,6 +229,7 @@ def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
         "outputs": {"run.parquet": file_digest(arguments["run_path"])},
         "job": "merge_chunks/toy/here",
         "code": "c0de",
+        "format": 1,
     }
 
 
