@@ -26,7 +26,15 @@ NEED_TORCH = {
     *("models.backbone", "models.head", "models.load", "models.word_vectors"),
     *("dense.encode", "dense.search", "dense.shortlist", "dense.spot_check", "dense.top_k"),
     *("dense.chunk_blocks", "dense.exact_scores"),
-    *("models.onnx_backbone", "models.own_encoder", "sparse.pooling", "sparse.weigher", "sparse.steps", "sparse.spot_check"),
+    *(
+        "models.onnx_backbone",
+        "models.own_encoder",
+        "sparse.heads",
+        "sparse.pooling",
+        "sparse.weigher",
+        "sparse.steps",
+        "sparse.spot_check",
+    ),
     *("rerank.score_pairs", "rerank.cross_encoder", "rerank.spot_check"),
 }
 
