@@ -16,6 +16,7 @@ from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.evaluation.scores import collect_scores
 from beirflow.evaluation.significance import compare_systems
 from beirflow.evaluation.summary import summarize
+from beirflow.evaluation.systems import describe_systems
 from beirflow.experiment.catalogue import CATALOGUE
 from beirflow.experiment.experiment import Experiment, load_experiment
 from beirflow.experiment.manifest import write_manifest
@@ -97,6 +98,10 @@ def make_report(results: Path, experiment: Experiment) -> None:
     compare_systems(means_paths=means, per_query_paths=per_query, rows=corpora, comparison_path=tables["significance.csv"])
     records = [f"{results}/runs/{system}/{name}.json" for system, name in names]
     collect_costs(means_paths=means, record_paths=records, rows=corpora, costs_path=tables["cost.csv"], job=job)
+    settings = {
+        name: {"family": experiment.systems[name].family} | experiment.settings(name) for name in experiment.chosen_systems
+    }
+    describe_systems(systems=settings, record_paths=records, systems_path=f"{results}/systems.csv", job=job)
     for name in experiment.chosen_datasets:
         _inspect(results, experiment, name)
     (results / "figures").mkdir()
@@ -108,6 +113,8 @@ def make_report(results: Path, experiment: Experiment) -> None:
         inspection_paths=[f"{results}/inspection/{name}.json" for name in experiment.chosen_datasets],
         comparison_path=tables["significance.csv"],
         costs_path=tables["cost.csv"],
+        systems_path=f"{results}/systems.csv",
+        baseline=experiment.baseline,
         figure_paths=[f"{results}/figures/{figure}.svg" for figure in FIGURES],
         manifest_path=f"{results}/manifest.json",
         report_path=f"{results}/report.html",

@@ -9,10 +9,11 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import Check, RecordError
 from beirflow.audit.facts import Comparison, as_json
 from beirflow.audit.reading import part
-from beirflow.experiment.catalogue import Dataset, custom_dataset, make_system
+from beirflow.experiment.catalogue import Dataset, custom_dataset, make_systems
+from beirflow.experiment.dependencies import needed
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import DEFAULT, FAMILIES
-from beirflow.experiment.schema import problems_with
+from beirflow.experiment.schema import Problems, problems_with
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS
 from beirflow.runs.family import System
 
@@ -58,7 +59,9 @@ def _check_product(facts: Comparison, experiment: Experiment) -> None:
     """Every configured system was evaluated on every configured dataset, and nothing else was."""
     manifest, configuration = facts.chain.manifest, facts.chain.manifest["configuration"]
     rows = list(experiment.catalogue.datasets) if configuration["datasets"] == "all" else configuration["datasets"]
-    facts.same(MANIFEST, "systems", list(manifest["systems"]), configuration["systems"], BY_CONFIGURATION)
+    chosen = configuration["systems"]
+    expected = [*chosen, *(name for name in needed(chosen, _configured(manifest, experiment)) if name not in chosen)]
+    facts.same(MANIFEST, "systems", list(manifest["systems"]), expected, BY_CONFIGURATION)
     facts.same(MANIFEST, "datasets", list(manifest["datasets"]), rows, BY_CONFIGURATION)
     expected = [METRICS(system=system, dataset=row) for system in configuration["systems"] for row in rows]
     facts.same(MANIFEST, "inputs", list(manifest["inputs"]), expected, BY_CONFIGURATION)
@@ -71,8 +74,8 @@ def _check_system(facts: Comparison, experiment: Experiment, name: str) -> None:
     found = part(facts.chain.manifest, "systems", name, kind=dict)
     own = _custom(facts.chain.manifest, "systems").get(name)
     if own is not None:
-        if own.get("family", DEFAULT) in FAMILIES:
-            _compare_system(facts, name, found, make_system(name, own), BY_CONFIGURATION)
+        if configured := _configured(facts.chain.manifest, experiment).get(name):
+            _compare_system(facts, name, found, configured, BY_CONFIGURATION)
         if name in experiment.systems:
             here = experiment.systems[name]
             local = part(found, "settings", kind=dict).get("revision") is None
@@ -125,6 +128,13 @@ def _check_chunks(facts: Comparison, path: str) -> None:
     record, most = facts.chain.record(path), part(facts.chain.manifest, "configuration", "chunk_documents", kind=int)
     expected = max(1, math.ceil(part(record, "counts", "documents", kind=int) / most))
     facts.same(path, "chunks", part(record, "chunks"), expected, f"{BY_CONFIGURATION}, chunk_documents {most}")
+
+
+def _configured(manifest: Mapping[str, Any], experiment: Experiment) -> dict[str, System]:
+    """The systems of the catalogue, and those that the configuration of the results defines, of families that are known."""
+    known = experiment.catalogue.systems
+    entries = {name: entry for name, entry in _custom(manifest, "systems").items() if entry.get("family", DEFAULT) in FAMILIES}
+    return {**known, **make_systems(entries, known, "custom.systems", Problems())}
 
 
 def _custom(manifest: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

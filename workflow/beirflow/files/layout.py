@@ -154,8 +154,8 @@ def is_for_reading(path: str) -> bool:
 
 
 def is_trace(path: str) -> bool:
-    """Whether a path below the results is that of a log or a benchmark."""
-    return is_safe(path) and path.endswith((".log", ".tsv"))
+    """Whether a path below the results is that of a log, a benchmark or a lock."""
+    return is_safe(path) and path.endswith((".log", ".tsv", ".lock"))
 
 
 def is_safe(path: str) -> bool:
