@@ -115,7 +115,8 @@ class _Again:
     rows: dict[str, list[str]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.systems = list(self.chain.manifest["systems"])
+        chosen = part(self.chain.manifest, "configuration", "systems", kind=list)  # those that only others need have no row
+        self.systems = [name for name in self.chain.manifest["systems"] if name in chosen]
         self.rows = {row: [corpus["name"] for corpus in corpora] for row, corpora in self.chain.manifest["datasets"].items()}
 
     def check(self, path: str) -> Iterator[Check]:

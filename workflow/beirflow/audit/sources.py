@@ -186,5 +186,5 @@ def _check_runs(chain: Chain, experiment: Experiment) -> Iterator[Check]:
         if found == recorded:
             yield Check(what, PASSED, f"{source} has the sha256 {found}", files=(path,))
         else:
-            repair = REPAIR.format(results=chain.shown)
+            repair = REPAIR.format(again=chain.again(SUMMARY))
             yield Check(what, FAILED, f"{source} has the sha256 {found}", f"{path} says {recorded}", (path,), results, repair)
