@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from workflow_runs import Workflow
 
 SUMMARY = "results/summary.csv"
@@ -24,6 +25,7 @@ def hash_of(word):
 """
 
 
+@pytest.mark.long
 def test_a_change_of_the_class_or_its_arguments_encodes_again(lexical: Workflow) -> None:
     workflow = lexical
     (workflow.folder / "of_mine.py").write_text(CLASS)
