@@ -18,7 +18,7 @@ from beirflow.dense.encode import Encoding, encode_chunk, encode_queries, in_row
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job, read_json, write_json
-from beirflow.models import encoder as encoder_module
+from beirflow.models import made
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings
@@ -144,9 +144,9 @@ def test_a_record_names_the_gpu_and_its_driver_where_that_is_known(
 ) -> None:
     """Nothing stands for an unknown version, since several chunks' values are sorted."""
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
-    monkeypatch.setattr(encoder_module, "driver_version", lambda: driver)
-    on_cpu = encoder_module.made_with(torch.device("cpu"))
-    assert encoder_module.made_with(torch.device("cuda")) == {**on_cpu, "device": "NVIDIA H200", **expected}
+    monkeypatch.setattr(made, "driver_version", lambda: driver)
+    on_cpu = made.made_with(torch.device("cpu"))
+    assert made.made_with(torch.device("cuda")) == {**on_cpu, "device": "NVIDIA H200", **expected}
 
 
 def test_the_same_table_gives_the_same_file_byte_for_byte(workspace: Workspace) -> None:

@@ -339,11 +339,21 @@ def test_an_instruction_is_written_into_the_prompt_of_its_dataset() -> None:
     assert prompts["cqadupstack-gis"].endswith("duplicates to the given question\nQuery: ")
 
 
-def test_a_dataset_without_an_instruction_is_an_error_where_one_is_needed(mine: Path) -> None:
+@pytest.mark.parametrize("name", ["mine", "nq-mine"])
+def test_a_dataset_without_an_instruction_is_an_error_where_one_is_needed(mine: Path, name: str) -> None:
+    """The instruction of an official dataset is none for one that is called much like it."""
     system = {"model": "some/model", "revision": "0" * 40, "query_prefix": "{instruction}: "}
-    custom = {"systems": {"x": system}, "datasets": {"mine": {"path": str(mine)}}}
-    with pytest.raises(ConfigError, match=r"custom.systems.x.instructions.mine: .*queries of mine need an instruction"):
-        load_experiment({"systems": ["x"], "datasets": ["mine"], "custom": custom})
+    custom = {"systems": {"x": system}, "datasets": {name: {"path": str(mine)}}}
+    with pytest.raises(ConfigError, match=rf"custom.systems.x.instructions.{name}: .*queries of {name} need an instruction"):
+        load_experiment({"systems": ["x"], "datasets": [name], "custom": custom})
+
+
+@pytest.mark.parametrize("family", ["sparse", "rerank"])
+def test_only_dense_systems_are_computed_from_a_graph(family: str) -> None:
+    system = {"family": family, "model": "some/model", "revision": "0" * 40, "weights": "onnx/model.onnx"}
+    system |= {"first": "bm25", "depth": 10} if family == "rerank" else {}
+    with pytest.raises(ConfigError, match=r"custom.systems.x.weights: found 'onnx/model.onnx'; allowed are model.safetensors"):
+        load_experiment({"systems": ["bm25", "x"], "datasets": ["nq"], "custom": {"systems": {"x": system}}})
 
 
 SHARING = "custom.datasets.mine.shares_texts_with"

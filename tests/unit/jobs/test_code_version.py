@@ -23,7 +23,7 @@ SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
 NEED_TORCH = {
     *("jobs.devices", "jobs.gpu_job"),
     *("models.encoder", "models.lean_imports", "models.packed_attention", "models.pooling"),
-    *("models.backbone", "models.head", "models.load", "models.word_vectors"),
+    *("models.backbone", "models.head", "models.load", "models.made", "models.word_vectors"),
     *("dense.encode", "dense.search", "dense.shortlist", "dense.spot_check", "dense.top_k"),
     *("dense.chunk_blocks", "dense.exact_scores"),
     *(

@@ -19,12 +19,14 @@ from beirflow.experiment.catalogue import load_catalogue
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job, read_json
+from beirflow.models.card import Step
 from beirflow.models.encoder import TransformersEncoder
-from beirflow.models.model_files import fetch_model, local_folder, model_files, model_folder, model_problem
+from beirflow.models.head import load_head
+from beirflow.models.model_files import fetch_model, local_folder, model_files, model_folder, model_problem, module_weights
 from beirflow.models.settings import EncoderSettings
 from http_servers import Answer, FileServer, hub_files
 from onnx_twin import GRAPH, export
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 ROOT = Path(__file__).parents[3]
 MODEL = "someone/tiny-bert"
@@ -175,6 +177,19 @@ def test_weights_in_parts_are_found_and_recorded(folder: Path, tmp_path: Path) -
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
     record = fetch(system(folder), tmp_path / "model.json")
     assert {f"model-0000{i}-of-00002.safetensors" for i in (1, 2)} < set(record["files"])
+
+
+def test_the_weights_of_a_module_are_those_that_are_hashed(folder: Path, tmp_path: Path) -> None:
+    """A module has two files of weights: the one that the system names is loaded, and it is the one in the record."""
+    for name, scale in (("model.safetensors", 1.0), ("pytorch_model.bin", 2.0)):
+        tensors = {"linear.weight": torch.eye(32) * scale, "linear.bias": torch.zeros(32)}
+        path = folder / "2_Dense" / name
+        path.parent.mkdir(exist_ok=True)
+        save_file(tensors, path) if path.suffix == ".safetensors" else torch.save(tensors, path)
+    steps = [Step("dense", "2_Dense", {"activation": "Identity", "residual": False})]
+    for weights, scale in (("model.safetensors", 1.0), ("pytorch_model.bin", 2.0)):
+        assert module_weights(folder / "2_Dense", weights).name == weights
+        assert load_head(folder, steps, weights)(torch.ones(1, 32)).tolist() == [[scale] * 32]
 
 
 def test_a_pytorch_model_bin_of_tensors_gives_the_same_vectors(tiny_bert: Path, pickled: Path) -> None:

@@ -126,6 +126,8 @@ def test_weights_that_are_missing_or_not_used_are_refused(tmp_path: Path) -> Non
     [
         ("config.json", {"architectures": ["BertModel"]}, "says that the model is BertModel; expected a cross-encoder"),
         ("config.json", {"architectures": None}, "says that the model is nothing"),
+        ("config.json", {"transformers_weights": "other.safetensors"}, "another file of weights than the one that is hashed"),
+        ("config.json", {"auto_map": {"AutoModel": "code.Model"}}, "the model wants code of its own"),
         ("config_sentence_transformers.json", {"prompts": {"query": "query: "}}, "also asks for prompt query"),
     ],
 )

@@ -87,6 +87,8 @@ def test_what_the_system_says_goes_before_the_folder(tmp_path: Path) -> None:
         ({"1_SpladePooling/config.json": {"activation_function": "gelu"}}, "activation_function 'gelu'"),
         ({"config_sentence_transformers.json": {"similarity_fn_name": "cosine"}}, "compares texts by 'cosine'"),
         ({"sentence_bert_config.json": {"do_lower_case": True}}, "do_lower_case"),
+        ({"config.json": {"transformers_weights": "other.safetensors"}}, "another file of weights than the one that is hashed"),
+        ({"adapter_config.json": {}}, "merge it into the model"),
     ],
 )
 def test_what_is_not_understood_is_refused(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
@@ -109,6 +111,17 @@ def test_what_is_not_understood_is_refused(tmp_path: Path, changes: dict[str, An
 def test_routes_that_are_not_understood_are_refused(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
     write(tmp_path, ROUTED | {"router_config.json": ROUTES | changes})
     with pytest.raises(ModelError, match=says):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["../other.safetensors", "/other.safetensors", "below/other.safetensors", 7])
+def test_an_index_names_parts_of_the_weights_beside_it(tmp_path: Path, place: Any) -> None:
+    write(tmp_path, ENCODER)
+    (tmp_path / "model.safetensors").unlink()
+    write(tmp_path, {"model.safetensors.index.json": {"weight_map": {"a": "model-1.safetensors", "b": "model-1.safetensors"}}})
+    assert read(tmp_path).documents.weights == (tmp_path / "model-1.safetensors",)
+    write(tmp_path, {"model.safetensors.index.json": {"weight_map": {"a": "model-1.safetensors", "b": place}}})
+    with pytest.raises(ModelError, match="names weights outside of its folder"):
         read(tmp_path)
 
 

@@ -43,18 +43,13 @@ class DenseSettings(EncoderSettings):
     def without_instruction(self, datasets: Iterable[str]) -> list[str]:
         """Those of some datasets whose queries need an instruction that is not there."""
         needed = INSTRUCTION in (self.query_prefix or "")
-        return [dataset for dataset in datasets if needed and self._instruction(dataset) is None]
+        return [dataset for dataset in datasets if needed and dataset not in self.instructions]
 
     def for_dataset(self, dataset: str) -> "DenseSettings":
-        """The same with the prefix of queries as it is for one dataset, or for a forum of one."""
-        instruction = self._instruction(dataset)
-        if self.query_prefix is None or instruction is None:
+        """The same with the prefix of queries as it is for one dataset, whichever of its forums it is."""
+        if self.query_prefix is None or dataset not in self.instructions:
             return self
-        return replace(self, query_prefix=self.query_prefix.replace(INSTRUCTION, instruction))
-
-    def _instruction(self, dataset: str) -> str | None:
-        names = [name for name in self.instructions if dataset == name or dataset.startswith(f"{name}-")]
-        return self.instructions[max(names, key=len)] if names else None
+        return replace(self, query_prefix=self.query_prefix.replace(INSTRUCTION, self.instructions[dataset]))
 
 
 _MODEL = {each.name for each in fields(ModelSettings)}

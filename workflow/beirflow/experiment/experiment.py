@@ -174,7 +174,7 @@ class Experiment:
         Returns:
             ``encoder``, fields of :class:`~beirflow.models.settings.EncoderSettings`, and ``precision``.
         """
-        settings = asdict(self.systems[system].settings.for_dataset(dataset))
+        settings = asdict(self.systems[system].settings.for_dataset(self.datasets[dataset].row))
         dropped = {"similarity", "instructions", "weights_sha256", *OF_A_VARIANT, *unused}
         kept = {key: value for key, value in settings.items() if key not in dropped}
         return {"encoder": kept, "precision": self.config["precision"]}

@@ -78,7 +78,11 @@ def joined(documents: Card, queries: Card) -> Card:
         prompts={"queries": queries.prompts["queries"], "documents": documents.prompts["documents"]},
         similarity=similarity,
         dimensions=documents.dimensions,
-        open={**queries.open, **documents.open, **reason},
+        open={
+            **{key: why for key, why in queries.open.items() if key != "document_prefix"},
+            **{key: why for key, why in documents.open.items() if key != "query_prefix"},
+            **reason,
+        },
     )
 
 

@@ -84,7 +84,7 @@ def _output(here: Path, wanted: Mapping[str, Any]) -> str:
     if not path.is_file():
         raise ModelError(f"{here} has no {MODEL_CONFIG}, so it is not a model folder")
     config = read_object(path)
-    _refuse_what_is_not_hashed(here, config)
+    refuse_what_is_not_hashed(here)
     if config.get("model_type") in REFUSED_TYPES:
         raise ModelError(f"{path}: a model of type {config['model_type']} {REFUSED_TYPES[config['model_type']]}")
     architectures = config.get("architectures") or [""]
@@ -101,8 +101,16 @@ def _output(here: Path, wanted: Mapping[str, Any]) -> str:
     return "vector" if architecture in GIVE_VECTORS or text.get("method") == "get_text_features" else "tokens"
 
 
-def _refuse_what_is_not_hashed(here: Path, config: Mapping[str, Any]) -> None:
-    """Code, adapters and files elsewhere: what would run is not what the digests of a model cover."""
+def refuse_what_is_not_hashed(here: Path) -> None:
+    """Refuse a folder with which something else would run than the digests of a model cover.
+
+    Args:
+        here: A folder that transformers loads a model from.
+
+    Raises:
+        ModelError: It asks for code of its own, an adapter, files elsewhere, other weights, or quantised ones.
+    """
+    config = read_object(here / MODEL_CONFIG)
     tokenizer = here / "tokenizer_config.json"
     tokenizer_config = read_object(tokenizer) if tokenizer.is_file() else {}
     for name, held in ((MODEL_CONFIG, config), (tokenizer.name, tokenizer_config)):

@@ -1,7 +1,6 @@
 """Encoders: texts in, one float32 vector a text out."""
 
 import logging
-import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,17 +9,17 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-import transformers
 
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
-from beirflow.jobs.devices import choose_device, choose_precision, driver_version, is_out_of_memory
+from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
 from beirflow.models.backbone import Backbone
 from beirflow.models.batching import Tokens, pad, plan
 from beirflow.models.card import Kind, Step, with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.head import load_head
+from beirflow.models.made import made_with
 from beirflow.models.onnx_backbone import OnnxBackbone
 from beirflow.models.packed_attention import can_pack, first_position, pack
 from beirflow.models.pooling import pool, pool_packed
@@ -149,11 +148,11 @@ class TransformersEncoder:
         elif first.kind == "transformer":
             self.backbone = Backbone(here, first, weights, self._modes, self.dtype)
         else:
-            self.backbone = WordVectors(here, first)
+            self.backbone = WordVectors(here, first, weights)
             self.dtype = torch.float32  # a mean of stored vectors, which nothing makes faster
         self.max_length = self.backbone.max_length
         self.model: Any = self.backbone.model.to(self.device).eval()
-        self._head = load_head(folder, others).to(self.device)
+        self._head = load_head(folder, others, weights).to(self.device)
 
     @torch.inference_mode()
     def _measure(self) -> None:
@@ -342,26 +341,6 @@ class TransformersEncoder:
             lengths=lengths.tolist(),
         )
         return pool_packed(self._modes, output, bounds, getattr(self.model, "pooler", None), left_out)
-
-
-def made_with(device: torch.device) -> dict[str, str]:
-    """Device and versions that vectors are made with, for a record.
-
-    Args:
-        device: What torch computes on.
-
-    Returns:
-        Names and versions; nothing stands for a driver that is not known.
-    """
-    on_gpu = device.type == "cuda"
-    driver = driver_version() if on_gpu else None
-    return {
-        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
-        **({"driver": driver} if driver else {}),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "python": platform.python_version(),
-    }
 
 
 class Arrival:

@@ -43,12 +43,13 @@ class Normalize(nn.Module):
         return nn.functional.normalize(vectors, dim=1)
 
 
-def load_head(folder: Path, steps: Sequence[Step]) -> nn.Sequential:
+def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequential:
     """Load what comes after pooling, in float32.
 
     Args:
         folder: The folder of the model.
         steps: The steps after the backbone; pooling among them is left out.
+        weights: Name of the file that holds the weights of the backbone; those of modules may be called otherwise.
 
     Returns:
         The modules, one after the other; from vectors of shape (n, dim) to (n, another dim).
@@ -61,9 +62,9 @@ def load_head(folder: Path, steps: Sequence[Step]) -> nn.Sequential:
         if step.kind == "normalize":
             modules.append(Normalize())
         elif step.kind in ("dense", "layer_norm"):
-            weights = read_tensors(folder / step.folder)
+            tensors = read_tensors(folder / step.folder, weights)
             try:
-                modules.append(_module(step, weights))
+                modules.append(_module(step, tensors))
             except (KeyError, RuntimeError) as error:
                 raise ModelError(
                     f"{folder / step.folder} has not the weights of its module ({error}); save the model again"
@@ -86,11 +87,12 @@ def _linear(weights: dict[str, torch.Tensor], name: str) -> nn.Linear:
     return layer
 
 
-def read_tensors(folder: Path) -> dict[str, torch.Tensor]:
+def read_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
     """Read the weights of one module.
 
     Args:
         folder: The folder of the module.
+        weights: As for :func:`~beirflow.models.model_files.module_weights`.
 
     Returns:
         Tensors in float32, or of integers, by name.
@@ -98,7 +100,7 @@ def read_tensors(folder: Path) -> dict[str, torch.Tensor]:
     Raises:
         ModelError: The file is missing or cannot be read.
     """
-    path = module_weights(folder)
+    path = module_weights(folder, weights)
     try:
         found = load_file(path) if path.suffix == ".safetensors" else torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # safetensors and pickle each have exceptions of their own

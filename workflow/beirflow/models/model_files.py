@@ -37,7 +37,9 @@ TOKENIZER_FILES = (
     WORDS,
 )
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
-PATTERNS = ("*.json", "*.txt", "*.model")
+PATTERNS = ("*.json", "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
+"""Files that describe a model, and all that tokenizers read."""
+
 PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")
 """The name of a part of the weights: a file beside its index."""
 
@@ -169,30 +171,49 @@ def module_folders(folder: Path) -> list[Path]:
 
 def _weight_files(here: Path, system: ModelSettings, root: Path) -> list[Path]:
     """The files with the weights of one module: one, or those that an index or a graph names; none where it has no weights."""
-    whole = here / system.weights
+    if found := weight_files(here, system.weights):
+        return found
+    return [path for path in [module_weights(here, system.weights)] if here != root and path.is_file()]
+
+
+def weight_files(folder: Path, weights: str) -> list[Path]:
+    """The files with the weights of a backbone, which are those that are loaded.
+
+    Args:
+        folder: The folder of the backbone.
+        weights: Name of the file that holds them.
+
+    Returns:
+        That file, with those that an ONNX graph names; or the parts that its index names; none where neither is there.
+
+    Raises:
+        ModelError: An index or a graph names files elsewhere, which no digest would cover.
+    """
+    whole = folder / weights
     if whole.is_file():
         return [whole, *(whole.with_name(name) for name in read_onnx(whole).elsewhere)] if whole.suffix == ONNX else [whole]
-    index = here / f"{system.weights}.index.json"
-    if index.is_file():
-        places = read_object(index).get("weight_map")
-        names = set(places.values()) if isinstance(places, dict) else set()
-        if not names or not all(isinstance(name, str) and PART.fullmatch(name) for name in names):
-            raise ModelError(f"{index} names weights outside of its folder, or none at all; fetch or save the model again")
-        return [here / name for name in sorted(names)]
-    return [path for path in [module_weights(here)] if here != root and path.is_file()]
+    index = folder / f"{weights}.index.json"
+    if not index.is_file():
+        return []
+    places = read_object(index).get("weight_map")
+    names = set(places.values()) if isinstance(places, dict) else set()
+    if not names or not all(isinstance(name, str) and PART.fullmatch(name) for name in names):
+        raise ModelError(f"{index} names weights outside of its folder, or none at all; fetch or save the model again")
+    return [folder / name for name in sorted(names)]
 
 
-def module_weights(folder: Path) -> Path:
-    """The file with the weights of a module that is no backbone.
+def module_weights(folder: Path, weights: str) -> Path:
+    """The file with the weights of a module that is no backbone, which is the one that is loaded.
 
     Args:
         folder: The folder of the module.
+        weights: Name of the file that holds those of the backbone, which goes first.
 
     Returns:
-        ``model.safetensors`` or, where that is not there and this is, ``pytorch_model.bin``.
+        The first that is there of that name, ``model.safetensors`` and ``pytorch_model.bin``; else ``model.safetensors``.
     """
-    safe, pickled = (folder / name for name in ("model.safetensors", "pytorch_model.bin"))
-    return pickled if pickled.is_file() and not safe.is_file() else safe
+    names = [name for name in (weights, "model.safetensors", "pytorch_model.bin") if not name.endswith(ONNX)]
+    return next((folder / name for name in names if (folder / name).is_file()), folder / "model.safetensors")
 
 
 def model_files(system: ModelSettings) -> list[Path]:

@@ -14,6 +14,7 @@ from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
 from beirflow.models.head import read_tensors
 from beirflow.models.model_json import read_object
+from beirflow.models.settings import ONNX
 
 WHITESPACE = "whitespacetokenizer_config.json"
 
@@ -24,6 +25,7 @@ class WordVectors:
     Args:
         folder: The folder of the module.
         step: What the card says of it.
+        weights: As for :func:`~beirflow.models.model_files.module_weights`.
 
     Attributes:
         model: The table.
@@ -35,8 +37,10 @@ class WordVectors:
         ModelError: Tokenizer or table are missing, or not understood.
     """
 
-    def __init__(self, folder: Path, step: Step) -> None:
-        tensors = read_tensors(folder)
+    def __init__(self, folder: Path, step: Step, weights: str) -> None:
+        if weights.endswith(ONNX):
+            raise ModelError(f"{folder} holds a table of vectors and no graph; remove 'weights', which names {weights}")
+        tensors = read_tensors(folder, weights)
         if step.kind == "static":
             table = _static_table(tensors, folder)
             self.token_ids, self.max_length = _fast_tokenizer(folder), step.settings.get("max_length")

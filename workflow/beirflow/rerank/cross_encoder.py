@@ -16,6 +16,7 @@ from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
 from beirflow.models.batching import Tokens, pad, plan
+from beirflow.models.card_modules import refuse_what_is_not_hashed
 from beirflow.models.lean_imports import load_lean
 from beirflow.models.packed_attention import first_position
 from beirflow.rerank.settings import RerankSettings
@@ -94,6 +95,10 @@ class CrossEncoder:
     def _check_folder(self) -> None:
         """Refuse what is no sequence classifier, and what sentence-transformers would do besides."""
         config = _json(self.folder / "config.json")
+        try:
+            refuse_what_is_not_hashed(self.folder)
+        except ModelError as error:
+            raise ModelError(f"system {self.system.name}: {error}") from error
         kinds = config.get("architectures") or ["nothing"]
         if not str(kinds[0]).endswith("ForSequenceClassification"):
             found = f"{self.folder}/config.json says that the model is {kinds[0]}"

@@ -1,7 +1,6 @@
 """Score the pairs of a block of queries, as far as they were not scored before."""
 
 import os
-import platform
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
-import transformers
 
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
-from beirflow.jobs.devices import choose_device, choose_precision, driver_version
+from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.jobs.gpu_job import gpu_job
+from beirflow.models.made import made_with
 from beirflow.models.model_files import check_model, model_folder
 from beirflow.rerank.cross_encoder import CrossEncoder
 from beirflow.rerank.pairs import kept_scores, pairs_of_block, write_pairs
@@ -114,7 +113,7 @@ def score_pairs(
         job,
         inputs={job.results / name: digest for name, digest in (first.inputs | model).items()},
         outputs={output_path: file_digest(output_path)},
-        made={"precision": precision, **_made_with(device)},
+        made={"precision": precision, **made_with(device)},
         seconds=seconds,
         counts=counts,
         system=settings.name,
@@ -168,16 +167,3 @@ def texts_of(documents_path: str, doc_ids: pa.Array) -> dict[str, str]:
                 chosen = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
                 found |= zip(chosen["doc_id"].to_pylist(), chosen["text"].to_pylist(), strict=True)
     return found
-
-
-def _made_with(device: torch.device) -> dict[str, str]:
-    """Device and versions, for the record."""
-    on_gpu = device.type == "cuda"
-    driver = driver_version() if on_gpu else None
-    return {
-        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
-        **({"driver": driver} if driver else {}),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "python": platform.python_version(),
-    }

@@ -67,6 +67,7 @@ class Subject:
         drop_self_matches: Whether a document whose id is the query's id was dropped.
         chunks: Number of chunks of the corpus.
         config: The configuration of the person who audits: ``device``, ``token_budget``, ``jobs_per_gpu``.
+        row: The dataset that a forum belongs to; empty for a corpus that is a dataset itself.
     """
 
     results: Path
@@ -78,6 +79,7 @@ class Subject:
     drop_self_matches: bool
     chunks: int
     config: dict[str, Any]
+    row: str = ""
 
     def doc_ids(self, chunk: int) -> pa.Array:
         """The ids of the documents of a chunk."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from beirflow.files.errors import ModelError
-from beirflow.models.model_files import PATTERNS, TOKENIZER_FILES
+from beirflow.models.card_modules import refuse_what_is_not_hashed
+from beirflow.models.model_files import PATTERNS, TOKENIZER_FILES, weight_files
 from beirflow.sparse.settings import SparseSettings
 
 MODULES, ROUTES, ENCODER = "modules.json", "router_config.json", "config_sentence_transformers.json"
@@ -219,17 +220,15 @@ def _table_in(folder: Path, root: Path, weights: str) -> Path:
 def _weights_in(folder: Path, weights: str) -> tuple[Path, ...]:
     """The file with the weights, or its parts where an index names several; another format where that is all there is."""
     for name in dict.fromkeys((weights, *WEIGHTS)):
-        stem, suffix = name.rsplit(".", 1)
-        if (folder / name).is_file():
-            return (folder / name,)
-        if parts := sorted(folder.glob(f"{stem}-*-of-*.{suffix}")):
-            return tuple(parts)
+        if found := weight_files(folder, name):
+            return tuple(found)
     raise ModelError(f"{folder} has no {weights}; save the model as safetensors, or name its file in 'weights'")
 
 
 def _check_model(folder: Path) -> None:
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} has no config.json, so it is not a model folder")
+    refuse_what_is_not_hashed(folder)
     _check_tokenizer(folder)
 
 

@@ -1,7 +1,6 @@
 """The steps of a sparse system: weigh the queries and each chunk, search each chunk."""
 
 import os
-import platform
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
-import transformers
 
 from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
 from beirflow.files.digests import file_digest
@@ -22,8 +20,8 @@ from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
 from beirflow.files.verified import check_digest
 from beirflow.files.writing import DigestingWriter, atomic_path
-from beirflow.jobs.devices import driver_version
 from beirflow.jobs.gpu_job import gpu_job
+from beirflow.models.made import made_with
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
 from beirflow.sparse.layouts import Part, read_parts
@@ -164,7 +162,7 @@ def _weigh(
         job,
         inputs=inputs,
         outputs={output_path: digest},
-        made={"precision": str(weigher.dtype).removeprefix("torch."), **_made_with(weigher.device)},
+        made={"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)},
         seconds={"load": loaded - start, stage: time.perf_counter() - loaded},
         sizes={stage: Path(output_path).stat().st_size},
         counts={"tokens": weigher.tokens, f"truncated_{kind}": weigher.truncated, f"terms_of_{kind}": terms},
@@ -201,19 +199,6 @@ def _check_vocabulary(name: str, queries: Weigher, folders: Folders, documents: 
         differs = next(iter(sorted(ours.items() ^ theirs.items())))
         found = f"the queries' model in {queries.part.folder} has another vocabulary than the documents' in {documents.folder}"
         raise ModelError(f"system {name}: {found}, first at {differs[0]!r}; terms have to be the same")
-
-
-def _made_with(device: torch.device) -> dict[str, str]:
-    """Device and versions, for the record."""
-    on_gpu = device.type == "cuda"
-    driver = driver_version() if on_gpu else None
-    return {
-        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
-        **({"driver": driver} if driver else {}),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "python": platform.python_version(),
-    }
 
 
 def _sources(source_path: str, model_path: str) -> dict[str | Path, str]:
