@@ -49,7 +49,7 @@ def reached_modules(path: Path) -> set[str]:
     reached: set[str] = set()
     waiting = [path]
     while waiting:
-        for name in _imports(waiting.pop()):
+        for name in _imports(waiting.pop().read_bytes()):
             if name not in reached | NO_INFLUENCE and _file_of(name).is_file():
                 reached.add(name)
                 waiting.append(_file_of(name))
@@ -60,22 +60,30 @@ def _file_of(name: str) -> Path:
     return PACKAGE.joinpath(*name.split(".")).with_suffix(".py")
 
 
-def _imports(path: Path) -> Iterator[str]:
-    """Names below the package in the import statements of one file; some are of modules, others of what is in one."""
-    for node in ast.walk(_parsed(path.read_bytes())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            dotted = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Import):
-            dotted = [alias.name for alias in node.names]
-        else:
-            continue
-        for name in dotted:
-            package, _, below = name.partition(".")
-            if package == PACKAGE.name and below:
-                yield below
-
-
 @cache
-def _parsed(content: bytes) -> ast.Module:
-    """Most modules are reached from many rules."""
-    return ast.parse(content)
+def _imports(content: bytes) -> frozenset[str]:
+    """Names below the package in the import statements of one file; some are of modules, others of what is in one.
+
+    Read once a file, since most modules are reached from many rules, and every job of a cluster starts here.
+    """
+    return frozenset(
+        below
+        for node in _statements(ast.parse(content))
+        for package, _, below in (name.partition(".") for name in _imported(node))
+        if package == PACKAGE.name and below
+    )
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """A tree and the statements in it, at whatever depth; import statements are in no expression."""
+    yield tree
+    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+        inside = getattr(tree, block, ())
+        for node in inside if isinstance(inside, list) else ():
+            yield from _statements(node)
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
