@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+# Two processes of tests on two cores, each with as many threads as cores, mostly wait for each other.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings

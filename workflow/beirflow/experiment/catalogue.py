@@ -6,11 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, family_of
-from beirflow.experiment.schema import Problems, nearest, problems_with
+from beirflow.experiment.schema import Problems, nearest, problems_with, read_yaml
 from beirflow.runs.family import System
 
 CATALOGUE = Path(__file__).parents[2] / "catalogue"
@@ -131,7 +129,7 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
 
 
 def _load(path: Path, schema: str) -> Any:
-    value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    value = read_yaml(path)
     problems_with(value, schema).raise_if_any(f"catalogue file {path}")
     return value
 
