@@ -12,7 +12,7 @@ demo: .venv/ready
 
 # Everything that is checked: format, lint, types, tests, and the demo through Snakemake. Two processes, the longest files first.
 test: .venv/ready-dev lint
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 # The pictures of the README, which need Chromium: the demo with three systems, its report, and an audit after one number was edited.
 pictures: .venv/ready

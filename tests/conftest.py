@@ -21,14 +21,6 @@ from workflow_runs import Workflow, demo, small_dataset, tiny_system
 settings.register_profile("beirflow", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("beirflow")
 
-SHARE_THE_DEMO = ("test_demo.py", "test_slurm.py")
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Where tests run in several processes, those of a file share one, for its fixtures; so do those that need the demo."""
-    group = SHARE_THE_DEMO[0] if item.path.name in SHARE_THE_DEMO else str(item.path)
-    item.add_marker(pytest.mark.xdist_group(group))
-
 
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -32,8 +32,16 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def on_cluster(cluster: Cluster, finished: Workflow) -> Iterator[Workflow]:
+def on_cluster(cluster: Cluster, finished_lexical: Workflow) -> Iterator[Workflow]:
     """A copy of a finished local run, whose commands find the cluster; nothing runs there afterwards."""
+    finished_lexical.submit_to(cluster.environment)
+    yield finished_lexical
+    cluster.restore()
+
+
+@pytest.fixture
+def encoding_on_cluster(cluster: Cluster, finished: Workflow) -> Iterator[Workflow]:
+    """The same with an encoder, whose jobs write for a while."""
     finished.submit_to(cluster.environment)
     yield finished
     cluster.restore()

@@ -1,7 +1,7 @@
 """The profile for SLURM on a real cluster of one node: same results as a local run, whatever happens to jobs.
 
-Most tests start from a finished local run, without the files of the step that something happens to, and run that step alone:
-a job of SLURM starts Snakemake two or three times, two seconds each of a core.
+Most tests start from a finished local run of BM25, without the files of the step that something happens to, and run that step
+alone: a job of SLURM starts Snakemake two or three times, two seconds each of a core, and one that encodes also starts torch.
 """
 
 import os
@@ -15,12 +15,13 @@ from typing import Any
 import pandas as pd
 import yaml
 from slurm_cluster import Cluster, wait_for
-from workflow_runs import REPOSITORY, Workflow, demo
+from workflow_runs import REPOSITORY, Workflow
 
 PROFILE = REPOSITORY / "workflow/profiles/slurm"
 CORPUS = [f"corpora/small/{name}.parquet" for name in ("documents", "queries", "qrels")]
 QUERIES = ["embeddings/tiny/small/queries.npy"]
-CHUNKS = [f"embeddings/tiny/small/chunk-{i}.npy" for i in range(2)]
+STATISTICS = ["postings/lucene-english/small/statistics.parquet"]
+CHUNKS = [f"postings/lucene-english/small/chunk-{i}.arrow" for i in range(2)]
 
 # Columns of the summary that hold times, or the digest of a file that holds some.
 TIMES = ["documents_per_second", "seconds", "metrics_sha256"]
@@ -85,26 +86,26 @@ def wait_until_runs(cluster: Cluster, rule: str) -> str:
     return found[0]
 
 
-def test_the_demo_on_slurm_gives_the_results_of_a_local_run(
-    cluster: Cluster, finished_demo: tuple[Workflow, str], tmp_path: Path
+def test_a_whole_run_on_slurm_gives_the_results_of_a_local_run(
+    cluster: Cluster, workflow: Workflow, finished_once: tuple[Workflow, str]
 ) -> None:
-    local, workflow = finished_demo[0], demo(tmp_path)
+    local = finished_once[0]
     workflow.submit_to(cluster.environment)
     before = len(cluster.ended())
-    output = workflow.run(*arguments("demo/summary.csv"), cores=None)
+    output = workflow.run(*arguments("summary.csv"), cores=None)
 
     ended = cluster.ended()[before:]
     assert {job["JobState"] for job in ended} == {"COMPLETED"}
     # What runs on the submitting host is not there; everything else is, once. Queries, chunks and searches get a GPU each.
-    assert len(ended) == 4 + 4 + 6 + 6 + 4 + 4, "prepare, queries, chunks, searches, merges, evaluations"
-    assert sum(job.get("TresPerJob") == "gres:gpu:1" for job in ended) == 4 + 6 + 6
-    # Chunks that are ready together, as those of one dataset are, go as an array: by SLURM's record, the plugin's and the logs.
+    assert len(ended) == 1 + 1 + 3 + 3 + 1 + 1, "prepare, queries, chunks, searches, merge, evaluation"
+    assert sum(job.get("TresPerJob") == "gres:gpu:1" for job in ended) == 1 + 3 + 3
+    # Chunks that are ready together go as an array: by SLURM's record, the plugin's and the logs.
     tasks = [job["ArrayTaskId"] for job in ended if "ArrayJobId" in job]
     arrays = re.findall(r"array job with Snakemake IDs ([\d,]+) and SLURM job ID \d+", output)
     logs = workflow.folder / ".snakemake/slurm_logs"
     of_tasks = [path.parent.name for path in logs.rglob("*.log") if re.fullmatch(r"\d+_\d+", path.stem)]
     assert len(tasks) == sum(len(ids.split(",")) for ids in arrays) == len(of_tasks)
-    assert of_tasks.count("rule_encode_chunk") >= 2 + 2
+    assert of_tasks.count("rule_encode_chunk") == 3
     assert set(of_tasks) <= {"rule_encode_chunk", "rule_search_chunk"}
     assert len(list(logs.rglob("*.log"))) == len(ended)
 
@@ -112,21 +113,19 @@ def test_the_demo_on_slurm_gives_the_results_of_a_local_run(
         str(path.relative_to(local.result("")))
         for folder in ("runs", "metrics", "corpora", "embeddings")
         for suffix in ("parquet", "npy")
-        for path in local.result(f"demo/{folder}").rglob(f"*.{suffix}")
+        for path in local.result(folder).rglob(f"*.{suffix}")
     )
-    assert len(files) == 4 * 3 + 4 + 4 + 4 + 6
+    assert len(files) == 3 + 1 + 1 + 1 + 3
     assert_same(workflow, local, files)
-    summaries = [pd.read_csv(run.result("demo/summary.csv")).drop(columns=TIMES) for run in (local, workflow)]
+    summaries = [pd.read_csv(run.result("summary.csv")).drop(columns=TIMES) for run in (local, workflow)]
     pd.testing.assert_frame_equal(*summaries, check_exact=True)
 
 
-def test_tasks_of_an_array_do_not_depend_on_the_first_one(
-    cluster: Cluster, on_cluster: Workflow, finished_once: tuple[Workflow, str]
-) -> None:
+def test_tasks_of_an_array_do_not_depend_on_the_first_one(cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow) -> None:
     forget(on_cluster, CHUNKS)
     cluster.drain_node()
     process = begin(on_cluster, *arguments(*CHUNKS), "--latency-wait", "2")
-    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["encode_chunk"] * 2, "two waiting chunks")
+    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["index_chunk"] * 2, "two waiting chunks")
     first = min(cluster.jobs("PENDING"))
     cluster.call("scontrol", "hold", first)
     cluster.resume_node()
@@ -135,53 +134,51 @@ def test_tasks_of_an_array_do_not_depend_on_the_first_one(
     cluster.call("scontrol", "release", first)
     output = end(on_cluster, process)
     assert "Trying to restart job" not in output
-    assert_same(on_cluster, finished_once[0], CHUNKS)
+    assert_same(on_cluster, lexical_once, CHUNKS)
 
 
-def test_a_controller_that_is_away_is_waited_for(
-    cluster: Cluster, on_cluster: Workflow, finished_once: tuple[Workflow, str]
-) -> None:
-    forget(on_cluster, QUERIES)
+def test_a_controller_that_is_away_is_waited_for(cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow) -> None:
+    forget(on_cluster, STATISTICS)
     cluster.stop_controller()
-    process = begin(on_cluster, *arguments(*QUERIES))
+    process = begin(on_cluster, *arguments(*STATISTICS))
     output = on_cluster.folder / "output.txt"
     wait_for(lambda: "SLURM does not answer, so it is called again" in output.read_text(), "a word about the controller")
     assert process.poll() is None
     cluster.start_controller()
     said = end(on_cluster, process)
     assert "Trying to restart job" not in said
-    assert_same(on_cluster, finished_once[0], QUERIES)
+    assert_same(on_cluster, lexical_once, STATISTICS)
 
 
 def test_jobs_of_a_run_that_was_killed_keep_the_results_from_another(
-    cluster: Cluster, on_cluster: Workflow, finished_once: tuple[Workflow, str]
+    cluster: Cluster, encoding_on_cluster: Workflow, finished_once: tuple[Workflow, str]
 ) -> None:
-    forget(on_cluster, QUERIES)
-    process = begin(on_cluster, *arguments(*QUERIES))
-    wait_for(lambda: bool(list(on_cluster.result("embeddings").rglob(".partial-*"))), "a job that writes")
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    forget(encoding_on_cluster, QUERIES)
+    process = begin(encoding_on_cluster, *arguments(*QUERIES))
+    wait_for(lambda: bool(list(encoding_on_cluster.result("embeddings").rglob(".partial-*"))), "a job that writes")
     (job,) = cluster.jobs("RUNNING")
     cluster.call("scontrol", "suspend", job)
-    on_cluster.run("--unlock")
-    assert "jobs of a run since" in on_cluster.run(*arguments(*QUERIES), cores=None, ok=False)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    encoding_on_cluster.run("--unlock")
+    assert "jobs of a run since" in encoding_on_cluster.run(*arguments(*QUERIES), cores=None, ok=False)
     cluster.call("scontrol", "resume", job)
     wait_for(lambda: not cluster.call("squeue", "--noheader").strip(), "the end of the job")
-    on_cluster.run(*arguments(*QUERIES), "--rerun-incomplete", cores=None)
-    assert_same(on_cluster, finished_once[0], QUERIES)
+    encoding_on_cluster.run(*arguments(*QUERIES), "--rerun-incomplete", cores=None)
+    assert_same(encoding_on_cluster, finished_once[0], QUERIES)
 
 
-def test_a_job_that_is_cancelled_runs_again(cluster: Cluster, on_cluster: Workflow, finished_once: tuple[Workflow, str]) -> None:
+def test_a_job_that_is_cancelled_runs_again(cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow) -> None:
     forget(on_cluster, CHUNKS)
     process = begin(on_cluster, *arguments(*CHUNKS))
-    cluster.call("scancel", wait_until_runs(cluster, "encode_chunk"))
+    cluster.call("scancel", wait_until_runs(cluster, "index_chunk"))
     output = end(on_cluster, process)
     assert output.count("Trying to restart job") == 1
-    assert_same(on_cluster, finished_once[0], CHUNKS)
+    assert_same(on_cluster, lexical_once, CHUNKS)
 
 
 def test_a_job_that_exceeds_its_memory_gets_more(
-    cluster: Cluster, on_cluster: Workflow, finished_once: tuple[Workflow, str], tmp_path: Path
+    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow, tmp_path: Path
 ) -> None:
     forget(on_cluster, CORPUS)
     profile = changed_profile(tmp_path / "profile", "prepare_corpus", {"mem_mb": "60 if attempt == 1 else 3000 * attempt"})
@@ -192,44 +189,44 @@ def test_a_job_that_exceeds_its_memory_gets_more(
     assert "mem=60M" in killed["TRES"]
     assert repeated["JobState"] == "COMPLETED"
     assert "mem=6000M" in repeated["TRES"]
-    assert_same(on_cluster, finished_once[0], CORPUS)
+    assert_same(on_cluster, lexical_once, CORPUS)
 
 
 def test_a_drained_node_holds_jobs_back_until_it_is_resumed(
-    cluster: Cluster, on_cluster: Workflow, finished_once: tuple[Workflow, str]
+    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
 ) -> None:
-    forget(on_cluster, [*CORPUS, *QUERIES])
-    process = begin(on_cluster, *arguments(*QUERIES))
+    forget(on_cluster, [*CORPUS, CHUNKS[0]])
+    process = begin(on_cluster, *arguments(CHUNKS[0]))
     wait_until_runs(cluster, "prepare_corpus")
     cluster.drain_node()
-    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["encode_queries"], "a waiting job")
+    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["index_chunk"], "a waiting job")
     assert process.poll() is None
     assert not cluster.jobs("RUNNING")
     cluster.resume_node()
     assert "Trying to restart job" not in end(on_cluster, process)
-    assert_same(on_cluster, finished_once[0], [*CORPUS, *QUERIES])
+    assert_same(on_cluster, lexical_once, [*CORPUS, CHUNKS[0]])
 
 
 def test_jobs_of_a_node_that_is_lost_run_again_when_it_is_back(
-    cluster: Cluster, on_cluster: Workflow, finished_once: tuple[Workflow, str]
+    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
 ) -> None:
     forget(on_cluster, CHUNKS)
     process = begin(on_cluster, *arguments(*CHUNKS))
-    wait_until_runs(cluster, "encode_chunk")
+    wait_until_runs(cluster, "index_chunk")
     cluster.lose_node()
     assert process.poll() is None
     assert not cluster.jobs("RUNNING")
     cluster.start_node()
     end(on_cluster, process)
-    assert_same(on_cluster, finished_once[0], CHUNKS)
+    assert_same(on_cluster, lexical_once, CHUNKS)
 
 
 def test_a_submitting_process_that_is_killed_can_be_started_again(
-    cluster: Cluster, on_cluster: Workflow, finished_once: tuple[Workflow, str]
+    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
 ) -> None:
     forget(on_cluster, CHUNKS)
     process = begin(on_cluster, *arguments(*CHUNKS))
-    wait_until_runs(cluster, "encode_chunk")
+    wait_until_runs(cluster, "index_chunk")
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     # As the README says.
@@ -238,4 +235,4 @@ def test_a_submitting_process_that_is_killed_can_be_started_again(
     wait_for(lambda: not cluster.call("squeue", "--noheader").strip(), "the jobs to end")
     on_cluster.run("--unlock")
     on_cluster.run(*arguments(*CHUNKS), cores=None)
-    assert_same(on_cluster, finished_once[0], CHUNKS)
+    assert_same(on_cluster, lexical_once, CHUNKS)
