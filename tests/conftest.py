@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +12,34 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from results_maker import Made, audit_config, make_results
 from tiny_bert import save_tiny_bert
-from workflow_runs import Workflow, demo, small_dataset, tiny_system
+from workflow_runs import Workflow, small_dataset, tiny_system
 
 # How long an example takes says something about the machine, and nothing about the code.
 settings.register_profile("beirflow", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("beirflow")
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that is made by whichever of the processes of tests needs it first, and shared by all."""
+    here = factory.getbasetemp()
+    folder = (here.parent if "PYTEST_XDIST_WORKER" in os.environ else here) / f"once-{name}"
+    with FileLock(folder.with_suffix(".lock")):
+        if not (folder / "made").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            (folder / "made").touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a BERT with random weights: 2 layers, 32 dimensions, 64 positions, a token a word."""
-    return save_tiny_bert(tmp_path_factory.mktemp("models") / "tiny-bert")
+    return made_once(tmp_path_factory, "models", lambda folder: save_tiny_bert(folder / "tiny-bert")) / "tiny-bert"
 
 
 @pytest.fixture
@@ -40,7 +54,7 @@ def threads_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a dataset of 30 documents and 4 queries."""
-    return small_dataset(tmp_path_factory.mktemp("data") / "small")
+    return made_once(tmp_path_factory, "data", lambda folder: small_dataset(folder / "small")) / "small"
 
 
 @pytest.fixture
@@ -52,8 +66,13 @@ def workflow(tmp_path: Path, tiny_bert: Path, small: Path) -> Workflow:
 @pytest.fixture(scope="session")
 def finished_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, small: Path) -> tuple[Workflow, str]:
     """The same after a whole run, and what Snakemake printed; not to be changed."""
-    workflow = _workflow(tmp_path_factory.mktemp("finished"), tiny_bert, small)
-    return workflow, workflow.run("results/summary.csv")
+
+    def make(folder: Path) -> None:
+        output = _workflow(folder, tiny_bert, small).run("results/summary.csv")
+        (folder / "output.txt").write_text(output)
+
+    folder = made_once(tmp_path_factory, "finished", make)
+    return _workflow(folder, tiny_bert, small), (folder / "output.txt").read_text()
 
 
 @pytest.fixture
@@ -65,9 +84,8 @@ def lexical(tmp_path: Path, small: Path) -> Workflow:
 @pytest.fixture(scope="session")
 def lexical_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> Workflow:
     """The same after a whole run; not to be changed."""
-    workflow = _lexical(tmp_path_factory.mktemp("lexical"), small)
-    workflow.run("results/summary.csv")
-    return workflow
+    folder = made_once(tmp_path_factory, "lexical", lambda folder: _lexical(folder, small).run("results/summary.csv"))
+    return _lexical(folder, small)
 
 
 @pytest.fixture
@@ -75,13 +93,6 @@ def finished_lexical(lexical_once: Workflow, tmp_path: Path) -> Workflow:
     """A copy of that run that a test may change."""
     shutil.copytree(lexical_once.folder, tmp_path / "finished")
     return Workflow(tmp_path / "finished", dict(lexical_once.config))
-
-
-@pytest.fixture(scope="session")
-def finished_demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, str]:
-    """The demo after a whole run, and what Snakemake printed; not to be changed."""
-    workflow = demo(tmp_path_factory.mktemp("demo"))
-    return workflow, workflow.run("results/demo/summary.csv")
 
 
 @pytest.fixture

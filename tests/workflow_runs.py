@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -67,12 +66,6 @@ class Workflow:
     def result(self, path: str) -> Path:
         """A file under results/."""
         return self.folder / "results" / path
-
-
-def demo(folder: Path) -> Workflow:
-    """The demo in a folder of its own; nothing has run yet."""
-    shutil.copytree(REPOSITORY / "tests/data", folder / "tests/data")
-    return Workflow(folder, yaml.safe_load((REPOSITORY / "tests/data/demo.yaml").read_text()))
 
 
 def tiny_system(model: Path, **changes: Any) -> dict[str, Any]:

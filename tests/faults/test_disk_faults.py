@@ -26,12 +26,12 @@ with surroundings(sys.argv[1]):
 
 
 @pytest.fixture
-def larger(workflow: Workflow) -> Workflow:
+def larger(lexical: Workflow) -> Workflow:
     """Every step of it writes more than a block of the disk."""
-    folder = small_dataset(workflow.folder / "own", documents=1500, queries=60)
-    workflow.config["custom"]["datasets"]["small"] = {"path": str(folder)}
-    workflow.config["chunk_documents"] = 750
-    return workflow
+    folder = small_dataset(lexical.folder / "own", documents=1500, queries=60)
+    lexical.config["custom"]["datasets"]["small"] = {"path": str(folder)}
+    lexical.config["chunk_documents"] = 750
+    return lexical
 
 
 def says(disk: Path, file: str) -> str:
@@ -42,12 +42,13 @@ def says(disk: Path, file: str) -> str:
 
 def test_a_full_disk_is_named_in_every_step_and_the_result_is_the_same_afterwards(larger: Workflow) -> None:
     larger.run("results/metrics/tiny/small.json")
-    corpus, vectors, run = "corpora/small/corpus.json", "embeddings/tiny/small/chunk-1.npy", "runs/tiny/small.parquet"
+    corpus, postings = "corpora/small/corpus.json", "postings/lucene-english/small/chunk-1.arrow"
+    run = "runs/tiny/small.parquet"
     with small_disk(larger.folder / "small-disk", "8m") as disk:
         larger.config["pathvars"] = {"results": str(disk)}
         for before, target, log, file, left in (
             ([], corpus, "prepare_corpus/small.log", r"corpora/small/\.partial-prepare\.\w+", 3 * BLOCK),
-            ([corpus, "models/tiny.json"], vectors, "encode_chunk/tiny/small/chunk-1.log", vectors, 2 * BLOCK),
+            ([corpus], postings, "index_chunk/lucene-english/small/chunk-1.log", postings, 2 * BLOCK),
             ([f"candidates/tiny/small/chunk-{i}.npz" for i in range(2)], run, "merge_chunks/tiny/small.log", run, BLOCK),
         ):
             if before:
@@ -82,10 +83,10 @@ def test_a_download_on_a_full_disk_keeps_what_has_arrived_and_fetches_the_rest_l
         assert unfinished(disk) == []
 
 
-def test_without_room_for_logs_and_for_snakemake_itself_no_result_is_wrong(workflow: Workflow, finished: Workflow) -> None:
-    target = "results/embeddings/tiny/small/queries.npy"
-    with small_disk(workflow.folder / "small-disk", "4m") as disk:
-        full = Workflow(disk, workflow.config)
+def test_without_room_for_logs_and_for_snakemake_itself_no_result_is_wrong(lexical: Workflow, finished_lexical: Workflow) -> None:
+    target = "results/postings/lucene-english/small/chunk-0.arrow"
+    with small_disk(lexical.folder / "small-disk", "4m") as disk:
+        full = Workflow(disk, lexical.config)
         full.run("results/corpora/small/corpus.json")
         for left in (0, BLOCK, 4 * BLOCK):
             with filled(disk, left):
@@ -93,11 +94,12 @@ def test_without_room_for_logs_and_for_snakemake_itself_no_result_is_wrong(workf
             unlock(full)
         full.run(target)
         assert unfinished(full.result("")) == []
-        expected = results(finished.result(""))
+        expected = results(finished_lexical.result(""))
         assert {name: expected[name] for name in results(full.result(""))} == results(full.result(""))
 
 
-def test_results_that_cannot_be_written_are_named_and_stay_as_they_are(finished: Workflow) -> None:
+def test_results_that_cannot_be_written_are_named_and_stay_as_they_are(finished_lexical: Workflow) -> None:
+    finished = finished_lexical
     before = results(finished.result(""))
     finished.config["cutoffs"] = [1, 5]
     with read_only(finished.result("")):

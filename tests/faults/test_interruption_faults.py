@@ -127,7 +127,8 @@ def test_a_signal_stops_a_run_within_seconds_and_the_same_command_goes_on(workfl
     assert results(workflow.result("")) == results(finished.result(""))
 
 
-def test_a_failed_job_leaves_nothing_half_written_and_the_repaired_run_goes_on(workflow: Workflow) -> None:
+def test_a_failed_job_leaves_nothing_half_written_and_the_repaired_run_goes_on(lexical: Workflow) -> None:
+    workflow = lexical
     folder = small_dataset(workflow.folder / "own")
     workflow.config["custom"]["datasets"]["small"] = {"path": str(folder), "documents": 30}
     whole = (folder / "corpus.jsonl").read_text()
@@ -139,15 +140,17 @@ def test_a_failed_job_leaves_nothing_half_written_and_the_repaired_run_goes_on(w
     workflow.run("results/corpora/small/corpus.json")
 
 
-def test_a_second_run_in_the_same_folder_is_refused_and_does_the_first_no_harm(workflow: Workflow, finished: Workflow) -> None:
-    target = "results/embeddings/tiny/small/queries.npy"
+def test_a_second_run_in_the_same_folder_is_refused_and_does_the_first_no_harm(
+    lexical: Workflow, finished_lexical: Workflow
+) -> None:
+    workflow, target = lexical, "results/postings/lucene-english/small/chunk-0.arrow"
     process = start(workflow, target)
     assert wait_until(lambda: list((workflow.folder / ".snakemake/locks").glob("*.output.lock")), process), printed(workflow)
     assert "no other Snakemake process is trying to create the same files" in workflow.run(target, ok=False)
     assert process.wait() == 0, printed(workflow)
     assert unfinished(workflow.result("")) == []
     for name, content in results(workflow.result("")).items():
-        assert content == results(finished.result(""))[name], name
+        assert content == results(finished_lexical.result(""))[name], name
 
 
 def test_a_second_run_of_the_same_results_is_refused_from_another_folder_and_without_the_lock_of_snakemake(

@@ -10,9 +10,9 @@ from beirflow.files.records import read_json
 from workflow_runs import Workflow
 
 
-def test_a_copied_folder_is_audited_without_configuration_sources_and_models(finished: Workflow, tmp_path: Path) -> None:
+def test_a_copied_folder_is_audited_without_configuration_sources_and_models(finished_lexical: Workflow, tmp_path: Path) -> None:
     elsewhere = Workflow(tmp_path / "elsewhere", {})
-    shutil.copytree(finished.result(""), elsewhere.result(""))
+    shutil.copytree(finished_lexical.result(""), elsewhere.result(""))
     before = {path: path.stat().st_mtime_ns for path in elsewhere.result("").rglob("*") if path.is_file()}
     output = elsewhere.run("audit", cores=1)
     assert "The audit of results passed" in output

@@ -43,6 +43,7 @@ def measures(workflow: Workflow, dataset: str, system: str = SYSTEM) -> tuple[fl
     return found["measures"]["NDCG@10"], found["measures"]["Recall@100"]
 
 
+@pytest.mark.long
 def test_nfcorpus_from_its_official_archive_over_http(tmp_path: Path) -> None:
     with FileServer({"/nfcorpus.zip": (ARCHIVES / "nfcorpus.zip").read_bytes()}) as server:
         config = {"systems": [SYSTEM], "datasets": ["nfcorpus"], "mirrors": [server.url], "precision": "float32", "device": "cpu"}

@@ -178,6 +178,7 @@ def lose(workflow: Workflow, name: str) -> None:
     workflow.result(RUN).unlink()
 
 
+@pytest.mark.long
 def test_damaged_vectors_of_the_other_dataset_stop_the_job_and_what_the_message_says_repairs_it(
     together: Workflow, together_once: Workflow
 ) -> None:
@@ -196,6 +197,7 @@ def test_damaged_vectors_of_the_other_dataset_stop_the_job_and_what_the_message_
     assert together.result(RUN).read_bytes() == together_once.result(RUN).read_bytes()
 
 
+@pytest.mark.long
 def test_a_change_of_the_other_corpus_matches_again_and_encodes_what_it_lacks_now(
     together: Workflow, alone_once: Workflow
 ) -> None:

@@ -10,10 +10,9 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import Check, RecordError
 from beirflow.audit.facts import Comparison
 from beirflow.audit.reading import part
-from beirflow.audit.representations import check_representation
+from beirflow.audit.representations import check_representation, configured_precision
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS, MODEL, REPRESENTATIONS, RUN_RECORD
 from beirflow.files.records import together
-from beirflow.models.settings import ONNX
 from beirflow.runs.ranking import ties_of
 
 OF_THE_RUN = ("search", "merge")
@@ -102,23 +101,15 @@ def _check_run(facts: Comparison, path: str) -> None:
     facts.same(path, "system", part(record, "system"), names["system"], "its path")
     facts.same(path, "dataset", part(record, "dataset"), names["dataset"], "its path")
     facts.same(path, "top_k", part(record, "top_k"), configuration["top_k"], MANIFEST)
-    precision = part(record, "made", kind=dict).get("precision")
-    if configuration["precision"] != "auto" and precision is not None and not _has_own_precision(chain, names["system"]):
-        facts.same(path, "precision", precision, configuration["precision"], MANIFEST)
+    precision, wanted = part(record, "made", kind=dict).get("precision"), configured_precision(chain, names["system"])
+    if wanted and precision is not None:
+        facts.same(path, "precision", precision, wanted, MANIFEST)
     ties = chain.manifest["systems"].get(names["system"], {}).get("settings", {}).get("ties")
     found = ties_of(record)
     facts.same(path, "ties", found, ties or (found if found in TIES else TIES[0]), MANIFEST if ties else "the ranking rule")
     if not chain.corpora[names["dataset"]]["drop_self_matches"]:
         facts.same(path, SELF_MATCHES, part(record, "counts", SELF_MATCHES), 0, f"{MANIFEST}, which keeps them")
     _check_sums(facts, path, record)
-
-
-def _has_own_precision(chain: Chain, name: str) -> bool:
-    """Whether a system, or one whose vectors or runs it uses, computes in a precision that no configuration decides."""
-    settings = chain.manifest["systems"].get(name, {}).get("settings", {})
-    others = [settings.get("variant_of"), settings.get("first"), *(settings.get("of") or ())]
-    own = bool(settings.get("encoder")) or str(settings.get("weights", "")).endswith(ONNX)
-    return own or any(_has_own_precision(chain, other) for other in others if other)
 
 
 def _check_sums(facts: Comparison, path: str, record: Mapping[str, Any]) -> None:

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from beirflow.audit.chain import Chain
 from beirflow.audit.checks import RecordError
 from beirflow.audit.facts import Comparison
 from beirflow.audit.reading import part
 from beirflow.files.layout import CHUNK_VECTORS, CORPUS, DOCUMENTS, MANIFEST, QUERIES, QUERY_VECTORS
+from beirflow.models.settings import ONNX
 
 PATH = re.compile(r"[^/]+/(?P<owner>[^/]+)/(?P<dataset>[^/]+)/(?:chunk-(?P<chunk>\d+)|(?P<queries>queries))\.json")
 """Where the record of a chunk or of the queries is, in every family; the owner is a system, an analyzer or a model."""
@@ -32,15 +34,36 @@ def check_representation(facts: Comparison, path: str) -> None:
     for key in ("system", "analyzer"):
         if key in record and found:
             facts.same(path, key, record[key], found["owner"], "its path")
-    configured = facts.chain.manifest["configuration"]["precision"]
-    precision = record.get("made", {}).get("precision")
-    if configured != "auto" and precision is not None:
-        facts.same(path, "precision", precision, configured, MANIFEST)
+    precision, wanted = record.get("made", {}).get("precision"), configured_precision(facts.chain, record.get("system", ""))
+    if wanted and precision is not None:
+        facts.same(path, "precision", precision, wanted, MANIFEST)
     if found and "rows" in record:
         facts.same(path, "rows", record["rows"], *_rows(facts, found))
     for name in record["outputs"]:
         if name in facts.chain.listing.files and any(pattern.names_in(name) for pattern in (CHUNK_VECTORS, QUERY_VECTORS)):
             _check_array(facts, path, name, record)
+
+
+def configured_precision(chain: Chain, name: str) -> str | None:
+    """The precision that the configuration asks a system to compute in.
+
+    Args:
+        chain: What records say.
+        name: A system.
+
+    Returns:
+        Its name; None where it is chosen by the machine, or by what computes: an ONNX graph or a class of the user's own,
+        also that of a system whose vectors or runs this one uses.
+    """
+    configured = chain.manifest["configuration"]["precision"]
+    return None if configured == "auto" or _has_own_precision(chain, name) else configured
+
+
+def _has_own_precision(chain: Chain, name: str) -> bool:
+    settings = chain.manifest["systems"].get(name, {}).get("settings", {})
+    others = [settings.get("variant_of"), settings.get("first"), *(settings.get("of") or ())]
+    own = bool(settings.get("encoder")) or str(settings.get("weights", "")).endswith(ONNX)
+    return own or any(_has_own_precision(chain, other) for other in others if other)
 
 
 def _rows(facts: Comparison, found: "re.Match[str]") -> tuple[int, str]:

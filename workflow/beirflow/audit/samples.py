@@ -9,6 +9,7 @@ import numpy as np
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique, unreadable
 from beirflow.audit.reading import open_parquet, part
+from beirflow.audit.representations import configured_precision
 from beirflow.experiment.catalogue import make_system
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
@@ -78,8 +79,8 @@ def _check_corpus(
 def _made(chain: Chain, name: str, dataset: str) -> dict[str, Any]:
     """What a run was made with; a precision that it says itself widens no tolerance where another was configured."""
     made = part(chain.record(RUN_RECORD(system=name, dataset=dataset)), "made", kind=dict)
-    configured = part(chain.manifest, "configuration", "precision", kind=str)
-    return made if configured == "auto" else {**made, "precision": configured}
+    configured = configured_precision(chain, name)
+    return made if configured is None else {**made, "precision": configured}
 
 
 def _check_files(chain: Chain, name: str, dataset: str) -> None:

@@ -127,13 +127,13 @@ class TransformersEncoder:
             open_keys = {"pooling", "query_prefix" if kind == "queries" else "document_prefix"} & set(self.card.open)
             if problem := replace(self.card, open={key: self.card.open[key] for key in sorted(open_keys)}).problem():
                 raise ModelError(problem)
-            self._load(folder, self.card.steps[kind], system.weights)
+            self._load(folder, self.card.steps[kind], system.weights, precision)
         except ModelError as error:
             raise ModelError(f"system {system.name}: {error}") from error
         self.packed = can_pack(self.model, self.device, self.dtype) and self._pack()
         self._measure()
 
-    def _load(self, folder: Path, steps: tuple[Step, ...], weights: str) -> None:
+    def _load(self, folder: Path, steps: tuple[Step, ...], weights: str, precision: str) -> None:
         """The backbone, how its tokens are pooled, and what follows."""
         first, *others = steps
         pooling = next((step.settings for step in others if step.kind == "pooling"), {})
@@ -148,8 +148,8 @@ class TransformersEncoder:
         elif first.kind == "transformer":
             self.backbone = Backbone(here, first, weights, self._modes, self.dtype)
         else:
-            self.backbone = WordVectors(here, first, weights)
-            self.dtype = torch.float32  # a mean of stored vectors, which nothing makes faster
+            self.dtype = torch.float32 if precision == "auto" else self.dtype  # a mean of vectors, which nothing makes faster
+            self.backbone = WordVectors(here, first, weights, self.dtype)
         self.max_length = self.backbone.max_length
         self.model: Any = self.backbone.model.to(self.device).eval()
         self._head = load_head(folder, others, weights).to(self.device)

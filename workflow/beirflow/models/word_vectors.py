@@ -26,6 +26,7 @@ class WordVectors:
         folder: The folder of the module.
         step: What the card says of it.
         weights: As for :func:`~beirflow.models.model_files.module_weights`.
+        dtype: What the vectors of words are rounded to.
 
     Attributes:
         model: The table.
@@ -37,7 +38,7 @@ class WordVectors:
         ModelError: Tokenizer or table are missing, or not understood.
     """
 
-    def __init__(self, folder: Path, step: Step, weights: str) -> None:
+    def __init__(self, folder: Path, step: Step, weights: str, dtype: torch.dtype) -> None:
         if weights.endswith(ONNX):
             raise ModelError(f"{folder} holds a table of vectors and no graph; remove 'weights', which names {weights}")
         tensors = read_tensors(folder, weights)
@@ -51,7 +52,7 @@ class WordVectors:
             self.max_length = step.settings.get("max_length") or config.get("max_seq_length")
         if table is None or table.ndim != 2:
             raise ModelError(f"{folder} has no table of vectors; its weights are {', '.join(sorted(tensors))}")
-        self.model = nn.Embedding(len(table), table.shape[1], _weight=table, _freeze=True)
+        self.model = nn.Embedding(len(table), table.shape[1], _weight=table.to(dtype), _freeze=True)
         self.vocabulary, self.padding = len(table), 0
         cut = self.token_ids
         if self.max_length is not None:
