@@ -19,7 +19,9 @@ from tiny_bert import save_tiny_bert
 from workflow_runs import Workflow, small_dataset, tiny_system
 
 # How long an example takes says something about the machine, and nothing about the code.
-settings.register_profile("beirflow", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# More examples than these: BEIRFLOW_EXAMPLES=1000 pytest tests/unit
+examples = int(os.environ.get("BEIRFLOW_EXAMPLES", "40"))
+settings.register_profile("beirflow", deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("beirflow")
 
 

@@ -53,9 +53,10 @@ UNJUDGED = ["tab\there", "line\nfeed", "return\r", "nul\0"]
 """Ids that a qrels file cannot hold."""
 
 
-def test_strange_ids_keep_every_byte_and_name_no_file(workflow: Workflow) -> None:
+def test_strange_ids_keep_every_byte_and_name_no_file(lexical: Workflow) -> None:
+    workflow = lexical
     documents = {doc_id: words(7, 5) for doc_id in [*IDS, *UNJUDGED]}
-    queries = {query_id: words(i, 4) for i, query_id in enumerate(IDS)}
+    queries = dict.fromkeys(IDS, words(7, 4))
     judgements = {query_id: {query_id: 1, IDS[0]: 2, IDS[-1]: 1} for query_id in IDS}
     path = write_beir(workflow.folder / "data", documents, queries, judgements)
     workflow.config |= dataset_config(workflow, small={"path": str(path)}) | {
@@ -67,7 +68,7 @@ def test_strange_ids_keep_every_byte_and_name_no_file(workflow: Workflow) -> Non
     run = pd.read_parquet(workflow.result("runs/tiny/small.parquet"))
     assert list(dict.fromkeys(run["query_id"])) == sorted(IDS, key=str.encode)
     # All texts are equal, so that every query ranks all documents but itself by their ids alone.
-    ranking = sorted(documents, key=str.encode, reverse=True)
+    ranking = sorted(documents, key=str.encode)
     for query_id, hits in run.groupby("query_id"):
         assert hits["doc_id"].tolist() == [doc_id for doc_id in ranking if doc_id != query_id]
     per_query = pd.read_parquet(workflow.result("metrics/tiny/small.parquet"))
@@ -90,12 +91,12 @@ def damage(path: Path, content: bytes | None = None) -> None:
 
 
 def test_what_a_failing_run_says_repairs_it_until_the_results_are_as_before(
-    finished: Workflow, finished_once: tuple[Workflow, str]
+    finished_lexical: Workflow, lexical_once: Workflow
 ) -> None:
-    before = finished_once[0]
+    finished, before, postings = finished_lexical, lexical_once, "postings/lucene-english/small"
     damage(finished.result("corpora/small/qrels.parquet"))
-    damage(finished.result("embeddings/tiny/small/chunk-2.npy"))
-    damage(finished.result("embeddings/tiny/small/chunk-0.json"), b"{}")
+    damage(finished.result(f"{postings}/chunk-2.arrow"))
+    damage(finished.result(f"{postings}/chunk-0.json"), b"{}")
     for name in ("runs/tiny/small.json", "metrics/tiny/small.json", "summary.csv"):  # as long as they are there, nothing is read
         finished.result(name).unlink()
     repairs: list[str] = []
@@ -109,9 +110,9 @@ def test_what_a_failing_run_says_repairs_it_until_the_results_are_as_before(
         subprocess.run(["sh", "-ec", "; ".join(said)], cwd=finished.folder, check=True)
     assert set(repairs) == {
         "rm results/corpora/small/qrels.parquet",
-        *(f"rm results/embeddings/tiny/small/{name}" for name in ("chunk-0.json", "chunk-2.npy")),
+        *(f"rm results/{postings}/{name}" for name in ("chunk-0.json", "chunk-2.arrow")),
     }
-    names = [f"embeddings/tiny/small/{name}.npy" for name in ("queries", "chunk-0", "chunk-1", "chunk-2")]
+    names = [f"{postings}/{name}" for name in ("statistics.parquet", "chunk-0.arrow", "chunk-1.arrow", "chunk-2.arrow")]
     for name in ("runs/tiny/small.parquet", "metrics/tiny/small.parquet", *names):
         assert finished.result(name).read_bytes() == before.result(name).read_bytes()
     means = [json.loads(workflow.result("metrics/tiny/small.json").read_text())["measures"] for workflow in (finished, before)]

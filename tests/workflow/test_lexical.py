@@ -120,6 +120,7 @@ def test_the_number_of_chunks_changes_no_byte_of_the_run(changeable: Workflow) -
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")
+@pytest.mark.long
 def test_a_kill_in_the_middle_changes_no_result_and_leaves_nothing(
     two_variants: tuple[Workflow, dict[str, int]], texts: Path, tmp_path: Path
 ) -> None:
