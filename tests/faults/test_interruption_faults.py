@@ -146,7 +146,9 @@ def test_a_second_run_in_the_same_folder_is_refused_and_does_the_first_no_harm(
     workflow, target = lexical, "results/postings/lucene-english/small/chunk-0.arrow"
     process = start(workflow, target)
     assert wait_until(lambda: list((workflow.folder / ".snakemake/locks").glob("*.output.lock")), process), printed(workflow)
+    process.send_signal(signal.SIGSTOP)
     assert "no other Snakemake process is trying to create the same files" in workflow.run(target, ok=False)
+    process.send_signal(signal.SIGCONT)
     assert process.wait() == 0, printed(workflow)
     assert unfinished(workflow.result("")) == []
     for name, content in results(workflow.result("")).items():
