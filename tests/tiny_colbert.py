@@ -1,6 +1,7 @@
 """Models of late interaction with random weights, in the layouts that hubs have."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def save_pylate(folder: Path, seed: int = 0, *, dense: int = 1, **library: Any) 
     torch.manual_seed(seed + 1)
     modules = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
     sizes = [32, *[24] * (dense - 1), DIM]
-    for number, (before, after) in enumerate(zip(sizes, sizes[1:], strict=False), 1):
+    for number, (before, after) in enumerate(pairwise(sizes), 1):
         here = folder / f"{number}_Dense"
         here.mkdir()
         config = {"in_features": before, "out_features": after, "bias": False}

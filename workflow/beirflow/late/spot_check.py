@@ -42,8 +42,8 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     folder = QUERY_TOKEN_VECTORS(system=subject.system.name, dataset=subject.dataset).rpartition("/")[0]
     run = RUN(system=subject.system.name, dataset=subject.dataset)
     return [
-        SpotCheck("tokens of documents encoded again have the stored vectors", folder, partial(again.check, "documents")),
-        SpotCheck("tokens of queries encoded again have the stored vectors", folder, partial(again.check, "queries")),
+        SpotCheck("documents encoded again have the stored vectors", folder, partial(again.check, "documents")),
+        SpotCheck("queries encoded again have the stored vectors", folder, partial(again.check, "queries")),
         SpotCheck("queries searched again have the recorded ranks", run, again.check_ranks),
     ]
 
