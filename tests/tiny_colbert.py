@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from tiny_bert import save_tiny_bert
-from transformers import PreTrainedTokenizerFast
-from zoo import change_json
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerFast
+from zoo import SIZES, change_json
 
 DIM = 16
 OTHER_TOKENS = {"w194": "[MASK]", "w195": "[unused0]", "w196": "[unused1]", "w197": ".", "w198": ",", "w199": "[Q] "}
@@ -44,9 +44,26 @@ def save_colbert(folder: Path, seed: int = 0, *, metadata: dict[str, Any] | None
     return folder
 
 
-def save_pylate(folder: Path, seed: int = 0, *, dense: int = 1, **library: Any) -> Path:
+def save_with_projection(backbone: Path, folder: Path, dim: int = 128) -> Path:
+    """A checkpoint of ColBERT with a real BERT and a projection whose weights are random."""
+    model = AutoModel.from_pretrained(backbone)
+    AutoTokenizer.from_pretrained(backbone).save_pretrained(folder)
+    model.save_pretrained(folder)
+    torch.manual_seed(3)
+    own = {f"bert.{name}": value.clone() for name, value in model.state_dict().items()}
+    save_file(own | {"linear.weight": torch.randn(dim, model.config.hidden_size)}, folder / "model.safetensors", {"format": "pt"})
+    change_json(folder / "config.json", architectures=["HF_ColBERT"])
+    (folder / "artifact.metadata").write_text(json.dumps({"query_maxlen": 32, "doc_maxlen": 180}))
+    return folder
+
+
+def save_pylate(folder: Path, seed: int = 0, *, dense: int = 1, kind: str = "bert", **library: Any) -> Path:
     """A model as PyLate saves it: a Transformer, one or two Dense of its own, and the rest in the configuration."""
     save_backbone(folder, seed)
+    if kind != "bert":
+        torch.manual_seed(seed)
+        sizes = {**SIZES, "max_position_embeddings": 64, "cls_token_id": 2, "sep_token_id": 3}
+        AutoModel.from_config(AutoConfig.for_model(kind, **sizes)).eval().save_pretrained(folder)
     torch.manual_seed(seed + 1)
     modules = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
     sizes = [32, *[24] * (dense - 1), DIM]

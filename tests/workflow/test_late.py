@@ -1,9 +1,7 @@
 """A system of late interaction through Snakemake: what runs, what runs again, and what an audit says."""
 
 import csv
-from collections.abc import Iterator
 from copy import deepcopy
-from pathlib import Path
 
 import pytest
 from tiny_colbert import save_colbert
@@ -40,9 +38,9 @@ def late_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, dict[
 
 
 @pytest.fixture
-def changed(late_once: tuple[Workflow, dict[str, int]]) -> Iterator[Workflow]:
+def changed(late_once: tuple[Workflow, dict[str, int]]) -> Workflow:
     """The same with a configuration that a test may change; nothing may run in it."""
-    yield Workflow(late_once[0].folder, deepcopy(late_once[0].config))
+    return Workflow(late_once[0].folder, deepcopy(late_once[0].config))
 
 
 def test_a_whole_run(late_once: tuple[Workflow, dict[str, int]]) -> None:

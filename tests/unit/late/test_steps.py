@@ -13,7 +13,6 @@ from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import (
     DOCUMENTS,
     MODEL,
-    QUERY_TOKEN_VECTORS,
     QUERY_TOKEN_VECTORS_RECORD,
     RUN_RECORD,
     TOKEN_VECTORS,

@@ -125,7 +125,8 @@ TRANSFORMER, POOLING = "sentence_transformers.models.Transformer", "sentence_tra
             "pylate.models.Dense.Dense, which beirflow does not know; a system of family late-interaction takes such models",
         ),
         refuse(
-            library(model_type="ColBERT"), "says that this is a ColBERT, no dense encoder; a system of family late-interaction"
+            config("config_sentence_transformers.json", model_type="ColBERT"),
+            "says that this is a ColBERT, no dense encoder; a system of family late-interaction",
         ),
         refuse(modules(TRANSFORMER), "the modules are transformer; expected a backbone, one pooling"),
         refuse(modules(POOLING), "the modules are pooling; expected"),
