@@ -5,7 +5,6 @@ double holds them exactly, in whatever order they are added. So the exact simila
 score, which adds up the largest of each query token one after another and is rounded to float32, on the query and the text alone.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ class Sizes(NamedTuple):
     similarities: int
 
 
-SIZES = {"cpu": Sizes(1024, 512, 8, 1 << 20), "cuda": Sizes(1 << 13, 1 << 15, 16, 1 << 27)}
+SIZES = {"cpu": Sizes(512, 512, 8, 1 << 20), "cuda": Sizes(1 << 13, 1 << 15, 16, 1 << 27)}
 """On a CPU what its caches hold; on a GPU enough to keep it busy: there a block of similarities takes 1 GiB."""
 
 
@@ -66,19 +65,24 @@ class Queries(NamedTuple):
         return self.vectors.norm(dim=2).sum(dim=1)
 
 
-class Block(NamedTuple):
-    """Texts of about one length; a shorter one has its last vector again, which changes no maximum.
+class Blocks(NamedTuple):
+    """Texts in blocks of about one length; a shorter text has its last vector again, which changes no maximum.
 
     Attributes:
-        texts: Their numbers, int64 of shape (n,).
-        vectors: float32 of shape (n, length, dim), on the device.
+        order: Their numbers, block after block, int64 of shape (texts,).
+        vectors: Of each block, float32 of shape (n, length, dim), on the device.
     """
 
-    texts: np.ndarray
-    vectors: torch.Tensor
+    order: np.ndarray
+    vectors: list[torch.Tensor]
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Where each block begins in the order, and how many texts there are, int64."""
+        return np.cumsum([0, *map(len, self.vectors)])
 
 
-def in_blocks(texts: TokenVectors, device: torch.device) -> list[Block]:
+def in_blocks(texts: TokenVectors, device: torch.device) -> Blocks:
     """Arrange texts by their length.
 
     Args:
@@ -93,33 +97,41 @@ def in_blocks(texts: TokenVectors, device: torch.device) -> list[Block]:
     order = np.argsort(lengths, kind="stable")
     blocks, first = [], 0
     for length, number in zip(*np.unique(lengths, return_counts=True), strict=True):
-        for some in np.array_split(order[first : first + number], -(-number * length // sizes.text_tokens)):
-            if len(some):  # a text may be longer than a block
-                places = starts[some][:, None] + np.minimum(np.arange(length), texts.counts[some][:, None] - 1)
-                blocks.append(Block(some, torch.from_numpy(texts.vectors[places]).to(device).float()))
+        at_once = max(1, sizes.text_tokens // int(length))
+        for start in range(first, first + number, at_once):
+            some = order[start : min(start + at_once, first + number)]
+            places = starts[some][:, None] + np.minimum(np.arange(length), texts.counts[some][:, None] - 1)
+            blocks.append(torch.from_numpy(texts.vectors[places]).to(device).float())
         first += number
-    return blocks
+    return Blocks(order, blocks)
 
 
-def fast_scores(queries: Queries, blocks: Sequence[Block], texts: int) -> torch.Tensor:
+def fast_scores(queries: Queries, blocks: Blocks) -> torch.Tensor:
     """Scores in float32, in whatever order a product of matrices adds.
 
     Args:
         queries: n queries.
         blocks: The texts.
-        texts: How many there are.
 
     Returns:
-        float32 of shape (n, texts).
+        float32 of shape (n, texts), in the order of the blocks.
     """
     number, longest, dim = queries.vectors.shape
     flat = queries.vectors.reshape(-1, dim).T
-    scores = torch.empty((number, texts), device=flat.device)
-    for block in blocks:
-        similar = block.vectors.view(-1, dim) @ flat
-        best = similar.view(len(block.texts), -1, number * longest).amax(dim=1)
-        scores[:, torch.from_numpy(block.texts).to(flat.device)] = best.view(-1, number, longest).sum(dim=2).T
+    scores = torch.empty((number, len(blocks.order)), device=flat.device)
+    rows = max(len(block) * block.shape[1] for block in blocks.vectors)
+    similar = torch.empty((rows, number * longest), device=flat.device)  # again and again, so that it stays in the caches
+    for first, block in zip(blocks.bounds.tolist(), blocks.vectors, strict=False):
+        here = similar[: len(block) * block.shape[1]]
+        torch.mm(block.view(-1, dim), flat, out=here)
+        best = _largest(here.view(len(block), -1, number * longest))
+        scores[:, first : first + len(block)] = best.view(-1, number, longest).sum(dim=2).T
     return scores
+
+
+def _largest(similar: torch.Tensor) -> torch.Tensor:
+    """The largest of each text, from shape (texts, length, m) to (texts, m); on a CPU numpy is faster than torch."""
+    return similar.amax(dim=1) if similar.is_cuda else torch.from_numpy(similar.numpy().max(axis=1))
 
 
 def error_bounds(queries: Queries) -> torch.Tensor:
@@ -144,24 +156,24 @@ def _rounding(operations: int) -> float:
     return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
 
 
-def exact_scores(queries: Queries, block: Block, query: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
+def exact_scores(queries: Queries, block: torch.Tensor, query: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
     """Exact scores of pairs of query and text.
 
     The product of matrices says which tokens can be the best; of these, the similarity is computed in double.
 
     Args:
         queries: The queries.
-        block: Some texts.
+        block: Some texts, as :class:`Blocks` has them.
         query: Number of each pair's query, int64 of shape (m,).
         text: Place of each pair's text in the block, int64 of shape (m,).
 
     Returns:
         float32 of shape (m,).
     """
-    longest, length = queries.vectors.shape[1], block.vectors.shape[1]
+    longest, length = queries.vectors.shape[1], block.shape[1]
     size = max(1, SIZES[query.device.type].similarities // (longest * length))
     parts = [
-        _exact_scores(queries.some(query[first : first + size]), block.vectors[text[first : first + size]])
+        _exact_scores(queries.some(query[first : first + size]), block[text[first : first + size]])
         for first in range(0, len(query), size)
     ]
     return torch.cat(parts) if parts else torch.empty(0, device=query.device)

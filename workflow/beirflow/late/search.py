@@ -16,7 +16,7 @@ import torch
 from beirflow.files.background import map_ahead
 from beirflow.files.progress import Progress
 from beirflow.jobs.threads import Threads
-from beirflow.late.max_sim import SIZES, Block, Queries, error_bounds, exact_scores, fast_scores, in_blocks
+from beirflow.late.max_sim import SIZES, Blocks, Queries, error_bounds, exact_scores, fast_scores, in_blocks
 from beirflow.late.vectors import SEGMENT_TOKENS, Segment, TokenVectors
 from beirflow.runs.ranking import Hits, merge_hits
 from beirflow.runs.shortlist import Shortlist
@@ -34,16 +34,14 @@ class Part(NamedTuple):
     Attributes:
         start: Number of the first document, as they are read.
         rows: Row of each in the chunk, int64 of shape (documents,).
-        text: Number of each one's text, int64 of shape (documents,).
-        texts: How many texts there are.
+        places: Place of each one's text in the order of the blocks, int64 of shape (documents,).
         blocks: The texts.
     """
 
     start: int
     rows: np.ndarray
-    text: np.ndarray
-    texts: int
-    blocks: list[Block]
+    places: np.ndarray
+    blocks: Blocks
 
 
 @dataclass(frozen=True)
@@ -73,17 +71,18 @@ class Chunk:
         """The documents, a segment at a time."""
         start = 0
         for segment, blocks in map_ahead(self._arranged, self.segments()):
-            rows, text = segment.rows.astype(np.int64), segment.text.astype(np.int64)
-            yield Part(start, rows, text, len(segment.texts.counts), blocks)
-            start += len(rows)
+            place = np.empty(len(blocks.order), np.int64)
+            place[blocks.order] = np.arange(len(place))
+            yield Part(start, segment.rows.astype(np.int64), place[segment.text], blocks)
+            start += len(segment.rows)
 
-    def _arranged(self, segment: Segment) -> tuple[Segment, list[Block]]:
+    def _arranged(self, segment: Segment) -> tuple[Segment, Blocks]:
         return segment, in_blocks(segment.texts, self.device)
 
     def scores(self, which: slice | torch.Tensor, part: Part) -> torch.Tensor:
         """Fast scores of some queries; minus infinity for a document that is left out. float32 of shape (queries, documents)."""
-        of_texts = fast_scores(self.queries.some(which), part.blocks, part.texts)
-        scores = of_texts.index_select(1, torch.from_numpy(part.text).to(self.device))
+        of_texts = fast_scores(self.queries.some(which), part.blocks)
+        scores = of_texts.index_select(1, torch.from_numpy(part.places).to(self.device))
         excluded = self.excluded[which if isinstance(which, slice) else which.cpu().numpy()]
         query, document = (torch.from_numpy(found).to(self.device) for found in np.nonzero(excluded[:, None] == part.rows))
         scores[query, document] = -torch.inf
@@ -155,25 +154,21 @@ def _score_candidates(chunk: Chunk, places: torch.Tensor) -> Iterator[Hits]:
 
 def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torch.Tensor) -> Hits:
     """Exact scores of pairs of query and document of a segment."""
-    text = part.text[document.cpu().numpy()]
-    block_of, place_in = (np.empty(part.texts, np.int64) for _ in range(2))
-    for number, block in enumerate(part.blocks):
-        block_of[block.texts], place_in[block.texts] = number, np.arange(len(block.texts))
-    order = np.argsort(block_of[text], kind="stable")
-    bounds = np.searchsorted(block_of[text][order], np.arange(len(part.blocks) + 1)).tolist()
+    chosen = document.cpu().numpy()
+    places, bounds = part.places[chosen], part.blocks.bounds
+    order = np.argsort(places, kind="stable")
+    ends = np.searchsorted(places[order], bounds).tolist()
     scores = torch.empty(len(order), device=query.device)
 
     def score(blocks: slice) -> None:
         for number in range(blocks.start, blocks.stop):
-            pairs = torch.from_numpy(order[bounds[number] : bounds[number + 1]])
+            pairs = order[ends[number] : ends[number + 1]]
             if len(pairs):
-                where = torch.from_numpy(place_in[text[pairs.numpy()]]).to(query.device)
-                here = pairs.to(query.device)
-                scores[here] = exact_scores(chunk.queries, part.blocks[number], query[here], where)
+                here, text = (torch.from_numpy(found).to(query.device) for found in (pairs, places[pairs] - bounds[number]))
+                scores[here] = exact_scores(chunk.queries, part.blocks.vectors[number], query[here], text)
 
-    chunk.threads.share(score, len(part.blocks), len(part.blocks))
-    rows = part.rows[document.cpu().numpy()]
-    return query.cpu().numpy().astype(np.int32), rows.astype(np.int32), scores.cpu().numpy()
+    chunk.threads.share(score, len(bounds) - 1, len(bounds) - 1)
+    return query.cpu().numpy().astype(np.int32), part.rows[chosen].astype(np.int32), scores.cpu().numpy()
 
 
 def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> list[Hits]:
