@@ -42,7 +42,7 @@ def test_missing_rows_are_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("texts", "indices", "problem"),
     [
-        (TokenVectors(np.array([1]), np.full((1, 4), 0.9, np.float16)), [0], "vectors that are not of length 1"),
+        (TokenVectors(np.array([1]), np.full((1, 4), -1.1, np.float16)), [0], "vectors that are not of length 1"),
         (TokenVectors(np.array([1]), np.full((1, 4), np.nan, np.float16)), [0], "vectors that are not of length 1"),
         (TokenVectors(np.array([1, 0]), np.zeros((1, 4), np.float16)), [0, 1], "found 1 vectors, but counts of 1"),
         (TokenVectors(np.array([1, 1]), np.zeros((2, 4), np.float16)), [0, 7], "found 1 rows that have other texts|rows"),

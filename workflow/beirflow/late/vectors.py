@@ -18,7 +18,9 @@ SEGMENT_TOKENS = 1 << 17
 """Vectors after which a segment ends: 32 MiB of 128 dimensions."""
 
 LONGEST = 1.01
-"""Of a vector that was of length 1 before it was rounded to float16."""
+"""Of a vector that was of length 1 before it was rounded to float16, and so of each of its numbers."""
+
+_BITS_OF_LONGEST, _MINUS = int(np.float16(LONGEST).view(np.uint16)), 1 << 15
 
 
 class TokenVectors(NamedTuple):
@@ -154,8 +156,9 @@ def _problem(segment: Segment) -> str | None:
         return f"found {len(vectors)} vectors, but counts of {counts.sum()}"
     if len(rows) != len(text) or not len(text) or text.min() < 0 or text.max() >= len(counts):
         return f"found {len(rows)} rows that have other texts than the {len(counts)} that are here"
-    squares = np.einsum("td,td->t", vectors, vectors, dtype=np.float32)
-    if not (squares <= LONGEST).all():  # not of infinity and not-a-number either
+    # Bits of float16 are in the order of integers, those of infinity and not-a-number last; the first says minus.
+    positive, negative = vectors.view(np.int16).max(initial=0), vectors.view(np.uint16).max(initial=0)
+    if positive > _BITS_OF_LONGEST or negative > _MINUS + _BITS_OF_LONGEST:
         return "found vectors that are not of length 1"
     return None
 
