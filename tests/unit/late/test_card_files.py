@@ -73,6 +73,7 @@ def library(**changes: Any) -> Callable[[Path], object]:
         (library(similarity_fn_name="meanmaxsim"), "wants the similarity 'meanmaxsim', and only maxsim is known"),
         (library(model_type="SparseEncoder"), "says that this is a SparseEncoder.*a system of family sparse takes such models"),
         (library(query_length=-1), "query_length is -1, which is no number of tokens"),
+        (library(query_length=10**9), "query_length is 1000000000, which is no number of tokens"),
         (library(query_expansion={"strategy": "never"}), "query_expansion is .*known are the strategies fixed and min"),
         (library(query_expansion={"strategy": "min"}), "query_expansion has no length"),
         (library(skiplist_words="abc"), "skiplist_words are no list of tokens"),

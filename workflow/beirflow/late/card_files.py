@@ -16,6 +16,9 @@ COLBERT_CLASS = "HF_ColBERT"
 QUERY_LENGTH = 32
 """Of ColBERT and PyLate, where nothing says another."""
 
+LONGEST_TEXT = 1 << 17
+"""Tokens: as many as any model is said to read."""
+
 PUNCTUATION = tuple(string.punctuation)
 MARKERS = {"queries": "[unused0]", "documents": "[unused1]"}
 """Of ColBERT, where nothing says others."""
@@ -209,6 +212,6 @@ def _expansion(path: Path, wanted: Any) -> Expansion | None:
 def _number(path: Path, held: Mapping[str, Any], key: str) -> int | None:
     """A number of tokens; None where nothing says one."""
     value = held.get(key)
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LONGEST_TEXT):
         raise ModelError(f"{path}: {key} is {value!r}, which is no number of tokens")
     return value
