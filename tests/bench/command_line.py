@@ -20,6 +20,7 @@ import bench.msmarco.stage
 import bench.plan.stage
 import bench.prepare.stage
 import bench.search.stage
+import bench.search_tokens.stage
 import bench.search_weights.stage
 import bench.weigh.stage
 from bench import machine, report
@@ -34,6 +35,7 @@ STAGES: dict[str, Maker] = {
     "architectures": bench.architectures.stage.make,
     "weigh": bench.weigh.stage.make,
     "search-weights": bench.search_weights.stage.make,
+    "search-tokens": bench.search_tokens.stage.make,
     "evaluate": bench.evaluate.stage.make,
     "fixed-cost": bench.fixed_cost.stage.make,
     "plan": bench.plan.stage.make,

@@ -12,7 +12,7 @@ FLOORS = (
     ("jobs", "datasets"),
     ("runs",),
     ("models", "postings"),
-    ("dense", "lexical", "sparse", "fusion", "rerank", "imported"),
+    ("dense", "lexical", "sparse", "late", "fusion", "rerank", "imported"),
     ("experiment",),
     ("evaluation",),
     ("analysis",),

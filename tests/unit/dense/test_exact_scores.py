@@ -7,7 +7,8 @@ import pytest
 import torch
 from beirflow.dense import chunk_blocks
 from beirflow.dense import exact_scores as module
-from beirflow.dense.chunk_blocks import Blocks, Chunk, Threads
+from beirflow.dense.chunk_blocks import Blocks, Chunk
+from beirflow.jobs.threads import Threads
 from torch.utils._python_dispatch import TorchDispatchMode
 
 CPU = torch.device("cpu")

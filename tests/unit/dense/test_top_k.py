@@ -11,6 +11,7 @@ import torch
 from beirflow.dense import chunk_blocks
 from beirflow.dense import top_k as search
 from beirflow.files.errors import DataError
+from beirflow.jobs.threads import Threads
 from beirflow.runs.ranking import byte_order, merge_hits
 
 CPU = torch.device("cpu")
@@ -332,7 +333,7 @@ def test_an_exception_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> 
 def test_work_is_shared_in_equal_parts(count: int, most: int, threads: int) -> None:
     torch.set_num_threads(threads)
     found: list[slice] = []
-    with chunk_blocks.Threads(CPU) as shared:
+    with Threads(CPU) as shared:
         shared.share(found.append, count, most)
     parts = sorted((part.start, part.stop) for part in found)
     assert [number for part in parts for number in range(*part)] == list(range(count))

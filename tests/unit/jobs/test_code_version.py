@@ -21,10 +21,10 @@ MODULES = sorted(
 )
 SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
 NEED_TORCH = {
-    *("jobs.devices", "jobs.gpu_job"),
+    *("jobs.devices", "jobs.gpu_job", "jobs.threads", "runs.shortlist"),
     *("models.encoder", "models.lean_imports", "models.packed_attention", "models.pooling"),
     *("models.backbone", "models.head", "models.load", "models.made", "models.word_vectors"),
-    *("dense.encode", "dense.search", "dense.shortlist", "dense.spot_check", "dense.top_k"),
+    *("dense.encode", "dense.search", "dense.spot_check", "dense.top_k"),
     *("dense.chunk_blocks", "dense.exact_scores"),
     *(
         "models.onnx_backbone",
@@ -35,6 +35,7 @@ NEED_TORCH = {
         "sparse.steps",
         "sparse.spot_check",
     ),
+    *("late.encoder", "late.max_sim", "late.search", "late.steps", "late.spot_check"),
     *("rerank.score_pairs", "rerank.cross_encoder", "rerank.spot_check"),
 }
 

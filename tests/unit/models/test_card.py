@@ -120,7 +120,14 @@ TRANSFORMER, POOLING = "sentence_transformers.models.Transformer", "sentence_tra
         refuse(modules(TRANSFORMER, "custom_st.Mine"), "asks for custom_st.Mine, which beirflow does not know; known are"),
         refuse(modules(TRANSFORMER, "sentence_transformers.models.CNN"), "models.CNN, which beirflow does not know"),
         refuse(modules("sentence_transformers.sparse_encoder.models.MLMTransformer"), "a system of family sparse takes such"),
-        refuse(modules(TRANSFORMER, "pylate.models.Dense.Dense"), "pylate.models.Dense.Dense, which beirflow does not know"),
+        refuse(
+            modules(TRANSFORMER, "pylate.models.Dense.Dense"),
+            "pylate.models.Dense.Dense, which beirflow does not know; a system of family late-interaction takes such models",
+        ),
+        refuse(
+            config("config_sentence_transformers.json", model_type="ColBERT"),
+            "says that this is a ColBERT, no dense encoder; a system of family late-interaction",
+        ),
         refuse(modules(TRANSFORMER), "the modules are transformer; expected a backbone, one pooling"),
         refuse(modules(POOLING), "the modules are pooling; expected"),
         refuse(lambda folder: (folder / "modules.json").write_text("{}"), "holds no list of modules"),

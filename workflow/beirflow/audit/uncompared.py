@@ -6,7 +6,7 @@ Whoever changes any other fact is found out, however many digests they make agai
 import re
 from dataclasses import dataclass
 
-from beirflow.files.layout import MANIFEST, METRICS, MODEL, QUERY_VECTORS, RUN
+from beirflow.files.layout import MANIFEST, METRICS, MODEL, QUERY_TOKEN_VECTORS, QUERY_VECTORS, RUN
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Uncompared:
 OF_THE_MACHINE = "data_dir|mirrors(/.*)?|device|token_budget|jobs_per_gpu|baseline|pathvars/.*"
 """Keys of the configuration that change no number, or only in its last digits."""
 
-VECTORS, RUNS, METRICS_OF_ALL, MODELS = (f"{pattern.folder()}.*" for pattern in (QUERY_VECTORS, RUN, METRICS, MODEL))
+RUNS, METRICS_OF_ALL, MODELS = (f"{pattern.folder()}.*" for pattern in (RUN, METRICS, MODEL))
+VECTORS = f"({QUERY_VECTORS.folder()}|{QUERY_TOKEN_VECTORS.folder()}).*"
 
 UNCOMPARED = (
     Uncompared(MANIFEST, "written", "when the results were written; only that it is not to come"),
@@ -41,6 +42,7 @@ UNCOMPARED = (
     Uncompared(RUNS, "seconds/(search|merge)", "how long the search and the merge took; metrics and costs repeat it"),
     Uncompared(METRICS_OF_ALL, "seconds/evaluate", "how long the evaluation took; averages and costs repeat it"),
     Uncompared(VECTORS, "distinct_texts", "different texts that were encoded"),
+    Uncompared(f"{QUERY_TOKEN_VECTORS.folder()}.*", "dim", "dimensions of token vectors"),
     Uncompared(VECTORS, "encoder/.*", "how texts were encoded, as read from the files of the model; settings are compared"),
     Uncompared(MODELS, "card/.*", "what the files of the model say, which are compared where they are at hand"),
     Uncompared(".*", "job|jobs/.*", "names of jobs, but for what they share with paths"),

@@ -16,12 +16,13 @@ from itertools import chain
 import numpy as np
 import torch
 
-from beirflow.dense.chunk_blocks import Block, Chunk, Threads, Vectors, prepare
+from beirflow.dense.chunk_blocks import Block, Chunk, Vectors, prepare
 from beirflow.dense.exact_scores import exact_scores
-from beirflow.dense.shortlist import Shortlist, kth_largest
 from beirflow.files.errors import DataError
 from beirflow.files.progress import Progress
+from beirflow.jobs.threads import Threads
 from beirflow.runs.ranking import Hits, merge_hits
+from beirflow.runs.shortlist import Shortlist, kth_largest
 
 CROWDED_PAIRS = 1 << 22
 """Pairs that are scored and merged at once where all documents of a block may tie, which takes some 100 bytes each."""

@@ -163,6 +163,11 @@ class Experiment:
         """
         return {key: value for key, value in asdict(self.systems[system].settings).items() if key not in unused}
 
+    def settings_on(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
+        """The settings of a system as they are for one corpus, without those that are not used."""
+        settings = self.systems[system].settings.for_dataset(self.datasets[dataset].row)
+        return {key: value for key, value in asdict(settings).items() if key not in unused}
+
     def encoding(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
         """The settings that determine the vectors of a system; a change of any other setting re-encodes nothing.
 
@@ -174,10 +179,8 @@ class Experiment:
         Returns:
             ``encoder``, fields of :class:`~beirflow.models.settings.EncoderSettings`, and ``precision``.
         """
-        settings = asdict(self.systems[system].settings.for_dataset(self.datasets[dataset].row))
-        dropped = {"similarity", "instructions", "weights_sha256", *OF_A_VARIANT, *unused}
-        kept = {key: value for key, value in settings.items() if key not in dropped}
-        return {"encoder": kept, "precision": self.config["precision"]}
+        dropped = ("similarity", "instructions", "weights_sha256", *OF_A_VARIANT, *unused)
+        return {"encoder": self.settings_on(system, dataset, *dropped), "precision": self.config["precision"]}
 
     def encoder_of(self, system: str) -> str:
         """The system whose model and representations a system uses: its own, unless it is a variant of another."""

@@ -6,12 +6,13 @@ from typing import Any
 from beirflow.dense.family import FAMILY as DENSE
 from beirflow.fusion.family import FAMILY as FUSION
 from beirflow.imported.family import FAMILY as IMPORTED
+from beirflow.late.family import FAMILY as LATE
 from beirflow.lexical.family import FAMILY as LEXICAL
 from beirflow.rerank.family import FAMILY as RERANK
 from beirflow.runs.family import Family
 from beirflow.sparse.family import FAMILY as SPARSE
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (DENSE, LEXICAL, SPARSE, FUSION, RERANK, IMPORTED)}
+FAMILIES: dict[str, Family] = {family.name: family for family in (DENSE, LEXICAL, SPARSE, LATE, FUSION, RERANK, IMPORTED)}
 
 DEFAULT = DENSE.name
 """The family of a system that names a model and no family."""

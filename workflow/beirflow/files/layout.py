@@ -94,6 +94,12 @@ TERM_WEIGHTS = Pattern("postings/{system}/{dataset}/weights-{chunk}.arrow")
 TERM_WEIGHTS_RECORD = Pattern("postings/{system}/{dataset}/weights-{chunk}.json")
 QUERY_WEIGHTS = Pattern("postings/{system}/{dataset}/queries.arrow")
 QUERY_WEIGHTS_RECORD = Pattern("postings/{system}/{dataset}/queries.json")
+
+TOKEN_VECTORS = Pattern("tokens/{system}/{dataset}/chunk-{chunk}.arrow")
+TOKEN_VECTORS_RECORD = Pattern("tokens/{system}/{dataset}/chunk-{chunk}.json")
+QUERY_TOKEN_VECTORS = Pattern("tokens/{system}/{dataset}/queries.arrow")
+QUERY_TOKEN_VECTORS_RECORD = Pattern("tokens/{system}/{dataset}/queries.json")
+
 PAIRS = Pattern("pairs/{system}/{dataset}/block-{block}.parquet")
 PAIRS_RECORD = Pattern("pairs/{system}/{dataset}/block-{block}.json")
 
@@ -138,7 +144,7 @@ BENCHMARK = Pattern("benchmarks/{job}.tsv")
 TRACES = ("logs/", "benchmarks/")
 """What jobs said and what they took; no result depends on it."""
 
-REPRESENTATIONS = ("embeddings/", "postings/")
+REPRESENTATIONS = ("embeddings/", "postings/", "tokens/")
 """What a family stores of texts. It may be deleted to save disk; its digests stay known."""
 
 FOR_READING = (

@@ -43,6 +43,7 @@ class Backbone:
         weights: Name of the file that holds the weights.
         pooling: Modes of pooling, which say whether the model's own pooler is needed.
         dtype: What the model computes in.
+        inserted: Tokens that are put into every text after it was tokenised, for which room is left.
 
     Attributes:
         tokenizer: The tokenizer.
@@ -50,13 +51,16 @@ class Backbone:
         max_length: Tokens after which a text is cut, special tokens included; None for no limit.
         vocabulary: Tokens that the model knows.
         padding: Id to fill batches with.
+        unused: Names of the weights in the file that the model has no place for: those of a head.
 
     Raises:
         ModelError: The model cannot be loaded whole, or reads fewer tokens than are wanted.
     """
 
-    def __init__(self, folder: Path, step: Step, weights: str, pooling: Sequence[str], dtype: torch.dtype) -> None:
-        self._folder, self._weights, self._dtype = folder, weights, dtype
+    def __init__(
+        self, folder: Path, step: Step, weights: str, pooling: Sequence[str], dtype: torch.dtype, *, inserted: int = 0
+    ) -> None:
+        self._folder, self._weights, self._dtype, self._inserted = folder, weights, dtype, inserted
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()
         try:
@@ -119,7 +123,7 @@ class Backbone:
             raise ModelError(f"{path} has no weights for {_some(needed)}; these would be random")
         if mismatched := sorted(str(name) for name in report.get("mismatched_keys", ())):
             raise ModelError(f"{path} has weights of other shapes than config.json says: {_some(mismatched)}")
-        unused = sorted(name for name in report["unexpected_keys"] if not any(part in name for part in NOT_NEEDED))
+        self.unused = unused = sorted(name for name in report["unexpected_keys"] if not any(part in name for part in NOT_NEEDED))
         parts = {name for name, _ in self.model.named_children()} | {self.model.base_model_prefix}
         if inside := [name for name in unused if name.partition(".")[0] in parts]:
             raise ModelError(
@@ -165,7 +169,7 @@ class Backbone:
         if self.max_length is None:
             self._fast.no_truncation()
         else:
-            self._fast.enable_truncation(self.max_length, direction=self.tokenizer.truncation_side)
+            self._fast.enable_truncation(self.max_length - self._inserted, direction=self.tokenizer.truncation_side)
         if lower_case:
             before = self._fast.normalizer
             # A Sequence can be indexed and iterated, which its types do not say.
@@ -176,7 +180,7 @@ class Backbone:
     def token_ids(self, texts: list[str]) -> list[list[int]]:
         """Token ids of each text, special tokens included."""
         if self._fast is None:
-            cut = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length}
+            cut = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length - self._inserted}
             return self.tokenizer(texts, **cut)["input_ids"]
         # What the tokenizer would do, without the masks and offsets that it makes besides the ids: those take most of the time.
         return [encoding.ids for encoding in self._fast.encode_batch_fast(texts)]

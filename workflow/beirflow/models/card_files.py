@@ -10,7 +10,7 @@ from typing import Any
 from beirflow.files.errors import ModelError
 from beirflow.models.card import KINDS, Card, Kind, Step
 from beirflow.models.card_modules import MODEL_CONFIG, READERS, other_family, transformer_step
-from beirflow.models.model_json import MODULES, below, listed_modules, read_object
+from beirflow.models.model_json import COLBERT, MODULES, below, listed_modules, read_object
 
 LIBRARY_CONFIG = "config_sentence_transformers.json"
 
@@ -31,6 +31,8 @@ def read_card(folder: Path) -> Card:
         return _of_modules(folder)
     if (folder / LIBRARY_CONFIG).is_file():
         _refuse_other_libraries(read_object(folder / LIBRARY_CONFIG))
+    if (folder / COLBERT).is_file():
+        raise ModelError(f"{folder} has {COLBERT}, so it is a ColBERT, no dense encoder{other_family('ColBERT')}")
     step = transformer_step(folder, "", KINDS[0])
     reason = f"the folder has no {MODULES}, so its files do not say how it is used"
     open_keys = ("similarity",) if step.settings["output"] == "vector" else ("pooling", "similarity")
@@ -47,7 +49,7 @@ def _of_modules(folder: Path) -> Card:
             steps[kind] += _steps(folder, below(folder, entry["path"]), entry["type"], kind)
     for kind in KINDS:
         _check_order(folder, steps[kind])
-    prompts, open_prompts = _prompts(library)
+    prompts, open_prompts = read_prompts(library)
     # A model whose similarity is not named is compared by cosine: the default of the library that wrote the folder.
     similarity, dimensions = library.get("similarity_fn_name") or "cosine", library.get("truncate_dim")
     if similarity not in ("dot", "cosine"):
@@ -64,10 +66,17 @@ def _refuse_other_libraries(library: Mapping[str, Any]) -> None:
         raise ModelError(f"{LIBRARY_CONFIG} says that this is a {kind}, no dense encoder{other_family(str(kind))}")
 
 
-def _prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str, str]]:
+def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str, str]]:
     """What is written before queries and documents, as ``encode_query`` and ``encode_document`` do it.
 
-    And by setting, why it is open what is meant: there is a prompt which sentence-transformers would leave out.
+    Args:
+        library: What ``config_sentence_transformers.json`` holds.
+
+    Returns:
+        The prompts; and by setting, why it is open what is meant: there is a prompt which sentence-transformers would leave out.
+
+    Raises:
+        ModelError: There are no texts by name.
     """
     prompts = library.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
@@ -99,7 +108,7 @@ def _steps(folder: Path, place: str, module: str, kind: Kind) -> tuple[Step, ...
     read = READERS.get(name) if module.startswith("sentence_transformers.") else None
     if read is None:
         raise ModelError(
-            f"{folder / MODULES} asks for {module}, which beirflow does not know{other_family(name)}; known are Transformer,"
+            f"{folder / MODULES} asks for {module}, which beirflow does not know{other_family(module)}; known are Transformer,"
             f" Router, Asym, Dropout, {', '.join(READERS)} of sentence-transformers. Or name a class of your own in 'encoder'"
         )
     config = folder / place / MODEL_CONFIG

@@ -49,17 +49,32 @@ ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid", "SiLU", "LeakyReLU
 """Activations of a Dense module that are known, by their names in torch.nn."""
 
 
+LATE = "late-interaction"
+
+
+def family_of_class(name: str) -> str | None:
+    """The family of systems that takes a class of model, where it is not dense; modules of PyLate are late interaction."""
+    name = "ColBERT" if name.startswith("pylate.") else name
+    return next((family for end, family in OTHER_FAMILIES.items() if name.endswith(end)), None)
+
+
 def other_family(name: str) -> str:
     """``; use family: …`` where a class belongs to another family of systems."""
-    family = next((family for end, family in OTHER_FAMILIES.items() if name.endswith(end)), None)
+    family = family_of_class(name)
     return f"; a system of family {family} takes such models" if family else ""
 
 
-def transformer_step(folder: Path, place: str, kind: Kind) -> Step:
-    """A backbone of transformers: how long its texts are, and whether it gives tokens or a vector."""
+def transformer_config(here: Path) -> dict[str, Any]:
+    """What sentence-transformers wrote of a backbone; nothing where it wrote none."""
+    return next((read_object(here / name) for name in TRANSFORMER_CONFIGS if (here / name).is_file()), {})
+
+
+def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense") -> Step:
+    """A backbone of transformers, for a family: how long its texts are, and whether it gives tokens or a vector."""
     here = folder / place
-    wanted = next((read_object(here / name) for name in TRANSFORMER_CONFIGS if (here / name).is_file()), {})
-    known = {"max_seq_length", "do_lower_case", "query_length", "document_length", "unpad_inputs", "transformer_task"}
+    wanted = transformer_config(here)
+    known = {"query_expansion"} if family == LATE else set()
+    known |= {"max_seq_length", "do_lower_case", "query_length", "document_length", "unpad_inputs", "transformer_task"}
     arguments = {f"{what}_{end}" for what in ("model", "tokenizer", "config", "processor") for end in ("args", "kwargs")}
     known |= {"modality_config", "module_output_name"} | arguments
     strange = [key for key, value in wanted.items() if key not in known and value not in (None, {}, [], False)]
@@ -74,11 +89,11 @@ def transformer_step(folder: Path, place: str, kind: Kind) -> Step:
     length = lengths[kind] or wanted.get("max_seq_length")
     if length is not None and (not isinstance(length, int) or length < 1):
         raise ModelError(f"{here}: max_seq_length is {length!r}, which is no number of tokens")
-    output = _output(here, wanted)
+    output = _output(here, wanted, family)
     return Step("transformer", place, {"max_length": length, "lower_case": bool(wanted.get("do_lower_case")), "output": output})
 
 
-def _output(here: Path, wanted: Mapping[str, Any]) -> str:
+def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
     """``tokens`` or ``vector``: what a backbone gives; refuses one that is not what the file of its weights is for."""
     path = here / MODEL_CONFIG
     if not path.is_file():
@@ -93,7 +108,7 @@ def _output(here: Path, wanted: Mapping[str, Any]) -> str:
     usual = {"method": "forward", "method_output_name": "last_hidden_state"}
     if (wanted.get("modality_config") or {}).get("message") or (text != usual and text.get("method") != "get_text_features"):
         raise ModelError(f"{here}: its Transformer takes texts by {text}, which beirflow does not know")
-    if not wanted and not (here / MODULES).is_file() and other_family(architecture):
+    if not wanted and not (here / MODULES).is_file() and family_of_class(architecture) not in (None, family):
         raise ModelError(
             f"{path} says {architecture}: its head would not be used by a dense system{other_family(architecture)}. For the"
             " vectors of the bare model, load it with AutoModel and save it again"
@@ -150,6 +165,11 @@ def _pooling(place: str, config: Mapping[str, Any]) -> Step:
 
 def _dense(place: str, config: Mapping[str, Any]) -> Step:
     _one_vector_in_and_out(place, config)
+    return dense_step(place, config)
+
+
+def dense_step(place: str, config: Mapping[str, Any]) -> Step:
+    """A Dense module, whichever vectors it works on."""
     activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
     name = activation.rpartition(".")[2]
     if not activation.startswith("torch.") or name not in ACTIVATIONS:

@@ -63,6 +63,8 @@ def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequentia
             modules.append(Normalize())
         elif step.kind in ("dense", "layer_norm"):
             tensors = read_tensors(folder / step.folder, weights)
+            if step.folder and (unused := sorted(set(tensors) - _names(step))):
+                raise ModelError(f"{folder / step.folder} has weights that its module does not use: {', '.join(unused[:5])}")
             try:
                 modules.append(_module(step, tensors))
             except (KeyError, RuntimeError) as error:
@@ -70,6 +72,13 @@ def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequentia
                     f"{folder / step.folder} has not the weights of its module ({error}); save the model again"
                 ) from error
     return nn.Sequential(*modules).eval().requires_grad_(False)
+
+
+def _names(step: Step) -> set[str]:
+    """What the weights of a module are called."""
+    if step.kind == "layer_norm":
+        return {"norm.weight", "norm.bias"}
+    return {"linear.weight", "linear.bias"} | ({"residual.weight"} if step.settings["residual"] else set())
 
 
 def _module(step: Step, weights: dict[str, torch.Tensor]) -> nn.Module:

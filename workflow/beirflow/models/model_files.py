@@ -15,7 +15,7 @@ from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.verified import damaged
 from beirflow.models.card import Card, joined, with_settings
 from beirflow.models.card_files import read_card
-from beirflow.models.model_json import MODULES, below, listed_modules, read_object
+from beirflow.models.model_json import COLBERT, MODULES, below, listed_modules, read_object
 from beirflow.models.onnx_file import read_onnx
 from beirflow.models.own_class import class_files, class_problem
 from beirflow.models.settings import ONNX, EncoderSettings, ModelSettings
@@ -37,7 +37,7 @@ TOKENIZER_FILES = (
     WORDS,
 )
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
-PATTERNS = ("*.json", "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
+PATTERNS = ("*.json", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
 """Files that describe a model, and all that tokenizers read."""
 
 PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")

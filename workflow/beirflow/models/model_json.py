@@ -7,6 +7,9 @@ from typing import Any
 from beirflow.files.errors import ModelError
 
 MODULES = "modules.json"
+COLBERT = "artifact.metadata"
+"""What ColBERT writes beside its models: JSON."""
+
 LARGEST_JSON = 64 << 20
 """Bytes: more than any configuration has."""
 

@@ -22,10 +22,11 @@ class ColumnWriter:
     Args:
         sink: A path, or a file that is open for writing bytes.
         metadata: What a reader expects to find.
+        compression: ``zstd``; or None for numbers that do not get smaller.
     """
 
-    def __init__(self, sink: Any, metadata: Mapping[str, bytes | str]) -> None:
-        self._sink, self._metadata = sink, dict(metadata)
+    def __init__(self, sink: Any, metadata: Mapping[str, bytes | str], compression: str | None = "zstd") -> None:
+        self._sink, self._metadata, self._compression = sink, dict(metadata), compression
         self._writer: pa.ipc.RecordBatchFileWriter | None = None
 
     def __enter__(self) -> "ColumnWriter":
@@ -45,7 +46,7 @@ class ColumnWriter:
         fields = [pa.field(name, column.type) for name, column in zip(columns, lists, strict=True)]
         schema = pa.schema(fields, self._metadata)
         if self._writer is None:
-            self._writer = pa.ipc.new_file(self._sink, schema, options=pa.ipc.IpcWriteOptions(compression="zstd"))
+            self._writer = pa.ipc.new_file(self._sink, schema, options=pa.ipc.IpcWriteOptions(compression=self._compression))
         self._writer.write_batch(pa.record_batch(lists, schema=schema))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from beirflow.dense.shortlist import Shortlist
+from beirflow.runs.shortlist import Shortlist
 from hypothesis import given
 from hypothesis import strategies as st
 

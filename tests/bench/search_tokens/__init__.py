@@ -1,0 +1,1 @@
+"""Stage `search-tokens`: the exact search of token vectors, by late interaction."""

@@ -1,0 +1,55 @@
+"""On a GPU vectors of tokens are those of the CPU, and the search of the same vectors finds the same to the last bit."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from beirflow.late import max_sim
+from beirflow.late.encoder import TokenEncoder
+from beirflow.late.max_sim import Sizes
+from beirflow.late.search import exact_top_k
+from beirflow.late.settings import LateSettings
+from beirflow.late.vectors import TokenVectors, read_segments
+from beirflow.runs.ranking import byte_order
+from tiny_bert import WORDS
+from tiny_colbert import save_colbert
+from token_vectors import random_vectors, written
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+TEXTS = [" ".join(WORDS[i : i + 1 + i % 50]) for i in range(150)]
+
+
+@pytest.mark.parametrize("kind", ["queries", "documents"])
+def test_vectors_are_those_of_the_cpu(tmp_path: Path, kind: str) -> None:
+    settings = LateSettings("s", model=str(save_colbert(tmp_path / "model")))
+
+    def encoded(device: str, precision: str) -> TokenVectors:
+        how = {"device": device, "precision": precision, "token_budget": "auto"}
+        encoder = TokenEncoder(settings, tmp_path / "model", kind, **how)  # type: ignore[arg-type]
+        return TokenVectors.together(list(encoder.windows(TEXTS)))
+
+    expected, found, rough = encoded("cpu", "float32"), encoded("cuda", "float32"), encoded("cuda", "auto")
+    assert np.array_equal(found.counts, expected.counts)
+    np.testing.assert_allclose(found.vectors.astype(np.float32), expected.vectors, atol=2e-3)
+    assert (rough.vectors.astype(np.float32) * expected.vectors).sum(axis=1).min() > 0.9
+
+
+@pytest.mark.parametrize("sizes", [None, Sizes(64, 200, 4, 5000)])
+@pytest.mark.parametrize("tokens", [None, 20])
+def test_the_search_is_that_of_the_cpu(
+    tmp_path: Path, tokens: int | None, sizes: Sizes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if sizes:
+        monkeypatch.setitem(max_sim.SIZES, "cuda", sizes)
+    rng = np.random.default_rng(0)
+    queries = random_vectors(rng, rng.integers(1, 33, size=40), dim=128, tokens=tokens)
+    path = written(random_vectors(rng, rng.integers(1, 60, size=500), dim=128, tokens=tokens), range(500), tmp_path / "v.arrow")
+    order = byte_order(pa.array([f"d{number}" for number in range(500)]))
+    excluded = rng.integers(-1, 500, size=40)
+    search = partial(exact_top_k, queries, partial(read_segments, path), order, 30, excluded=excluded)
+    for expected, found in zip(search(device=torch.device("cpu")), search(device=torch.device("cuda")), strict=True):
+        np.testing.assert_array_equal(found, expected)

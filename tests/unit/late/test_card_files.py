@@ -1,0 +1,125 @@
+"""What the folder of a model says is understood, or refused with its reason."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.files.errors import ModelError
+from beirflow.late.card_files import PUNCTUATION, read_token_card
+from tiny_bert import save_tiny_bert
+from tiny_colbert import METADATA, save_colbert, save_pylate
+from zoo import change_json
+
+LIBRARY = "config_sentence_transformers.json"
+
+
+@pytest.fixture(scope="module")
+def colbert_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_colbert(tmp_path_factory.mktemp("colbert") / "model")
+
+
+@pytest.fixture
+def colbert(colbert_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(colbert_once, tmp_path / "colbert"))
+
+
+@pytest.fixture(scope="module")
+def pylate_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_pylate(tmp_path_factory.mktemp("pylate") / "model", dense=2)
+
+
+@pytest.fixture
+def pylate(pylate_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(pylate_once, tmp_path / "pylate"))
+
+
+def test_a_colbert_says_its_lengths_and_markers(colbert: Path) -> None:
+    card = read_token_card(colbert)
+    assert (card.queries.marker, card.documents.marker) == ("[unused0]", "[unused1]")
+    assert card.queries.expansion is not None
+    assert (card.queries.max_length, card.queries.expansion.length, card.documents.max_length) == (12, 12, 20)
+    assert (card.queries.skipped, card.documents.skipped) == ((), PUNCTUATION)
+    assert [step.kind for step in card.documents.steps] == ["transformer", "dense", "normalize"]
+    assert card.problem() is None
+
+
+def test_what_a_colbert_does_not_say_has_to_be_said(colbert: Path) -> None:
+    (colbert / "artifact.metadata").unlink()
+    card = read_token_card(colbert)
+    assert card.queries.max_length == 32
+    assert "does not say doc_maxlen" in str(card.problem())
+    assert str(card.problem()).endswith("Say document_length of this system, as the paper of the model has it")
+
+
+def test_pylate_says_its_lengths_and_markers(pylate: Path) -> None:
+    card = read_token_card(pylate)
+    assert (card.queries.max_length, card.documents.max_length, card.documents.marker) == (12, 20, "[unused1]")
+    assert [step.kind for step in card.queries.steps] == ["transformer", "dense", "dense", "normalize"]
+    assert card.documents.skipped == PUNCTUATION
+    change_json(pylate / LIBRARY, query_length=None, do_query_expansion=None, skiplist_words=["a"], document_length=None)
+    card = read_token_card(pylate)
+    assert (card.queries.max_length, card.documents.max_length, card.documents.skipped) == (32, 19, ("a",))
+
+
+def library(**changes: Any) -> Callable[[Path], object]:
+    return lambda folder: change_json(folder / LIBRARY, **changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (library(similarity_fn_name="meanmaxsim"), "wants the similarity 'meanmaxsim', and only maxsim is known"),
+        (library(model_type="SparseEncoder"), "says that this is a SparseEncoder.*a system of family sparse takes such models"),
+        (library(query_length=-1), "query_length is -1, which is no number of tokens"),
+        (library(query_length=10**9), "query_length is 1000000000, which is no number of tokens"),
+        (library(query_expansion={"strategy": "never"}), "query_expansion is .*known are the strategies fixed and min"),
+        (library(query_expansion={"strategy": "min"}), "query_expansion has no length"),
+        (library(skiplist_words="abc"), "skiplist_words are no list of tokens"),
+        (library(prompts={"query": 3}), "prompts are no texts by name"),
+        (
+            lambda folder: change_json(folder / "2_Dense/config.json", module_input_name="sentence_embedding"),
+            "2_Dense: works on sentence_embedding, token_embeddings; expected vectors of tokens",
+        ),
+        (
+            lambda folder: change_json(folder / "2_Dense/config.json", activation_function="evil.Run"),
+            "the activation is evil.Run",
+        ),
+        (lambda folder: change_json(folder / "config.json", auto_map={"AutoModel": "x.Y"}), "has auto_map"),
+        (lambda folder: (folder / "modules.json").write_text("{}"), "holds no list of modules"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_its_reason(pylate: Path, change: Any, reason: str) -> None:
+    change(pylate)
+    with pytest.raises(ModelError, match=reason):
+        read_token_card(pylate)
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        ("sentence_transformers.models.Pooling", "one vector a text and none a token; a system of family dense takes such"),
+        ("sentence_transformers.models.HierarchicalTokenPooling", "HierarchicalTokenPooling, which is not known here; known are"),
+        ("pylate_evil.models.Dense", "pylate_evil.models.Dense, which is not known here"),
+    ],
+)
+def test_a_module_that_is_not_known_is_refused(pylate: Path, module: str, reason: str) -> None:
+    text = (pylate / "modules.json").read_text()
+    (pylate / "modules.json").write_text(text.replace("pylate.models.Dense.Dense", module, 1))
+    with pytest.raises(ModelError, match=reason):
+        read_token_card(pylate)
+
+
+def test_models_of_other_families_are_refused(tmp_path: Path, colbert: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "bert")
+    with pytest.raises(
+        ModelError, match=r"neither modules\.json nor artifact\.metadata, and its config\.json does not name HF_ColB"
+    ):
+        read_token_card(folder)
+    change_json(folder / "config.json", architectures=["BertForMaskedLM"])
+    with pytest.raises(ModelError, match="a system of family sparse takes such models"):
+        read_token_card(folder)
+    change_json(colbert / "artifact.metadata", **METADATA, similarity="manhattan")
+    with pytest.raises(ModelError, match="compares tokens by 'manhattan'; cosine and l2 are known"):
+        read_token_card(colbert)

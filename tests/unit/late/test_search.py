@@ -1,0 +1,101 @@
+"""The top k is that of brute force in double over all pairs, ties included, whatever the segments, blocks and threads."""
+
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from beirflow.late import max_sim, search, vectors
+from beirflow.late.max_sim import Sizes
+from beirflow.late.search import exact_top_k
+from beirflow.late.vectors import TokenVectors, read_segments
+from beirflow.runs.ranking import byte_order
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from token_vectors import Hit, best, random_vectors, text_scores, written
+
+CPU = torch.device("cpu")
+
+
+def found(
+    queries: TokenVectors, path: Path, ids: list[str], k: int, excluded: np.ndarray | None = None
+) -> tuple[list[Hit], list[int]]:
+    hits = exact_top_k(
+        queries,
+        partial(read_segments, path),
+        byte_order(pa.array(ids)),
+        k,
+        excluded=np.full(len(queries.counts), -1) if excluded is None else excluded,
+        device=CPU,
+    )
+    return list(zip(*(column.tolist() for column in hits), strict=True)), [column.dtype.itemsize for column in hits]
+
+
+@given(
+    seed=st.integers(0, 2**16),
+    texts=st.integers(1, 30),
+    queries=st.integers(1, 6),
+    k=st.integers(1, 12),
+    tokens=st.sampled_from([None, 3, 12]),
+    segment=st.sampled_from([1, 9, 1 << 17]),
+    spare=st.sampled_from([0, 2, 128]),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_top_k_is_that_of_brute_force(
+    seed: int, texts: int, queries: int, k: int, tokens: int | None, segment: int, spare: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    documents = random_vectors(rng, rng.integers(1, 20, size=texts), tokens=tokens)
+    asked = random_vectors(rng, rng.integers(1, 9, size=queries), tokens=tokens)
+    rows = rng.integers(texts, size=texts * 2)
+    indices = np.unique(rows, return_inverse=True)[1]
+    order = {number: place for place, number in enumerate(dict.fromkeys(indices.tolist()))}
+    indices = np.array([order[number] for number in indices.tolist()])
+    documents = documents.take(rows[[int(np.argmax(indices == number)) for number in range(indices.max() + 1)]])
+    ids = [f"d{number}" for number in rng.permutation(len(indices))]
+    excluded = rng.integers(-1, len(ids), size=queries)
+    expected = text_scores(asked, documents)[:, indices]
+    expected[np.flatnonzero(excluded >= 0), excluded[excluded >= 0]] = -np.inf
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(vectors, "SEGMENT_TOKENS", segment)
+        patch.setattr(search, "SPARE", spare)
+        patch.setitem(max_sim.SIZES, "cpu", Sizes(11, 30, 1 + seed % 9, 64))
+        path = written(documents, indices, Path(folder) / "v.arrow", at_once=1 + seed % 7)
+        hits, sizes = found(asked, path, ids, k, excluded)
+    assert hits == best(expected, ids, k)
+    assert sizes == [4, 4, 4]
+
+
+def test_all_documents_may_tie(tmp_path: Path) -> None:
+    """More of them than there is room for."""
+    rng = np.random.default_rng(0)
+    one = random_vectors(rng, [7])
+    documents = TokenVectors.together([one] * 400)
+    asked = random_vectors(rng, [5, 3])
+    ids = [f"d{number}" for number in rng.permutation(400)]
+    hits, _ = found(asked, written(documents, range(400), tmp_path / "v.arrow"), ids, 10)
+    assert hits == best(text_scores(asked, documents), ids, 10)
+
+
+def test_scores_that_float32_cannot_tell_apart_are_told_apart(tmp_path: Path) -> None:
+    """Two texts whose scores differ by less than a fast pass is wrong by."""
+    rng = np.random.default_rng(1)
+    documents = random_vectors(rng, [6] * 300, dim=128)
+    nearly = documents.vectors.copy().reshape(300, 6, 128)
+    nearly[1:] = nearly[0]
+    nearly[np.arange(1, 300), 0, rng.integers(128, size=299)] *= np.float16(1.001)
+    documents = TokenVectors(documents.counts, nearly.reshape(-1, 128))
+    asked = random_vectors(rng, [32], dim=128)
+    ids = [f"d{number}" for number in range(300)]
+    hits, _ = found(asked, written(documents, range(300), tmp_path / "v.arrow"), ids, 20)
+    assert hits == best(text_scores(asked, documents), ids, 20)
+
+
+def test_nothing_is_found_for_no_query(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    path = written(random_vectors(rng, [2, 3]), [0, 1], tmp_path / "v.arrow")
+    nothing = TokenVectors(np.empty(0, np.int64), np.empty((0, 16), np.float16))
+    assert found(nothing, path, ["a", "b"], 3)[0] == []

@@ -1,0 +1,45 @@
+"""Threads that share work on a CPU, where torch's own would wait for each other after every operation."""
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Self
+
+import torch
+
+
+class Threads:
+    """Threads that share work on a CPU: as many as torch has, which leaves all the rest to them meanwhile.
+
+    Torch's own threads wait for each other after every operation, which takes long where something else needs a core, too.
+
+    Args:
+        device: Where to compute; on a GPU, nothing is shared.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._before = torch.get_num_threads()
+        self._count = 1 if device.type == "cuda" else self._before
+
+    def __enter__(self) -> Self:
+        torch.set_num_threads(1)
+        self._pool = ThreadPoolExecutor(self._count)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+        torch.set_num_threads(self._before)
+
+    def share(self, function: Callable[[slice], None], count: int, most: int) -> None:
+        """Call a function with neighbouring items, in equal parts.
+
+        Args:
+            function: Called in other threads.
+            count: How many items there are.
+            most: How many items it takes at a time.
+        """
+        parts = self._count * max(1, math.ceil(count / (self._count * most)))
+        size = max(1, math.ceil(count / parts))
+        slices = [slice(start, min(start + size, count)) for start in range(0, count, size)]
+        for _ in self._pool.map(function, slices):
+            pass  # an exception is raised here

@@ -1,0 +1,257 @@
+"""Encoders of late interaction: texts in, one vector of length 1 for each token out, in float16."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from beirflow.files.background import map_ahead
+from beirflow.files.errors import ModelError
+from beirflow.files.progress import Progress
+from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
+from beirflow.late.card import Reading, with_lengths
+from beirflow.late.card_files import read_token_card
+from beirflow.late.settings import LateSettings
+from beirflow.late.vectors import TokenVectors
+from beirflow.models.backbone import Backbone
+from beirflow.models.batching import Tokens, pad, plan
+from beirflow.models.card import Kind
+from beirflow.models.encoder import AUTO_TOKEN_BUDGET, NotFiniteError
+from beirflow.models.head import load_head
+from beirflow.models.made import made_with
+
+logger = logging.getLogger(__name__)
+
+WINDOW_TEXTS = 1024
+"""Texts that are tokenised together and sorted by length before they are batched."""
+
+TOKENIZER_THREADS = 1
+OPEN: dict[Kind, str] = {"queries": "query", "documents": "document"}
+"""How settings begin that say how a kind of text is encoded."""
+
+PROJECTION = ("linear.weight", "linear.bias")
+"""Weights of a checkpoint of ColBERT that lie beside those of its backbone."""
+
+
+class Window(NamedTuple):
+    """Consecutive texts as a model reads them.
+
+    Attributes:
+        tokens: What it reads, with markers and what queries are filled up with.
+        own: Tokens of each text before it was filled up, int64 of shape (n,).
+        kept: Of each token, whether its vector counts, bool of shape (tokens,).
+    """
+
+    tokens: Tokens
+    own: np.ndarray
+    kept: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Vectors of each text, int64 of shape (n,)."""
+        starts = np.cumsum(self.tokens.lengths) - self.tokens.lengths
+        before = np.concatenate([[0], np.cumsum(self.kept)])
+        return before[starts + self.tokens.lengths] - before[starts]
+
+
+class TokenEncoder:
+    """Encodes texts, window by window: a thread tokenises the next texts while the device computes.
+
+    A text none of whose tokens counts has one vector of zeros.
+
+    Args:
+        system: The system; the lengths that it says win over what the files of the model say.
+        folder: Folder of the model.
+        kind: What is encoded.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``, of the backbone; what follows it is computed in float32.
+        token_budget: Tokens of a batch, or ``auto``.
+
+    Attributes:
+        card: How texts are encoded.
+        reading: How texts of this kind are.
+        tokens: Tokens read so far, padding not counted.
+        truncated: Texts that were as long as the maximum before they were filled up, so probably cut.
+
+    Raises:
+        ModelError: The model cannot be loaded whole, is not understood, or cannot do what the system says.
+    """
+
+    def __init__(
+        self, system: LateSettings, folder: Path, kind: Kind, *, device: str, precision: str, token_budget: int | str
+    ) -> None:
+        self.system, self._kind = system, kind
+        self.device = choose_device(device)
+        self.dtype = choose_precision(precision, self.device)
+        self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
+        self.tokens = self.truncated = 0
+        try:
+            self.card = with_lengths(read_token_card(folder), system)
+            own = {key: why for key, why in self.card.open.items() if key.startswith(OPEN[kind])}
+            if problem := replace(self.card, open=own).problem():
+                raise ModelError(problem)
+            self.reading = self.card.of(kind)
+            self._load(folder, self.reading, system.weights)
+        except ModelError as error:
+            raise ModelError(f"system {system.name}: {error}") from error
+
+    def _load(self, folder: Path, reading: Reading, weights: str) -> None:
+        first, *others = reading.steps
+        inserted = 1 if reading.marker else 0
+        self.backbone = Backbone(folder / first.folder, first, weights, (), self.dtype, inserted=inserted)
+        of_colbert = any(step.kind == "dense" and not step.folder for step in others)
+        if unused := [name for name in self.backbone.unused if not (of_colbert and name in PROJECTION)]:
+            raise ModelError(f"{folder / first.folder / weights} has weights that nothing uses: {', '.join(unused[:5])}")
+        self._head = load_head(folder, others, weights).to(self.device)
+        self._model = self.backbone.model.to(self.device).eval()
+        self.max_length = self.backbone.max_length
+        if self.max_length is not None and self.max_length <= inserted:
+            raise ModelError(f"a text is cut after {self.max_length} tokens, which leaves no room for its own")
+        self._marker = self._marker_id(reading.marker)
+        self._filler = self._filler_id(reading)
+        self._skipped = self._skipped_ids(reading.skipped)
+
+    def _marker_id(self, marker: str | None) -> int | None:
+        """The token that is put in after the first one."""
+        if marker is None:
+            return None
+        number = self.backbone.tokenizer.get_vocab().get(marker)
+        if number is None:
+            raise ModelError(f"the tokenizer does not know the marker {marker!r}, which the model was trained with")
+        nothing = self.backbone.token_ids([""])[0]
+        if not nothing or nothing[0] not in self.backbone.tokenizer.all_special_ids:
+            raise ModelError(f"the tokenizer begins no text with a special token, after which the marker {marker!r} belongs")
+        return int(number)
+
+    def _filler_id(self, reading: Reading) -> int | None:
+        """The token that a query is filled up with."""
+        if reading.expansion is None:
+            return None
+        tokenizer, token = self.backbone.tokenizer, reading.expansion.token
+        if tokenizer.padding_side != "right":
+            raise ModelError("queries are filled up at their end, but the tokenizer pads at the beginning")
+        known = (tokenizer.mask_token, tokenizer.eos_token) if token is None else (token,)
+        number = next((tokenizer.get_vocab().get(each) for each in known if each is not None), None)
+        if number is None:
+            raise ModelError(f"the tokenizer does not know what queries are filled up with, {token or 'its mask'!r}")
+        return int(number)
+
+    def _skipped_ids(self, skipped: Sequence[str]) -> np.ndarray:
+        """Tokens whose vectors do not count; a word that is no token of its own is none of them."""
+        vocabulary = self.backbone.tokenizer.get_vocab()
+        return np.array([vocabulary[word] for word in skipped if word in vocabulary], np.int64)
+
+    def made(self) -> dict[str, str]:
+        """Precision, device and versions that the vectors are made with, for the record."""
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
+
+    def described(self) -> dict[str, Any]:
+        """How a text becomes vectors, for the record."""
+        return self.card.of_kind(self._kind) | {"max_length": self.max_length}
+
+    def windows(self, texts: Sequence[str]) -> Iterator[TokenVectors]:
+        """Encode texts a window at a time, so that vectors can be written while the next are computed.
+
+        Args:
+            texts: n texts; fastest when texts of similar length are neighbours.
+
+        Yields:
+            The vectors of the next texts.
+
+        Raises:
+            NotFiniteError: A vector is not finite.
+            ModelError: The tokenizer does not belong to the model.
+        """
+        with Progress(f"encode with {self.system.name}", len(texts), self._kind, "tokens") as progress:
+            for window in map_ahead(partial(self._read, texts), range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
+                yield self._encode_window(window, progress)
+
+    def _read(self, texts: Sequence[str], start: int) -> Window:
+        """Token ids of a window of texts."""
+        prompt, expansion = self.reading.prompt, self.reading.expansion
+        ids = self.backbone.token_ids([prompt + text for text in texts[start : start + WINDOW_TEXTS]])
+        if self._marker is not None:
+            ids = [[*each[:1], self._marker, *each[1:]] for each in ids]
+        own = np.array([len(each) for each in ids], np.int64)
+        if expansion is not None:
+            ids = [[*each, *[self._filler] * (expansion.length - len(each))] for each in ids]  # type: ignore[list-item]
+        tokens = Tokens.of(start, ids)
+        highest = int(tokens.ids.max(initial=0))
+        if highest >= self.backbone.vocabulary:
+            found = f"the tokenizer gives the token {highest}, but the model knows only {self.backbone.vocabulary}"
+            raise ModelError(f"system {self.system.name}: {found}; they do not belong together, save both again")
+        return Window(tokens, own, ~np.isin(tokens.ids, self._skipped))
+
+    @torch.inference_mode()
+    def _encode_window(self, window: Window, progress: Progress) -> TokenVectors:
+        if self.max_length is not None:
+            self.truncated += int((window.own >= self.max_length).sum())
+        lengths, counts = window.tokens.lengths, window.counts
+        starts = np.cumsum(counts) - counts
+        vectors: torch.Tensor | None = None
+        readable = np.flatnonzero(lengths)
+        progress.advance(len(lengths) - len(readable))
+        for batch in plan(lengths[readable], lambda: self.token_budget, packed=False):
+            rows = readable[batch]
+            found = self._forward(window, rows)
+            if vectors is None:
+                vectors = torch.zeros((int(counts.sum()), found.shape[1]), device=self.device, dtype=torch.float16)
+            places = np.arange(len(found)) + np.repeat(starts[rows] - (np.cumsum(counts[rows]) - counts[rows]), counts[rows])
+            vectors.index_copy_(0, torch.from_numpy(places).to(self.device), found.half())
+            self.tokens += int(lengths[rows].sum())
+            progress.advance(len(rows), int(lengths[rows].sum()))
+        dim = self._dim() if vectors is None else vectors.shape[1]
+        on_host = np.empty((0, dim), np.float16) if vectors is None else vectors.cpu().numpy()
+        finite = np.isfinite(on_host).all(axis=1)
+        if not finite.all():
+            raise NotFiniteError(window.tokens.start + int(np.searchsorted(starts + counts, np.argmin(finite), side="right")))
+        return _with_zeros(TokenVectors(counts, on_host))
+
+    def _dim(self) -> int:
+        """Dimensions of a vector, from what follows the backbone."""
+        hidden = torch.zeros((1, self.backbone.model.config.get_text_config().hidden_size), device=self.device)
+        return int(self._head(hidden).shape[1])
+
+    def _forward(self, window: Window, rows: np.ndarray) -> torch.Tensor:
+        """Vectors of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
+        try:
+            return self._compute(window, rows)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(rows) == 1:
+                found = f"a text of {window.tokens.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
+                todo = "free memory, lower document_length, or use another device"
+                raise ModelError(f"system {self.system.name}: {found}; {todo}") from error
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        tokens = int(len(rows) * window.tokens.lengths[rows].max())
+        self.token_budget = max(1, min(self.token_budget, tokens // 2))
+        logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
+        return torch.cat([self._forward(window, half) for half in np.array_split(rows, 2)])
+
+    def _compute(self, window: Window, rows: np.ndarray) -> torch.Tensor:
+        """Vectors of the tokens that count, text by text, float32 of shape (vectors, dim)."""
+        ids, mask = pad(window.tokens, rows, self.backbone.padding)
+        kept = (mask > 0) & ~np.isin(ids, self._skipped)
+        if self.reading.expansion is not None and not self.reading.expansion.attend:
+            mask[np.arange(mask.shape[1]) >= window.own[rows][:, None]] = 0
+        hidden = self.backbone(torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)).last_hidden_state
+        places = torch.from_numpy(np.flatnonzero(kept)).to(self.device)
+        vectors: torch.Tensor = self._head(hidden.reshape(-1, hidden.shape[-1]).index_select(0, places).float())
+        return vectors
+
+
+def _with_zeros(texts: TokenVectors) -> TokenVectors:
+    """The same with a vector of zeros for every text that has none."""
+    if texts.counts.all():
+        return texts
+    counts = np.maximum(texts.counts, 1)
+    vectors = np.zeros((int(counts.sum()), texts.vectors.shape[1]), np.float16)
+    vectors[np.repeat(texts.counts > 0, counts)] = texts.vectors
+    return TokenVectors(counts, vectors)

@@ -1,0 +1,33 @@
+"""The family of systems of late interaction, as the experiment sees it."""
+
+from typing import Any
+
+from beirflow.files.errors import ModelError
+from beirflow.late.card import with_lengths
+from beirflow.late.card_files import read_token_card
+from beirflow.late.settings import LateSettings
+from beirflow.models.model_files import is_local, model_digests, model_files, model_folder, model_problem
+from beirflow.runs.family import Family, Setting
+
+
+def problem(settings: Any) -> Setting | None:
+    """What keeps the model of a system from being used."""
+    found = model_problem(settings)
+    if found is None and is_local(settings):
+        try:
+            found = with_lengths(read_token_card(model_folder(settings)), settings).problem()
+        except ModelError as error:
+            found = str(error)
+    return Setting("model", settings.model, found) if found else None
+
+
+FAMILY = Family(
+    name="late-interaction",
+    settings=LateSettings,
+    problem=problem,
+    model_files=model_files,
+    has_model=True,
+    model_digests=model_digests,
+    scores_all=True,
+    spot_checks="beirflow.late.spot_check:spot_checks",
+)

@@ -1,0 +1,204 @@
+"""The sum of each query token's best match among the tokens of a text: fast for all texts, exact for some.
+
+Vectors are float16 of length 1. Products of two such numbers are multiples of 2 ** -48, and so are their sums, which are below 2:
+double holds them exactly, in whatever order they are added. So the exact similarity of two tokens depends on nothing else; and a
+score, which adds up the largest of each query token one after another and is rounded to float32, on the query and the text alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from beirflow.late.vectors import LONGEST, TokenVectors
+
+UNIT_ROUNDOFF = 2.0**-24
+"""Of float32."""
+
+
+class Sizes(NamedTuple):
+    """How much is computed at once.
+
+    Attributes:
+        query_tokens: Of a block of queries.
+        text_tokens: Of a block of texts.
+        step: Texts of a block have one length, rounded up to a multiple of this.
+        similarities: Between the tokens of pairs that are scored exactly.
+    """
+
+    query_tokens: int
+    text_tokens: int
+    step: int
+    similarities: int
+
+
+SIZES = {"cpu": Sizes(512, 1024, 8, 1 << 20), "cuda": Sizes(1 << 13, 1 << 15, 16, 1 << 27)}
+"""On a CPU what its caches hold; on a GPU enough to keep it busy: there a block of similarities takes 1 GiB."""
+
+
+class Queries(NamedTuple):
+    """The vectors of n queries, filled up with zeros, which add nothing to a score.
+
+    Attributes:
+        vectors: float32 of shape (n, longest, dim).
+        counts: Tokens of each query, int64 of shape (n,).
+    """
+
+    vectors: torch.Tensor
+    counts: torch.Tensor
+
+    @classmethod
+    def of(cls, texts: TokenVectors, device: torch.device) -> "Queries":
+        """The same on a device."""
+        longest, dim = int(texts.counts.max(initial=1)), texts.vectors.shape[1]
+        vectors = np.zeros((len(texts.counts), longest, dim), np.float32)
+        vectors[np.arange(longest) < texts.counts[:, None]] = texts.vectors
+        return cls(torch.from_numpy(vectors).to(device), torch.from_numpy(texts.counts).to(device))
+
+    def some(self, which: slice | torch.Tensor) -> "Queries":
+        """Some of the queries, no longer than the longest of them."""
+        counts = self.counts[which]
+        return Queries(self.vectors[which][:, : int(counts.max())] if len(counts) else self.vectors[which], counts)
+
+    def sums_of_lengths(self) -> torch.Tensor:
+        """The lengths of each query's vectors, added up, float32 of shape (n,)."""
+        return self.vectors.norm(dim=2).sum(dim=1)
+
+
+class Blocks(NamedTuple):
+    """Texts in blocks of about one length; a shorter text has its last vector again, which changes no maximum.
+
+    Attributes:
+        order: Their numbers, block after block, int64 of shape (texts,).
+        vectors: Of each block, float32 of shape (n, length, dim), on the device.
+    """
+
+    order: np.ndarray
+    vectors: list[torch.Tensor]
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Where each block begins in the order, and how many texts there are, int64."""
+        return np.cumsum([0, *map(len, self.vectors)])
+
+
+def in_blocks(texts: TokenVectors, device: torch.device) -> Blocks:
+    """Arrange texts by their length.
+
+    Args:
+        texts: The texts.
+        device: Where to compute.
+
+    Returns:
+        All of them, each in one block.
+    """
+    sizes, starts = SIZES[device.type], texts.starts[:-1]
+    lengths = -(-texts.counts // sizes.step) * sizes.step
+    order = np.argsort(lengths, kind="stable")
+    blocks, first = [], 0
+    for length, number in zip(*np.unique(lengths, return_counts=True), strict=True):
+        at_once = max(1, sizes.text_tokens // int(length))
+        for start in range(first, first + number, at_once):
+            some = order[start : min(start + at_once, first + number)]
+            places = starts[some][:, None] + np.minimum(np.arange(length), texts.counts[some][:, None] - 1)
+            blocks.append(torch.from_numpy(texts.vectors[places]).to(device).float())
+        first += number
+    return Blocks(order, blocks)
+
+
+def fast_scores(queries: Queries, blocks: Blocks) -> torch.Tensor:
+    """Scores in float32, in whatever order a product of matrices adds.
+
+    Args:
+        queries: n queries.
+        blocks: The texts.
+
+    Returns:
+        float32 of shape (n, texts), in the order of the blocks.
+    """
+    number, longest, dim = queries.vectors.shape
+    flat = queries.vectors.reshape(-1, dim).T
+    scores = torch.empty((number, len(blocks.order)), device=flat.device)
+    rows = max(len(block) * block.shape[1] for block in blocks.vectors)
+    similar = torch.empty((rows, number * longest), device=flat.device)  # again and again, so that it stays in the caches
+    for first, block in zip(blocks.bounds.tolist(), blocks.vectors, strict=False):
+        here = similar[: len(block) * block.shape[1]]
+        torch.mm(block.view(-1, dim), flat, out=here)
+        best = _largest(here.view(len(block), -1, number * longest))
+        scores[:, first : first + len(block)] = best.view(-1, number, longest).sum(dim=2).T
+    return scores
+
+
+def _largest(similar: torch.Tensor) -> torch.Tensor:
+    """The largest of each text, from shape (texts, length, m) to (texts, m); on a CPU numpy is faster than torch."""
+    return similar.amax(dim=1) if similar.is_cuda else torch.from_numpy(similar.numpy().max(axis=1))
+
+
+def error_bounds(queries: Queries) -> torch.Tensor:
+    """How far, for each query, a fast score may lie from the exact one.
+
+    A sum of d products in float32 is off by at most g(d) |x| |y|, where g(d) = d u / (1 - d u) and u is the unit roundoff, in
+    whatever order (Higham 2002, section 3.1); a maximum by no more than what it is taken of; and a sum of n of these by g(n) of
+    their absolute values besides. Twice that is taken: it covers that two exact scores which float32 does not tell apart tie.
+    Products of float16 are far above the smallest normal number of float32, or 0.
+
+    Args:
+        queries: n queries.
+
+    Returns:
+        float32 of shape (n,).
+    """
+    _, longest, dim = queries.vectors.shape
+    return 2 * _rounding(dim + longest + 2) * LONGEST * queries.sums_of_lengths()
+
+
+def _rounding(operations: int) -> float:
+    return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
+
+
+def exact_scores(queries: Queries, block: torch.Tensor, query: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
+    """Exact scores of pairs of query and text.
+
+    The product of matrices says which tokens can be the best; of these, the similarity is computed in double.
+
+    Args:
+        queries: The queries.
+        block: Some texts, as :class:`Blocks` has them.
+        query: Number of each pair's query, int64 of shape (m,).
+        text: Place of each pair's text in the block, int64 of shape (m,).
+
+    Returns:
+        float32 of shape (m,).
+    """
+    longest, length = queries.vectors.shape[1], block.shape[1]
+    size = max(1, SIZES[query.device.type].similarities // (longest * length))
+    parts = [
+        _exact_scores(queries.some(query[first : first + size]), block[text[first : first + size]])
+        for first in range(0, len(query), size)
+    ]
+    return torch.cat(parts) if parts else torch.empty(0, device=query.device)
+
+
+def _exact_scores(queries: Queries, texts: torch.Tensor) -> torch.Tensor:
+    """Scores of pairs: n queries, and n texts, float32 of shape (n, length, dim)."""
+    number, longest, dim = queries.vectors.shape
+    similar = torch.bmm(queries.vectors, texts.transpose(1, 2))
+    within = 2 * _rounding(dim + 2) * LONGEST * queries.vectors.norm(dim=2)
+    own = torch.arange(longest, device=texts.device) < queries.counts[:, None]
+    near = (similar >= (similar.amax(dim=2) - within)[:, :, None]) & own[:, :, None]
+    pair, token, place = near.nonzero(as_tuple=True)
+    exact = _products(queries.vectors[pair, token], texts[pair, place])
+    best = torch.full((number * longest,), -torch.inf, dtype=torch.float64, device=texts.device)
+    best.scatter_reduce_(0, pair * longest + token, exact, "amax")
+    best = torch.where(own, best.view(number, longest), 0)
+    total = torch.zeros(number, dtype=torch.float64, device=texts.device)
+    for column in best.unbind(dim=1):
+        total += column
+    return total.float() + 0  # no -0
+
+
+def _products(some: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """Dot products in double, from shape (n, dim) to (n,), in whatever order; on a CPU numpy is faster than torch."""
+    if some.is_cuda:
+        return (some.double() * others.double()).sum(dim=1)
+    return torch.from_numpy(np.einsum("nd,nd->n", some.numpy(), others.numpy(), dtype=np.float64))

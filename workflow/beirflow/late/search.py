@@ -1,0 +1,186 @@
+"""The exact top k of all documents of a chunk, without an index that approximates.
+
+A fast pass in float32 finds candidates; their scores are then computed exactly and rounded to float32, so that a score depends on
+its query and its text alone. The fast pass keeps every document whose exact score may reach the k-th, by a bound on its rounding
+error: the cut is exact, ties included. Segments of the chunk are read twice, one at a time, and once more where more documents
+lie about the k-th score than there is room for.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from beirflow.files.background import map_ahead
+from beirflow.files.progress import Progress
+from beirflow.jobs.threads import Threads
+from beirflow.late.max_sim import SIZES, Blocks, Queries, error_bounds, exact_scores, fast_scores, in_blocks
+from beirflow.late.vectors import SEGMENT_TOKENS, Segment, TokenVectors
+from beirflow.runs.ranking import Hits, merge_hits
+from beirflow.runs.shortlist import Shortlist
+
+SPARE = 128
+"""Candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th."""
+
+CROWDED_PAIRS = 1 << 20
+"""Pairs that are scored and merged at once where all documents of a segment may tie."""
+
+
+class Part(NamedTuple):
+    """Documents of a segment, ready to be compared.
+
+    Attributes:
+        start: Number of the first document, as they are read.
+        rows: Row of each in the chunk, int64 of shape (documents,).
+        places: Place of each one's text in the order of the blocks, int64 of shape (documents,).
+        blocks: The texts.
+    """
+
+    start: int
+    rows: np.ndarray
+    places: np.ndarray
+    blocks: Blocks
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What is searched for and in what.
+
+    Attributes:
+        queries: The queries, longest first.
+        segments: Gives the documents, again whenever it is called.
+        documents: Their number.
+        excluded: For each query a row that is left out, or -1; int64 of shape (queries,).
+        threads: Share the queries.
+    """
+
+    queries: Queries
+    segments: Callable[[], Iterable[Segment]]
+    documents: int
+    excluded: np.ndarray
+    threads: Threads
+
+    @property
+    def device(self) -> torch.device:
+        """Where to compute."""
+        return self.queries.vectors.device
+
+    def parts(self) -> Iterator[Part]:
+        """The documents, a segment at a time."""
+        start = 0
+        for segment, blocks in map_ahead(self._arranged, self.segments()):
+            place = np.empty(len(blocks.order), np.int64)
+            place[blocks.order] = np.arange(len(place))
+            yield Part(start, segment.rows.astype(np.int64), place[segment.text], blocks)
+            start += len(segment.rows)
+
+    def _arranged(self, segment: Segment) -> tuple[Segment, Blocks]:
+        return segment, in_blocks(segment.texts, self.device)
+
+    def scores(self, which: slice | torch.Tensor, part: Part) -> torch.Tensor:
+        """Fast scores of some queries; minus infinity for a document that is left out. float32 of shape (queries, documents)."""
+        of_texts = fast_scores(self.queries.some(which), part.blocks)
+        scores = of_texts.index_select(1, torch.from_numpy(part.places).to(self.device))
+        excluded = self.excluded[which if isinstance(which, slice) else which.cpu().numpy()]
+        query, document = (torch.from_numpy(found).to(self.device) for found in np.nonzero(excluded[:, None] == part.rows))
+        scores[query, document] = -torch.inf
+        return scores
+
+
+def exact_top_k(
+    queries: TokenVectors,
+    segments: Callable[[], Iterable[Segment]],
+    id_order: np.ndarray,
+    k: int,
+    *,
+    excluded: np.ndarray,
+    device: torch.device,
+) -> Hits:
+    """The k best documents of each query by the ranking rule.
+
+    Args:
+        queries: The vectors of the queries.
+        segments: Gives the vectors of the documents; called several times.
+        id_order: Place of each document's id in the order of ties, integers of shape (documents,).
+        k: Documents to keep for each query.
+        excluded: For each query the row of a document that is left out, or -1; shape (queries,).
+        device: Where to compute.
+
+    Returns:
+        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
+    """
+    torch.set_float32_matmul_precision("highest")  # the bound supposes it
+    documents = len(id_order)
+    if not documents or not len(queries.counts):
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
+    order = np.argsort(-queries.counts, kind="stable")
+    with Threads(device) as threads:
+        chunk = Chunk(Queries.of(queries.take(order), device), segments, documents, excluded[order], threads)
+        scores, places = _shortlist(chunk, min(documents, k + SPARE))
+        least = scores[:, min(k, scores.shape[1]) - 1] - 2 * error_bounds(chunk.queries)
+        inside = (scores >= least[:, None]) & (scores > -torch.inf)
+        crowded = inside[:, -1] & (scores.shape[1] < documents)
+        places[~inside | crowded[:, None]] = documents
+        hits = [*_score_candidates(chunk, places), *_score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k)]
+    renamed = [(order[query].astype(np.int32), row, score) for query, row, score in hits]
+    return merge_hits(renamed, lambda rows: id_order[rows], k)[:3]
+
+
+def _shortlist(chunk: Chunk, keep: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Fast scores and numbers of the best ``keep`` documents of each query, best first."""
+    shortlist = Shortlist(len(chunk.queries.counts), keep, chunk.device)
+    at_once = max(1, SIZES[chunk.device.type].query_tokens // chunk.queries.vectors.shape[1])
+    with Progress("search", chunk.documents, "documents") as progress:
+        for part in chunk.parts():
+
+            def offer(queries: slice, part: Part = part) -> None:
+                for first in range(queries.start, queries.stop, at_once):
+                    some = slice(first, min(first + at_once, queries.stop))
+                    shortlist.offer(some, chunk.scores(some, part), part.start)
+
+            chunk.threads.share(offer, len(chunk.queries.counts), len(chunk.queries.counts))
+            progress.advance(len(part.rows))
+    return shortlist.best()
+
+
+def _score_candidates(chunk: Chunk, places: torch.Tensor) -> Iterator[Hits]:
+    """Exact scores of some documents of each query, segment by segment; numbers beyond the last are left out."""
+    for part in chunk.parts():
+        query, column = ((places >= part.start) & (places < part.start + len(part.rows))).nonzero(as_tuple=True)
+        yield _score_exactly(chunk, part, query, places[query, column].long() - part.start)
+
+
+def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torch.Tensor) -> Hits:
+    """Exact scores of pairs of query and document of a segment."""
+    chosen = document.cpu().numpy()
+    places, bounds = part.places[chosen], part.blocks.bounds
+    order = np.argsort(places, kind="stable")
+    ends = np.searchsorted(places[order], bounds).tolist()
+    scores = torch.empty(len(order), device=query.device)
+
+    def score(blocks: slice) -> None:
+        for number in range(blocks.start, blocks.stop):
+            pairs = order[ends[number] : ends[number + 1]]
+            if len(pairs):
+                here, text = (torch.from_numpy(found).to(query.device) for found in (pairs, places[pairs] - bounds[number]))
+                scores[here] = exact_scores(chunk.queries, part.blocks.vectors[number], query[here], text)
+
+    chunk.threads.share(score, len(bounds) - 1, len(bounds) - 1)
+    return query.cpu().numpy().astype(np.int32), part.rows[chosen].astype(np.int32), scores.cpu().numpy()
+
+
+def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> list[Hits]:
+    """Exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist has room for."""
+    if not len(crowded):
+        return []
+    groups = torch.split(crowded, max(1, CROWDED_PAIRS // min(chunk.documents, SEGMENT_TOKENS)))
+    best: list[Hits] = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)) for _ in groups]
+    for part in chunk.parts():
+        for group, queries in enumerate(groups):
+            scores = chunk.scores(queries, part)
+            place, document = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
+            found = _score_exactly(chunk, part, queries[place], document)
+            best[group] = merge_hits([best[group], found], lambda rows: id_order[rows], k)[:3]
+    return best

@@ -1,0 +1,26 @@
+"""The settings of a system of late interaction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from beirflow.models.settings import ModelSettings
+
+
+@dataclass(frozen=True)
+class LateSettings(ModelSettings):
+    """A model that gives one vector a token. What is None is as the files of the model say.
+
+    Attributes:
+        query_length: Tokens of a query, special tokens and marker included: after as many it is cut, and filled up to as many
+            where the model fills up queries.
+        query_lengths: The same by dataset, which goes before it.
+        document_length: Tokens after which a document is cut, special tokens and marker included.
+    """
+
+    query_length: int | None = None
+    query_lengths: Mapping[str, int] = field(default_factory=dict)
+    document_length: int | None = None
+
+    def for_dataset(self, dataset: str) -> "LateSettings":
+        """The same with the length of queries as it is for one dataset, whichever of its forums it is."""
+        return replace(self, query_length=self.query_lengths.get(dataset, self.query_length), query_lengths={})

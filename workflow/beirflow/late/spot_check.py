@@ -1,0 +1,151 @@
+"""Do the stored vectors represent the texts, and does the run follow from the vectors? A sample of both is made again.
+
+Texts are encoded again with the real model, in other batches than before; sampled queries are searched again over all stored
+vectors, text by text in double and with nothing of ``search.py``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.files.layout import QUERY_TOKEN_VECTORS, RUN, TOKEN_VECTORS
+from beirflow.jobs.gpu_job import gpu_job
+from beirflow.late.encoder import TokenEncoder
+from beirflow.late.settings import LateSettings
+from beirflow.late.vectors import TokenVectors, in_rows, read_segments
+from beirflow.models.card import Kind
+from beirflow.models.model_files import model_folder
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_ranks, draw
+
+TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
+"""By precision, the length of the difference of two vectors of a token, which are of length 1 and rounded to float16."""
+
+ROUNDING = 2.0**-23
+"""Of a score: two sums in double that float32 rounds to different sides, over the number of a query's tokens."""
+
+
+def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+    """Plan the checks of a system of late interaction on one corpus.
+
+    Args:
+        subject: The system and the corpus.
+        sample: Documents and queries to draw.
+        random: Draws them.
+
+    Returns:
+        Three checks: documents encoded again, queries encoded again, queries searched again.
+    """
+    again = _Again(subject, sample, random)
+    folder = QUERY_TOKEN_VECTORS(system=subject.system.name, dataset=subject.dataset).rpartition("/")[0]
+    run = RUN(system=subject.system.name, dataset=subject.dataset)
+    return [
+        SpotCheck("documents encoded again have the stored vectors", folder, partial(again.check, "documents")),
+        SpotCheck("queries encoded again have the stored vectors", folder, partial(again.check, "queries")),
+        SpotCheck("queries searched again have the recorded ranks", run, again.check_ranks),
+    ]
+
+
+class _Again:
+    """The vectors of one system for one corpus, and what is drawn of them."""
+
+    def __init__(self, subject: Subject, sample: int, random: np.random.Generator) -> None:
+        self.subject, self.sample, self.random = subject, sample, random
+        self.settings: LateSettings = subject.system.settings.for_dataset(subject.row or subject.dataset)
+
+    def check(self, kind: Kind) -> Finding:
+        """Encode some documents or queries again and compare their vectors with the stored ones."""
+        ids, texts, stored = self._drawn_documents() if kind == "documents" else self._drawn_queries()
+        again = self._encode(kind, texts)
+        if not np.array_equal(again.counts, stored.counts):
+            wrong = int(np.argmax(again.counts != stored.counts))
+            found = f"{self._name}: {ids[wrong]!r} has {stored.counts[wrong]} vectors"
+            return Finding(False, found, f"{again.counts[wrong]}, one for each of its tokens that count")
+        apart = np.linalg.norm(again.vectors.astype(np.float64) - stored.vectors, axis=1)
+        worst, within = int(np.argmax(apart)), TOLERANCE[self._precision]
+        found = f"{self._name}: {len(ids)} {kind}, {len(apart)} tokens, vectors at most {apart[worst]:.1e} apart"
+        passed = bool(apart[worst] <= within)
+        whose = ids[int(np.searchsorted(stored.starts, worst, side="right")) - 1]
+        return Finding(passed, found if passed else f"{found}, {whose!r}", f"at most {within:.0e} in {self._precision}")
+
+    def check_ranks(self) -> Finding:
+        """Score all documents again for some queries and compare with the run."""
+        table = self.subject.queries()
+        drawn = draw(table.num_rows, self.sample, self.random)
+        queries = in_rows(read_segments(self._path()), table.num_rows).take(drawn)
+        ids = table["query_id"].take(pa.array(drawn)).to_pylist()
+        return compare_ranks(self.subject, ids, self._blocks(queries), lambda: ROUNDING * queries.counts)
+
+    def _blocks(self, queries: TokenVectors) -> Iterator[tuple[pa.Array, np.ndarray]]:
+        """Ids and scores of all documents, segment by segment."""
+        tokens, firsts = queries.vectors.astype(np.float64), queries.starts[:-1]
+        for chunk in range(self.subject.chunks):
+            doc_ids = self.subject.doc_ids(chunk)
+            for segment in read_segments(self._path(chunk)):
+                starts = segment.texts.starts
+                scores = np.empty((len(queries.counts), len(segment.texts.counts)))
+                for number in range(len(segment.texts.counts)):
+                    own = segment.texts.vectors[starts[number] : starts[number + 1]].astype(np.float64)
+                    scores[:, number] = np.add.reduceat((tokens @ own.T).max(axis=1), firsts)
+                yield doc_ids.take(pa.array(segment.rows)), scores[:, segment.text].astype(np.float32)
+
+    def _drawn_documents(self) -> tuple[list[str], list[str], TokenVectors]:
+        sizes = [len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)]
+        drawn, first = self.subject.draw_documents(sum(sizes), self.sample, self.random), 0
+        ids: list[str] = []
+        texts: list[str] = []
+        parts = []
+        for chunk, size in enumerate(sizes):
+            here = drawn[(drawn >= first) & (drawn < first + size)] - first
+            first += size
+            if len(here):
+                table = self.subject.documents(chunk).take(pa.array(here))
+                ids += table["doc_id"].to_pylist()
+                texts += table["text"].to_pylist()
+                parts.append(self._stored(chunk, here))
+        return ids, texts, TokenVectors.together(parts)
+
+    def _stored(self, chunk: int, rows: np.ndarray) -> TokenVectors:
+        """The stored vectors of some documents of a chunk, whose rows ascend."""
+        found, places = [], []
+        for segment in read_segments(self._path(chunk)):
+            here = np.flatnonzero(np.isin(segment.rows, rows))
+            found.append(segment.texts.take(segment.text[here].astype(np.int64)))
+            places.append(segment.rows[here])
+        return TokenVectors.together(found).take(np.argsort(np.concatenate(places)))
+
+    def _drawn_queries(self) -> tuple[list[str], list[str], TokenVectors]:
+        table = self.subject.queries()
+        drawn = draw(table.num_rows, self.sample, self.random)
+        chosen, stored = table.take(pa.array(drawn)), in_rows(read_segments(self._path()), table.num_rows)
+        return chosen["query_id"].to_pylist(), chosen["text"].to_pylist(), stored.take(drawn)
+
+    def _encode(self, kind: Kind, texts: list[str]) -> TokenVectors:
+        here, name = self.subject.here, self.subject.system.name
+        if here is None or here.family != self.subject.system.family:
+            raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
+        settings = replace(self.settings, **{key: getattr(here.settings, key) for key in ("model", "offline", "revision")})
+        config = self.subject.config
+        with gpu_job(config["device"], config["jobs_per_gpu"]):
+            how = {"device": config["device"], "precision": self._precision, "token_budget": config["token_budget"]}
+            return TokenVectors.together(list(TokenEncoder(settings, model_folder(settings), kind, **how).windows(texts)))
+
+    def _path(self, chunk: int | None = None) -> str:
+        names = {"system": self.subject.system.name, "dataset": self.subject.dataset}
+        path = QUERY_TOKEN_VECTORS(**names) if chunk is None else TOKEN_VECTORS(**names, chunk=chunk)
+        if not (self.subject.results / path).is_file():
+            raise NotHereError(f"{path} is not here")
+        return str(self.subject.results / path)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.subject.system.name} on {self.subject.dataset}"
+
+    @property
+    def _precision(self) -> str:
+        found = self.subject.made.get("precision")
+        if found not in TOLERANCE:
+            raise ValueError(f"the run was made in the precision {found!r}")
+        return str(found)

@@ -1,0 +1,252 @@
+"""The steps of a system of late interaction: encode the queries and each chunk, search each chunk."""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError, ModelError
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
+from beirflow.files.verified import check_digest, damaged
+from beirflow.files.writing import DigestingWriter, atomic_path
+from beirflow.jobs.devices import choose_device
+from beirflow.jobs.gpu_job import gpu_job
+from beirflow.late.encoder import TokenEncoder
+from beirflow.late.search import exact_top_k
+from beirflow.late.settings import LateSettings
+from beirflow.late.vectors import SegmentWriter, TokenVectors, in_rows, read_segments
+from beirflow.models.card import Kind
+from beirflow.models.encoder import NotFiniteError
+from beirflow.models.model_files import check_model, model_folder
+from beirflow.runs.candidates import Candidates, found_by, write_candidates
+from beirflow.runs.ranking import byte_order
+
+
+@dataclass(frozen=True)
+class TokenEncoding:
+    """How texts become vectors of tokens.
+
+    Attributes:
+        settings: The system, as it is for the dataset.
+        model_path: The record of its model.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        token_budget: Tokens of a batch, or ``auto``.
+        threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time.
+    """
+
+    settings: LateSettings
+    model_path: str
+    precision: str
+    device: str = "auto"
+    token_budget: int | str = "auto"
+    threads: int = 1
+    jobs_per_gpu: int = 1
+
+    def load(self, kind: Kind) -> TokenEncoder:
+        """The encoder of one kind of text, loaded while the digests of its files are compared."""
+        folder = model_folder(self.settings)
+        with ThreadPoolExecutor(max_workers=1) as background:
+            checked = background.submit(check_model, self.settings, self.model_path)
+            how: dict[str, Any] = {"device": self.device, "precision": self.precision, "token_budget": self.token_budget}
+            encoder = TokenEncoder(self.settings, folder, kind, **how)
+            checked.result()
+        return encoder
+
+
+def token_encoding_of(snakemake: Any) -> TokenEncoding:
+    """How a job encodes, from Snakemake's object of that name."""
+    config = snakemake.config
+    return TokenEncoding(
+        settings=LateSettings(**snakemake.params.settings),
+        model_path=snakemake.input.model,
+        precision=snakemake.params.precision,
+        device=config["device"],
+        token_budget=config["token_budget"],
+        threads=snakemake.threads,
+        jobs_per_gpu=config["jobs_per_gpu"],
+    )
+
+
+def encode_query_tokens(*, queries_path: str, output_path: str, encoding: TokenEncoding, job: Job) -> None:
+    """Encode the tokens of the queries of a dataset, each distinct text once.
+
+    Args:
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
+        output_path: Vectors to write, and their record.
+        encoding: How.
+        job: The job, for the record.
+
+    Raises:
+        ModelError: The model cannot be loaded, or computes a value that is not finite.
+        DeviceError: The GPU fails or has too little memory.
+        DataError: A file is not the one that was recorded.
+    """
+    _encode(read_table(queries_path), queries_path, "queries", output_path, encoding, job)
+
+
+def encode_tokens(*, documents_path: str, chunk: int, output_path: str, encoding: TokenEncoding, job: Job) -> None:
+    """Encode the tokens of the documents of one chunk, each distinct text once; they are written while the next are computed.
+
+    Args:
+        documents_path: ``documents.parquet``, next to its ``corpus.json``.
+        chunk: Number of the chunk.
+        output_path: Vectors to write, and their record.
+        encoding: How.
+        job: The job, for the record.
+
+    Raises:
+        ModelError: The model cannot be loaded, or computes a value that is not finite.
+        DeviceError: The GPU fails or has too little memory.
+        DataError: A file is not the one that was recorded.
+    """
+    with Documents(documents_path) as documents:
+        table = documents.read([chunk], ["doc_id", "text"])
+    _encode(table, documents_path, "documents", output_path, encoding, job)
+
+
+def _encode(table: pa.Table, source_path: str, kind: Kind, output_path: str, encoding: TokenEncoding, job: Job) -> None:
+    """Encode the texts of a table that comes from ``source_path``, and record how."""
+    torch.set_num_threads(encoding.threads)
+    os.environ["RAYON_NUM_THREADS"] = str(encoding.threads)
+    stage = "queries" if kind == "queries" else "index"
+    inputs = _sources(source_path, encoding.model_path)
+    texts = table["text"].combine_chunks().dictionary_encode()
+    indices = texts.indices.to_numpy()
+    start = time.perf_counter()
+    gpu = gpu_job(encoding.device, encoding.jobs_per_gpu, saves_memory="lower token_budget or document_length")
+    with gpu, atomic_path(output_path) as unfinished, DigestingWriter(unfinished) as stream:
+        encoder = encoding.load(kind)
+        loaded = time.perf_counter()
+        try:
+            with SegmentWriter(stream, indices) as writer:
+                for vectors in encoder.windows(texts.dictionary.to_pylist()):
+                    writer.add(vectors)
+        except NotFiniteError as error:
+            name = f"{table.column_names[0]} {table[0][int(np.argmax(indices == error.row))].as_py()!r}"
+            found = f"system {encoding.settings.name}: a vector of {name} holds infinity or not-a-number"
+            raise ModelError(f"{found}; use precision float32, or look at its text") from error
+        digest = stream.digest()
+    write_record(
+        record_of(output_path),
+        job,
+        inputs=inputs,
+        outputs={output_path: digest},
+        made=encoder.made(),
+        seconds={"load": loaded - start, stage: time.perf_counter() - loaded},
+        sizes={stage: Path(output_path).stat().st_size},
+        counts={"tokens": encoder.tokens, f"truncated_{kind}": encoder.truncated, f"vectors_of_{kind}": writer.tokens},
+        system=encoding.settings.name,
+        rows=table.num_rows,
+        distinct_texts=len(texts.dictionary),
+        dim=writer.dim,
+        encoder=encoder.described(),
+    )
+
+
+def _sources(source_path: str, model_path: str) -> dict[str | Path, str]:
+    """What vectors are made from: digests by path."""
+    read_json(model_path)
+    return {source_path: recorded_digest(source_path), model_path: file_digest(model_path)}
+
+
+def search_tokens(
+    *,
+    system: str,
+    queries_path: str,
+    documents_path: str,
+    model_path: str,
+    chunk: int,
+    query_vectors_path: str,
+    chunk_vectors_path: str,
+    output_path: str,
+    top_k: int,
+    drop_self_matches: bool,
+    job: Job,
+    device: str = "auto",
+    threads: int = 1,
+    jobs_per_gpu: int = 1,
+) -> None:
+    """Find the top k of one chunk for every query, among all its documents.
+
+    Args:
+        system: Name of the system.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
+        documents_path: ``documents.parquet``, likewise.
+        model_path: The record of the model.
+        chunk: Number of the chunk.
+        query_vectors_path: The vectors of the queries, with their record.
+        chunk_vectors_path: The vectors of the chunk, likewise.
+        output_path: ``.npz`` to write, as :func:`~beirflow.runs.candidates.write_candidates` does.
+        top_k: Documents to keep for each query.
+        drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
+        job: The job, for the record of the run.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time.
+
+    Raises:
+        DataError: A file is not the one that was recorded, or vectors are not those of this system, model and dataset, or not of
+            one precision and dimension.
+        DeviceError: The GPU fails or has too little memory.
+    """
+    torch.set_num_threads(threads)
+    records = {}
+    for path, source_path in ((query_vectors_path, queries_path), (chunk_vectors_path, documents_path)):
+        records[path] = record = read_json(record_of(path))
+        check_inputs(record_of(path), record, job.digests(_sources(source_path, model_path)), system=system)
+        check_digest(path, output_digest(record, path), record_of(path))
+    _check_alike(records)
+    query_ids = read_table(queries_path)["query_id"].combine_chunks()
+    with Documents(documents_path) as file:
+        doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
+    queries = _rows_of(query_vectors_path, len(query_ids))
+    _check_rows(chunk_vectors_path, records[chunk_vectors_path]["rows"], len(doc_ids))
+    own = pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy() if drop_self_matches else None
+    with gpu_job(device, jobs_per_gpu):
+        start = time.perf_counter()
+        hits = exact_top_k(
+            queries,
+            partial(read_segments, chunk_vectors_path),
+            byte_order(doc_ids),
+            top_k,
+            excluded=np.full(len(query_ids), -1) if own is None else own,
+            device=choose_device(device),
+        )
+    seconds = time.perf_counter() - start
+    found = found_by(job, system=system, chunk=chunk, top_k=top_k, searched=records, seconds=seconds)
+    write_candidates(output_path, Candidates(*hits, 0 if own is None else int((own >= 0).sum())), found)
+
+
+def _rows_of(path: str, rows: int) -> TokenVectors:
+    try:
+        return in_rows(read_segments(path), rows)
+    except ValueError as error:
+        raise damaged(path, str(error)) from error
+
+
+def _check_alike(records: dict[str, Any]) -> None:
+    """Queries and documents have vectors of one precision and one dimension."""
+    (first, expected), (path, found) = ((path, (record["made"]["precision"], record["dim"])) for path, record in records.items())
+    if found != expected and found[1]:
+        todo = f"name a precision in the configuration, or encode again after: rm {Path(path).parent}/*"
+        raise DataError(
+            f"{path}: encoded with precision {found[0]} and {found[1]} dimensions, but {first} with {expected}; {todo}"
+        )
+
+
+def _check_rows(path: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise DataError(f"{path}: found the vectors of {found} texts, expected {expected}; encode them again")
