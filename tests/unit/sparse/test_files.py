@@ -55,6 +55,8 @@ def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     rows = quantized(random_rows(), quantize)
     path = written(tmp_path / "w.arrow", rows, quantize)
     assert np.array_equal(spread(path, quantize), expected(rows))
+    for at_once in (1, 7):
+        assert written(tmp_path / "again.arrow", rows, quantize, at_once).read_bytes() == path.read_bytes()
     segments = list(read_segments(path, quantize))
     assert sum(segment.documents for segment in segments) == DOCUMENTS
     assert all(segment.weights.dtype == files.STORED[quantize] for segment in segments)

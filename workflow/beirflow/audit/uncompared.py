@@ -37,6 +37,7 @@ VECTORS = f"({QUERY_VECTORS.folder()}|{QUERY_TOKEN_VECTORS.folder()}).*"
 UNCOMPARED = (
     Uncompared(MANIFEST, "written", "when the results were written; only that it is not to come"),
     Uncompared(MANIFEST, f"configuration/({OF_THE_MACHINE})", "where and on what was computed"),
+    Uncompared(MANIFEST, "made_by/.*", "who made the results, when and by which command"),
     Uncompared(MANIFEST, "environment/.*", "the machine of the summary; a package is compared where runs name it too"),
     Uncompared(MANIFEST, "repository/.*", "the commit, and whether it was clean; only that the checkout here has it"),
     Uncompared(RUNS, "seconds/(search|merge)", "how long the search and the merge took; metrics and costs repeat it"),

@@ -89,8 +89,7 @@ class SegmentWriter:
         while first < len(rows.counts):
             room = SEGMENT_POSTINGS - sum(len(part.terms) for part in self._waiting)
             last = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
-            if not self._waiting:
-                last = max(first + 1, last)  # a document alone may be larger
+            last = max(last, first + (not self._waiting))  # a document alone may be larger, and leaves no room for others
             if last > first:
                 part = slice(starts[first], starts[last])
                 self._waiting.append(Rows(rows.counts[first:last], rows.terms[part], rows.weights[part]))
