@@ -31,7 +31,10 @@ except BeirflowError as error:
 onstart:
     note_start(sys.argv)
     try:
-        if any(job.output for job in workflow.dag.needrun_jobs()):
+        if any(
+            job.output or job.rule.name == "clean_representations"
+            for job in workflow.dag.needrun_jobs()
+        ):
             begin_run(logs)
     except BeirflowError as error:
         raise WorkflowError(str(error)) from None
