@@ -91,6 +91,7 @@ class Catalogue:
         systems: By name.
         datasets: By the name of the dataset, its corpora: one, or one a forum.
         published: By system, its sources, the most precise first, as in ``published.yaml``.
+        words: By dataset, mean words of its ``documents`` and ``queries``.
         kinds: By dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``.
     """
 
@@ -99,6 +100,7 @@ class Catalogue:
     datasets: Mapping[str, tuple[Dataset, ...]]
     published: Mapping[str, list[dict[str, Any]]]
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
         """The most precise published score that may be compared with ours.
@@ -145,6 +147,7 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         systems=made,
         datasets=rows,
         published=published["systems"],
+        words={name: entry["words"] for name, entry in datasets["datasets"].items()},
         kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in datasets["datasets"].items()},
     )
 
