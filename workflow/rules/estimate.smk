@@ -19,9 +19,7 @@ rule estimate:
         "../../envs/report.yaml"
     params:
         code=code_version("estimate"),
-        configured="".join(
-            f" --configfile {path}" for path in workflow.overwrite_configfiles
-        ),
+        configured=configured,
     message:
         "estimate what the run will cost"
     script:
