@@ -20,6 +20,7 @@ from snakemake.logging import logger
 
 from beirflow.evaluation.job_work import job_work
 from beirflow.evaluation.table_again import table_again
+from beirflow.experiment.targets import meant
 from beirflow.jobs.overall import Overall
 from beirflow.jobs.provenance import command_of, note_start
 from beirflow.jobs.results_lock import begin_run, check_run
@@ -34,18 +35,26 @@ try:
 except BeirflowError as error:
     raise WorkflowError(str(error)) from None
 
-terminal = None
 configured = "".join(f" --configfile {path}" for path in workflow.overwrite_configfiles)
-if workflow.is_main_process and workflow.output_settings.dryrun:
-    logger.info(
-        f"What a run costs is said by: snakemake --cores all{configured} -- estimate"
+terminal = None
+if workflow.is_main_process:
+    dry = workflow.output_settings.dryrun
+    # What is asked for, and which rules there are, is known only after all rules are.
+    terminal = take_over_terminal(
+        logger,
+        command_of(sys.argv),
+        lambda: table_again(
+            logs.parent / layout.SUMMARY, workflow.dag_settings.targets
+        ),
+        lambda target: meant(
+            target, logs.parent, experiment, [rule.name for rule in workflow.rules]
+        ),
+        dry=dry,
     )
-elif workflow.is_main_process:
-    # What is asked for is known only after all rules are.
-    table = lambda: table_again(
-        logs.parent / layout.SUMMARY, workflow.dag_settings.targets
-    )
-    terminal = take_over_terminal(logger, command_of(sys.argv), table)
+    if dry:
+        logger.info(
+            f"What a run costs is said by: snakemake --cores all{configured} -- estimate"
+        )
 
 
 onstart:

@@ -18,7 +18,7 @@ from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts
 from beirflow.experiment.choice import check_own_names, chosen_names, corpora_named
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, needed
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.schema import Problems, defaults, nearest, problems_with
+from beirflow.experiment.schema import Problems, defaults, nearest, problems_with, with_booleans
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
 from beirflow.files.layout import ALL_DIMENSIONS, ARCHIVE
@@ -295,7 +295,8 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
         ConfigError: An unknown key or name, a value that is not allowed, or a combination that is impossible; the message
             lists every problem with the key's path, what was found, what is allowed and the nearest name.
     """
-    problems_with(dict(config), "config").raise_if_any(CONFIGURATION)
+    config = with_booleans(config, "config")
+    problems_with(config, "config").raise_if_any(CONFIGURATION)
     config = {**defaults("config"), **config}
     catalogue = load_catalogue()
     custom = config["custom"] or {}
@@ -389,7 +390,10 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     with _disk_in_words(problems, "data_dir", config["data_dir"]):
         if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
-            problems.add("data_dir", config["data_dir"], "a folder that exists is needed, or null to download")
+            there = Path(config["data_dir"]).expanduser().absolute()
+            problems.add(
+                "data_dir", config["data_dir"], f"a folder that exists is needed, or null to download; there is no {there}"
+            )
     unusable = any(line.startswith("data_dir:") for line in problems.lines)
     for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
         if dataset.path is None and unusable:
@@ -421,7 +425,7 @@ def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
     """What keeps the source of a dataset from being read, as far as a look at its files can tell."""
     folder = experiment.folder(dataset.name)
     if dataset.path is not None and not Path(folder or "").exists():
-        return "a folder or a .zip that exists is needed"
+        return f"a folder or a .zip that exists is needed, and there is no {Path(folder or '').absolute()}"
     if folder is None:
         return None
     if found := re.search(r"[{}<>\n]", folder):

@@ -33,6 +33,8 @@ NOTHING = "Nothing to be done"
 INTERRUPTED = "Terminating processes on user request"
 FAILED = "At least one job did not complete successfully"
 
+UNKNOWN = re.compile(r"No rule to produce (\S+)")
+
 EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0
 """After which the share is said again, while jobs run and when one ends."""
 
@@ -47,11 +49,21 @@ class Terminal(logging.Handler):
         before: The handler that it replaces.
         command: The command of the run.
         table: The table of all results where they are there and were asked for, else an empty text.
+        meant: What a target that no rule makes was perhaps meant to be, for the end of a sentence.
+        dry: Whether this is a dry run, whose plan is what Snakemake says.
     """
 
-    def __init__(self, before: logging.StreamHandler[TextIO], command: str, table: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        before: logging.StreamHandler[TextIO],
+        command: str,
+        table: Callable[[], str],
+        meant: Callable[[str], str] = lambda target: "",
+        *,
+        dry: bool = False,
+    ) -> None:
         super().__init__()
-        self.before, self.command, self.table = before, command, table
+        self.before, self.command, self.table, self.meant, self.dry = before, command, table, meant, dry
         self.name = HANDLER
         self.overall: Overall | None = None
         self.interrupted = False
@@ -73,7 +85,9 @@ class Terminal(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Say in our words what is known, and hand on what is not."""
         event, message = str(getattr(record, "event", None) or ""), str(record.msg or "")
-        if event == "job_info":
+        if self.dry and event != "error":
+            self.before.handle(record)
+        elif event == "job_info":
             self._job_begins(record)
         elif event == "job_finished":
             self._job_ends(record)
@@ -130,6 +144,9 @@ class Terminal(logging.Handler):
             return
         else:
             self.before.handle(record)
+            for target in UNKNOWN.findall(message):
+                if near := self.meant(target):
+                    self._write(f"{target}: no rule makes this{near}")
 
     def _last_words(self) -> str:
         again = f"The same command goes on where it was:\n    {self.command}"
@@ -189,20 +206,29 @@ def error_in(path: str) -> str:
     return found[-1].strip() if found else ""
 
 
-def take_over_terminal(logger: logging.Logger, command: str, table: Callable[[], str]) -> Terminal | None:
+def take_over_terminal(
+    logger: logging.Logger,
+    command: str,
+    table: Callable[[], str],
+    meant: Callable[[str], str] = lambda target: "",
+    *,
+    dry: bool = False,
+) -> Terminal | None:
     """Let the terminal show what a person needs to know of a run.
 
     Args:
         logger: Snakemake's.
         command: The command of the run.
         table: Gives the table of all results, where they are there and were asked for.
+        meant: What a target that no rule makes was perhaps meant to be.
+        dry: Whether this is a dry run.
 
     Returns:
         What says it; None where another logger writes to the terminal.
     """
     for handler in logger.handlers:
         if handler.name == HANDLER and isinstance(handler, logging.StreamHandler):
-            terminal = Terminal(handler, command, table)
+            terminal = Terminal(handler, command, table, meant, dry=dry)
             logger.removeHandler(handler)
             logger.addHandler(terminal)
             return terminal
