@@ -62,6 +62,10 @@ def fail(run: Run, log: str) -> None:
     )
     run.log("Error in rule x", logging.ERROR, event="job_error", jobid=4, rule_name="x", log=[log])
     run.log("Exiting because a job execution failed. Look below for error messages", logging.ERROR)
+    fail_at_last(run)
+
+
+def fail_at_last(run: Run) -> None:
     run.log(
         "WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR, event="error", exception="WorkflowError"
     )
@@ -71,7 +75,8 @@ def test_an_error_ends_with_our_sentence_and_the_command_that_goes_on(tmp_path: 
     run = Run()
     fail(run, write_log(tmp_path / "prepare.log"))
     assert run.said.splitlines()[0].endswith("  prepare bad")
-    assert run.said.splitlines()[1:] == [
+    assert run.said.splitlines()[1].endswith("  failed: prepare bad")
+    assert run.said.splitlines()[2:] == [
         "",
         f"prepare bad failed: {SENTENCE}",
         f"    log: {tmp_path}/prepare.log",
@@ -85,6 +90,26 @@ def test_an_error_that_no_log_explains_keeps_what_snakemake_says_of_it(tmp_path:
     fail(run, str(tmp_path / "none.log"))
     assert "Error in rule x" in run.said
     assert "prepare bad failed: see its log" in run.said
+
+
+def test_a_job_that_goes_well_at_another_attempt_has_not_failed(tmp_path: Path) -> None:
+    run = Run()
+    run.begin(4, "prepare good")
+    run.log("Error in rule x", logging.ERROR, event="job_error", jobid=4, rule_name="x", log=[write_log(tmp_path / "a.log")])
+    run.log("Finished", event="job_finished", job_id=4)
+    fail_at_last(run)
+    assert "prepare good failed" not in run.said
+
+
+def test_a_target_that_no_rule_makes_is_answered_with_the_nearest() -> None:
+    run = Run()
+    run.terminal.meant = lambda target: f"; did you mean '{target.replace('sumary', 'summary')}'?"
+    run.terminal.dry = True
+    run.log("Building DAG of jobs...")
+    message = "No rule to produce results/sumary.csv (if you use input functions …)."
+    run.log(message, logging.ERROR, event="error", exception="MissingRuleException")
+    expected = "results/sumary.csv: no rule makes this; did you mean 'results/summary.csv'?"
+    assert run.said.splitlines() == ["Building DAG of jobs...", message, expected]
 
 
 def test_other_errors_and_warnings_are_handed_on() -> None:

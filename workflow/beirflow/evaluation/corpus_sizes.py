@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from beirflow.datasets.archives import is_archive
 from beirflow.experiment.experiment import Experiment
+from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import ARCHIVE, CORPUS
 from beirflow.files.records import read_json
 
@@ -56,11 +58,10 @@ def corpus_size(experiment: Experiment, results: Path, name: str) -> CorpusSize:
     Returns:
         Its size.
     """
-    dataset, record = experiment.datasets[name], results / CORPUS(dataset=name)
-    prepared = record.is_file()
+    dataset, made = experiment.datasets[name], _record(results / CORPUS(dataset=name))
+    prepared = bool(made)
     stated = experiment.catalogue.words.get(dataset.whole_row)
-    if prepared:
-        made = read_json(record)
+    if made:
         documents, queries = made["counts"]["documents"], made["counts"]["queries"]
         words = made["characters"]["mean"] / CHARACTERS_PER_WORD
     else:
@@ -79,6 +80,15 @@ def corpus_size(experiment: Experiment, results: Path, name: str) -> CorpusSize:
         download=dataset.archive_bytes or 0 if needed else 0,
         archive=archive or "",
     )
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """The record of a corpus; empty where there is none, or none that can be read: what is wrong with it, others say."""
+    try:
+        made = read_json(path)
+        return made if {"counts", "characters"} <= made.keys() else {}
+    except (OSError, BeirflowError):
+        return {}
 
 
 def _words_of_source(experiment: Experiment, name: str) -> float:

@@ -54,4 +54,4 @@ def _expected(rule: str, size: CorpusSize | None, top_k: int) -> Expected:
         + SECONDS_OF_A_ROW.get(rule, 0.0) * size.queries * min(top_k, size.documents)
         + SECONDS_OF_A_QUERY.get(rule, 0.0) * size.queries
     )
-    return Expected(rule, seconds, round(documents) if rule in INDEXING else 0, rule == "evaluate_run")
+    return Expected(rule, seconds, documents if rule in INDEXING else 0.0, rule == "evaluate_run")

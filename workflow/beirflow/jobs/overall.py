@@ -22,7 +22,7 @@ class Expected:
 
     rule: str
     seconds: float
-    documents: int = 0
+    documents: float = 0.0
     evaluates: bool = False
 
 
@@ -73,10 +73,10 @@ class Overall:
         parts = [f"{done / total if total else 1:.0%} of the work"]
         if documents := sum(each.documents for each in self.expected.values()):
             finished = sum(self.expected[job].documents for job in self._done)
-            parts.append(f"{finished:,} of {documents:,} documents encoded or indexed ({finished / elapsed:,.0f}/s)")
+            parts.append(f"{finished:,.0f} of {documents:,.0f} documents encoded or indexed ({finished / elapsed:,.0f}/s)")
         if evaluations := sum(each.evaluates for each in self.expected.values()):
             parts.append(f"{sum(self.expected[job].evaluates for job in self._done)} of {evaluations} evaluations")
-        if self._done:
+        if self._done and total - done >= 1:
             at_once = max(1.0, (self._busy + sum(now - since for _, since in self._running.values())) / elapsed)
             parts.append(f"about {duration((total - done) / at_once)} left")
         names = [name for name, _ in self._running.values()]

@@ -68,7 +68,7 @@ class Terminal(logging.Handler):
         self.overall: Overall | None = None
         self.interrupted = False
         self._messages: dict[int, str] = {}
-        self._failed: list[tuple[str, str, str]] = []
+        self._failed: dict[int, tuple[str, str, str]] = {}
         self._said = 0.0
         self._ended = threading.Event()
 
@@ -116,10 +116,11 @@ class Terminal(logging.Handler):
         self._messages[said["jobid"]] = name
         if self.overall:
             self.overall.begin(said["jobid"], name)
-        if not self._quiet("rules"):
+        if said.get("rule_msg") and not self._quiet("rules"):  # the rule all has none, and does nothing
             self._say(name)
 
     def _job_ends(self, record: logging.LogRecord) -> None:
+        self._failed.pop(vars(record)["job_id"], None)  # at another attempt it went well
         if self.overall:
             self.overall.end(vars(record)["job_id"])
             if time.monotonic() - self._said >= AFTER_JOBS_SECONDS:
@@ -132,9 +133,11 @@ class Terminal(logging.Handler):
         found = next((error for path in logs if (error := error_in(path))), "")
         if self.overall:
             self.overall.fail(said["jobid"])
-        self._failed.append((name, found, logs[0] if logs else ""))
+        self._failed[said["jobid"]] = name, found, logs[0] if logs else ""
         if not found and not self.interrupted:
             self.before.handle(record)
+        elif found:
+            self._say(f"failed: {name}")
 
     def _error(self, record: logging.LogRecord, message: str) -> None:
         """An exception that ends a job or the run."""
@@ -152,7 +155,7 @@ class Terminal(logging.Handler):
         again = f"The same command goes on where it was:\n    {self.command}"
         if self.interrupted:
             return f"Interrupted; what is finished stays. {again}"
-        lines = [f"{name} failed: {_short(found) or 'see its log'}\n    log: {log}" for name, found, log in self._failed]
+        lines = [f"{name} failed: {_short(found) or 'see its log'}\n    log: {log}" for name, found, log in self._failed.values()]
         return "\n".join(["", *lines, f"When that is mended, or if it was by chance: {again[0].lower()}{again[1:]}"])
 
     def _say_often(self) -> None:
