@@ -28,6 +28,8 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/audit.smk"
+include: "workflow/rules/disk.smk"
+include: "workflow/rules/estimate.smk"
 
 
 # The prefix of every command: a job ends when this process does.

@@ -46,6 +46,12 @@ def printed(workflow: Workflow) -> str:
     return (workflow.folder / OUTPUT).read_text(encoding="utf-8")
 
 
+def logged(workflow: Workflow) -> str:
+    """What Snakemake has written to the log of its last run so far."""
+    logs = sorted((workflow.folder / ".snakemake/log").glob("*.log"))
+    return logs[-1].read_text(encoding="utf-8") if logs else ""
+
+
 def wait_until(happened: Callable[[], object], process: subprocess.Popen[bytes] | None = None, seconds: float = 300) -> bool:
     """Wait, looking every millisecond; False if the process ended, or the time, before it happened."""
     deadline = time.monotonic() + seconds

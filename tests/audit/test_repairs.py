@@ -53,7 +53,7 @@ def test_a_repair_repeats_how_the_audit_was_called(tmp_path: Path) -> None:
     called = ["snakemake", "--snakefile", "/code/Snakefile", "--directory", str(tmp_path), "--cores", "2"]
     targets = ["results/demo/runs/x/y.json", "results/demo/summary.csv"]
     options = ["--configfile", f"{tmp_path}/my conf.yaml", "/etc/more.yaml", "--config", 'datasets=["a b", "c"]', "device=cpu"]
-    assert words[8:] == [*called, *targets, *options]
+    assert words[8:] == [*called, *options, "--", *targets]
 
 
 @pytest.mark.parametrize("word", HOSTILE)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from faults_at_work import jobs, printed, result_files, results, start, unfinished, unlock, wait_until
+from faults_at_work import jobs, logged, printed, result_files, results, start, unfinished, unlock, wait_until
 from workflow_runs import Workflow, small_dataset
 
 logger = logging.getLogger(__name__)
@@ -32,13 +32,13 @@ SUMMARY = "results/summary.csv"
 def wait_for_a_random_moment(rng: random.Random, workflow: Workflow, process: subprocess.Popen[bytes]) -> str:
     """Some jobs later, at any time or in the middle of writing; says when that was."""
     done = rng.choice([0, 1, 1, 2])
-    wait_until(lambda: printed(workflow).count("Finished jobid") >= done, process)
+    wait_until(lambda: logged(workflow).count("Finished jobid") >= done, process)
     writing = rng.random() < 0.4
     if writing:
         known = set(unfinished(workflow.result("")))
         wait_until(lambda: set(unfinished(workflow.result(""))) - known, process, seconds=5)
     time.sleep(rng.uniform(0, 0.3 if writing else 2.5))
-    running = printed(workflow).rpartition("Job ")[2].partition("\n")[0]
+    running = logged(workflow).rpartition("Job ")[2].partition("\n")[0]
     return f"after {done} jobs, last began {running!r}, half written {len(unfinished(workflow.result('')))}"
 
 

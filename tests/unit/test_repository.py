@@ -26,6 +26,10 @@ def rules() -> dict[str, str]:
     return dict(re.findall(r"^rule (\w+):\n((?:(?: .*)?\n)*)", text + "\n", re.MULTILINE))
 
 
+LOOKING = ("audit", "compare", "clean_representations", "estimate")
+"""Rules that look at results as they lie there."""
+
+
 def pins(text: str) -> set[str]:
     return set(re.findall(r"[\w.-]+==[\w.]+", text))
 
@@ -46,8 +50,8 @@ def test_every_rule_has_its_adapter_and_every_adapter_its_rule() -> None:
 
 @pytest.mark.parametrize("directive", ["output:", "log:", "benchmark:", "params:", "conda:", "message:"])
 def test_every_rule_says_what_a_reader_and_an_auditor_need(directive: str) -> None:
-    # Those that look at results as they lie there declare no output, so that they always run and their pages survive a failure.
-    looking = ["audit", "compare"] if directive in ("output:", "benchmark:") else []
+    # Those that look at results as they lie there declare no output, so that they always run, and their pages survive a failure.
+    looking = [*LOOKING] if directive in ("output:", "benchmark:") else []
     assert [name for name, text in rules().items() if f"    {directive}" not in text] == looking
 
 
@@ -215,7 +219,7 @@ def test_rules_take_every_path_but_those_of_logs_and_benchmarks_from_the_layout(
 @pytest.mark.parametrize(("name", "text"), rules().items(), ids=list(rules()))
 def test_the_log_of_a_rule_says_rule_and_wildcards_which_its_job_and_its_cost_rely_on(name: str, text: str) -> None:
     traces = dict(re.findall(r'^    (log|benchmark):\n        "(.*)",?$', text, re.MULTILINE))
-    assert set(traces) == ({"log"} if name in ("audit", "compare") else {"log", "benchmark"})
+    assert set(traces) == ({"log"} if name in LOOKING else {"log", "benchmark"})
     results, folder, *parts = traces["log"].removesuffix(".log").split("/")
     assert (results, folder, parts[0]) == ("<results>", "logs", name)
     named = [re.findall(r"\{(\w+)\}", part) for part in parts[1:]]

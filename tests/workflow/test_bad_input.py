@@ -20,6 +20,11 @@ def test_a_configuration_that_cannot_be_used_is_refused_before_any_job_with_all_
     assert not (workflow.folder / "results").exists()
 
 
+def test_a_misspelt_target_is_answered_with_the_nearest(lexical: Workflow) -> None:
+    output = lexical.run("--dry-run", "results/metrics/tinny/small.json", ok=False)
+    assert "results/metrics/tinny/small.json: no rule makes this; did you mean 'results/metrics/tiny/small.json'?" in output
+
+
 def test_an_archive_that_leaves_its_folder_is_refused(workflow: Workflow) -> None:
     folder = small_dataset(workflow.folder / "data/evil")
     archive = zip_folder(folder, workflow.folder / "evil.zip")

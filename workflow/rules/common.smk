@@ -43,6 +43,11 @@ def at(pattern):
     return pattern.below(RESULTS)
 
 
+def kept(pattern, keep):
+    """The same for an output that goes once nothing more needs it, where the configuration says not to keep it."""
+    return at(pattern) if keep else temp(at(pattern))
+
+
 def named_by(pattern, *keys):
     """An input function: a file whose path has settings of the system, such as its analyzer, or as system its encoder."""
 

@@ -30,6 +30,8 @@ rule prepare_corpus:
         "<results>/logs/prepare_corpus/{dataset}.log",
     benchmark:
         "<results>/benchmarks/prepare_corpus/{dataset}.tsv"
+    # Before further archives are downloaded, so that few lie on the disk where they are not kept.
+    priority: 1
     conda:
         "../../envs/data.yaml"
     threads: 4

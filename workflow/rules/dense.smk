@@ -37,6 +37,7 @@ rule encode_queries:
         "<results>/benchmarks/encode_queries/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=encoders,
+    priority: 1
     conda:
         "../../envs/encode.yaml"
     threads: gpu_threads
@@ -62,7 +63,7 @@ rule encode_chunk:
         shared_vectors=shared_files(layout.CHUNK_VECTORS),
         shared_records=shared_files(layout.CHUNK_VECTORS_RECORD),
     output:
-        vectors=at(layout.CHUNK_VECTORS),
+        vectors=kept(layout.CHUNK_VECTORS, config["keep_representations"]),
         record=at(layout.CHUNK_VECTORS_RECORD),
     log:
         "<results>/logs/encode_chunk/{system}/{dataset}/chunk-{chunk}.log",
@@ -141,6 +142,8 @@ rule search_chunk:
         "<results>/benchmarks/search_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=one_of(dense_systems),
+    # Before the next chunk is encoded, so that few lie on the disk where they are not kept.
+    priority: 1
     conda:
         "../../envs/encode.yaml"
     threads: gpu_threads

@@ -16,7 +16,11 @@ STEPS
 rule download_dataset:
     output:
         # `update`: a forced run finds the archive of before and, when its md5 is right, keeps it.
-        archive=update(at(layout.ARCHIVE)),
+        archive=(
+            update(at(layout.ARCHIVE))
+            if config["keep_archives"]
+            else temp(at(layout.ARCHIVE))
+        ),
     log:
         "<results>/logs/download_dataset/{archive}.log",
     benchmark:

@@ -29,7 +29,7 @@ rule index_chunk:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
     output:
-        postings=at(layout.POSTINGS),
+        postings=kept(layout.POSTINGS, config["keep_representations"]),
         record=at(layout.POSTINGS_RECORD),
     log:
         "<results>/logs/index_chunk/{analyzer}/{dataset}/chunk-{chunk}.log",
@@ -57,6 +57,7 @@ rule sum_statistics:
         "<results>/logs/sum_statistics/{analyzer}/{dataset}.log",
     benchmark:
         "<results>/benchmarks/sum_statistics/{analyzer}/{dataset}.tsv"
+    priority: 1
     conda:
         "../../envs/data.yaml"
     params:
@@ -84,6 +85,8 @@ rule search_index:
         "<results>/benchmarks/search_index/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=one_of(experiment.systems_of("lexical")),
+    # Before the next corpus is indexed, so that the postings of few lie on the disk where they are not kept.
+    priority: 1
     conda:
         "../../envs/data.yaml"
     threads: 2

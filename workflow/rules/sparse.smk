@@ -61,6 +61,7 @@ rule weigh_queries:
         "<results>/benchmarks/weigh_queries/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=sparse_systems,
+    priority: 1
     conda:
         "../../envs/encode.yaml"
     threads: gpu_threads
@@ -84,7 +85,7 @@ rule weigh_chunk:
         corpus=at(layout.CORPUS),
         model=model_record,
     output:
-        weights=at(layout.TERM_WEIGHTS),
+        weights=kept(layout.TERM_WEIGHTS, config["keep_representations"]),
         record=at(layout.TERM_WEIGHTS_RECORD),
     log:
         "<results>/logs/weigh_chunk/{system}/{dataset}/chunk-{chunk}.log",
@@ -128,6 +129,8 @@ rule search_weights:
         "<results>/benchmarks/search_weights/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=sparse_systems,
+    # Before the next chunk is weighed, so that few lie on the disk where they are not kept.
+    priority: 1
     conda:
         "../../envs/encode.yaml"
     threads: 2

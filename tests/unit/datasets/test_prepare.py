@@ -26,7 +26,9 @@ from hypothesis import strategies as st
 OUTPUTS = ["corpus.json", "documents.parquet", "qrels.parquet", "queries.parquet"]
 
 
-def prepare(source: Path, out: Path, chunks: int = 1, forum: str | None = None, **expected: Any) -> dict[str, Any]:
+def prepare(
+    source: Path, out: Path, chunks: int = 1, forum: str | None = None, more: Mapping[str, Any] | None = None, **expected: Any
+) -> dict[str, Any]:
     prepare_corpus(
         source_path=str(source),
         forum=forum,
@@ -38,6 +40,7 @@ def prepare(source: Path, out: Path, chunks: int = 1, forum: str | None = None, 
         qrels_path=str(out / "qrels.parquet"),
         corpus_path=str(out / "corpus.json"),
         job=Job(out, "prepare_corpus/in", "c0de"),
+        **(more or {}),
     )
     return read_json(out / "corpus.json")
 
@@ -304,3 +307,19 @@ def test_what_a_killed_job_leaves_behind_does_not_matter(tmp_path: Path) -> None
     prepare(folder, out, chunks=2, documents=2)
     assert chunks_in(out) == [[("d2", "zwei!")], [("d1", "eins")]]
     assert files_in(out) == OUTPUTS
+
+
+def test_the_record_of_a_sample_says_so_and_claims_no_official_data(tmp_path: Path) -> None:
+    judged = {f"q{number}": {"d": 1} for number in range(4)}
+    source = write_beir(tmp_path / "in", {"d": "one", "e": "two"}, dict.fromkeys(judged, "which?"), judged)
+    official = prepare(source, tmp_path / "whole")["source_sha256"]
+    part = {"part_of": "in", "sample": {"queries": 3, "seed": 1}}
+    record = prepare(source, tmp_path / "part", queries=4, files=official, more=part)
+    assert record["sample"] == {"queries": 3, "seed": 1, "of": 4}
+    assert (record["part_of"], record["official"], record["counts"]["queries"], record["counts"]["judgements"]) == (
+        "in",
+        False,
+        3,
+        3,
+    )
+    assert prepare(source, tmp_path / "all", queries=4, files=official)["official"] is True

@@ -104,10 +104,12 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ({"custom": {"systems": {"x": {"model": "m", "max_length": 2}}}}, ["x.max_length: found 2", "minimum of 3"]),
         ({"datasets": ["sciafct"]}, ["datasets.0: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
         ({"datasets": ["scifact", "zzz"]}, ["datasets.1: found 'zzz'", "allowed are msmarco,", "custom.datasets"]),
-        ({"datasets": "scifact"}, ["datasets: found 'scifact'", "'all'", "array"]),
+        ({"datasets": "sciafct"}, ["datasets.0: found 'sciafct'", "did you mean 'scifact'?"]),
+        ({"datasets": 5}, ["datasets: found 5", "array"]),
         ({"datasets": []}, ["datasets: found []"]),
         ({"systems": ["contreiver"]}, ["systems.0: found 'contreiver'", "custom.systems", "did you mean 'contriever'?"]),
-        ({"systems": "contriever"}, ["systems: found 'contriever'", "array"]),
+        ({"systems": "contreiver"}, ["systems.0: found 'contreiver'", "did you mean 'contriever'?"]),
+        ({"systems": {}}, ["systems: found {}", "array"]),
         ({"systems": []}, ["systems: found []"]),
         ({"systems": ["contriever", "contriever"]}, ["systems: found ['contriever', 'contriever']", "non-unique"]),
         ({"top_k": "10"}, ["top_k: found '10'", "integer"]),
@@ -522,3 +524,23 @@ def test_results_may_be_written_elsewhere(folder: str) -> None:
 def test_a_mirror_is_an_address(mirror: str) -> None:
     (problem,) = problems_of({"mirrors": [mirror]})
     assert problem.startswith("mirrors.0: found")
+
+
+def test_a_switch_may_be_written_as_on_a_command_line_where_everything_is_a_word() -> None:
+    assert load_experiment({"keep_representations": "false"}).config["keep_representations"] is False
+    assert load_experiment({"keep_archives": "True"}).config["keep_archives"] is True
+    assert "'no' is not of type 'boolean'" in problems_of({"keep_archives": "no"})[0]
+
+
+def test_a_path_that_is_not_there_is_said_in_full_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    datasets = {"stack": {"path": "data/stack", "forums": ["a", "b"]}}
+    (line,) = problems_of({"datasets": "stack", "custom": {"datasets": datasets}})
+    where = f"a folder or a .zip that exists is needed, and there is no {tmp_path}/data/stack"
+    assert line == f"custom.datasets.stack.path: found 'data/stack'; {where}"
+
+
+def test_a_revision_that_is_none_is_refused_with_how_to_find_one() -> None:
+    (line,) = problems_of({"custom": {"systems": {"x": {"model": "a/b", "revision": "main"}}}})
+    assert "git ls-remote https://huggingface.co/" in line
+    assert "^[0-9a-f]" not in line

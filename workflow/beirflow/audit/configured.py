@@ -10,6 +10,7 @@ from beirflow.audit.checks import Check, RecordError
 from beirflow.audit.facts import Comparison, as_json
 from beirflow.audit.reading import part
 from beirflow.experiment.catalogue import Dataset, custom_dataset, make_systems
+from beirflow.experiment.choice import corpora_named
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import DEFAULT, FAMILIES
@@ -20,7 +21,9 @@ from beirflow.runs.family import System
 PLACES = ("model", "offline")
 """Settings that say where a model is, which may differ from machine to machine where a folder holds it."""
 
-OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "drop_self_matches")
+PART = ("part_of", "sample_queries", "sample_seed")
+
+OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "drop_self_matches", *PART)
 """What the same name must mean for everybody; not where it lies."""
 
 BY_CATALOGUE = "the catalogue here"
@@ -103,10 +106,10 @@ def _compare_system(
 def _check_dataset(facts: Comparison, experiment: Experiment, row: str) -> None:
     """A dataset has the corpora that its configuration or the catalogue gives it, all of them."""
     found = part(facts.chain.manifest, "datasets", row, kind=list)
-    own = _custom(facts.chain.manifest, "datasets").get(row)
-    known = experiment.catalogue.datasets.get(row)
+    defined = {name: custom_dataset(name, entry) for name, entry in _custom(facts.chain.manifest, "datasets").items()}
+    own, known = corpora_named(row, defined), corpora_named(row, experiment.catalogue.datasets)
     if own is not None:
-        _compare_corpora(facts, row, found, custom_dataset(row, own), BY_CONFIGURATION)
+        _compare_corpora(facts, row, found, own, BY_CONFIGURATION)
         known = None if known else experiment.rows.get(row)
     if known is not None:
         _compare_corpora(facts, row, found, known, BY_AUDITOR if own is not None else BY_CATALOGUE)
@@ -118,7 +121,9 @@ def _compare_corpora(facts: Comparison, row: str, found: list[Any], expected: tu
     corpora = [as_json(asdict(corpus)) for corpus in expected]
     facts.same(MANIFEST, f"corpora of {row}", [corpus["name"] for corpus in found], [each["name"] for each in corpora], by)
     for said, corpus in zip(found, corpora, strict=False):
-        keys = [key for key in corpus if key in OF_A_DATASET or by != BY_AUDITOR]
+        keys = [
+            key for key in corpus if (key in OF_A_DATASET or by != BY_AUDITOR) and (key in said or corpus[key] not in (None, {}))
+        ]
         for key in keys:
             facts.same(MANIFEST, f"{key} of {corpus['name']}", said.get(key), corpus[key], by)
 

@@ -21,7 +21,7 @@ from beirflow.audit.reading import open_parquet, part, read_columns
 from beirflow.datasets.corpus_files import FOOTER, footer_digest
 from beirflow.datasets.prepare import length_statistics
 from beirflow.experiment.experiment import Experiment
-from beirflow.files.layout import CORPUS, DOCUMENTS, QRELS, QUERIES
+from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES
 
 DIGEST = 16
 """Bytes of the digest of a document."""
@@ -188,8 +188,13 @@ def _check_official(facts: Comparison, path: str, name: str, experiment: Experim
     read = ("corpus.jsonl", "queries.jsonl", f"qrels/{part(record, 'split')}.tsv")
     same = all(digests.get(key) == digest for key, digest in files.items() if key in read)
     counts = known is None or known.queries in (None, record["counts"]["queries"])
-    expected = False if not (same and counts) else (True if files else None)
+    part_of = facts.chain.corpora[name].get("part_of")
+    expected = False if part_of or not (same and counts) else (True if files else None)
     facts.same(path, "official", part(record, "official"), expected, "the catalogue here")
+    facts.same(path, "part_of", record.get("part_of"), part_of, MANIFEST)
+    said = {key: facts.chain.corpora[name].get(f"sample_{key}") for key in ("queries", "seed")}
+    sample = {key: (record.get("sample") or {}).get(key) for key in said}
+    facts.same(path, "sample", sample, said, MANIFEST)
 
 
 def _neighbours(rows: list[Any]) -> Iterator[tuple[Any, Any]]:

@@ -38,10 +38,10 @@ class Call:
         said = {key: value for key, value in self.config.items() if key not in ABOUT_THE_CALL}
         config = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in said.items()]
         words = ["snakemake", *(["--snakefile", self.snakefile] if self.snakefile else []), "--directory", self.directory]
-        words += ["--cores", str(cores), *targets]
-        # Behind the targets: each takes every later word.
+        words += ["--cores", str(cores)]
         for option, values in (("--configfile", [self._absolute(path) for path in self.configfiles]), ("--config", config)):
             words += [option, *values] if values else []
+        words += ["--", *targets]  # without the dashes, --configfile and --config would take them for theirs
         return " ".join(map(quoted, words))
 
     def _absolute(self, path: str) -> str:

@@ -68,7 +68,7 @@ def _check_corpus(
         drop_self_matches=chain.corpora[dataset]["drop_self_matches"],
         chunks=part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int),
         config={key: experiment.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
-        row=chain.corpora[dataset]["row"],
+        row=chain.corpora[dataset].get("part_of") or chain.corpora[dataset]["row"],
     )
     module, _, function = family.spot_checks.partition(":")
     plan: SpotChecks = getattr(importlib.import_module(module), function)  # imported only now: it may need torch

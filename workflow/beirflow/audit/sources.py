@@ -15,7 +15,7 @@ from beirflow.audit.corpora import Corpora, Prepared, digests_of
 from beirflow.audit.reading import part, read_columns
 from beirflow.datasets.beir_files import Source
 from beirflow.datasets.corpus_reader import read_batches
-from beirflow.datasets.judged_queries import read_judged_queries
+from beirflow.datasets.judged_queries import read_judged_queries, sampled
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
@@ -94,6 +94,9 @@ def _check_source(chain: Chain, experiment: Experiment, corpora: Corpora, name: 
         expected = part(record, "source_sha256", kind=dict)
         source = Source(place, experiment.datasets[name].forum)
         tables = read_judged_queries(source, part(record, "split", kind=str))
+        wanted = chain.corpora[name].get("sample_queries")
+        if wanted:
+            tables = sampled(*tables, queries_wanted=wanted, seed=part(chain.corpora[name], "sample_seed", kind=int))
         different = _other_documents(source, corpora[name])
         if source.digests != expected:
             found = ", ".join(f"{file} {digest}" for file, digest in source.digests.items() if expected.get(file) != digest)

@@ -5,7 +5,7 @@ Memory is bounded by one chunk plus a few numbers a document: texts wait on disk
 
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from beirflow.datasets.beir_files import Source
 from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, text_bytes, write_documents
 from beirflow.datasets.corpus_files import footer_digest
 from beirflow.datasets.corpus_reader import read_batches
-from beirflow.datasets.judged_queries import read_judged_queries
+from beirflow.datasets.judged_queries import read_judged_queries, sampled
 from beirflow.files.digests import file_digest
 from beirflow.files.disks import written_here
 from beirflow.files.errors import DataError
@@ -42,6 +42,8 @@ def prepare_corpus(
     qrels_path: str,
     corpus_path: str,
     job: Job,
+    part_of: str | None = None,
+    sample: Mapping[str, int] | None = None,
     threads: int = 2,
 ) -> None:
     """Turn a dataset in BEIR form into the files that every system works from.
@@ -57,6 +59,8 @@ def prepare_corpus(
         qrels_path: Parquet of ``query_id``, ``doc_id``, ``score``, in byte order of query and document.
         corpus_path: ``corpus.json`` to write: the record, with counts and length statistics.
         job: The job, for the record.
+        part_of: The dataset, where this is another split of it or a sample of its queries, and so not the official data.
+        sample: ``queries``, how many to take at most, and ``seed``, which; None for all.
         threads: Threads to parse the corpus with.
 
     Raises:
@@ -64,6 +68,11 @@ def prepare_corpus(
     """
     source = Source(source_path, forum)
     queries, qrels = read_judged_queries(source, split)
+    judged = queries.num_rows
+    part: dict[str, Any] = {"part_of": part_of} if part_of else {}
+    if sample:
+        queries, qrels = sampled(queries, qrels, queries_wanted=sample["queries"], seed=sample["seed"])
+        part["sample"] = {**sample, "of": judged}
     with _scratch_folder(Path(documents_path)) as scratch:
         scan = _scan(source, spill_path(scratch), expected["documents"], threads)
         _check_documents(source, scan, expected["documents"])
@@ -94,7 +103,8 @@ def prepare_corpus(
         },
         split=split,
         chunks=chunks,
-        official=_compare(source, expected, queries.num_rows),
+        official=False if _compare(source, expected, judged) is False or part_of else True if expected["files"] else None,
+        **part,
         characters=length_statistics(scan.characters),
         source_sha256=source.digests,
         documents_footer_sha256=footer_digest(documents_path),

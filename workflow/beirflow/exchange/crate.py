@@ -61,7 +61,7 @@ README = """# {name}
 To make them again, below a new folder `again`, with Python 3.11 or newer:
 
     pip install --requirement {code}/envs/requirements.txt
-    snakemake --snakefile {code}/Snakefile --directory again --cores 2 {goal} --configfile {configuration}
+    snakemake --snakefile {code}/Snakefile --directory again --cores 2 --configfile {configuration} -- {goal}
 """
 
 

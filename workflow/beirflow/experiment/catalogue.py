@@ -13,6 +13,9 @@ from beirflow.runs.family import System
 
 CATALOGUE = Path(__file__).parents[2] / "catalogue"
 
+KINDS = ("task", "domain", "language")
+"""By which datasets can be chosen."""
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -33,6 +36,10 @@ class Dataset:
         files: sha256 of the source files, where they are known, by their path inside the dataset.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
         shares_texts_with: Dataset that has most of the same texts; None if no such is known.
+        other_splits: Other judgements in its archive, with the number of judged queries, None where that is not known.
+        part_of: The dataset of which this is another split or a sample of queries; None if it is whole.
+        sample_queries: Judged queries of a sample, at most; None if it has all of the split.
+        sample_seed: Which ones.
     """
 
     name: str
@@ -49,6 +56,20 @@ class Dataset:
     files: Mapping[str, str] = field(default_factory=dict)
     drop_self_matches: bool = True
     shares_texts_with: str | None = None
+    other_splits: Mapping[str, int | None] = field(default_factory=dict)
+    part_of: str | None = None
+    sample_queries: int | None = None
+    sample_seed: int | None = None
+
+    @property
+    def whole_row(self) -> str:
+        """Name of the dataset, whichever part of its queries this is: what folders, instructions and catalogues call it."""
+        return self.part_of or self.row
+
+    @property
+    def whole_name(self) -> str:
+        """The same of the corpus."""
+        return f"{self.whole_row}-{self.forum}" if self.forum else self.whole_row
 
 
 @dataclass(frozen=True)
@@ -70,7 +91,8 @@ class Catalogue:
         systems: By name.
         datasets: By the name of the dataset, its corpora: one, or one a forum.
         published: By system, its sources, the most precise first, as in ``published.yaml``.
-        kinds: By dataset, its ``task`` and its ``domain``, as the paper of BEIR names them.
+        words: By dataset, mean words of its ``documents`` and ``queries``.
+        kinds: By dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``.
     """
 
     host: str
@@ -78,6 +100,7 @@ class Catalogue:
     datasets: Mapping[str, tuple[Dataset, ...]]
     published: Mapping[str, list[dict[str, Any]]]
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
         """The most precise published score that may be compared with ours.
@@ -124,7 +147,8 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         systems=made,
         datasets=rows,
         published=published["systems"],
-        kinds={name: {kind: entry[kind] for kind in ("task", "domain")} for name, entry in datasets["datasets"].items()},
+        words={name: entry["words"] for name, entry in datasets["datasets"].items()},
+        kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in datasets["datasets"].items()},
     )
 
 
@@ -199,6 +223,7 @@ def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]
         "licence": entry["licence"],
         "drop_self_matches": entry.get("drop_self_matches", True),
         "shares_texts_with": entry.get("shares_texts_with"),
+        "other_splits": entry.get("other_splits", {}),
     }
     if "forums" not in entry:
         counts = {key: entry[key] for key in ("documents", "queries")}

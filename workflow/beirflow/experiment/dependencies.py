@@ -64,7 +64,7 @@ def check_run_files(origin: str, system: System, datasets: Iterable[str], proble
         path = FAMILIES[system.family].source(system.settings, dataset)
         if path is None:
             return
-        if str(path) in seen:
+        if seen.get(str(path), dataset) != dataset:
             allowed = f"this would be the run on {seen[str(path)]!r} and on {dataset!r}; write {{dataset}} where the name is"
             problems.add(f"{origin}.run", system.settings.run, allowed)
             return

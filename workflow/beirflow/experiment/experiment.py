@@ -15,9 +15,10 @@ from beirflow.datasets.document_count import known_documents
 from beirflow.datasets.query_count import count_judged_queries
 from beirflow.dense.settings import OF_A_VARIANT, DenseSettings
 from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_systems
+from beirflow.experiment.choice import check_own_names, chosen_names, corpora_named
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, needed
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.schema import Problems, defaults, nearest, problems_with
+from beirflow.experiment.schema import Problems, defaults, nearest, problems_with, with_booleans
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
 from beirflow.files.layout import ALL_DIMENSIONS, ARCHIVE
@@ -89,7 +90,9 @@ class Experiment:
     def shared_with(self, name: str) -> str | None:
         """The dataset whose vectors a dataset reuses for equal texts; None unless both are configured."""
         other, chosen = self.datasets[name].shares_texts_with, self.chosen_rows
-        return other if name in chosen and other in chosen else None
+        if name not in chosen or other is None:
+            return None
+        return next((row for row in chosen if self.rows[row][0].whole_row == other), None)
 
     def folder(self, name: str) -> str | None:
         """Where a dataset is already: the folder or archive of the user's own, or its folder in ``data_dir``, or None."""
@@ -98,7 +101,7 @@ class Experiment:
             return str(Path(dataset.path).expanduser())
         if self.config["data_dir"] is None:
             return None
-        folder = Path(self.config["data_dir"]).expanduser() / dataset.row
+        folder = Path(self.config["data_dir"]).expanduser() / dataset.whole_row
         return str(folder) if folder.is_dir() else None
 
     def source_files(self, name: str) -> list[str]:
@@ -131,8 +134,10 @@ class Experiment:
     def query_blocks(self, name: str) -> int:
         """Number of blocks that the queries of a corpus are divided into for what scores pairs, known beforehand."""
         dataset = self.datasets[name]
-        queries = dataset.queries or _judged(str(self.folder(name)), dataset.forum, dataset.split)
-        return max(1, math.ceil(queries / BLOCK_QUERIES))
+        queries = dataset.queries or dataset.sample_queries
+        if queries is None:
+            queries = _judged(str(self.folder(name)), dataset.forum, dataset.split)
+        return max(1, math.ceil(min(queries, dataset.sample_queries or queries) / BLOCK_QUERIES))
 
     def corpus_settings(self, name: str) -> dict[str, Any]:
         """The settings that determine a prepared corpus, as arguments of ``prepare_corpus``.
@@ -149,6 +154,8 @@ class Experiment:
             "split": dataset.split,
             "chunks": self.chunks(name),
             "expected": {"documents": self.documents(name), "queries": dataset.queries, "files": dict(dataset.files)},
+            "part_of": dataset.part_of,
+            "sample": {"queries": dataset.sample_queries, "seed": dataset.sample_seed} if dataset.sample_queries else None,
         }
 
     def settings(self, system: str, *unused: str) -> dict[str, Any]:
@@ -165,7 +172,7 @@ class Experiment:
 
     def settings_on(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
         """The settings of a system as they are for one corpus, without those that are not used."""
-        settings = self.systems[system].settings.for_dataset(self.datasets[dataset].row)
+        settings = self.systems[system].settings.for_dataset(self.datasets[dataset].whole_row)
         return {key: value for key, value in asdict(settings).items() if key not in unused}
 
     def encoding(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
@@ -217,7 +224,7 @@ class Experiment:
     def run_file(self, system: str, dataset: str) -> str | None:
         """The file outside the results that holds the run of a system on a corpus; None where the run is made here."""
         found = self.systems[system]
-        path = FAMILIES[found.family].source(found.settings, dataset)
+        path = FAMILIES[found.family].source(found.settings, self.datasets[dataset].whole_name)
         return None if path is None else str(path)
 
     def run_state(self, system: str, dataset: str) -> str | None:
@@ -291,11 +298,17 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
         ConfigError: An unknown key or name, a value that is not allowed, or a combination that is impossible; the message
             lists every problem with the key's path, what was found, what is allowed and the nearest name.
     """
-    problems_with(dict(config), "config").raise_if_any(CONFIGURATION)
+    config = with_booleans(config, "config")
+    problems_with(config, "config").raise_if_any(CONFIGURATION)
     config = {**defaults("config"), **config}
     catalogue = load_catalogue()
     custom = config["custom"] or {}
     problems = Problems()
+    systems = config["systems"]
+    config |= {
+        "systems": [systems] if isinstance(systems, str) else systems,
+        "datasets": chosen_names(config, catalogue, problems),
+    }
     systems = make_systems(custom.get("systems") or {}, catalogue.systems, "custom.systems", problems)
     problems.raise_if_any(CONFIGURATION)  # of variants, which are no systems then
     rows = {name: custom_dataset(name, entry) for name, entry in (custom.get("datasets") or {}).items()}
@@ -303,6 +316,8 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     _check_baseline(config, problems)
     problems.raise_if_any(CONFIGURATION)
     all_rows = {**catalogue.datasets, **rows}
+    chosen = [] if config["datasets"] == "all" else config["datasets"]
+    all_rows |= {name: corpora for name in chosen if (corpora := corpora_named(name, all_rows))}
     experiment = Experiment(
         config=config,
         catalogue=catalogue,
@@ -332,16 +347,28 @@ def _check_names(
             if name in taken:
                 problems.add(f"custom.datasets.{row}", name, "another dataset or forum has this name; choose another")
             taken.add(name)
+    check_own_names(rows, catalogue, problems)
     known_systems = [*catalogue.systems, *systems]
     for i, name in enumerate(config["systems"]):
         if name not in known_systems:
             allowed = f"allowed are {', '.join(known_systems)}, or define it under custom.systems{nearest(name, known_systems)}"
             problems.add(f"systems.{i}", name, allowed)
-    known_rows = [*catalogue.datasets, *rows]
+    known_rows = {**catalogue.datasets, **rows}
     for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
-        if name not in known_rows:
-            allowed = f"allowed are {', '.join(known_rows)}, or define it under custom.datasets{nearest(name, known_rows)}"
-            problems.add(f"datasets.{i}", name, allowed)
+        if corpora_named(name, known_rows) is None:
+            problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows))
+
+
+def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str:
+    """What a dataset that is not known can be instead."""
+    whole = name.rpartition(".")[0]
+    if whole in rows:
+        usual = rows[whole][0]
+        others = ", ".join(f"{whole}.{each}" for each in usual.other_splits)
+        return f"{whole} is evaluated on {usual.split}; " + (
+            f"its other splits are {others}" if others else "it has no other splits"
+        )
+    return f"allowed are {', '.join(rows)}, or define it under custom.datasets{nearest(name, rows)}"
 
 
 def _check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
@@ -362,16 +389,19 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
     used = experiment.needed_systems
     check_dependencies(experiment.systems, used, config["top_k"], problems)
     _check_systems(experiment, used, problems)
-    own = [row for row in experiment.rows if row not in experiment.catalogue.datasets]
+    own = list((config["custom"] or {}).get("datasets") or {})
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     with _disk_in_words(problems, "data_dir", config["data_dir"]):
         if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
-            problems.add("data_dir", config["data_dir"], "a folder that exists is needed, or null to download")
+            there = Path(config["data_dir"]).expanduser().absolute()
+            problems.add(
+                "data_dir", config["data_dir"], f"a folder that exists is needed, or null to download; there is no {there}"
+            )
     unusable = any(line.startswith("data_dir:") for line in problems.lines)
     for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
         if dataset.path is None and unusable:
             continue
-        key = "data_dir" if dataset.path is None else f"custom.datasets.{dataset.row}.path"
+        key = "data_dir" if dataset.path is None else f"custom.datasets.{dataset.whole_row}.path"
         value = dataset.path or config["data_dir"]
         with _disk_in_words(problems, key, value):
             if problem := _source_problem(experiment, dataset):
@@ -386,9 +416,10 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
         with _disk_in_words(problems, origin, name):
             if wrong := FAMILIES[system.family].problem(system.settings):
                 problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
-        check_run_files(origin, system, experiment.chosen_datasets, problems)
+        check_run_files(origin, system, [experiment.datasets[each].whole_name for each in experiment.chosen_datasets], problems)
         if isinstance(system.settings, DenseSettings):
-            for row in system.settings.without_instruction(experiment.chosen_rows):
+            rows = dict.fromkeys(experiment.rows[row][0].whole_row for row in experiment.chosen_rows)
+            for row in system.settings.without_instruction(rows):
                 allowed = f"queries of {row} need an instruction: say what they are for, in words that the model's card uses"
                 problems.add(f"{origin}.instructions.{row}", None, allowed)
 
@@ -397,7 +428,7 @@ def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
     """What keeps the source of a dataset from being read, as far as a look at its files can tell."""
     folder = experiment.folder(dataset.name)
     if dataset.path is not None and not Path(folder or "").exists():
-        return "a folder or a .zip that exists is needed"
+        return f"a folder or a .zip that exists is needed, and there is no {Path(folder or '').absolute()}"
     if folder is None:
         return None
     if found := re.search(r"[{}<>\n]", folder):

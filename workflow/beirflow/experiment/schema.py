@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -40,7 +40,9 @@ class Problems:
 
     def add(self, key: str, found: Any, allowed: str) -> None:
         """Note a problem: the path of the key, the value found, what would be allowed."""
-        self.lines.append(f"{key}: found {found!r}; {allowed}")
+        line = f"{key}: found {found!r}; {allowed}"
+        if line not in self.lines:  # of a dataset, and again of each of its forums
+            self.lines.append(line)
 
     def raise_if_any(self, where: str) -> None:
         """Raise all the problems at once.
@@ -85,6 +87,24 @@ def defaults(schema: str) -> dict[str, Any]:
     return {key: entry["default"] for key, entry in _schema(schema)["properties"].items() if "default" in entry}
 
 
+def with_booleans(config: Mapping[str, Any], schema: str) -> dict[str, Any]:
+    """A configuration in which what ``--config`` said of a switch is true or false, as in a file: Snakemake hands on words.
+
+    Args:
+        config: The configuration.
+        schema: Name of its schema.
+
+    Returns:
+        The same, with a boolean for ``true`` and ``false`` in whichever case where the schema has one.
+    """
+    words = {"true": True, "false": False}
+    switches = {key for key, entry in _schema(schema)["properties"].items() if entry.get("type") == "boolean"}
+    return {
+        key: words.get(value.lower(), value) if key in switches and isinstance(value, str) else value
+        for key, value in config.items()
+    }
+
+
 def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
     """Key path, value found, and what is allowed, of each problem behind one schema error."""
     path = ".".join(str(part) for part in error.absolute_path)
@@ -101,8 +121,8 @@ def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
         choices = [str(choice) for choice in schema["enum"]]
         yield path, error.instance, f"allowed are {', '.join(choices)}{nearest(error.instance, choices)}"
     else:
-        described = f" ({schema['description']})" if error.validator == "pattern" and "description" in schema else ""
-        yield path or "the file", error.instance, f"{error.message}{described}"
+        described = error.validator == "pattern" and "description" in schema
+        yield path or "the file", error.instance, f"expected {schema['description']}" if described else error.message
 
 
 def read_yaml(path: Path) -> Any:

@@ -147,6 +147,9 @@ TRACES = ("logs/", "benchmarks/")
 REPRESENTATIONS = ("embeddings/", "postings/", "tokens/")
 """What a family stores of texts. It may be deleted to save disk; its digests stay known."""
 
+CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, POSTINGS, TERM_WEIGHTS)
+"""Those that grow with the corpus, and that no later step needs once a chunk has been searched."""
+
 FOR_READING = (
     *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, FIGURE_PDF, FIGURE_SVG, TABLE_TEX, TABLE_MD, REPORT, REPORT_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE, CRATE_README, OPEN_RUN),

@@ -11,6 +11,18 @@ logger = logging.getLogger(__name__)
 
 LOG_EVERY_SECONDS = 10.0
 
+_of_job: list[str] = []
+"""What this process is the job of, if it is one."""
+
+
+def name_job(name: str) -> None:
+    """Say in every title from now on which job it belongs to.
+
+    Args:
+        name: The rule and its wildcards; nothing where this is no job.
+    """
+    _of_job[:] = [name] if name else []
+
 
 class Progress:
     """Counts units of work towards a known total.
@@ -23,6 +35,8 @@ class Progress:
     """
 
     def __init__(self, title: str, total: int | None, unit: str, second_unit: str | None = None) -> None:
+        job = next((each for each in _of_job if each not in title), "")
+        title = f"{job}: {title}" if job else title
         self.title, self.total, self.unit, self.second_unit = title, total, unit, second_unit
         self.done = 0
         self.second_done = 0

@@ -87,14 +87,25 @@ def _git(folder: Path, *arguments: str) -> str | None:
     return done.stdout.strip()
 
 
+def command_of(arguments: Sequence[str]) -> str:
+    """The command of a process, as a person would type it.
+
+    Args:
+        arguments: Those of the process, the program first.
+
+    Returns:
+        Quoted for a shell, without passwords in addresses.
+    """
+    return without_credentials(shlex.join([Path(arguments[0]).name, *arguments[1:]]))
+
+
 def note_start(arguments: Sequence[str]) -> None:
     """Tell the jobs of this run its command and when it began.
 
     Args:
         arguments: Those of this process, the program first.
     """
-    words = [Path(arguments[0]).name, *arguments[1:]]
-    os.environ[COMMAND] = without_credentials(shlex.join(words))
+    os.environ[COMMAND] = command_of(arguments)
     os.environ[STARTED] = datetime.now(UTC).isoformat(timespec="seconds")
 
 

@@ -1,0 +1,91 @@
+"""What a run will cost: nothing for what is there, what it cost before for what is alike, and never more disk than said."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.evaluation.corpus_sizes import corpus_size
+from beirflow.evaluation.estimate import estimate
+from beirflow.evaluation.expected_cost import Part, highest_disk, parts_of
+from beirflow.evaluation.measured_rates import measured_rates
+from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.files.records import Job, write_record
+
+GB = 1e9
+
+
+def disk_of(config: dict[str, Any], results: Path) -> dict[str, float]:
+    experiment = load_experiment(config)
+    sizes, parts = left_to_do(experiment, results)
+    return highest_disk(experiment, sizes, parts, cores=8)
+
+
+def left_to_do(experiment: Experiment, results: Path) -> tuple[dict[str, Any], list[Part]]:
+    sizes = {name: corpus_size(experiment, results, name) for name in experiment.chosen_datasets}
+    rates = {system: measured_rates(experiment, results, system) for system in experiment.needed_systems}
+    return sizes, parts_of(experiment, results, sizes, rates)
+
+
+def finish(results: Path, system: str, dataset: str, documents: int, queries: int, **seconds: float) -> None:
+    """The records that a run of BM25 leaves."""
+    job, counts = Job(results), {"documents": documents, "queries": queries}
+    corpus = {"characters": {"mean": 700.0}, "counts": counts}
+    write_record(results / f"corpora/{dataset}/corpus.json", job, inputs={}, outputs={}, **corpus)
+    write_record(results / f"runs/{system}/{dataset}.json", job, inputs={}, outputs={}, counts={"tokens": 0}, sizes={"index": 9})
+    write_record(results / f"metrics/{system}/{dataset}.json", job, inputs={}, outputs={}, counts=counts, seconds=seconds)
+
+
+def test_all_of_beir_with_vectors_of_768_dimensions_fits_into_40_gigabytes_where_little_is_kept(tmp_path: Path) -> None:
+    kept = disk_of({"systems": "contriever"}, tmp_path)
+    assert kept["representations"] == pytest.approx(33.9e6 * 768 * 4, rel=0.01)
+    assert kept["archives"] == pytest.approx(11.2 * GB, rel=0.01)
+    gone = disk_of({"systems": "contriever", "keep_representations": False, "keep_archives": False}, tmp_path)
+    assert sum(gone.values()) < 40 * GB
+    # Those of fever, whose texts climate-fever has too, and a chunk of 500,000.
+    assert gone["representations"] == pytest.approx((5_416_568 + 491_213) * 768 * 4, rel=0.01)
+
+
+def test_a_forum_downloads_the_archive_of_all_once(tmp_path: Path) -> None:
+    assert disk_of({"systems": "bm25", "datasets": "cqadupstack"}, tmp_path)["archives"] == 5_343_728_040
+
+
+def test_what_is_done_costs_nothing_and_what_is_alike_costs_in_proportion(tmp_path: Path) -> None:
+    finish(tmp_path, "bm25", "nfcorpus", 1000, 100, index=10.0, search=1.0, evaluate=2.0)
+    experiment = load_experiment({"systems": ["bm25", "bm25-multifield"], "datasets": ["nfcorpus", "scifact"]})
+    sizes, parts = left_to_do(experiment, tmp_path)
+    done, left, other, again = parts
+    assert (done.seconds, done.jobs, done.done) == (0.0, 0, 1.0)
+    size = sizes["scifact"]
+    index = 10.0 * size.documents * size.words / (1000 * 100)
+    search = 1.0 * size.documents * size.queries / (1000 * 100)
+    assert left.seconds == pytest.approx(index + search + 2.0 * 300 * 1000 / (100 * 1000) + 2.0 * left.jobs)
+    assert other.seconds is None
+    assert again.jobs == left.jobs - 2  # what BM25 indexed is not indexed again
+    assert again.index == 0
+
+
+def test_the_text_says_what_is_not_known_and_how_to_measure_it(tmp_path: Path) -> None:
+    finish(tmp_path, "bm25", "nfcorpus", 3633, 323, index=1.0)
+    config = {"systems": ["bm25", "contriever"], "datasets": ["nfcorpus", "scifact"]}
+    text = estimate(experiment=load_experiment(config), results=tmp_path, configured=" --configfile my.yaml")
+    assert "Time: " in text
+    assert "without downloads, without contriever" in text
+    assert "The time of bm25 is that of nfcorpus." in text
+    assert f"snakemake --cores all --configfile my.yaml -- {tmp_path}/metrics/contriever/nfcorpus.json" in text
+    assert "768 dimensions" in text
+    assert "Download: 3 MB" in text
+    assert "free here" in text
+
+
+def test_the_text_names_what_to_do_where_the_disk_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beirflow.evaluation.estimate._free", lambda results: 10**9)
+    text = estimate(experiment=load_experiment({"keep_archives": False}), results=tmp_path)
+    assert "THIS MAY NOT FIT. Set keep_representations: false, or write elsewhere" in text
+
+
+def test_a_corpus_of_ones_own_is_as_large_as_its_file(tmp_path: Path, small: Path) -> None:
+    config = {"systems": "bm25", "datasets": ["mine.sample-3"], "custom": {"datasets": {"mine": {"path": str(small)}}}}
+    experiment = load_experiment(config)
+    size = corpus_size(experiment, tmp_path, "mine.sample-3")
+    assert (size.documents, size.queries, size.download, size.prepared) == (30, 3, 0, False)
+    assert size.words == pytest.approx((small / "corpus.jsonl").stat().st_size / 30 / 7.0)

@@ -1,0 +1,29 @@
+"""What is expected of the jobs of a run follows from how large their corpora are."""
+
+from pathlib import Path
+
+from beirflow.evaluation.job_work import job_work
+from beirflow.experiment.experiment import load_experiment
+
+
+def test_a_chunk_is_expected_to_take_what_its_documents_are(tmp_path: Path) -> None:
+    experiment = load_experiment({"systems": "contriever", "datasets": ["nq", "scifact"]})
+    jobs = {
+        1: ("encode_chunk", {"system": "contriever", "dataset": "nq", "chunk": "0"}),
+        2: ("encode_chunk", {"system": "contriever", "dataset": "scifact", "chunk": "0"}),
+        3: ("evaluate_run", {"system": "contriever", "dataset": "scifact"}),
+        4: ("summarize", {}),
+    }
+    found = job_work(experiment, tmp_path, jobs)
+    assert found[1].documents == 2_681_468 / 6
+    assert found[2].documents == 5_183
+    assert found[1].seconds > 20 * found[2].seconds > 20 * found[3].seconds
+    assert (found[3].evaluates, found[3].documents, found[4].seconds) == (True, 0, 2.0)
+
+
+def test_a_record_that_cannot_be_read_stops_no_run(tmp_path: Path) -> None:
+    record = tmp_path / "corpora/scifact/corpus.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("{")
+    experiment = load_experiment({"systems": "bm25", "datasets": "scifact"})
+    assert job_work(experiment, tmp_path, {1: ("index_chunk", {"dataset": "scifact"})})[1].documents == 5_183

@@ -1,0 +1,159 @@
+"""Datasets are chosen by name, by what they have in common, by split and as samples, and are called what they are."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beir_names import FIFTEEN, FORUMS
+from beir_writer import write_beir
+from beirflow.experiment.choice import corpora_named
+from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.files.errors import ConfigError
+
+
+def chosen(datasets: Any, **config: Any) -> list[str]:
+    return list(load_experiment({"datasets": datasets, **config}).chosen_rows)
+
+
+def refused(datasets: Any, **config: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_experiment({"datasets": datasets, **config})
+    return str(caught.value)
+
+
+def test_a_single_name_does_where_a_list_is_meant() -> None:
+    experiment = load_experiment({"systems": "bm25", "datasets": "scifact"})
+    assert (experiment.chosen_systems, experiment.chosen_rows) == (["bm25"], {"scifact": ["scifact"]})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({"task": "Fact Checking"}, {"fever", "climate-fever", "scifact"}),
+        ({"task": ["fact checking", "Citation Prediction"], "domain": "scientific"}, {"scifact", "scidocs"}),
+        ({"largest": 10_000}, {"nfcorpus", "arguana", "scifact"}),
+        ({"largest": 9_999, "domain": "Bio-Medical"}, {"nfcorpus"}),
+        ({"language": "English"}, set(FIFTEEN)),
+        ({"split": "dev", "largest": 60_000}, {"nfcorpus.dev", "fiqa.dev"}),
+        ({"split": "dev", "task": "Passage Retrieval"}, {"msmarco"}),
+        ({"split": "test", "domain": "StackExchange"}, {"cqadupstack"}),
+    ],
+    ids=str,
+)
+def test_datasets_are_chosen_by_what_they_have_in_common(wanted: dict[str, Any], expected: set[str]) -> None:
+    assert set(chosen(wanted)) == expected
+
+
+@pytest.mark.parametrize(
+    ("datasets", "parts"),
+    [
+        (
+            {"task": "Fact Cheking"},
+            ["datasets.task: found 'Fact Cheking'", "Citation Prediction", "did you mean 'Fact Checking'?"],
+        ),
+        ({"domain": ["Finance", "x"]}, ["datasets.domain: found 'x'", "Wikipedia"]),
+        ({"language": "German"}, ["datasets.language: found 'German'; allowed are English"]),
+        ({"split": "tset"}, ["datasets.split: found 'tset'", "dev", "did you mean 'test'?"]),
+        ({"tsk": "x"}, ["datasets.tsk: found 'tsk'", "allowed are task, domain, language, split, largest", "'task'?"]),
+        ({"task": "Fact Checking", "largest": 10}, ["no dataset has all of this", "scifact (Fact Checking, Scientific"]),
+        ({}, ["datasets: found {}"]),
+        (["scifact.dev"], ["datasets.0: found 'scifact.dev'", "is evaluated on test", "scifact.train"]),
+        (["nq.dev"], ["nq is evaluated on test; it has no other splits"]),
+        (["scifact.sample-0"], ["found 'scifact.sample-0'"]),
+    ],
+    ids=str,
+)
+def test_what_does_not_exist_is_named_with_what_does(datasets: Any, parts: list[str]) -> None:
+    said = refused(datasets)
+    for part in parts:
+        assert part in said
+
+
+def test_another_split_is_a_dataset_of_its_own_name() -> None:
+    experiment = load_experiment({"datasets": ["nfcorpus", "nfcorpus.dev"]})
+    dev = experiment.datasets["nfcorpus.dev"]
+    assert (dev.split, dev.queries, dev.part_of, dev.archive) == ("dev", 324, "nfcorpus", "nfcorpus")
+    assert set(dev.files) == {"corpus.jsonl", "queries.jsonl"}
+    assert experiment.datasets["nfcorpus"].queries == 323
+    assert experiment.corpus_settings("nfcorpus.dev")["part_of"] == "nfcorpus"
+
+
+def test_a_sample_is_named_as_such_wherever_the_dataset_is() -> None:
+    experiment = load_experiment({"datasets": ["scifact", "cqadupstack"], "sample_queries": 50})
+    assert list(experiment.chosen_rows) == ["scifact.sample-50", "cqadupstack.sample-50"]
+    assert experiment.chosen_rows["cqadupstack.sample-50"] == [f"cqadupstack.sample-50-{forum}" for forum in FORUMS]
+    assert experiment.corpus_settings("scifact.sample-50")["sample"] == {"queries": 50, "seed": 0}
+    assert experiment.corpus_settings("scifact")["sample"] is None
+    assert experiment.catalogue.reference("bm25", "scifact.sample-50", "NDCG@10") is None
+    assert experiment.source_files("cqadupstack.sample-50-tex") == ["<results>/data/cqadupstack.zip"]
+    assert experiment.query_blocks("scifact.sample-50") == 1
+
+
+def test_seed_and_split_are_in_the_name_of_a_sample() -> None:
+    assert chosen(["nfcorpus.dev"], sample_queries=5, sample_seed=7) == ["nfcorpus.dev.sample-5-seed-7"]
+    assert chosen({"split": "dev", "largest": 5_000}, sample_queries=5) == ["nfcorpus.dev.sample-5"]
+    assert len(chosen("all", sample_queries=5)) == len(FIFTEEN)
+
+
+def test_the_configuration_of_a_run_means_the_same_to_its_jobs() -> None:
+    said = {"systems": "bm25", "datasets": {"task": "Fact Checking"}, "sample_queries": 20}
+    once = load_experiment(said)
+    assert load_experiment(once.config).chosen_rows == once.chosen_rows
+    assert load_experiment({}).config["datasets"] == "all"
+
+
+def own(tmp_path: Path, *names: str, **config: Any) -> Experiment:
+    """Datasets of the user's own, one document each, judged on dev and test."""
+    entries = {}
+    for name in names:
+        folder = write_beir(tmp_path / name, {"d": "text"}, {"q": "text"}, {"q": {"d": 1}})
+        (folder / "qrels/dev.tsv").write_text((folder / "qrels/test.tsv").read_text())
+        entries[name] = {"path": str(folder)}
+    return load_experiment({"systems": "bm25", "custom": {"datasets": entries}, **config})
+
+
+def test_datasets_of_ones_own_have_splits_and_samples_too(tmp_path: Path) -> None:
+    experiment = own(tmp_path, "mine", datasets=["mine.dev", "mine.sample-3"])
+    assert experiment.source_files("mine.dev")[2].endswith("mine/qrels/dev.tsv")
+    assert experiment.folder("mine.sample-3") == str(tmp_path / "mine")
+    with pytest.raises(ConfigError, match=r"has no qrels/eval\.tsv"):
+        own(tmp_path, "mine", datasets="mine.eval")
+
+
+@pytest.mark.parametrize("name", ["mine.sample-3", "nfcorpus.dev"])
+def test_no_dataset_of_ones_own_can_be_taken_for_a_part_of_another(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="what a split or a sample of another dataset is called"):
+        own(tmp_path, "mine", name, datasets="mine")
+
+
+def test_a_name_with_a_dot_can_still_be_a_dataset_of_ones_own(tmp_path: Path) -> None:
+    experiment = own(tmp_path, "a", "a.b", datasets=["a.b"])
+    assert experiment.datasets["a.b"].part_of is None
+
+
+def test_texts_are_shared_among_samples(tmp_path: Path) -> None:
+    experiment = load_experiment({"datasets": ["fever", "climate-fever"], "sample_queries": 5})
+    assert experiment.shared_with("climate-fever.sample-5") == "fever.sample-5"
+    assert load_experiment({"datasets": "climate-fever", "sample_queries": 5}).shared_with("climate-fever.sample-5") is None
+
+
+def test_instructions_and_runs_of_elsewhere_are_those_of_the_whole_dataset(tmp_path: Path) -> None:
+    (tmp_path / "scifact.trec").write_text("")
+    systems = {
+        "e5": {
+            "model": str(tmp_path),
+            "pooling": "cls",
+            "similarity": "dot",
+            "query_prefix": "Instruct: {instruction} ",
+            "instructions": {"scifact": "find"},
+        },
+        "theirs": {"run": str(tmp_path / "{dataset}.trec")},
+    }
+    experiment = load_experiment({"systems": "theirs", "datasets": "scifact.sample-5", "custom": {"systems": systems}})
+    assert experiment.run_file("theirs", "scifact.sample-5") == str(tmp_path / "scifact.trec")
+    assert experiment.encoding("e5", "scifact.sample-5")["encoder"]["query_prefix"] == "Instruct: find "
+
+
+def test_nothing_is_a_part_of_what_is_not_there() -> None:
+    assert corpora_named("x.sample-5", {}) is None
+    assert corpora_named("x.dev", {}) is None

@@ -1,0 +1,47 @@
+"""The highest use of the disk, followed through a run whose jobs only pretend: what they write has sizes and no content."""
+
+from pathlib import Path
+
+import pytest
+from workflow_runs import Workflow, small_dataset, tiny_system
+
+CHUNK_BYTES = 1000
+CHUNKS = 6
+
+PRETEND = f"""
+from pathlib import Path
+
+if __name__ == "__main__":
+    for path in map(Path, snakemake.output):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes({CHUNK_BYTES} if path.match("embeddings/*/*/chunk-*.npy") else 1))
+    found = sum(path.stat().st_size for path in Path("results/embeddings").rglob("*") if path.suffix == ".npy")
+    with Path("use.txt").open("a") as stream:
+        stream.write(f"{{found}}\\n")
+"""
+
+
+@pytest.fixture
+def pretended(workflow: Workflow, own_copy: Path, tiny_bert: Path) -> Workflow:
+    """Two datasets of six chunks each, of which nothing is computed."""
+    for script in (own_copy / "workflow/scripts").glob("*.py"):
+        script.write_text(PRETEND)
+    datasets = {name: {"path": str(small_dataset(workflow.folder / name))} for name in ("small", "other")}
+    custom = {"systems": {"tiny": tiny_system(tiny_bert)}, "datasets": datasets}
+    workflow.config |= {"datasets": list(datasets), "custom": custom, "chunk_documents": 30 // CHUNKS}
+    workflow.repository = own_copy
+    return workflow
+
+
+def test_vectors_of_one_chunk_lie_on_the_disk_where_they_are_not_kept(pretended: Workflow) -> None:
+    pretended.config["keep_representations"] = False
+    pretended.run("results/summary.csv", cores=1)
+    use = [int(line) for line in (pretended.folder / "use.txt").read_text().split()]
+    assert CHUNK_BYTES <= max(use) < 2 * CHUNK_BYTES
+    assert use.count(max(use)) >= 2 * CHUNKS
+    vectors = pretended.result("embeddings/tiny")
+    assert list(vectors.rglob("chunk-*.npy")) == []
+    assert len(list(vectors.rglob("chunk-*.json"))) == 2 * CHUNKS
+    assert pretended.planned("results/summary.csv") == {}
+    pretended.config["keep_representations"] = True
+    assert pretended.planned("results/summary.csv") == {}

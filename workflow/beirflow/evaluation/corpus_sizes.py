@@ -1,0 +1,100 @@
+"""How large corpora are, known or guessed before they are downloaded: what an estimate is made from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from beirflow.datasets.archives import is_archive
+from beirflow.experiment.experiment import Experiment
+from beirflow.files.errors import BeirflowError
+from beirflow.files.layout import ARCHIVE, CORPUS
+from beirflow.files.records import read_json
+
+CHARACTERS_PER_WORD = 7.0
+"""Of English with its spaces, as measured on NFCorpus and SciFact: 6.8 and 7.0."""
+
+UNPACKED = 3.0
+"""Times as large as its archive is a corpus."""
+
+QUERY_WORDS, QUERIES = 10.0, 100
+"""Where nobody states them."""
+
+
+@dataclass(frozen=True)
+class CorpusSize:
+    """How large a corpus is.
+
+    Attributes:
+        name: Its name.
+        documents: Number of documents.
+        queries: Number of judged queries, those of a sample only.
+        words: Mean words of a document.
+        query_words: Mean words of a query.
+        chunks: Number of chunks.
+        prepared: Whether it is prepared already.
+        download: Bytes of the archive that has to be downloaded, 0 if none; forums of a dataset share one.
+        archive: Name of that archive, empty if there is none.
+    """
+
+    name: str
+    documents: int
+    queries: int
+    words: float
+    query_words: float
+    chunks: int
+    prepared: bool
+    download: int
+    archive: str
+
+
+def corpus_size(experiment: Experiment, results: Path, name: str) -> CorpusSize:
+    """The size of a corpus: from its record where it is prepared, else as the catalogue states it, else by its source.
+
+    Args:
+        experiment: Knows the corpora.
+        results: The folder of all results.
+        name: Name of the corpus.
+
+    Returns:
+        Its size.
+    """
+    dataset, made = experiment.datasets[name], _record(results / CORPUS(dataset=name))
+    prepared = bool(made)
+    stated = experiment.catalogue.words.get(dataset.whole_row)
+    if made:
+        documents, queries = made["counts"]["documents"], made["counts"]["queries"]
+        words = made["characters"]["mean"] / CHARACTERS_PER_WORD
+    else:
+        documents, queries = experiment.documents(name), dataset.queries or QUERIES
+        words = stated["documents"] if stated else _words_of_source(experiment, name) / documents
+    archive = dataset.archive if experiment.folder(name) is None else None
+    needed = archive is not None and not prepared and not (results / ARCHIVE(archive=archive)).is_file()
+    return CorpusSize(
+        name=name,
+        documents=documents,
+        queries=min(queries, dataset.sample_queries or queries),
+        words=words,
+        query_words=stated["queries"] if stated else QUERY_WORDS,
+        chunks=experiment.chunks(name),
+        prepared=prepared,
+        download=dataset.archive_bytes or 0 if needed else 0,
+        archive=archive or "",
+    )
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """The record of a corpus; empty where there is none, or none that can be read: what is wrong with it, others say."""
+    try:
+        made = read_json(path)
+        return made if {"counts", "characters"} <= made.keys() else {}
+    except (OSError, BeirflowError):
+        return {}
+
+
+def _words_of_source(experiment: Experiment, name: str) -> float:
+    """Words of all documents of a dataset of the user's own, by the size of its file."""
+    folder = Path(experiment.folder(name) or "")
+    if is_archive(folder):
+        forums = len(experiment.rows[experiment.datasets[name].row])
+        return folder.stat().st_size * UNPACKED / CHARACTERS_PER_WORD / forums
+    return Path(experiment.source_files(name)[0]).stat().st_size / CHARACTERS_PER_WORD

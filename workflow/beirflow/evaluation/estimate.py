@@ -1,0 +1,176 @@
+"""What a run will cost before it is started: download, disk, tokens, jobs and hours, of what is not there yet.
+
+Hours come from what the same systems took on this machine before, by their records; for a system that never ran here the estimate
+says how to measure it. Sizes of corpora are known, or stated by the BEIR paper; bytes and tokens for each word are measured where
+a system has run, and typical of English where not.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from beirflow.evaluation.corpus_sizes import CorpusSize, corpus_size
+from beirflow.evaluation.expected_cost import DIMENSIONS, Part, highest_disk, parts_of
+from beirflow.evaluation.measured_rates import Rates, measured_rates
+from beirflow.experiment.experiment import Experiment
+from beirflow.files.layout import BENCHMARK, METRICS, SUMMARY
+
+
+def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> str:
+    """What a run of the whole experiment will cost from here.
+
+    Args:
+        experiment: The configuration and what it means.
+        results: The folder of all results.
+        configured: How the configuration was named on the command line, for the commands that the text names.
+
+    Returns:
+        Tables and sentences, for reading on a terminal.
+    """
+    sizes = {name: corpus_size(experiment, results, name) for name in experiment.chosen_datasets}
+    rates = {system: measured_rates(experiment, results, system) for system in experiment.needed_systems}
+    parts = parts_of(experiment, results, sizes, rates)
+    preparation = _preparation(results, sizes)
+    disk = highest_disk(experiment, sizes, parts, os.cpu_count() or 1)
+    command = f"snakemake --cores all{configured}"
+    lines = [
+        "Datasets",
+        _dataset_table(experiment, sizes),
+        "\nSystems on datasets, what is left to do",
+        _system_table(experiment, parts),
+        f"\nDownload: {_bytes(_download(sizes.values()))}, and the models that are not here.",
+        f"Jobs: {sum(part.jobs for part in parts) + sum(not size.prepared for size in sizes.values()):,} and some to end with.",
+        _hours(parts, preparation),
+        f"Disk: at most {_bytes(sum(disk.values()))} more"
+        f" ({', '.join(f'{name} {_bytes(value)}' for name, value in disk.items() if value >= 0.5e6)});"
+        f" free here: {_bytes(_free(results))}.{_advice(experiment, disk, results)}",
+        *_measured(experiment, sizes, rates, parts, results, command),
+        f"To run it: {command} -- {results}/{SUMMARY}",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _download(sizes: Iterable[CorpusSize]) -> int:
+    return sum({size.archive: size.download for size in sizes}.values())
+
+
+def _preparation(results: Path, sizes: Mapping[str, CorpusSize]) -> float | None:
+    """Seconds to prepare what is not prepared, at the speed of what was prepared here; None where nothing was."""
+    seconds = words = 0.0
+    for name, size in sizes.items():
+        path = results / BENCHMARK(job=f"prepare_corpus/{name}")
+        if size.prepared and path.is_file():
+            seconds += float(pd.read_csv(path, sep="\t")["s"].sum())
+            words += size.documents * size.words
+    left = sum(size.documents * size.words for size in sizes.values() if not size.prepared)
+    return 0.0 if not left else left * seconds / words if words else None
+
+
+def _dataset_table(experiment: Experiment, sizes: Mapping[str, CorpusSize]) -> str:
+    rows = []
+    for row, names in experiment.chosen_rows.items():
+        found = [sizes[name] for name in names]
+        rows.append(
+            {
+                "dataset": row,
+                "documents": f"{sum(size.documents for size in found):,}",
+                "queries": f"{sum(size.queries for size in found):,}",
+                "chunks": sum(size.chunks for size in found),
+                "download": _bytes(_download(found)),
+                "prepared": _share(sum(size.prepared for size in found) / len(found)),
+            }
+        )
+    return pd.DataFrame(rows).to_string(index=False)
+
+
+def _system_table(experiment: Experiment, parts: Sequence[Part]) -> str:
+    rows = []
+    for system in dict.fromkeys(part.system for part in parts):
+        for row in experiment.chosen_rows:
+            found = [part for part in parts if (part.system, part.row) == (system, row)]
+            tokens, seconds = [part.tokens for part in found], [part.seconds for part in found]
+            rows.append(
+                {
+                    "system": system,
+                    "dataset": row,
+                    "done": _share(sum(part.done for part in found) / len(found)),
+                    "tokens": "-" if None in tokens else f"{sum(each or 0 for each in tokens):,.0f}",
+                    "index": _bytes(sum(part.index for part in found)),
+                    "jobs": f"{sum(part.jobs for part in found):,}",
+                    "time": "not known" if None in seconds else _time(sum(each or 0.0 for each in seconds)),
+                }
+            )
+    return pd.DataFrame(rows).to_string(index=False)
+
+
+def _hours(parts: Sequence[Part], preparation: float | None) -> str:
+    known = sum(part.seconds or 0.0 for part in parts) + (preparation or 0.0)
+    missing = [*sorted({part.system for part in parts if part.seconds is None})]
+    missing += ["the preparation of datasets"] if preparation is None else []
+    if missing and not known:
+        return "Time: not known; nothing of this has run here."
+    without = "".join(f", without {each}" for each in ["downloads", *missing])
+    return f"Time: {_time(known)} on this machine, one job after another{without}."
+
+
+def _measured(
+    experiment: Experiment,
+    sizes: Mapping[str, CorpusSize],
+    rates: Mapping[str, Rates],
+    parts: Sequence[Part],
+    results: Path,
+    command: str,
+) -> list[str]:
+    """Where hours come from, and how to measure those that are not known."""
+    lines = [
+        f"The time of {system} is that of {', '.join(found.corpora[:3])}{' …' if len(found.corpora) > 3 else ''}."
+        for system, found in rates.items()
+        if found.corpora and any(part.system == system and part.done < 1 for part in parts)
+    ]
+    unknown = dict.fromkeys(part.system for part in parts if part.seconds is None)
+    if unknown:
+        smallest = min(sizes.values(), key=lambda size: size.documents * size.words).name
+        targets = " ".join(f"{results}/{METRICS(system=system, dataset=smallest)}" for system in unknown)
+        if any(experiment.systems[system].family == "dense" for system in unknown):
+            lines.append(f"Vectors of systems that have not run here are taken to have {DIMENSIONS} dimensions.")
+        lines.append(f"To measure what is not known, on the smallest dataset, whose results stay: {command} -- {targets}")
+    return lines
+
+
+def _advice(experiment: Experiment, disk: Mapping[str, float], results: Path) -> str:
+    """What to do where the disk is too small."""
+    if sum(disk.values()) < _free(results):
+        return ""
+    keys = [key for key in ("keep_representations", "keep_archives") if experiment.config[key]]
+    todo = f" Set {' and '.join(f'{key}: false' for key in keys)}, or" if keys else " Choose fewer datasets, or"
+    return f" THIS MAY NOT FIT.{todo} write elsewhere with pathvars."
+
+
+def _free(results: Path) -> int:
+    there = next(folder for folder in (results, *results.absolute().parents) if folder.is_dir())
+    return shutil.disk_usage(there).free
+
+
+def _bytes(value: float) -> str:
+    if value < 0.5e6:
+        return "0" if value < 1 else "< 1 MB"
+    return f"{value / 1e6:,.0f} MB" if value < 0.9995e9 else f"{value / 1e9:,.1f} GB"
+
+
+def _share(value: float) -> str:
+    return "yes" if value >= 1 else "no" if value <= 0 else f"{value:.0%}"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return (
+        f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:,.1f} h"
+        if seconds < 48 * 3600
+        else f"{seconds / 86400:,.1f} days"
+    )

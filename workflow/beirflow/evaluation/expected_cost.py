@@ -1,0 +1,195 @@
+"""What every system will cost on every corpus, and how much of the disk all of it needs at its highest."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from beirflow.evaluation.corpus_sizes import CorpusSize
+from beirflow.evaluation.measured_rates import TOKENS_PER_WORD, Rates, jobs, work
+from beirflow.experiment.experiment import MOST_THREADS, Experiment
+from beirflow.experiment.families import FAMILIES
+from beirflow.files.layout import CHUNK_VECTORS_RECORD, METRICS, POSTINGS_RECORD, TERM_WEIGHTS_RECORD
+
+CORPUS_BYTES = 4.0
+"""Of a prepared corpus for each word, as measured on NFCorpus and SciFact: 3.7 and 3.9."""
+
+POSTINGS_BYTES = 1.3
+"""Of an index for each word, as measured there: 1.2."""
+
+WEIGHTS_BYTES = 1500.0
+"""Of learned weights for each document: some two hundred terms."""
+
+DIMENSIONS = 768
+"""Of vectors, until a system has run."""
+
+CANDIDATE_BYTES, RUN_BYTES = 12.0, 8.0
+"""Of a document of a query, before and after the merge."""
+
+SPILL_BYTES = 7.0
+"""Of a text that is being prepared, for each word."""
+
+JOB_SECONDS = 2.0
+"""Until a job begins its work."""
+
+RECORDS = tuple(str(pattern) for pattern in (CHUNK_VECTORS_RECORD, POSTINGS_RECORD, TERM_WEIGHTS_RECORD))
+"""Of chunks that are encoded or indexed."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one system will cost on one corpus; zeros where that is done.
+
+    Attributes:
+        system: Its name.
+        row: The dataset that the corpus belongs to.
+        corpus: Name of the corpus.
+        tokens: Tokens that a model will read; None in families that read words or nothing.
+        jobs: Jobs, without those that prepare the corpus.
+        seconds: Until it is evaluated, one job after another; None where the system has not run here.
+        index: Bytes of what the system stores of the documents.
+        done: Share of the chunks that are encoded or indexed already, 1 where the corpus is evaluated.
+    """
+
+    system: str
+    row: str
+    corpus: str
+    tokens: float | None
+    jobs: int
+    seconds: float | None
+    index: float
+    done: float
+
+
+def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSize], rates: Mapping[str, Rates]) -> list[Part]:
+    """What every system that will run will cost on every corpus.
+
+    Args:
+        experiment: The systems and corpora.
+        results: The folder of all results, for what is there.
+        sizes: By corpus, how large it is.
+        rates: By system, how fast it was here.
+
+    Returns:
+        A part a system and corpus, systems that others need included.
+    """
+    found, stored = [], set()
+    for system in experiment.needed_systems:
+        for row, names in experiment.chosen_rows.items():
+            for name in names:
+                place = _stored_by(experiment, system), name
+                found.append(_part(experiment, results, system, row, sizes[name], rates[system], place in stored))
+                if found[-1].done < 1:
+                    stored.add(place)
+    return found
+
+
+def _part(
+    experiment: Experiment,
+    results: Path,
+    system: str,
+    row: str,
+    size: CorpusSize,
+    rates: Rates,
+    stored: bool,
+) -> Part:
+    """One part; ``stored`` is whether a system before it stores what it searches, such as the vectors of a variant."""
+    settings, family = experiment.settings(system), experiment.systems[system].family
+    if (results / METRICS(system=system, dataset=size.name)).is_file():
+        return Part(system, row, size.name, 0 if _reads_tokens(family) else None, 0, 0.0, 0.0, 1.0)
+    done = _chunks_done(experiment, results, system, size) / size.chunks
+    if stored:
+        done = 1.0
+    fresh = 1 - done
+    if family == "dense" and (other := experiment.shared_with(size.name)):
+        fresh *= max(0.0, 1 - experiment.documents(other) / size.documents)
+    units = work(settings, size, experiment.config["top_k"])
+    left = {stage: amount * (fresh if stage == "index" else 1.0) for stage, amount in units.items()}
+    steps = max(1, jobs(family, size) - round(done * size.chunks) - stored)
+    seconds = sum(rates.seconds.get(stage, 0.0) * amount for stage, amount in left.items()) + steps * JOB_SECONDS
+    per_word = rates.tokens_per_word or TOKENS_PER_WORD
+    read = left["rerank"] if family == "rerank" else left["index"] + left["queries"]
+    tokens = read * per_word if _reads_tokens(family) else None
+    index = 0.0 if stored else _index_bytes(family, settings, size, rates)
+    return Part(system, row, size.name, tokens, steps, seconds if rates.corpora else None, index, 0.0 if stored else done)
+
+
+def _reads_tokens(family: str) -> bool:
+    return FAMILIES[family].has_model or family in ("sparse", "rerank")
+
+
+def _chunks_done(experiment: Experiment, results: Path, system: str, size: CorpusSize) -> int:
+    """How many chunks of a corpus are encoded or indexed."""
+    names = {"analyzer": "", **experiment.in_paths(system), "dataset": size.name}
+    return sum(
+        any((results / record.format(**names, chunk=chunk)).is_file() for record in RECORDS) for chunk in range(size.chunks)
+    )
+
+
+def _index_bytes(family: str, settings: Mapping[str, object], size: CorpusSize, rates: Rates) -> float:
+    """Bytes of what a system stores of the documents of a corpus."""
+    if family == "dense":
+        return (
+            0.0 if settings["variant_of"] else size.documents * (rates.index_bytes[1] if rates.index_bytes else 4.0 * DIMENSIONS)
+        )
+    if family == "sparse":
+        return size.documents * (rates.index_bytes[1] if rates.index_bytes else WEIGHTS_BYTES)
+    if family == "lexical":
+        return size.documents * size.words * POSTINGS_BYTES
+    return 0.0
+
+
+def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> dict[str, float]:
+    """The most that will be written and not yet deleted again, by what it is; their sum is never exceeded.
+
+    Args:
+        experiment: Says what is kept.
+        sizes: By corpus, how large it is.
+        parts: What every system will cost on every corpus.
+        cores: Of the machine: where a job takes all, a chunk is searched before another is encoded.
+
+    Returns:
+        Bytes of archives, corpora, representations, candidates and runs, beyond what is there now.
+    """
+    config, new = experiment.config, [size for size in sizes.values() if not size.prepared]
+    archives = sorted({size.archive: size.download for size in sizes.values()}.values(), reverse=True)
+    rows = {(part.system, part.corpus): _rows(experiment, part, sizes) for part in parts if part.done < 1}
+    chunked = {key: rows[key] * sizes[key[1]].chunks for key in rows if not _is_direct(experiment, key[0])}
+    return {
+        "archives": float(sum(archives if config["keep_archives"] else archives[:2])),
+        "corpora": sum(size.documents * size.words for size in new) * CORPUS_BYTES
+        + max((size.documents * size.words for size in new), default=0.0) * SPILL_BYTES,
+        "representations": _representations(experiment, sizes, parts, cores),
+        "candidates": max(chunked.values(), default=0.0) * CANDIDATE_BYTES,
+        "runs": sum(rows.values()) * RUN_BYTES,
+    }
+
+
+def _is_direct(experiment: Experiment, system: str) -> bool:
+    return FAMILIES[experiment.systems[system].family].direct
+
+
+def _rows(experiment: Experiment, part: Part, sizes: Mapping[str, CorpusSize]) -> float:
+    size = sizes[part.corpus]
+    return size.queries * min(experiment.config["top_k"], size.documents)
+
+
+def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> float:
+    """Bytes of vectors, postings and weights that lie on the disk together."""
+    new = [part for part in parts if part.done < 1]
+    if experiment.config["keep_representations"]:
+        return sum(part.index * (1 - part.done) for part in new)
+    ranged = {experiment.encoder_of(part.system) for part in parts if experiment.settings(part.system).get("vectors") == "int8"}
+    shared = {other for name in experiment.chosen_datasets if (other := experiment.shared_with(name))}
+    whole, chunks = 0.0, [0.0]
+    for part in new:
+        owner, family = _stored_by(experiment, part.system), experiment.systems[part.system].family
+        if family == "lexical" or owner in ranged or (family == "dense" and part.corpus in shared):
+            whole += part.index
+        else:
+            chunks.append(part.index / sizes[part.corpus].chunks)
+    return whole + (1 if cores <= MOST_THREADS else cores // MOST_THREADS + 1) * max(chunks)
+
+
+def _stored_by(experiment: Experiment, system: str) -> str:
+    """What the representations of a system are stored under."""
+    return str(experiment.settings(system).get("analyzer") or experiment.encoder_of(system))

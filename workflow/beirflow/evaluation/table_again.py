@@ -1,0 +1,29 @@
+"""The table of a run that has nothing to do, since all of it was done before."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+
+def table_again(summary: Path, targets: Collection[str]) -> str:
+    """The summary once more, for reading on a terminal.
+
+    Args:
+        summary: ``summary.csv``.
+        targets: What the run was asked for; the summary if nothing.
+
+    Returns:
+        Blank line, table, and where it is; empty where it was not asked for, or is not there or no table.
+    """
+    wanted = not targets or any(target == "all" or Path(target).name == summary.name for target in targets)
+    if not (wanted and summary.is_file()):
+        return ""
+    # Here, since it takes longer than planning a run, which rarely needs it.
+    import pandas as pd
+
+    from beirflow.evaluation.summary import for_terminal
+
+    try:
+        table = for_terminal(pd.read_csv(summary))
+    except (ValueError, KeyError):
+        return ""
+    return f"\n\n{table}\n\nThe same in full precision: {summary}"

@@ -1,0 +1,145 @@
+"""Which datasets are evaluated: by name, by what they have in common, by split, or on a sample of their queries.
+
+Another split and a sample are datasets of their own, whose names say what they are, in every table, record and path:
+``nfcorpus.dev``, ``nfcorpus.sample-50``, ``nfcorpus.dev.sample-50-seed-7``. So nobody takes their scores for the whole.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from beirflow.experiment.catalogue import KINDS, Catalogue, Dataset
+from beirflow.experiment.schema import Problems, nearest
+
+SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<queries>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")
+
+Rows = Mapping[str, tuple[Dataset, ...]]
+
+
+def corpora_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
+    """The corpora of a dataset, of another split of it, or of a sample of its queries.
+
+    Args:
+        name: Name of a dataset, with ``.<split>``, ``.sample-<n>`` or both behind it for a part of its queries.
+        rows: Every known dataset by name with its corpora.
+
+    Returns:
+        One corpus, or one a forum; None if there is no such dataset, or none with such a split.
+    """
+    if name in rows:
+        return rows[name]
+    sample = SAMPLE.fullmatch(name)
+    corpora = _split_named(sample["whole"] if sample else name, rows)
+    if corpora is None or sample is None:
+        return corpora
+    part = {"sample_queries": int(sample["queries"]), "sample_seed": int(sample["seed"] or 0)}
+    return tuple(_part(corpus, name, **part) for corpus in corpora)
+
+
+def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
+    """The corpora of a dataset or of another split of it; None if there is none."""
+    if name in rows:
+        return rows[name]
+    whole, _, split = name.rpartition(".")
+    if whole not in rows or rows[whole][0].part_of:
+        return None
+    usual = rows[whole][0]
+    if split == usual.split or (usual.archive and split not in usual.other_splits):
+        return None
+    changes = {"split": split, "queries": usual.other_splits.get(split)}
+    return tuple(
+        _part(corpus, name, **changes, files={path: digest for path, digest in corpus.files.items() if "/" not in path})
+        for corpus in rows[whole]
+    )
+
+
+def _part(corpus: Dataset, row: str, **changes: Any) -> Dataset:
+    """A part of the queries of a corpus, under the name of its own."""
+    name = f"{row}-{corpus.forum}" if corpus.forum else row
+    return replace(corpus, name=name, row=row, part_of=corpus.whole_row, **changes)
+
+
+def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str] | str:
+    """Names of the datasets that a configuration asks for.
+
+    Args:
+        config: The configuration, which its schema has checked.
+        catalogue: What the project knows.
+        problems: Where what is wrong is added.
+
+    Returns:
+        The names, each with the sample that is asked for; ``all`` where that is what it says, and no sample. Asked again with
+        these names, the same.
+    """
+    said, queries, seed = config["datasets"], config["sample_queries"], config["sample_seed"]
+    if said == "all" and queries is None:
+        return "all"
+    if isinstance(said, Mapping):
+        names = _in_common(said, catalogue, problems)
+    else:
+        names = list(catalogue.datasets) if said == "all" else [said] if isinstance(said, str) else list(said)
+    if queries is None:
+        return names
+    ending = f".sample-{queries}" + (f"-seed-{seed}" if seed else "")
+    return [name if SAMPLE.fullmatch(name) else f"{name}{ending}" for name in names]
+
+
+def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str]:
+    """Names of the datasets of the catalogue that have everything that is asked for."""
+    found = list(catalogue.datasets)
+    for kind in (kind for kind in KINDS if kind in wanted):
+        values = _known_values(kind, wanted[kind], catalogue, problems)
+        found = [name for name in found if catalogue.kinds[name][kind] in values]
+    if "largest" in wanted:
+        found = [name for name in found if sum(corpus.documents or 0 for corpus in catalogue.datasets[name]) <= wanted["largest"]]
+    if "split" in wanted:
+        found = _with_split(wanted["split"], found, catalogue, problems)
+    if not found and not problems.lines:
+        problems.add("datasets", dict(wanted), f"no dataset has all of this; there are {_described(catalogue)}")
+    return found
+
+
+def _known_values(kind: str, said: str | Iterable[str], catalogue: Catalogue, problems: Problems) -> set[str]:
+    """Values of a kind as the catalogue writes them."""
+    known = {each[kind].lower(): each[kind] for each in catalogue.kinds.values()}
+    values = [said] if isinstance(said, str) else list(said)
+    for value in (value for value in values if value.lower() not in known):
+        allowed = f"allowed are {', '.join(known.values())}{nearest(value, known.values())}"
+        problems.add(f"datasets.{kind}", value, allowed)
+    return {known.get(value.lower(), value) for value in values}
+
+
+def _with_split(split: str, names: Iterable[str], catalogue: Catalogue, problems: Problems) -> list[str]:
+    """Those of some datasets that have a split, under the names of this split."""
+    splits = dict.fromkeys(
+        each for corpora in catalogue.datasets.values() for each in (corpora[0].split, *corpora[0].other_splits)
+    )
+    if split not in splits:
+        problems.add("datasets.split", split, f"allowed are {', '.join(splits)}{nearest(split, splits)}")
+    first = {name: catalogue.datasets[name][0] for name in names}
+    found = {name: name if corpus.split == split else f"{name}.{split}" for name, corpus in first.items()}
+    return [each for name, each in found.items() if split in (first[name].split, *first[name].other_splits)]
+
+
+def _described(catalogue: Catalogue) -> str:
+    """Every dataset of the catalogue with what it can be chosen by."""
+    sizes = {name: sum(corpus.documents or 0 for corpus in corpora) for name, corpora in catalogue.datasets.items()}
+    return "; ".join(
+        f"{name} ({', '.join(catalogue.kinds[name].values())}, {sizes[name]:,} documents)" for name in catalogue.datasets
+    )
+
+
+def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Problems) -> None:
+    """Note names of the user's own datasets that would be taken for a part of another.
+
+    Args:
+        names: The names.
+        catalogue: What the project knows.
+        problems: Where what is wrong is added.
+    """
+    for name in names:
+        if SAMPLE.fullmatch(name) or (name not in catalogue.datasets and corpora_named(name, catalogue.datasets)):
+            problems.add(
+                f"custom.datasets.{name}", name, "this is what a split or a sample of another dataset is called; choose another"
+            )

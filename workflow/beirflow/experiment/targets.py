@@ -1,0 +1,61 @@
+"""What a target that no rule makes was perhaps meant to be."""
+
+from collections.abc import Collection, Mapping
+from pathlib import PurePath
+
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.schema import nearest
+from beirflow.files import layout
+from beirflow.files.layout import Pattern
+
+PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(pattern, Pattern))
+
+
+def meant(target: str, results: str, experiment: Experiment, rules: Collection[str]) -> str:
+    """The nearest target to one that no rule makes.
+
+    Args:
+        target: What was asked for.
+        results: The folder of all results, as targets name it.
+        experiment: Knows systems and datasets.
+        rules: Names of the rules.
+
+    Returns:
+        ``; did you mean 'x'?``; empty where nothing is near.
+    """
+    folder = f"{PurePath(results)}/"
+    if not target.startswith(folder):
+        fixed = [pattern.below(str(PurePath(results))) for pattern in PATTERNS if "{" not in pattern]
+        return nearest(target, [*fixed, *rules])
+    path = target.removeprefix(folder)
+    known = _known(experiment)
+    found = {f"{folder}{near}" for pattern in PATTERNS if (near := _near(path, pattern, known)) and near != path}
+    fixed = [f"{folder}{pattern}" for pattern in PATTERNS if "{" not in pattern]
+    has_form = any(pattern.names_in(path) is not None for pattern in PATTERNS)
+    return nearest(target, found if has_form else fixed)
+
+
+def _known(experiment: Experiment) -> dict[str, list[str]]:
+    """By name in a pattern, what it may be."""
+    analyzers = {str(experiment.settings(name)["analyzer"]) for name in experiment.systems_of("lexical")}
+    return {
+        "system": list(experiment.systems),
+        "dataset": [*experiment.datasets, *experiment.rows_of_forums],
+        "row": list(experiment.rows_of_forums),
+        "archive": list(experiment.catalogue.datasets),
+        "analyzer": sorted(analyzers),
+    }
+
+
+def _near(path: str, pattern: Pattern, known: Mapping[str, list[str]]) -> str:
+    """A path of a pattern whose names are the nearest that are known; empty where the path is of no such form."""
+    names = pattern.names_in(path)
+    if names is None:
+        return ""
+    for key, value in names.items():
+        if key in known and value not in known[key]:
+            near = nearest(value, known[key])
+            if not near:
+                return ""
+            names[key] = near.split("'")[1]
+    return pattern(**names)

@@ -1,0 +1,106 @@
+"""How far a run is, by work and not by jobs: a chunk of a million documents is more than the average of twelve numbers."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+SHOWN = 3
+"""Most jobs that a line names."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is expected of a job.
+
+    Attributes:
+        rule: Its rule.
+        seconds: How long it takes, as far as can be said before; while a run goes on, what jobs of its rule took corrects it.
+        documents: Documents that it encodes or indexes, 0 for another job.
+        evaluates: Whether it ends in the scores of a system on a corpus.
+    """
+
+    rule: str
+    seconds: float
+    documents: float = 0.0
+    evaluates: bool = False
+
+
+class Overall:
+    """Counts the work of a run.
+
+    Args:
+        expected: By number of the job, what is expected of it.
+        clock: Tells the time, in seconds.
+    """
+
+    def __init__(self, expected: Mapping[int, Expected], clock: Callable[[], float] = time.monotonic) -> None:
+        self.expected = dict(expected)
+        self._clock, self._start = clock, clock()
+        self._running: dict[int, tuple[str, float]] = {}
+        self._done: set[int] = set()
+        self._took: Counter[str] = Counter()
+        self._thought: Counter[str] = Counter()
+        self._busy = 0.0
+
+    def begin(self, job: int, name: str) -> None:
+        """A job begins; ``name`` is what a person calls it."""
+        self._running[job] = name, self._clock()
+
+    def end(self, job: int) -> None:
+        """A job has ended well."""
+        _, since = self._running.pop(job, ("", self._clock()))
+        took = self._clock() - since
+        self._busy += took
+        if job in self.expected and job not in self._done:
+            self._done.add(job)
+            self._took[self.expected[job].rule] += took  # type: ignore[assignment]
+            self._thought[self.expected[job].rule] += self.expected[job].seconds  # type: ignore[assignment]
+
+    def fail(self, job: int) -> None:
+        """A job has ended otherwise."""
+        self._running.pop(job, None)
+
+    def line(self) -> str:
+        """The state in words: share, documents with their rate, evaluations, time left, what runs."""
+        now = self._clock()
+        total = sum(map(self._seconds, self.expected))
+        begun = {
+            job: min(now - since, 0.95 * self._seconds(job)) for job, (_, since) in self._running.items() if job in self.expected
+        }
+        done = sum(map(self._seconds, self._done)) + sum(begun.values())
+        elapsed = max(now - self._start, 1e-9)
+        parts = [f"{done / total if total else 1:.0%} of the work"]
+        if documents := sum(each.documents for each in self.expected.values()):
+            finished = sum(self.expected[job].documents for job in self._done)
+            parts.append(f"{finished:,.0f} of {documents:,.0f} documents encoded or indexed ({finished / elapsed:,.0f}/s)")
+        if evaluations := sum(each.evaluates for each in self.expected.values()):
+            parts.append(f"{sum(self.expected[job].evaluates for job in self._done)} of {evaluations} evaluations")
+        if self._done and total - done >= 1:
+            at_once = max(1.0, (self._busy + sum(now - since for _, since in self._running.values())) / elapsed)
+            parts.append(f"about {duration((total - done) / at_once)} left")
+        names = [name for name, _ in self._running.values()]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        return ", ".join(parts) + (f"; runs: {'; '.join(names[:SHOWN])}{more}" if names else "")
+
+    def _seconds(self, job: int) -> float:
+        """How long a job takes, corrected by what jobs of its rule took."""
+        each = self.expected[job]
+        thought = self._thought[each.rule]
+        return each.seconds * (self._took[each.rule] / thought if thought else 1.0)
+
+
+def duration(seconds: float) -> str:
+    """A time in the words that a person uses for it.
+
+    Args:
+        seconds: The time.
+
+    Returns:
+        Seconds, minutes, hours or days.
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:,.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:,.1f} days"

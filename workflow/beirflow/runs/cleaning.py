@@ -1,0 +1,36 @@
+"""Delete representations that results do not need any more."""
+
+from pathlib import Path
+
+from beirflow.files.layout import CHUNKS_OF_REPRESENTATIONS, RUN_RECORD
+from beirflow.files.records import read_json
+
+
+def clean_representations(results: Path) -> str:
+    """Delete the vectors, postings and term weights of chunks that a run has been made from.
+
+    Those that no run names have perhaps not been searched yet, and stay; so do all records.
+
+    Args:
+        results: The folder of all results.
+
+    Returns:
+        What was deleted, and what was not, in words.
+
+    Raises:
+        DataError: The record of a run is not the one that was written.
+    """
+    searched = {name for path in sorted(results.glob(RUN_RECORD(system="*", dataset="*"))) for name in read_json(path)["inputs"]}
+    found = [
+        path
+        for pattern in CHUNKS_OF_REPRESENTATIONS
+        for path in sorted(results.glob(pattern(system="*", analyzer="*", dataset="*", chunk="*")))
+        if path.is_file() and not path.is_symlink()
+    ]
+    done = [path for path in found if path.relative_to(results).as_posix() in searched]
+    size = sum(path.stat().st_size for path in done)
+    for path in done:
+        path.unlink()
+    kept = len(found) - len(done)
+    left = f"; {kept} that no run was made from are still there" if kept else ""
+    return f"{results}: deleted {len(done)} files of representations, {size / 1e9:,.2f} GB{left}"
