@@ -26,6 +26,7 @@ include: "workflow/rules/rerank.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/paper.smk"
 include: "workflow/rules/audit.smk"
 
 
