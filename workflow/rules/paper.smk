@@ -39,3 +39,50 @@ rule tabulate_paper:
         "set the scores beside those that the paper prints"
     script:
         "../scripts/tabulate_paper.py"
+
+
+rule count_corpus:
+    input:
+        documents=at(layout.DOCUMENTS),
+        queries=at(layout.QUERIES),
+        qrels=at(layout.QRELS),
+        corpus=at(layout.CORPUS),
+    output:
+        words=at(layout.PAPER_WORDS),
+        statistics=at(layout.PAPER_STATISTICS),
+    log:
+        "<results>/logs/count_corpus/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/count_corpus/{dataset}.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("count_corpus"),
+    message:
+        "count the words of {wildcards.dataset}"
+    script:
+        "../scripts/count_corpus.py"
+
+
+rule describe_corpora:
+    input:
+        statistics=expand(
+            at(layout.PAPER_STATISTICS), dataset=experiment.chosen_datasets
+        ),
+        printed=PRINTED,
+    output:
+        at(layout.PAPER_TABLE).format(table="table-1"),
+    log:
+        "<results>/logs/describe_corpora.log",
+    benchmark:
+        "<results>/benchmarks/describe_corpora.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("describe_corpora"),
+        rows=experiment.chosen_rows,
+    message:
+        "set the statistics of the corpora beside those that the paper prints"
+    script:
+        "../scripts/describe_corpora.py"

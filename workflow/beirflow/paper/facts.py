@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from beirflow.experiment.catalogue import CATALOGUE, load_catalogue
+from beirflow.experiment.catalogue import CATALOGUE, Catalogue, load_catalogue
 from beirflow.experiment.schema import problems_with, read_yaml
 
 BM25 = "bm25-multifield"
@@ -19,7 +19,8 @@ class PaperFacts:
 
     Attributes:
         systems: By name in ``published.yaml``, in the order of table 2: ``label``, ``kind``, ``ours`` and more.
-        datasets: By name, in the order of table 2: ``label``, ``task``, ``domain`` and more, those that are not public too.
+        datasets: By name, in the order of table 2, those that are not public too: ``label``, ``task``, ``domain``, ``documents``,
+            ``queries`` and more.
         ndcg: By system and dataset, NDCG@10.
         median_words: By dataset and system, the median words of what is retrieved.
         not_comparable: By dataset, the ``measures`` whose values may not be compared, and the ``reason``.
@@ -78,7 +79,7 @@ def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
     path = folder / "paper.yaml"
     content, catalogue = read_yaml(path), load_catalogue(folder)
     problems_with(content, "paper").raise_if_any(f"catalogue file {path}")
-    datasets = {name: {**catalogue.kinds.get(name, {}), **entry} for name, entry in content["datasets"].items()}
+    datasets = {name: {**_known(catalogue, name), **entry} for name, entry in content["datasets"].items()}
     ndcg: dict[tuple[str, str], float] = {}
     for place, system in enumerate(content["systems"]):
         for source in catalogue.published.get(system, ()):
@@ -86,3 +87,10 @@ def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
                 ndcg |= {(system, name): scores[0] for name, scores in source["scores"].items() if scores[0] is not None}
         ndcg |= {(system, name): entry["ndcg"][place] for name, entry in datasets.items() if "ndcg" in entry}
     return PaperFacts(content["systems"], datasets, ndcg, content["median_words"], content["not_comparable"])
+
+
+def _known(catalogue: Catalogue, name: str) -> dict[str, Any]:
+    """What ``datasets.yaml`` says of a dataset, which the paper prints as well."""
+    corpora = catalogue.datasets.get(name, ())
+    totals = {key: sum(getattr(each, key) for each in corpora) for key in ("documents", "queries")} if corpora else {}
+    return {**catalogue.kinds.get(name, {}), **totals}
