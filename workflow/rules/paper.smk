@@ -86,3 +86,27 @@ rule describe_corpora:
         "set the statistics of the corpora beside those that the paper prints"
     script:
         "../scripts/describe_corpora.py"
+
+
+rule check_claims:
+    input:
+        means=rules.summarize.input.means,
+        inspections=rules.draw_figures.input.inspections,
+        costs=at(layout.COST),
+        printed=PRINTED,
+    output:
+        at(layout.PAPER_TABLE).format(table="claims"),
+    log:
+        "<results>/logs/check_claims.log",
+    benchmark:
+        "<results>/benchmarks/check_claims.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("check_claims"),
+        rows=experiment.chosen_rows,
+    message:
+        "check the findings of the paper"
+    script:
+        "../scripts/check_claims.py"

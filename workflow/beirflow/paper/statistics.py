@@ -2,9 +2,9 @@
 
 ``words/<dataset>.json`` is the record of ``words/<dataset>.parquet`` (:mod:`beirflow.paper.words`). It holds ``dataset``,
 ``split``, ``counts`` (``documents``, ``titles``, documents with a title, ``queries``, ``judgements``, ``relevant``, judgements
-above 0, ``document_words``, ``query_words``, all words as stretches without whitespace, ``words`` and ``different_words``, as the
-overlap counts them), ``grades`` (judgements by grade) and ``lengths``, histograms (:mod:`beirflow.analysis.lengths`) of ``all``
-documents and, by grade, of those that were judged, one count a judgement.
+above 0, ``document_words``, ``query_words``, all words as stretches without whitespace, ``words`` and ``different_words``, as
+the overlap counts them), ``grades`` (judgements by grade) and ``lengths``, histograms (:mod:`beirflow.analysis.lengths`) of
+``all`` documents and, by grade, of those that were judged, one count a judgement.
 """
 
 from itertools import chain

@@ -1,11 +1,11 @@
 """Table 1 of the BEIR paper: statistics of the datasets, counted in the corpora, beside what it prints.
 
-``table-1.csv`` has a row a dataset of the paper, in its order, and then a row a dataset of the user's own: ``dataset``, ``task``,
-``domain``, ``titles`` (the share of documents that have one), ``relevancy`` (``binary``, or how many levels, 0 included),
-``queries``, ``documents``, ``relevant_per_query``, ``query_words`` and ``document_words`` (averages), ``printed_…`` of the last
-five, and ``note``. Words are stretches without whitespace, a title and its text with a space between; the paper seems to join
-them without one. A dataset of forums has the numbers of all of them together. Training and development queries are not counted:
-only the judged queries of the evaluated split are prepared.
+``table-1.csv`` has a row a dataset of the paper, in its order, and then a row a dataset of the user's own: ``dataset``,
+``task``, ``domain``, ``titles`` (the share of documents that have one), ``relevancy`` (``binary``, or how many levels, 0
+included), ``queries``, ``documents``, ``relevant_per_query``, ``query_words`` and ``document_words`` (averages), ``printed_…``
+of the last five, and ``note``. Words are stretches without whitespace, a title and its text with a space between; the paper
+seems to join them without one. A dataset of forums has the numbers of all of them together. Training and development queries
+are not counted: only the judged queries of the evaluated split are prepared.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,11 +1,12 @@
 """Table 2 of the BEIR paper: a measure of every system on every dataset, printed values beside those that are here.
 
-``table-2.csv`` (NDCG@10), ``table-2-recall.csv`` (Recall@100) and ``table-2-capped-recall.csv`` (R_cap@100) have a row a dataset
-of the paper, in its order, and then a row a dataset of the user's own: ``dataset``, ``printed <system>`` for every system of the
-paper where its values are known, ``best_printed``, then our systems under their own names, ``best``, and ``note``, why values may
-not be compared or are missing. Below stand the averages, each with the datasets that it is over in its name: ``mean of …`` and
-``difference to BM25, mean of …``, the mean of a system over that of BM25, less one; a cell is empty where a system lacks one of
-them. BM25 is ``bm25-multifield``, or ``bm25`` where that is not there. Datasets that systems were trained on are in no average.
+``table-2.csv`` (NDCG@10), ``table-2-recall.csv`` (Recall@100) and ``table-2-capped-recall.csv`` (R_cap@100) have a row a
+dataset of the paper, in its order, and then a row a dataset of the user's own: ``dataset``, ``printed <system>`` for every
+system of the paper where its values are known, ``best_printed``, then our systems under their own names, ``best``, and
+``note``, why values may not be compared or are missing. Below stand the averages, each with the datasets that it is over in its
+name: ``mean of …`` and ``difference to BM25, mean of …``, the mean of a system over that of BM25, less one; a cell is empty
+where a system lacks one of them. BM25 is ``bm25-multifield``, or ``bm25`` where that is not there. Datasets that systems were
+trained on are in no average.
 """
 
 from collections.abc import Mapping, Sequence
