@@ -110,3 +110,103 @@ rule check_claims:
         "check the findings of the paper"
     script:
         "../scripts/check_claims.py"
+
+
+rule compare_with_baseline:
+    input:
+        means=rules.summarize.input.means,
+        comparison=at(layout.SIGNIFICANCE),
+        printed=PRINTED,
+    output:
+        at(layout.PAPER_TABLE).format(table="against-baseline"),
+    log:
+        "<results>/logs/compare_with_baseline.log",
+    benchmark:
+        "<results>/benchmarks/compare_with_baseline.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("compare_with_baseline"),
+        baseline=experiment.baseline,
+    message:
+        "count where systems are better than the baseline"
+    script:
+        "../scripts/compare_with_baseline.py"
+
+
+rule measure_overlap:
+    input:
+        words=expand(at(layout.PAPER_WORDS), dataset=experiment.chosen_datasets),
+        statistics=rules.describe_corpora.input.statistics,
+    output:
+        at(layout.PAPER_TABLE).format(table="overlap"),
+    log:
+        "<results>/logs/measure_overlap.log",
+    benchmark:
+        "<results>/benchmarks/measure_overlap.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("measure_overlap"),
+        rows=experiment.chosen_rows,
+    message:
+        "measure how far the words of datasets overlap"
+    script:
+        "../scripts/measure_overlap.py"
+
+
+rule tabulate_lengths:
+    input:
+        inspections=rules.draw_figures.input.inspections,
+        statistics=rules.describe_corpora.input.statistics,
+        printed=PRINTED,
+    output:
+        expand(
+            at(layout.PAPER_TABLE),
+            table=["lengths-retrieved", "lengths-judged", "lengths-medians"],
+        ),
+    log:
+        "<results>/logs/tabulate_lengths.log",
+    benchmark:
+        "<results>/benchmarks/tabulate_lengths.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("tabulate_lengths"),
+        rows=experiment.chosen_rows,
+    message:
+        "tabulate the lengths of retrieved and judged documents"
+    script:
+        "../scripts/tabulate_lengths.py"
+
+
+# Those of beirflow/paper/figures.py, which is not imported here because it takes long.
+PAPER_FIGURES = [
+    *("overlap-heatmap", "overlap-graph", "against-baseline"),
+    *("lengths-retrieved", "lengths-judged"),
+]
+
+
+rule draw_paper:
+    input:
+        rules.measure_overlap.output,
+        rules.compare_with_baseline.output,
+        rules.tabulate_lengths.output,
+        printed=PRINTED,
+    output:
+        pdf=expand(at(layout.PAPER_FIGURE_PDF), figure=PAPER_FIGURES),
+        svg=expand(at(layout.PAPER_FIGURE_SVG), figure=PAPER_FIGURES),
+    log:
+        "<results>/logs/draw_paper.log",
+    benchmark:
+        "<results>/benchmarks/draw_paper.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("draw_paper"),
+    message:
+        "draw the figures of the paper"
+    script:
+        "../scripts/draw_paper.py"

@@ -95,7 +95,7 @@ def in_domain_order(evidence: Evidence) -> Found:
     reach = stats.norm.ppf(0.975) * np.sqrt(0.437 / (len(systems) - 4))
     low, high = (float(np.tanh(np.arctanh(np.clip(tau, -0.999, 0.999)) + sign * reach)) for sign in (-1, 1))
     sentence = (
-        f"The order of {len(systems)} systems on their training data and in the mean of {datasets(len(names))} more has Kendall's tau "
+        f"The order of {len(systems)} systems on the training data and in the mean of {datasets(len(names))} has Kendall's tau "
         f"{tau:.2f} (95 % interval {low:.2f} to {high:.2f})."
     )
     return found(low <= 0, sentence, {"tau": tau, "low": low, "high": high, "systems": len(systems)}, names)
