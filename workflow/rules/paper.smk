@@ -210,3 +210,29 @@ rule draw_paper:
         "draw the figures of the paper"
     script:
         "../scripts/draw_paper.py"
+
+
+rule measure_bias:
+    input:
+        means=expand(at(layout.METRICS), **corpora),
+        runs=expand(at(layout.RUN), **corpora),
+        records=expand(at(layout.RUN_RECORD), **corpora),
+        qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
+        corpora=expand(at(layout.CORPUS), dataset=experiment.chosen_datasets),
+        printed=PRINTED,
+    output:
+        at(layout.PAPER_TABLE).format(table="bias"),
+    log:
+        "<results>/logs/measure_bias.log",
+    benchmark:
+        "<results>/benchmarks/measure_bias.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("measure_bias"),
+        corpora=experiment.chosen_datasets,
+        rows=experiment.chosen_rows,
+    message:
+        "measure what unjudged documents may change"
+    script:
+        "../scripts/measure_bias.py"

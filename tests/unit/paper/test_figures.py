@@ -38,8 +38,9 @@ def test_every_figure_is_drawn_as_pdf_and_svg_with_the_same_bytes(tmp_path: Path
     assert {"x", "BM25+CE", "16"} <= words(tmp_path / "against-baseline.svg")
     with house_style():
         graph = overlap_graph(pd.read_csv(tmp_path / "overlap.csv"), load_facts())
-        save(graph, str(tmp_path), "again", kinds=["svg"])
-    assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "overlap-graph.svg").read_bytes()
+        save(graph, str(tmp_path), "again")
+    for kind in ("pdf", "svg"):
+        assert (tmp_path / f"again.{kind}").read_bytes() == (tmp_path / f"overlap-graph.{kind}").read_bytes()
 
 
 def test_what_is_missing_is_said_in_words() -> None:

@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
@@ -22,8 +23,8 @@ MOST_CELLS = 10
 DARK = 0.55
 """From which similarity on the number in a cell is white."""
 
-WEAK = 0.1
-"""Similarities up to which no line is drawn."""
+LINED = 1 / 3
+"""Share of the pairs that have a line: the most alike."""
 
 SEED = 20211018
 OWN = "of your own"
@@ -80,19 +81,20 @@ def overlap_graph(overlap: pd.DataFrame, facts: PaperFacts) -> Figure:
     places = nx.spring_layout(graph, weight="weight", seed=SEED, iterations=200)
     figure = Figure(figsize=(WIDTH * 0.6, WIDTH * 0.6), layout="constrained")
     panel = figure.subplots()
-    for one, other, weight in graph.edges(data="weight"):
-        if weight > WEAK:
-            ends = np.array([places[one], places[other]]).T
-            panel.plot(*ends, color="#999999", linewidth=3 * weight, zorder=1, solid_capstyle="round")
+    edges = sorted(graph.edges(data="weight"), key=lambda edge: -edge[2])
+    for one, other, weight in edges[: max(1, round(LINED * len(edges)))]:
+        ends = np.array([places[one], places[other]]).T
+        panel.plot(*ends, color="#cccccc", linewidth=3 * weight, zorder=1, solid_capstyle="round")
     domains = {name: str(facts.datasets.get(name, {}).get("domain", OWN)) for name in names}
     for number, domain in enumerate(dict.fromkeys(domains.values())):
         points = np.array([places[name] for name in names if domains[name] == domain])
         style: dict[str, Any] = {"marker": MARKERS[number % len(MARKERS)], "color": COLOURS[number % len(COLOURS)]}
         panel.plot(*points.T, **style, linestyle="", markersize=7, markeredgecolor="white", label=domain, zorder=2)
     for name in names:
-        panel.annotate(name, places[name], xytext=(0, 6), textcoords="offset points", ha="center", fontsize=6.5, zorder=3)
+        label = panel.annotate(name, places[name], xytext=(0, 6), textcoords="offset points", ha="center", fontsize=6.5, zorder=3)
+        label.set_path_effects([withStroke(linewidth=2, foreground="white")])
     panel.set_axis_off()
     panel.margins(0.15, 0.1)
     figure.legend(loc="outside upper left", ncols=3, handlelength=1)
-    below(figure, "near: many words in common; lines: the wider, the more")
+    below(figure, "near: many words in common; lines join the third of the pairs that have most")
     return figure
