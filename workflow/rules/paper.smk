@@ -236,3 +236,34 @@ rule measure_bias:
         "measure what unjudged documents may change"
     script:
         "../scripts/measure_bias.py"
+
+
+rule write_paper:
+    input:
+        rules.tabulate_paper.output,
+        rules.describe_corpora.output,
+        rules.check_claims.output,
+        rules.draw_paper.input,
+        rules.draw_paper.output,
+        rules.measure_bias.output,
+        words=rules.measure_overlap.input.words,
+        statistics=rules.measure_overlap.input.statistics,
+        manifest=rules.summarize.output.manifest,
+        templates=rules.write_report.input.templates,
+        printed=PRINTED,
+    output:
+        page=at(layout.PAPER),
+        record=at(layout.PAPER_RECORD),
+    log:
+        "<results>/logs/write_paper.log",
+    benchmark:
+        "<results>/benchmarks/write_paper.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("write_paper"),
+    message:
+        "write the page of the paper"
+    script:
+        "../scripts/write_paper.py"

@@ -62,9 +62,9 @@ def table_2(ours: Scores, facts: PaperFacts) -> pd.DataFrame:
 def _row(name: str, printed: Scores, ours: Scores, facts: PaperFacts, note: str) -> dict[str, Any]:
     """One dataset: the values of all systems, and which is best."""
     row: dict[str, Any] = {"dataset": name}
-    for prefix, scores, best in (("printed ", printed, "best_printed"), ("", ours, "best")):
+    for prefix, scores, best in (("printed ", printed, "best_printed"), ("here ", ours, "best_here")):
         found = {system: scores.values.get((system, name)) for system in scores.systems}
-        labels = {system: facts.label(system) if prefix else system for system in found}
+        labels = {system: facts.label(system) if scores is printed else system for system in found}
         row |= {f"{prefix}{labels[system]}": value for system, value in found.items()}
         if scores.systems:
             row[best] = ", ".join(labels[system] for system in best_of(found))
@@ -107,7 +107,7 @@ def _means(over: str, names: Sequence[str], printed: Scores, ours: Scores, facts
     """The mean of every system that has a score on all of some datasets."""
     row: dict[str, Any] = {"dataset": over}
     row |= {f"printed {facts.label(name)}": printed.mean(name, names) for name in _whole(printed, names)}
-    return row | {name: ours.mean(name, names) for name in _whole(ours, names)} | {"note": ""}
+    return row | {f"here {name}": ours.mean(name, names) for name in _whole(ours, names)} | {"note": ""}
 
 
 def _differences(over: str, names: Sequence[str], printed: Scores, ours: Scores, facts: PaperFacts) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _differences(over: str, names: Sequence[str], printed: Scores, ours: Scores,
     baseline = facts.standing(ours.systems).get(BM25)
     if baseline is None:
         return row | {"note": "No BM25 is among the systems here." if ours.systems else ""}
-    return row | {name: ours.difference(name, baseline, names) for name in _whole(ours, names)} | {"note": ""}
+    return row | {f"here {name}": ours.difference(name, baseline, names) for name in _whole(ours, names)} | {"note": ""}
 
 
 def _whole(scores: Scores, names: Sequence[str]) -> list[str]:
