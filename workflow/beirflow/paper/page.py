@@ -92,7 +92,7 @@ def write_paper(
         "standing": [(facts.label(name), system) for name, system in facts.standing(ours).items()],
         "missing": [*_missing(facts, ours, tables["table-2"]), *WHOLE],
         "barred": [(facts.datasets[name]["label"], entry["reason"]) for name, entry in facts.not_comparable.items()],
-        "sections": sections,
+        "sections": [(table, lines) for table, lines in sections if table],
         "figures": [_figure(folder, name) for name in FIGURES],
         "parts": [(f"{name}.csv", source) for name, source in PARTS.items()],
         "own": [system for system in ours if system not in facts.standing(ours).values()],

@@ -78,8 +78,11 @@ def scores_table(name: str, measure: str, table: pd.DataFrame, notes: Notes) -> 
             cells += [Cell(cell.text, cell.value, mark) for cell, mark in zip(plain, marks, strict=True)]
         rows.append(cells)
     groups = [(label, len(columns[prefix])) for label, prefix in (("Printed", PRINTED), ("Here", HERE)) if columns[prefix]]
-    labels = [each.removeprefix(prefix) for prefix, names in columns.items() for each in names]
-    headers = [STUB, *(Column(label, classes="number upright") for label in labels)]
+    headers = [STUB]
+    for prefix, names in columns.items():
+        headers += [
+            Column(each.removeprefix(prefix), classes=f"number upright{'' if i else ' group'}") for i, each in enumerate(names)
+        ]
     return Table(name, f"{measure} (table 2)", f"{measure} of every system on every dataset", headers, rows, groups, close=True)
 
 
@@ -111,13 +114,16 @@ def statistics_table(table: pd.DataFrame, notes: Notes) -> Table:
 
 def claims_table(table: pd.DataFrame) -> Table:
     """The findings with their verdicts, those on our results first."""
-    columns = [Column(label, number=False, classes="stub" if key == "finding" else "") for key, label in CLAIMS.items()]
+    kinds = {"finding": "stub", "says": "prose", "sentence": "prose"}
+    columns = [Column(label, number=False, classes=kinds.get(key, "")) for key, label in CLAIMS.items()]
     return Table("claims", "Findings (section 5)", "What the paper finds, and whether it holds", columns, _words(table, CLAIMS))
 
 
-def bias_table(table: pd.DataFrame) -> Table:
-    """Holes and what they may change, of datasets with pooled judgements."""
+def bias_table(table: pd.DataFrame) -> Table | None:
+    """Holes and what they may change, of datasets with pooled judgements; None if there is no such."""
     pooled = table[table["pooled"].astype(bool)]
+    if pooled.empty:
+        return None
     columns = [
         STUB,
         Column("System", number=False, classes=""),

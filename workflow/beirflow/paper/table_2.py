@@ -89,7 +89,7 @@ def _averages(printed: Scores, ours: Scores, facts: PaperFacts) -> list[dict[str
     sets = {
         tuple(here): "all that are here, in-domain ones left out",
         tuple(name for name in facts.zero_shot if name in here): "those of the paper that are here",
-        tuple(facts.zero_shot): "the paper",
+        tuple(facts.zero_shot if printed.systems else ()): "the paper",
     }
     rows = []
     for names, label in reversed(sets.items()):
