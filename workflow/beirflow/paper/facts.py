@@ -8,6 +8,7 @@ from typing import Any
 
 from beirflow.experiment.catalogue import CATALOGUE, Catalogue, load_catalogue
 from beirflow.experiment.schema import problems_with, read_yaml
+from beirflow.files.digests import file_digest
 
 BM25 = "bm25-multifield"
 """The baseline of the paper, by its name in ``published.yaml``."""
@@ -87,6 +88,11 @@ def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
                 ndcg |= {(system, name): scores[0] for name, scores in source["scores"].items() if scores[0] is not None}
         ndcg |= {(system, name): entry["ndcg"][place] for name, entry in datasets.items() if "ndcg" in entry}
     return PaperFacts(content["systems"], datasets, ndcg, content["median_words"], content["not_comparable"])
+
+
+def facts_digests(folder: Path = CATALOGUE) -> dict[str, str]:
+    """sha256 of the files of the catalogue that hold what the paper prints, by name."""
+    return {name: file_digest(folder / name) for name in ("paper.yaml", "published.yaml")}
 
 
 def _known(catalogue: Catalogue, name: str) -> dict[str, Any]:

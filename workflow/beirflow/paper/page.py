@@ -21,7 +21,7 @@ from beirflow.files.layout import (
     SIGNIFICANCE,
 )
 from beirflow.files.records import Job, read_json
-from beirflow.paper.facts import PaperFacts, load_facts
+from beirflow.paper.facts import PaperFacts, facts_digests, load_facts
 from beirflow.paper.page_tables import Notes, bias_table, claims_table, medians_table, scores_table, statistics_table
 from beirflow.paper.table_2 import MEASURES
 from beirflow.report.named_tables import read_named_csv
@@ -101,7 +101,8 @@ def write_paper(
     written = [_file(folder, PAPER_TABLE(table=name)) for name in PARTS]
     written += [_file(folder, kind(figure=name)) for name in FIGURES for kind in (PAPER_FIGURE_PDF, PAPER_FIGURE_SVG)]
     paths = [page_path, *written, *words_paths]
-    record_files_for_reading(paths=paths, manifest_path=manifest_path, record_path=record_path, job=job)
+    printed = facts_digests()
+    record_files_for_reading(paths=paths, manifest_path=manifest_path, record_path=record_path, job=job, printed=printed)
 
 
 def _file(folder: str, path: str) -> str:
