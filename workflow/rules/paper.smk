@@ -2,18 +2,36 @@
 
 REQUIRED INPUTS
   means      = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
+  runs, records = <results>/runs/<system>/<dataset>.parquet, .json
+  documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
+  inspections, comparison, costs = what the rules of analyse.smk write
   printed    = workflow/catalogue/paper.yaml, published.yaml: what the paper prints
 
 OUTPUTS
-  tables     = <results>/paper/<table>.csv       table-2, table-2-recall, table-2-capped-recall
+  tables     = <results>/paper/<table>.csv             tables 1 and 2, findings, and the data of every figure
+  words, statistics = <results>/paper/words/<dataset>.parquet, .json   how often every word occurs; counts and lengths
+  figures    = <results>/paper/<figure>.pdf, .svg
+  page       = <results>/paper/index.html              all of it, and what is missing; index.json, the digests
 
 STEPS
   - set every system on every dataset beside what the paper prints; average, and say over what
+  - count documents, queries and words; compare the words of datasets
+  - check every finding of section 5
+  - measure what unjudged documents may change
+  - draw the figures, write the page
 """
 
 PRINTED = [
     f"{workflow.basedir}/workflow/catalogue/{name}.yaml"
     for name in ("paper", "published")
+]
+
+# Those of beirflow/paper/table_2.py, length_tables.py and figures.py, which are not imported here because it takes long.
+SCORE_TABLES = ["table-2", "table-2-recall", "table-2-capped-recall"]
+LENGTH_TABLES = ["lengths-retrieved", "lengths-judged", "lengths-medians"]
+PAPER_FIGURES = [
+    *("overlap-heatmap", "overlap-graph", "against-baseline"),
+    *("lengths-retrieved", "lengths-judged"),
 ]
 
 
@@ -22,10 +40,7 @@ rule tabulate_paper:
         means=rules.summarize.input.means,
         printed=PRINTED,
     output:
-        expand(
-            at(layout.PAPER_TABLE),
-            table=["table-2", "table-2-recall", "table-2-capped-recall"],
-        ),
+        [at(layout.PAPER_TABLE).format(table=name) for name in SCORE_TABLES],
     log:
         "<results>/logs/tabulate_paper.log",
     benchmark:
@@ -162,10 +177,7 @@ rule tabulate_lengths:
         statistics=rules.describe_corpora.input.statistics,
         printed=PRINTED,
     output:
-        expand(
-            at(layout.PAPER_TABLE),
-            table=["lengths-retrieved", "lengths-judged", "lengths-medians"],
-        ),
+        [at(layout.PAPER_TABLE).format(table=name) for name in LENGTH_TABLES],
     log:
         "<results>/logs/tabulate_lengths.log",
     benchmark:
@@ -180,13 +192,6 @@ rule tabulate_lengths:
         "tabulate the lengths of retrieved and judged documents"
     script:
         "../scripts/tabulate_lengths.py"
-
-
-# Those of beirflow/paper/figures.py, which is not imported here because it takes long.
-PAPER_FIGURES = [
-    *("overlap-heatmap", "overlap-graph", "against-baseline"),
-    *("lengths-retrieved", "lengths-judged"),
-]
 
 
 rule draw_paper:
@@ -227,7 +232,7 @@ rule measure_bias:
     benchmark:
         "<results>/benchmarks/measure_bias.tsv"
     conda:
-        "../../envs/report.yaml"
+        "../../envs/data.yaml"
     params:
         code=code_version("measure_bias"),
         corpora=experiment.chosen_datasets,

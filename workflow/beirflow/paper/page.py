@@ -54,7 +54,7 @@ FIGURES = {
 """By name of a figure, its title and the text for people who do not see it."""
 
 WHOLE = (
-    "Latency and index size for a million documents (section 4.1) are not among these targets; cost.csv has what every job took.",
+    f"Latency and index size for a million documents (section 4.1) are not among these targets; {COST} has what every job took.",
     "Recall@100 stands without the printed values of the appendix: no checked copy of them was at hand.",
     "Titles, training and development queries of table 1 stand without the printed values, for the same reason.",
     "The 980 further judgements of TREC-COVID are not public; what the paper found with them is beside ours.",
