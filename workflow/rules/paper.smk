@@ -224,6 +224,7 @@ rule measure_bias:
         records=expand(at(layout.RUN_RECORD), **corpora),
         qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
         corpora=expand(at(layout.CORPUS), dataset=experiment.chosen_datasets),
+        extra=list(experiment.extra_judgements.values()),
         printed=PRINTED,
     output:
         at(layout.PAPER_TABLE).format(table="bias"),
@@ -237,6 +238,7 @@ rule measure_bias:
         code=code_version("measure_bias"),
         corpora=experiment.chosen_datasets,
         rows=experiment.chosen_rows,
+        extra=experiment.extra_judgements,
     message:
         "measure what unjudged documents may change"
     script:

@@ -13,5 +13,6 @@ if __name__ == "__main__":
             qrels_paths=dict(zip(snakemake.params.corpora, snakemake.input.qrels, strict=True)),
             rows=snakemake.params.rows,
             bias_path=snakemake.output[0],
+            extra_paths=snakemake.params.extra,
             job=this,
         )

@@ -2,6 +2,7 @@
 
 from math import log2
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,8 @@ import pytest
 from beir_writer import write_corpus_record
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_record
-from beirflow.paper.bias import COLUMNS, measure_bias, of_pooled
+from beirflow.paper.bias import COLUMNS, _with_extra, measure_bias, of_pooled
+from beirflow.paper.extra_judgements import read_extra
 from beirflow.report.named_tables import read_named_csv
 from results_writer import write_metrics, write_run
 
@@ -38,7 +40,7 @@ def test_measures_of_a_pooled_dataset_are_their_formulas(tmp_path: Path) -> None
     assert found["bpref"] == pytest.approx(((1 - 0 / 1) + (1 - 1 / 1)) / 3 / 2)
 
 
-def bias(folder: Path, *, grades: dict[str, list[int]]) -> pd.DataFrame:
+def bias(folder: Path, *, grades: dict[str, list[int]], **more: Any) -> pd.DataFrame:
     means, runs, records, qrels = [], [], [], {}
     for name, graded in grades.items():
         (folder / name).mkdir()
@@ -56,7 +58,7 @@ def bias(folder: Path, *, grades: dict[str, list[int]]) -> pd.DataFrame:
     rows = {"trec-covid": ["trec-covid"], "s": ["s-a", "s-b"]}
     path = str(folder / "bias.csv")
     paths = {"means_paths": means, "run_paths": runs, "record_paths": records, "qrels_paths": qrels}
-    measure_bias(**paths, rows=rows, bias_path=path, job=Job(folder))
+    measure_bias(**paths, rows=rows, bias_path=path, job=Job(folder), **more)
     return read_named_csv(path)
 
 
@@ -91,3 +93,16 @@ def test_a_run_that_was_changed_is_refused(tmp_path: Path) -> None:
             bias_path=str(tmp_path / "again.csv"),
             job=Job(tmp_path),
         )
+
+
+def test_further_judgements_stand_beside_those_that_there_are(tmp_path: Path) -> None:
+    (tmp_path / "more.qrels").write_text("q 0 hole 1\n")
+    extra = {"s-a": str(tmp_path / "more.qrels"), "elsewhere": "nowhere"}
+    grades = {"trec-covid": [1, 0], "s-a": [1, 1], "s-b": [1]}
+    table = bias(tmp_path, grades=grades, extra_paths=extra).set_index(["dataset", "system"])
+    assert np.isnan(table.loc[("trec-covid", "bm25"), "extra"])
+    # Of a dataset of forums only what all of them have.
+    assert np.isnan(table.loc[("s", "bm25"), "ndcg_extra"])
+    every = read_extra(extra["s-a"], pq.read_table(tmp_path / "s-a/qrels.parquet"))
+    found = _with_extra(pq.read_table(tmp_path / "runs/bm25/s-a.parquet"), every.slice(0, 2), every, "descending")
+    assert found == {"extra": 1, "hole_extra": 0.0, "ndcg_extra": 1.0}

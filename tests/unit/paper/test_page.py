@@ -44,7 +44,7 @@ def write(folder: Path, systems: tuple[str, ...] = ("bm25", "tas-b", HOSTILE)) -
         RETRIEVED: _bins(lengths),
         JUDGED: _bins({}),
         MEDIANS: _medians({RETRIEVED: lengths, JUDGED: {}}, systems),
-        "bias": pd.DataFrame([("scifact", "bm25", True, 0.25, *[0.5] * 8)], columns=list(BIAS_COLUMNS)),
+        "bias": pd.DataFrame([("scifact", "bm25", True, 0.25, *[0.5] * 11)], columns=list(BIAS_COLUMNS)),
     }
     for name, table in tables.items():
         table.to_csv(paper / f"{name}.csv", index=False)

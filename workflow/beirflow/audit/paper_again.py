@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from beirflow.audit.made_again import other_table
 from beirflow.audit.reading import read_columns, read_record
 from beirflow.files import layout
+from beirflow.files.errors import DataError
 from beirflow.files.records import Job
 from beirflow.paper.against_baseline import write_against_baseline
 from beirflow.paper.bias import measure_bias
@@ -21,6 +22,7 @@ from beirflow.paper.overlap import measure_overlap
 from beirflow.paper.statistics import count_corpus
 from beirflow.paper.table_1 import write_table_1
 from beirflow.paper.table_2 import MEASURES, write_tables
+from beirflow.report.named_tables import read_named_csv
 
 LINKS = ("corpora", "inspection", "metrics", "paper", "runs", layout.SIGNIFICANCE, layout.COST)
 """Below the results, what the tables are made from; tables of the paper themselves, since each is compared by itself."""
@@ -136,6 +138,9 @@ class PaperAgain:
         )
 
     def _bias(self) -> None:
+        path = layout.PAPER_TABLE(table="bias")
+        if read_named_csv(str(self.source / path))["extra"].notna().any():
+            raise DataError("it was made with extra_judgements, which are not among the results")
         measure_bias(
             means_paths=self._pairs(layout.METRICS, self._corpora),
             run_paths=self._pairs(layout.RUN, self._corpora),

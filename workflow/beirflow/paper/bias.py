@@ -24,6 +24,7 @@ from beirflow.datasets.corpus_files import read_table
 from beirflow.evaluation.measures import measure
 from beirflow.files.records import Job, read_json
 from beirflow.files.writing import atomic_path
+from beirflow.paper.extra_judgements import read_extra
 from beirflow.paper.facts import load_facts
 from beirflow.runs.ranking import Ties, ties_of
 from beirflow.runs.run_file import read_run
@@ -34,7 +35,8 @@ PRINTED = {"printed_hole": "hole", "printed_ndcg": "before", "printed_ndcg_annot
 STUDIED = "trec-covid"
 """The dataset of the paper's table."""
 
-COLUMNS = ("dataset", "system", "pooled", "hole", "ndcg", *OF_POOLED, *PRINTED)
+EXTRA = ("extra", "hole_extra", "ndcg_extra")
+COLUMNS = ("dataset", "system", "pooled", "hole", "ndcg", *OF_POOLED, *EXTRA, *PRINTED)
 PAIR = ["query_id", "doc_id"]
 
 
@@ -47,6 +49,7 @@ def measure_bias(
     rows: Mapping[str, Sequence[str]],
     bias_path: str,
     job: Job,
+    extra_paths: Mapping[str, str] | None = None,
 ) -> None:
     """Write the table.
 
@@ -58,20 +61,23 @@ def measure_bias(
         rows: By dataset the names of its corpora.
         bias_path: CSV to write, as this module says.
         job: The job, which says where the results are.
+        extra_paths: By corpus, a file of further judgements in TREC form; none if None.
 
     Raises:
         DataError: A file is not the one that was evaluated.
     """
     qrels = {name: read_table(path) for name, path in qrels_paths.items()}
     pooled = {name: bool((table["score"].to_numpy() <= 0).any()) for name, table in qrels.items()}
+    extra = {name: read_extra(path, qrels[name]) for name, path in (extra_paths or {}).items() if name in qrels}
     found: dict[tuple[str, str], dict[str, float]] = {}
     for means_path, run_path, record_path in zip(means_paths, run_paths, record_paths, strict=True):
         means = read_json(means_path)
         name, values = means["dataset"], means["measures"]
         of_run = {"hole": values.get(f"Hole@{CUTOFF}", np.nan), "ndcg": values.get(f"NDCG@{CUTOFF}", np.nan)}
-        if pooled[name]:
-            run = read_run(run_path, means["inputs"][job.below(run_path)], means_path)
-            of_run |= of_pooled(run, qrels[name], ties_of(read_json(record_path)))
+        if pooled[name] or name in extra:
+            run, ties = read_run(run_path, means["inputs"][job.below(run_path)], means_path), ties_of(read_json(record_path))
+            of_run |= of_pooled(run, qrels[name], ties) if pooled[name] else {}
+            of_run |= _with_extra(run, qrels[name], extra[name], ties) if name in extra else {}
         found[name, means["system"]] = of_run
     systems = list(dict.fromkeys(system for _, system in found))
     table = [
@@ -109,6 +115,13 @@ def of_pooled(run: pa.Table, qrels: pa.Table, ties: Ties) -> dict[str, float]:
         "ndcg_condensed": _ndcg(judged, qrels, ties),
         "ndcg_holes_relevant": _ndcg(run, filled, ties),
     }
+
+
+def _with_extra(run: pa.Table, qrels: pa.Table, every: pa.Table, ties: Ties) -> dict[str, float]:
+    """Holes and NDCG with further judgements, and how many these are."""
+    measured = measure(run, every, [CUTOFF], ties)
+    values = {"hole_extra": measured[f"Hole@{CUTOFF}"].mean(), "ndcg_extra": measured[f"NDCG@{CUTOFF}"].mean()}
+    return {"extra": every.num_rows - qrels.num_rows, **{name: float(value) for name, value in values.items()}}
 
 
 def _ndcg(run: pa.Table, qrels: pa.Table, ties: Ties) -> float:

@@ -27,6 +27,8 @@ BIAS = {
     "ndcg_holes_relevant": "if holes were relevant",
     "ndcg_condensed": "without holes",
     "bpref": "bpref",
+    "hole_extra": "Hole@10, with extra judgements",
+    "ndcg_extra": "NDCG@10, with them",
     "printed_hole": "Hole@10, printed",
     "printed_ndcg": "NDCG@10, printed",
     "printed_ndcg_annotated": "annotated, printed",
@@ -120,8 +122,8 @@ def claims_table(table: pd.DataFrame) -> Table:
 
 
 def bias_table(table: pd.DataFrame) -> Table | None:
-    """Holes and what they may change, of datasets with pooled judgements; None if there is no such."""
-    pooled = table[table["pooled"].astype(bool)]
+    """Holes and what they may change, where judgements are pooled or there are further ones; None if there is no such."""
+    pooled = table[table["pooled"].astype(bool) | table["extra"].notna()]
     if pooled.empty:
         return None
     columns = [
