@@ -92,7 +92,7 @@ def below_ance(evidence: Evidence) -> Found:
     said = listed([f"{value:.1f} points on {dataset_labels(evidence, [name])}" for name, value in points.items()])
     rest = f"on {len(others)}{': ' + dataset_labels(evidence, others) if others else ''}"
     sentence = f"TAS-B is below ANCE by {said}; of the other datasets, {rest}."
-    return found(min(points.values()) > 0, sentence, {**points, "further datasets": len(others)}, names)
+    return found(min(points.values()) > 0, sentence, {**points, "datasets below ANCE": len(names) + len(others)}, names)
 
 
 def short_documents(evidence: Evidence) -> Found:

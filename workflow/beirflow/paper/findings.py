@@ -189,7 +189,7 @@ FINDINGS = (
         "6a",
         "TAS-B is below ANCE on two datasets: TREC-COVID by 17.3 and Touché-2020 by 7.8 points.",
         below_ance,
-        {"trec-covid": 17.3, "webis-touche2020": 7.8, "further datasets": 0},
+        {"trec-covid": 17.3, "webis-touche2020": 7.8, "datasets below ANCE": 2},
     ),
     Finding("6b", "TAS-B retrieves shorter documents than ANCE.", short_documents),
     Finding("7", "GenQ is above TAS-B in special domains and below it in broader ones, such as Wikipedia.", adaptation),
