@@ -96,3 +96,10 @@ def test_tables_made_with_another_catalogue_are_a_warning(papered: Forger) -> No
     check = made_again(papered, "paper/table-2.csv")
     assert check.status == WARNING
     assert "another catalogue" in check.found
+
+
+def test_a_table_with_further_judgements_is_not_made_again_without_them(papered: Forger) -> None:
+    edit("paper/bias.csv", extra=3)(papered)
+    check = made_again(papered, "paper/bias.csv")
+    assert check.status == NOT_CHECKED
+    assert "extra_judgements" in check.found

@@ -138,8 +138,8 @@ class PaperAgain:
         )
 
     def _bias(self) -> None:
-        path = layout.PAPER_TABLE(table="bias")
-        if read_named_csv(str(self.source / path))["extra"].notna().any():
+        here = self.source / layout.PAPER_TABLE(table="bias")
+        if here.is_file() and read_named_csv(str(here))["extra"].notna().any():
             raise DataError("it was made with extra_judgements, which are not among the results")
         measure_bias(
             means_paths=self._pairs(layout.METRICS, self._corpora),
