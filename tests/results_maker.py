@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from beirflow.analysis.inspection import inspect_dataset
+from beirflow.audit.paper_again import PaperAgain
 from beirflow.datasets.matching import match_texts
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
@@ -20,10 +21,14 @@ from beirflow.evaluation.systems import describe_systems
 from beirflow.experiment.catalogue import CATALOGUE
 from beirflow.experiment.experiment import Experiment, load_experiment
 from beirflow.experiment.manifest import write_manifest
+from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings, ModelSettings
+from beirflow.paper.page import FIGURES as PAPER_FIGURES
+from beirflow.paper.page import PARTS as PAPER_TABLES
+from beirflow.paper.page import write_paper
 from beirflow.report.report import FIGURES, write_report
 from beirflow.runs.merge import merge_chunks
 from beirflow.runs.run_file import write_trec
@@ -120,6 +125,27 @@ def make_report(results: Path, experiment: Experiment) -> None:
         report_path=f"{results}/report.html",
         other_paths=[f"{results}/scores.parquet"],
         job=job,
+    )
+
+
+def make_paper(results: Path, experiment: Experiment) -> None:
+    """The tables of the BEIR paper and their page, with figures that are none."""
+    again = PaperAgain(results, results, experiment.chosen_systems, experiment.chosen_rows, experiment.baseline)
+    words = [layout.PAPER_WORDS(dataset=name) for name in experiment.chosen_datasets]
+    for path in [*words, *(layout.PAPER_TABLE(table=name) for name in PAPER_TABLES)]:
+        step = again.steps(path)
+        assert step, path
+        step[0]()
+    for name in PAPER_FIGURES:
+        for pattern in (layout.PAPER_FIGURE_PDF, layout.PAPER_FIGURE_SVG):
+            (results / pattern(figure=name)).write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{name}</desc></svg>')
+    write_paper(
+        folder=f"{results}/paper",
+        words_paths=[str(results / path) for path in words],
+        manifest_path=f"{results}/manifest.json",
+        page_path=f"{results}/paper/index.html",
+        record_path=f"{results}/paper/index.json",
+        job=Job(results),
     )
 
 

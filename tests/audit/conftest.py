@@ -7,7 +7,7 @@ import pytest
 from beirflow.experiment.experiment import load_experiment
 from beirflow.files.digests import file_digest
 from forger import Forger
-from results_maker import Made, make_report
+from results_maker import Made, make_paper, make_report
 
 
 def _guarded(made: Made) -> Iterator[Made]:
@@ -26,6 +26,14 @@ def original_report(results_once: Made, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="session")
+def original_paper(original_report: Made, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+    """The same with the tables of the BEIR paper."""
+    forger = Forger.of(original_report, tmp_path_factory.mktemp("paper"))
+    make_paper(forger.results, forger.experiment)
+    yield from _guarded(Made(forger.results, original_report.config))
+
+
+@pytest.fixture(scope="session")
 def original(results_once: Made) -> Iterator[Made]:
     """Finished results; a test that changes a file of theirs in place makes the session fail."""
     yield from _guarded(results_once)
@@ -41,6 +49,12 @@ def forger(original: Made, tmp_path: Path) -> Forger:
 def reported(original_report: Made, tmp_path: Path) -> Forger:
     """The same with a report."""
     return Forger.of(original_report, tmp_path)
+
+
+@pytest.fixture
+def papered(original_paper: Made, tmp_path: Path) -> Forger:
+    """The same with the tables of the BEIR paper too."""
+    return Forger.of(original_paper, tmp_path)
 
 
 @pytest.fixture

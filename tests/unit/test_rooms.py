@@ -17,6 +17,7 @@ FLOORS = (
     ("evaluation",),
     ("analysis",),
     ("report",),
+    ("paper",),
     ("audit",),
     ("exchange",),
 )

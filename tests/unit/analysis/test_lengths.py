@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from beirflow.analysis.lengths import EDGES, count_words, histogram
+from beirflow.analysis.lengths import EDGES, added_up, count_words, histogram, median
 
 TEXTS = ["", "   ", "one", " two  words ", "tab\tline\nnew", "no\u00a0break", "中文\u3000字"]
 
@@ -45,3 +45,18 @@ def test_nothing_has_no_mean() -> None:
     found = histogram(np.zeros(0, np.int32))
     assert (found["n"], found["mean"], found["quantiles"]["50"]) == (0, None, None)
     assert sum(found["counts"]) == 0
+
+
+def test_histograms_of_several_corpora_add_up() -> None:
+    first, second = histogram(np.array([1, 2, 2])), histogram(np.array([2, 300]))
+    (edges, counts) = added_up([{"all": first, "x": first}, {"all": second}])["all"]
+    assert (sum(counts), counts[1], counts[2]) == (5, 1, 3)
+    assert edges == second["edges"]
+    assert added_up([{"all": first, "x": first}, {"all": second}])["x"] == (first["edges"], first["counts"])
+
+
+def test_the_median_is_exact_of_one_corpus_and_inside_its_bin_of_several() -> None:
+    one, empty = histogram(np.array([100, 101, 700])), histogram(np.zeros(0, np.int64))
+    assert median([one, empty]) == 101
+    assert np.isnan(median([empty]))
+    assert 100 <= median([one, one]) <= 126

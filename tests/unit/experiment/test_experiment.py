@@ -65,6 +65,19 @@ def test_the_baseline_is_the_first_system_unless_another_is_named() -> None:
     assert load_experiment({"systems": systems, "baseline": "all-minilm-l6-v2"}).baseline == "all-minilm-l6-v2"
 
 
+def test_further_judgements_are_of_a_corpus_and_there(tmp_path: Path) -> None:
+    (tmp_path / "more").write_text("")
+    config = {
+        "datasets": ["scifact"],
+        "extra_judgements": {"scifact": str(tmp_path / "more"), "nfcorpus": str(tmp_path / "more")},
+    }
+    assert load_experiment(config).extra_judgements == {"scifact": str(tmp_path / "more")}
+    with pytest.raises(ConfigError, match=r"extra_judgements.scifakt: .* did you mean 'scifact'"):
+        load_experiment({**config, "extra_judgements": {"scifakt": str(tmp_path / "more")}})
+    with pytest.raises(ConfigError, match="a file that exists"):
+        load_experiment({**config, "extra_judgements": {"scifact": str(tmp_path / "gone")}})
+
+
 def test_cqadupstack_is_twelve_corpora() -> None:
     experiment = load_experiment({"datasets": ["scifact", "cqadupstack"]})
     names = [f"cqadupstack-{forum}" for forum in FORUMS]

@@ -63,7 +63,7 @@ def test_a_text_in_a_template_is_escaped(tmp_path: Path) -> None:
 
 def test_the_page_names_nothing_outside_itself(files: ReportFiles) -> None:
     page = files.write().read_text(encoding="utf-8")
-    assert re.findall(r'(?:src|href)="(?!#|data:|figures/)[^"]*"', page) == []
+    assert re.findall(r'(?:src|href)="(?!#|data:|figures/|paper/)[^"]*"', page) == []
     assert re.findall(r"url\(|@import", page) == []
 
 

@@ -4,6 +4,8 @@ A word is a stretch without whitespace. The bounds of the bins are the same ever
 add up; they grow by about a quarter (ten a decade), in whole words.
 """
 
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -51,3 +53,38 @@ def histogram(lengths: np.ndarray) -> dict[str, Any]:
         "mean": float(lengths.mean()) if len(lengths) else None,
         "n": len(lengths),
     }
+
+
+def added_up(named: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, tuple[list[int], list[int]]]:
+    """Histograms of several corpora as one; their bins are the same as far as they go.
+
+    Args:
+        named: Of each corpus, by name what :func:`histogram` gives.
+
+    Returns:
+        By name, edges and counts; of a name that only some corpora have, those of these.
+    """
+    names = dict.fromkeys(name for each in named for name in each)
+    return {
+        name: (
+            max((list(each[name]["edges"]) for each in named if name in each), key=len),
+            [sum(counts) for counts in zip_longest(*(each[name]["counts"] for each in named if name in each), fillvalue=0)],
+        )
+        for name in names
+    }
+
+
+def median(histograms: Sequence[Mapping[str, Any]]) -> float:
+    """The median of what some histograms count: exact for one, else inside its bin by its share.
+
+    Args:
+        histograms: What :func:`histogram` gives.
+
+    Returns:
+        Words; not-a-number where nothing was counted.
+    """
+    counted = [each for each in histograms if each["n"]]
+    if len(counted) <= 1:
+        return float(counted[0]["quantiles"]["50"]) if counted else float("nan")
+    edges, counts = added_up([{"": each} for each in counted])[""]
+    return float(np.interp(sum(counts) / 2, np.concatenate([[0], np.cumsum(counts)]), edges))

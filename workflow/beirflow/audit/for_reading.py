@@ -4,7 +4,7 @@ They are made in a folder of their own, in which links lead to the results.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from beirflow.analysis.inspection import inspect_dataset
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unreadable
 from beirflow.audit.made_again import other_page, other_record, other_scores, other_table
+from beirflow.audit.paper_again import LINKS, PaperAgain, Step
 from beirflow.audit.reading import part, read_record
 from beirflow.evaluation.cost import collect_costs
 from beirflow.evaluation.scores import collect_scores
@@ -36,7 +37,13 @@ from beirflow.files.layout import (
 )
 from beirflow.files.records import Job
 from beirflow.jobs.code_version import code_version
+from beirflow.paper.facts import facts_digests
 from beirflow.report.report import FIGURES, write_report
+
+NAME = "files for reading show the results"
+
+RECORDS = {REPORT_RECORD: REPORT, layout.PAPER_RECORD: layout.PAPER}
+"""Records of files for reading, and the page that each was written with."""
 
 
 def check_files_for_reading(chain: Chain) -> list[Check]:
@@ -49,9 +56,14 @@ def check_files_for_reading(chain: Chain) -> list[Check]:
         Checks of the record, of every file that was made again, and of what was not compared.
     """
     paths = [path for path in sorted(chain.listing.files) if layout.is_for_reading(path)]
-    own = (layout.AUDIT, layout.AUDIT_RECORD, layout.COMPARISON, layout.COMPARISON_RECORD, REPORT_RECORD)
+    own = (layout.AUDIT, layout.AUDIT_RECORD, layout.COMPARISON, layout.COMPARISON_RECORD, *RECORDS)
     paths = [path for path in paths if path not in own]
-    recorded, checks = _check_record(chain, [*paths, *([REPORT_RECORD] if REPORT_RECORD in chain.listing.files else [])])
+    recorded, checks = dict[str, Any](), list[Check]()
+    for record, page in RECORDS.items():
+        if record in chain.listing.files:
+            named, found_there = _check_record(chain, record, page)
+            recorded |= named
+            checks += found_there
     with tempfile.TemporaryDirectory(prefix="beirflow-audit-") as scratch:
         again = _Again(chain, Path(scratch))
         made = [check for path in paths for check in again.check(path)]
@@ -62,39 +74,37 @@ def check_files_for_reading(chain: Chain) -> list[Check]:
         checks.append(Check("files for reading", NOT_CHECKED, found, "", others[:1000], (), chain.aside(*others[:1000])))
     figures = [path for path in paths if path in recorded and path not in compared]
     if figures:
-        found = f"{len(figures)} files, figures among them, were compared with {REPORT_RECORD} and not made again"
+        found = f"{len(figures)} files, figures among them, were compared with {' or '.join(RECORDS)} and not made again"
         checks.append(Check("files for reading", NOT_CHECKED, found, "", tuple(figures)))
     return checks
 
 
-def _check_record(chain: Chain, paths: Sequence[str]) -> tuple[dict[str, Any], list[Check]]:
-    """Compare the files with what was recorded when the report was written."""
+def _check_record(chain: Chain, record_path: str, page: str) -> tuple[dict[str, Any], list[Check]]:
+    """Compare the files with what was recorded when a page was written."""
     name, checks, recorded = "files for reading are as they were written", list[Check](), dict[str, Any]()
-    again = chain.repair_command(REPORT_RECORD, goal=REPORT)
-    if REPORT_RECORD not in paths:
-        return recorded, checks
+    again = chain.repair_command(record_path, goal=page)
     try:
-        record = chain.read_whole(REPORT_RECORD)
+        record = chain.read_whole(record_path)
         recorded = dict(part(record, "outputs", kind=dict))
         if part(record, "inputs", MANIFEST) != file_digest(chain.file(MANIFEST)):
-            found = "the report was made from other results than these"
-            checks.append(Check("the report is of these results", WARNING, found, "", (REPORT_RECORD,), (), again))
+            found = f"{page} was made from other results than these"
+            checks.append(Check(f"{page} is of these results", WARNING, found, "", (record_path,), (), again))
     except UNREADABLE as error:
-        return recorded, [unreadable(name, REPORT_RECORD, error, (), again)]
+        return recorded, [unreadable(name, record_path, error, (), again)]
     good = 0
     for path, expected in recorded.items():
-        todo = chain.repair_command(path, goal=REPORT) if layout.is_safe(path) else again
+        todo = chain.repair_command(path, goal=page) if layout.is_safe(path) else again
         if path not in chain.listing.files:
             found = f"{path} is not here; no number depends on it"
-            checks.append(Check(name, WARNING, found, f"{REPORT_RECORD} names it", (path,), (), todo))
+            checks.append(Check(name, WARNING, found, f"{record_path} names it", (path,), (), todo))
         elif (digest := file_digest(chain.folder / path)) != expected:
             found = f"{path} has the sha256 {digest}; no number depends on it"
-            checks.append(Check(name, FAILED, found, f"{REPORT_RECORD} says {expected}", (path,), (), todo))
+            checks.append(Check(name, FAILED, found, f"{record_path} says {expected}", (path,), (), todo))
         else:
             good += 1
     return recorded, [
         *checks,
-        *([Check(name, PASSED, f"{good} files have the digests that {REPORT_RECORD} names")] if good else []),
+        *([Check(name, PASSED, f"{good} files have the digests that {record_path} names")] if good else []),
     ]
 
 
@@ -121,38 +131,50 @@ class _Again:
 
     def check(self, path: str) -> Iterator[Check]:
         """Make a file again and compare; nothing for one that takes long or needs what is not here."""
-        name, dataset = "files for reading show the results", INSPECTION.names_in(path)
-        made: dict[str, tuple[Callable[[], Any], Callable[[Path, Path], str]]] = {
+        of_paper = self._paper.steps(path)
+        step = of_paper or self._step(path)
+        if step is None:
+            return
+        make, compare = step
+        repair = self.chain.repair_command(path, goal=layout.PAPER if of_paper else REPORT)
+        try:
+            for link in ("corpora", "runs", "metrics", "benchmarks"):
+                self._link(link)
+            if of_paper:
+                self._link_for_paper()
+            make()
+            problem = compare(self.chain.file(path), (self._paper.target if of_paper else self.scratch) / path)
+        except BeirflowError as error:
+            yield Check(NAME, NOT_CHECKED, f"{path} could not be made again from these results: {error}", "", (path,))
+        except UNREADABLE as error:
+            yield unreadable(NAME, path, error, (), repair)
+        else:
+            yield self._verdict(path, problem, repair)
+
+    def _step(self, path: str) -> Step | None:
+        """How to make a file again, and how to compare it."""
+        dataset = INSPECTION.names_in(path)
+        if dataset:
+            return partial(self._inspection, dataset["dataset"]), other_record
+        made: dict[str, Step] = {
             SCORES: (self._scores, other_scores),
             SIGNIFICANCE: (self._significance, other_table),
             COST: (self._costs, other_table),
             REPORT: (self._report, other_page),
         }
-        if dataset:
-            made[path] = partial(self._inspection, dataset["dataset"]), other_record
-        if path not in made:
-            return
-        make, compare = made[path]
-        repair = self.chain.repair_command(path, goal=REPORT)
-        try:
-            for link in ("corpora", "runs", "metrics", "benchmarks"):
-                self._link(link)
-            make()
-            problem = compare(self.chain.file(path), self.scratch / path)
-        except BeirflowError as error:
-            yield Check(name, NOT_CHECKED, f"{path} could not be made again from these results: {error}", "", (path,))
-        except UNREADABLE as error:
-            yield unreadable(name, path, error, (), repair)
-        else:
-            if problem and path == REPORT and not self._same_code():
-                found = (
-                    f"{path} is not what this beirflow writes: {problem}; other code wrote it, so it is not known who is right"
-                )
-                yield Check(name, WARNING, found, "", (path,), (), repair)
-            elif problem:
-                yield Check(name, FAILED, f"{path}: {problem}", "what the results give", (path,), (), repair)
-            else:
-                yield Check(name, PASSED, f"{path} is what the results give", files=(path,))
+        return made.get(path)
+
+    def _verdict(self, path: str, problem: str, repair: str) -> Check:
+        """What it means that a file differs, or does not."""
+        if not problem:
+            return Check(NAME, PASSED, f"{path} is what the results give", files=(path,))
+        if path == REPORT and not self._same_code():
+            found = f"{path} is not what this beirflow writes: {problem}; other code wrote it, so it is not known who is right"
+            return Check(NAME, WARNING, found, "", (path,), (), repair)
+        if layout.PAPER_TABLE.names_in(path) and not self._same_facts():
+            found = f"{path}: {problem}; it was made with another catalogue than the one here"
+            return Check(NAME, WARNING, found, "", (path,), (), repair)
+        return Check(NAME, FAILED, f"{path}: {problem}", "what the results give", (path,), (), repair)
 
     def _same_code(self) -> bool:
         """Whether the code here wrote the report."""
@@ -160,6 +182,26 @@ class _Again:
             return bool(read_record(self.chain.file(REPORT_RECORD)).get("code") in ("", code_version("write_report")))
         except UNREADABLE:
             return False
+
+    def _same_facts(self) -> bool:
+        """Whether what the paper prints is here what it was when its page was written."""
+        try:
+            return bool(read_record(self.chain.file(layout.PAPER_RECORD)).get("printed") == facts_digests())
+        except UNREADABLE:
+            return True
+
+    @property
+    def _paper(self) -> PaperAgain:
+        """Makes tables of the paper again."""
+        baseline = part(self.chain.manifest, "configuration", "baseline") or self.systems[0]
+        return PaperAgain(self.scratch / "paper-source", self.scratch / "paper-made", self.systems, self.rows, baseline)
+
+    def _link_for_paper(self) -> None:
+        """Let links of its own lead to what the tables of the paper are made from, some of which is made again elsewhere."""
+        links = _Again(self.chain, self._paper.source)
+        links.scratch.mkdir(exist_ok=True)
+        for name in LINKS:
+            links._link(name)
 
     def _link(self, name: str) -> None:
         """Let a name in the scratch folder lead to the results, where nothing below it is a link itself."""

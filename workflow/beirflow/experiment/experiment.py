@@ -83,6 +83,12 @@ class Experiment:
         return [name for names in self.chosen_rows.values() for name in names]
 
     @property
+    def extra_judgements(self) -> dict[str, str]:
+        """By configured corpus, the file of its further judgements."""
+        files: Mapping[str, str] = self.config["extra_judgements"]
+        return {name: str(Path(files[name]).expanduser()) for name in self.chosen_datasets if name in files}
+
+    @property
     def rows_of_forums(self) -> dict[str, list[str]]:
         """By dataset that has forums, configured or not, the names of its corpora."""
         return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
@@ -386,6 +392,7 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
         if cutoff > config["top_k"]:
             allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"
             problems.add("cutoffs", cutoff, allowed)
+    _check_extra_judgements(experiment, problems)
     used = experiment.needed_systems
     check_dependencies(experiment.systems, used, config["top_k"], problems)
     _check_systems(experiment, used, problems)
@@ -406,6 +413,17 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
         with _disk_in_words(problems, key, value):
             if problem := _source_problem(experiment, dataset):
                 problems.add(key, value, problem)
+
+
+def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
+    """Further judgements are of a corpus, and there."""
+    for name, path in experiment.config["extra_judgements"].items():
+        key = f"extra_judgements.{name}"
+        if name not in experiment.datasets:
+            problems.add(key, name, f"the name of a dataset without forums, or of a forum{nearest(name, experiment.datasets)}")
+        with _disk_in_words(problems, key, path):
+            if not Path(path).expanduser().is_file():
+                problems.add(key, path, "a file that exists is needed")
 
 
 def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from beirflow.analysis.lengths import added_up
 from beirflow.evaluation.scores import main_cutoff, read_per_query
 from beirflow.files.records import read_json
 from beirflow.report.named_tables import read_named_csv
@@ -88,19 +88,12 @@ def read_results(
             for system in systems
             for row, corpora in rows.items()
         },
-        lengths={row: _added_up([inspections[corpus]["lengths"] for corpus in corpora]) for row, corpora in rows.items()},
+        lengths={row: added_up([_named(inspections[corpus]["lengths"]) for corpus in corpora]) for row, corpora in rows.items()},
         comparison=read_named_csv(comparison_path),
         costs=read_named_csv(costs_path),
     )
 
 
-def _added_up(lengths: Sequence[Mapping[str, Any]]) -> dict[str, tuple[list[int], list[int]]]:
-    """Histograms of several corpora as one; their bins are the same as far as they go."""
-    named = [{"all": each["all"], "relevant": each["relevant"], **each["retrieved"]} for each in lengths]
-    return {
-        name: (
-            max((each[name]["edges"] for each in named), key=len),
-            [sum(counts) for counts in zip_longest(*(each[name]["counts"] for each in named), fillvalue=0)],
-        )
-        for name in named[0]
-    }
+def _named(lengths: Mapping[str, Any]) -> dict[str, Any]:
+    """The histograms of one corpus by name."""
+    return {"all": lengths["all"], "relevant": lengths["relevant"], **lengths["retrieved"]}

@@ -21,7 +21,7 @@ def document_lengths(results: Results) -> Figure:
     figure, panels = small_multiples(results.datasets, height, sharex=True, sharey=True)
     for dataset, panel in zip(results.datasets, panels, strict=True):
         for place, (name, (edges, counts)) in enumerate(results.lengths[dataset].items()):
-            _violin(panel, place, np.array(edges), np.array(counts), styles[name]["color"] if name in styles else GREY)
+            violin(panel, place, np.array(edges), np.array(counts), styles[name]["color"] if name in styles else GREY)
         panel.set_xscale("log")
         panel.xaxis.set_major_formatter(plain)
         panel.set_yticks(range(len(names)), names)
@@ -32,8 +32,16 @@ def document_lengths(results: Results) -> Figure:
     return figure
 
 
-def _violin(panel: Axes, place: int, edges: np.ndarray, counts: np.ndarray, colour: str) -> None:
-    """The density over the logarithm of the length, with quartiles; nothing where nothing was counted."""
+def violin(panel: Axes, place: int, edges: np.ndarray, counts: np.ndarray, colour: str) -> None:
+    """Draw the density over the logarithm of the length, with quartiles; nothing where nothing was counted.
+
+    Args:
+        panel: Where to draw.
+        place: The row.
+        edges: Bounds of n bins in words, int64 of shape (n + 1,).
+        counts: What they counted, int64 of shape (n,).
+        colour: Of the violin.
+    """
     if not counts.sum():
         return
     bounds = np.maximum(edges[: len(counts) + 1].astype(np.float64), 0.5)

@@ -2,7 +2,10 @@
 
 import pandas as pd
 
-NAMES = ("system", "dataset", "system_a", "system_b", "setting", "value", "model_says")
+NAMES = (
+    *("system", "dataset", "system_a", "system_b", "setting", "value", "model_says"),
+    *("dataset_a", "dataset_b", "datasets", "of", "baseline", "best_printed", "best_here", "numbers", "note"),
+)
 """Columns that hold names and other texts."""
 
 
@@ -10,7 +13,7 @@ def read_named_csv(path: str) -> pd.DataFrame:
     """Read a table of the results.
 
     Args:
-        path: ``summary.csv``, ``significance.csv``, ``cost.csv`` or ``systems.csv``.
+        path: ``summary.csv``, ``significance.csv``, ``cost.csv``, ``systems.csv`` or a table of the paper.
 
     Returns:
         The table; a name stays what it is, also one like ``NA`` or ``007``, and only an empty cell is a missing value.

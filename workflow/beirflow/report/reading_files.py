@@ -1,12 +1,13 @@
 """Files for reading, made from the results: no result depends on them, and a record says what they were."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
 
 
-def record_files_for_reading(*, paths: Sequence[str], manifest_path: str, record_path: str, job: Job) -> None:
+def record_files_for_reading(*, paths: Sequence[str], manifest_path: str, record_path: str, job: Job, **facts: Any) -> None:
     """Record what the files for reading are, and which results they were made from.
 
     Args:
@@ -14,6 +15,7 @@ def record_files_for_reading(*, paths: Sequence[str], manifest_path: str, record
         manifest_path: ``manifest.json`` of the results.
         record_path: The record to write.
         job: The job, for the record.
+        **facts: What else there is to say.
     """
     outputs = {path: file_digest(path) for path in paths}
-    write_record(record_path, job, inputs={manifest_path: file_digest(manifest_path)}, outputs=outputs)
+    write_record(record_path, job, inputs={manifest_path: file_digest(manifest_path)}, outputs=outputs, **facts)

@@ -1,0 +1,105 @@
+"""Tables of the BEIR paper that were made prettier, with their record made again: they no longer show the results."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import Check
+from beirflow.audit.for_reading import _Again, _check_record, check_files_for_reading
+from beirflow.files.digests import file_digest
+from beirflow.files.records import read_json
+from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
+
+RECORD = "paper/index.json"
+
+
+def walked(papered: Forger) -> Chain:
+    """What the walk from the manifest finds, which these checks need."""
+    chain = Chain(papered.results, "results", read_json(papered.path("manifest.json")))
+    chain.follow()
+    return chain
+
+
+def made_again(papered: Forger, name: str) -> Check:
+    """The check of one file, which is made again."""
+    scratch = papered.results.parent / "scratch"
+    scratch.mkdir()
+    (check,) = _Again(walked(papered), scratch).check(name)
+    return check
+
+
+def record_again(papered: Forger, **values: Any) -> None:
+    papered.edit(RECORD, outputs={path: file_digest(papered.path(path)) for path in papered.read(RECORD)["outputs"]}, **values)
+
+
+def edit(name: str, **columns: object) -> Callable[[Forger], str]:
+    def change(papered: Forger) -> str:
+        table = pd.read_csv(papered.path(name)).assign(**columns)
+        papered.replace(name, table.to_csv(index=False).encode())
+        return name
+
+    return change
+
+
+def edit_statistics(papered: Forger) -> str:
+    papered.edit("paper/words/small.json", counts__documents=7)
+    return "paper/words/small.json"
+
+
+def edit_words(papered: Forger) -> str:
+    papered.edit_table("paper/words/small.parquet", lambda words: words.assign(count=words["count"] + 1))
+    return "paper/words/small.parquet"
+
+
+def test_untouched_tables_are_what_the_results_give(papered: Forger) -> None:
+    found = [
+        check for check in check_files_for_reading(walked(papered)) if any(path.startswith("paper/") for path in check.files)
+    ]
+    made = {path for check in found if check.status == PASSED for path in check.files}
+    tables = {path.relative_to(papered.results).as_posix() for path in papered.path("paper").glob("*.csv")}
+    assert len(tables) == 11
+    assert tables < made
+    assert {"paper/words/small.json", "paper/words/small.parquet"} < made
+    assert {check.status for check in found} == {PASSED, NOT_CHECKED}
+    assert {path for check in found if check.status == NOT_CHECKED for path in check.files} >= {"paper/index.html"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        edit("paper/table-2.csv", **{"here second": 0.99}),
+        edit("paper/claims.csv", verdict="holds"),
+        edit("paper/overlap.csv", similarity=0.5),
+        edit("paper/bias.csv", hole=0.0),
+        edit_statistics,
+        edit_words,
+    ],
+    ids=["table-2", "claims", "overlap", "bias", "statistics", "words"],
+)
+def test_a_table_that_does_not_show_the_results_is_found(papered: Forger, change: Callable[[Forger], str]) -> None:
+    name = change(papered)
+    record_again(papered)
+    assert made_again(papered, name).status == FAILED
+
+
+def test_a_figure_that_was_changed_is_found_by_the_record_of_the_page(papered: Forger) -> None:
+    papered.replace("paper/overlap-graph.svg", b"<svg/>")
+    _, found = _check_record(walked(papered), RECORD, "paper/index.html")
+    assert FAILED in [check.status for check in named(found, "paper/overlap-graph.svg")]
+
+
+def test_tables_made_with_another_catalogue_are_a_warning(papered: Forger) -> None:
+    edit("paper/table-2.csv", **{"printed BM25": 0.5})(papered)
+    record_again(papered, printed={"paper.yaml": "0" * 64})
+    check = made_again(papered, "paper/table-2.csv")
+    assert check.status == WARNING
+    assert "another catalogue" in check.found
+
+
+def test_a_table_with_further_judgements_is_not_made_again_without_them(papered: Forger) -> None:
+    edit("paper/bias.csv", extra=3)(papered)
+    check = made_again(papered, "paper/bias.csv")
+    assert check.status == NOT_CHECKED
+    assert "extra_judgements" in check.found

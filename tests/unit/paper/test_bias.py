@@ -1,0 +1,108 @@
+"""What unjudged documents may change: formulas written out, and the columns of the table."""
+
+from math import log2
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from beir_writer import write_corpus_record
+from beirflow.files.errors import DataError
+from beirflow.files.records import Job, write_record
+from beirflow.paper.bias import COLUMNS, _with_extra, measure_bias, of_pooled
+from beirflow.paper.extra_judgements import read_extra
+from beirflow.report.named_tables import read_named_csv
+from results_writer import write_metrics, write_run
+
+# Of the query q: h1 and h2 are holes, r2 (grade 2) and r1 (grade 1) are relevant, n is not, and m (grade 1) is not found.
+RANKED = {"q": ["h1", "r1", "n", "h2", "r2"], "unjudged": ["h1"]}
+JUDGED = {"query_id": ["q", "q", "q", "q", "p"], "doc_id": ["r1", "n", "r2", "m", "x"], "score": [1, -1, 2, 1, 1]}
+QRELS = pa.table(JUDGED, schema=pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.int32())]))
+IDEAL = 2 / log2(2) + 1 / log2(3) + 1 / log2(4)
+
+
+def run_table(folder: Path) -> pa.Table:
+    write_run(folder / "run.parquet", RANKED)
+    return pq.read_table(folder / "run.parquet")
+
+
+def test_measures_of_a_pooled_dataset_are_their_formulas(tmp_path: Path) -> None:
+    found = of_pooled(run_table(tmp_path), QRELS, "descending")
+    assert found["unjudged"] == 2 / 20
+    assert found["ndcg_condensed"] == pytest.approx((1 / log2(2) + 2 / log2(4)) / IDEAL / 2)
+    with_holes = 1 / log2(2) + 1 / log2(3) + 1 / log2(5) + 2 / log2(6)
+    ideal = 2 + sum(1 / log2(rank + 1) for rank in range(2, 6))
+    assert found["ndcg_holes_relevant"] == pytest.approx(with_holes / ideal / 2)
+    # r1 has no irrelevant document above it, r2 one of min(R, N) = 1; R is 3 with the one that is not found.
+    assert found["bpref"] == pytest.approx(((1 - 0 / 1) + (1 - 1 / 1)) / 3 / 2)
+
+
+def bias(folder: Path, *, grades: dict[str, list[int]], **more: Any) -> pd.DataFrame:
+    means, runs, records, qrels = [], [], [], {}
+    for name, graded in grades.items():
+        (folder / name).mkdir()
+        qrels[name] = str(folder / name / "qrels.parquet")
+        table = pa.table({"query_id": ["q"] * len(graded), "doc_id": [f"d{i}" for i in range(len(graded))], "score": graded})
+        pq.write_table(table.set_column(2, "score", table["score"].cast(pa.int32())), qrels[name])
+        write_corpus_record(folder / name, folder)
+        for system in ("bm25", "tas-b"):
+            runs.append(str(folder / f"runs/{system}/{name}.parquet"))
+            digest = write_run(Path(runs[-1]), {"q": ["d0", "hole", "d1"]})
+            records.append(str(folder / f"runs/{system}/{name}.json"))
+            write_record(records[-1], Job(folder), inputs={}, outputs={runs[-1]: digest})
+            values = {"NDCG@10": [0.5], "Hole@10": [0.1]}
+            means.append(write_metrics(folder, system, name, values, inputs={Path(runs[-1]): digest})[0])
+    rows = {"trec-covid": ["trec-covid"], "s": ["s-a", "s-b"]}
+    path = str(folder / "bias.csv")
+    paths = {"means_paths": means, "run_paths": runs, "record_paths": records, "qrels_paths": qrels}
+    measure_bias(**paths, rows=rows, bias_path=path, job=Job(folder), **more)
+    return read_named_csv(path)
+
+
+def test_only_where_judgements_are_pooled_there_is_more_than_holes(tmp_path: Path) -> None:
+    table = bias(tmp_path, grades={"trec-covid": [1, 0], "s-a": [1], "s-b": [1, 1]}).set_index(["dataset", "system"])
+    assert [*table.index.names, *table.columns] == list(COLUMNS)
+    assert table.loc[("trec-covid", "bm25"), ["pooled", "hole", "ndcg", "unjudged"]].tolist() == [True, 0.1, 0.5, 0.1]
+    assert table.loc[("s", "bm25"), "pooled"] == False  # noqa: E712 - a bool of numpy
+    assert np.isnan(table.loc[("s", "bm25"), "bpref"])
+    assert table.loc[("s", "tas-b"), "ndcg"] == 0.5
+
+
+def test_printed_values_stand_beside_the_systems_that_stand_for_those_of_the_paper(tmp_path: Path) -> None:
+    table = bias(tmp_path, grades={"trec-covid": [1, 0], "s-a": [1, 0], "s-b": [1, 0]}).set_index(["dataset", "system"])
+    printed = ["printed_hole", "printed_ndcg", "printed_ndcg_annotated"]
+    assert table.loc[("trec-covid", "tas-b"), printed].tolist() == [0.318, 0.481, 0.555]
+    assert table.loc["s", printed].isna().all(axis=None)
+    assert table.loc[("s", "bm25"), "ndcg_condensed"] == table.loc[("trec-covid", "bm25"), "ndcg_condensed"]
+
+
+def test_a_run_that_was_changed_is_refused(tmp_path: Path) -> None:
+    bias(tmp_path, grades={"trec-covid": [1, 0], "s-a": [1], "s-b": [1]})
+    run = tmp_path / "runs/bm25/trec-covid.parquet"
+    write_run(run, {"q": ["d1"]})
+    with pytest.raises(DataError, match="sha256"):
+        measure_bias(
+            means_paths=[str(tmp_path / "metrics/bm25/trec-covid.json")],
+            run_paths=[str(run)],
+            record_paths=[str(run.with_suffix(".json"))],
+            qrels_paths={"trec-covid": str(tmp_path / "trec-covid/qrels.parquet")},
+            rows={"trec-covid": ["trec-covid"]},
+            bias_path=str(tmp_path / "again.csv"),
+            job=Job(tmp_path),
+        )
+
+
+def test_further_judgements_stand_beside_those_that_there_are(tmp_path: Path) -> None:
+    (tmp_path / "more.qrels").write_text("q 0 hole 1\n")
+    extra = {"s-a": str(tmp_path / "more.qrels"), "elsewhere": "nowhere"}
+    grades = {"trec-covid": [1, 0], "s-a": [1, 1], "s-b": [1]}
+    table = bias(tmp_path, grades=grades, extra_paths=extra).set_index(["dataset", "system"])
+    assert np.isnan(table.loc[("trec-covid", "bm25"), "extra"])
+    # Of a dataset of forums only what all of them have.
+    assert np.isnan(table.loc[("s", "bm25"), "ndcg_extra"])
+    every = read_extra(extra["s-a"], pq.read_table(tmp_path / "s-a/qrels.parquet"))
+    found = _with_extra(pq.read_table(tmp_path / "runs/bm25/s-a.parquet"), every.slice(0, 2), every, "descending")
+    assert found == {"extra": 1, "hole_extra": 0.0, "ndcg_extra": 1.0}

@@ -1,0 +1,60 @@
+"""The verdicts on all findings, here and in the printed values, as they are written."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from beirflow.analysis.lengths import histogram
+from beirflow.files.records import Job, write_record
+from beirflow.paper.claims import OF_A_QUERY, claims, write_claims
+from beirflow.paper.evidence import FEW_SYSTEMS, HOLDS, Evidence
+from beirflow.paper.facts import load_facts
+from beirflow.paper.findings import FINDINGS
+from beirflow.paper.scores import printed_scores
+from beirflow.report.named_tables import read_named_csv
+from results_writer import write_metrics
+
+FACTS = load_facts()
+
+
+def test_every_finding_has_a_verdict_here_and_on_the_printed_values() -> None:
+    table = claims(Evidence(printed_scores(FACTS), FACTS, FACTS.median_words), FACTS)
+    assert list(table["finding"]) == [finding.number for finding in FINDINGS for _ in range(2)]
+    verdicts = table.pivot_table(index="finding", columns="source", values="verdict", aggfunc="first")
+    assert (verdicts["here"] == verdicts["printed"]).all()
+    assert (verdicts["printed"].drop("8") == HOLDS).all()
+    assert verdicts.loc["8", "printed"] == FEW_SYSTEMS
+    said = table.set_index(["finding", "source"])["sentence"]
+    assert "table gives 12" in said["2b", "printed"]
+    assert "table gives" not in said["2b", "here"]
+
+
+def test_results_that_are_here_are_read_under_the_names_of_the_paper(tmp_path: Path) -> None:
+    values = {"bm25": 0.4, "tas-b": 0.3, "ance": 0.5, "mine": 0.9}
+    means = [
+        write_metrics(tmp_path, system, name, {"NDCG@10": [value]})[0]
+        for system, value in values.items()
+        for name in ("x-a", "x-b", "x")
+    ]
+    lengths = {"tas-b": [3, 5, 7], "ance": [30, 50, 70], "bm25": [9], "mine": [1]}
+    for name in ("x-a", "x-b"):
+        found = {"retrieved": {system: histogram(pd.array(words).to_numpy()) for system, words in lengths.items()}}
+        write_record(tmp_path / f"{name}.json", Job(tmp_path), inputs={}, outputs={}, dataset=name, lengths=found)
+    costs = pd.DataFrame(
+        [{"system": system, "dataset": "x", "queries": 10, **dict.fromkeys(OF_A_QUERY, 1.0)} for system in values]
+    )
+    costs.to_csv(tmp_path / "cost.csv", index=False)
+    write_claims(
+        means_paths=[path for path in means if path.endswith("/x.json")],
+        inspection_paths=[str(tmp_path / f"{name}.json") for name in ("x-a", "x-b")],
+        costs_path=str(tmp_path / "cost.csv"),
+        rows={"x": ["x-a", "x-b"]},
+        claims_path=str(tmp_path / "claims.csv"),
+    )
+    here = read_named_csv(str(tmp_path / "claims.csv")).query("source == 'here'").set_index("finding")
+    assert here.loc["1c", "sentence"] == "In the mean of 1 dataset, BM25 is above 1 of 2 others: TAS-B."
+    assert here.loc["6b", "verdict"] == HOLDS
+    assert here.loc["6b", "datasets"] == "x"
+    assert here.loc["8", "sentence"] == "There are no times of BM25+CE or ColBERT."
+    assert here.loc["2a", "sentence"] == "DeepCT and SPARTA are not here."
+    assert float(here.loc["6b", "numbers"].partition("tas-b x = ")[2].partition(";")[0]) == pytest.approx(5, abs=1)

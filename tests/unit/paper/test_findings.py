@@ -1,0 +1,128 @@
+"""Each finding of the paper holds in its own values, fails where results say the opposite, and names what is missing."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from beirflow.paper.evidence import FAILS, FEW_DATASETS, FEW_SYSTEMS, HOLDS, Evidence
+from beirflow.paper.facts import BM25, load_facts
+from beirflow.paper.findings import FINDINGS
+from beirflow.paper.scores import Scores, printed_scores
+
+FACTS = load_facts()
+PRINTED = Evidence(printed_scores(FACTS), FACTS, FACTS.median_words, {"bm25+ce": 0.45, "colbert": 0.35, "tas-b": 0.014})
+BY_NUMBER = {finding.number: finding for finding in FINDINGS}
+
+
+def changed(evidence: Evidence, values: Mapping[tuple[str, str], float]) -> Evidence:
+    scores = evidence.scores
+    return replace(evidence, scores=Scores({**scores.values, **values}, scores.measure, scores.in_domain))
+
+
+def only(evidence: Evidence, systems: list[str] | None = None, datasets: list[str] | None = None) -> Evidence:
+    scores = evidence.scores
+    kept = {
+        pair: value
+        for pair, value in scores.values.items()
+        if (systems is None or pair[0] in systems) and (datasets is None or pair[1] in datasets)
+    }
+    return replace(evidence, scores=Scores(kept, scores.measure, scores.in_domain))
+
+
+def raised(system: str, by: float, datasets: list[str] | None = None) -> Evidence:
+    names = FACTS.zero_shot if datasets is None else datasets
+    return changed(PRINTED, {(system, name): PRINTED.scores.values[system, name] + by for name in names})
+
+
+@pytest.mark.parametrize("number", list(BY_NUMBER))
+def test_a_finding_holds_in_the_values_of_the_paper(number: str) -> None:
+    assert BY_NUMBER[number].test(PRINTED).verdict == HOLDS
+
+
+SAME_ORDER = {(system, "msmarco"): PRINTED.scores.mean(system, FACTS.zero_shot) for system in PRINTED.systems}
+OPPOSITES = {
+    "1a": changed(PRINTED, SAME_ORDER),
+    "1b": changed(PRINTED, {("deepct", "msmarco"): 0.2}),
+    "1c": raised(BM25, -0.2),
+    "2a": raised("sparta", 0.2),
+    "2b": raised("doct5query", -0.05),
+    "3a": raised("tas-b", 0.3),
+    "3b": changed(PRINTED, {("ance", "bioasq"): 0.47}),
+    "3c": raised("dpr", 0.3),
+    "4a": raised("bm25+ce", -0.05),
+    "4b": raised("colbert", -0.05),
+    "5": raised("ance", 0.05),
+    "6a": changed(PRINTED, {("tas-b", "trec-covid"): 0.7}),
+    "6b": replace(PRINTED, median_words={"trec-covid": {"tas-b": 160, "ance": 10}}),
+    "7": raised("genq", 0.3),
+    "8": replace(PRINTED, seconds={"colbert": 0.01, "tas-b": 0.02}),
+}
+
+
+@pytest.mark.parametrize("number", list(BY_NUMBER))
+def test_a_finding_fails_where_results_say_the_opposite(number: str) -> None:
+    assert BY_NUMBER[number].test(OPPOSITES[number]).verdict == FAILS
+
+
+@pytest.mark.parametrize("number", list(BY_NUMBER))
+def test_without_systems_nothing_is_said(number: str) -> None:
+    nothing = Evidence(
+        Scores({("bm25-multifield", "nq"): 0.3, ("bm25-multifield", "msmarco"): 0.2}, in_domain=["msmarco"]), FACTS
+    )
+    found = BY_NUMBER[number].test(nothing)
+    assert found.verdict == FEW_SYSTEMS
+    assert found.numbers == {}
+    assert found.sentence.endswith(".")
+
+
+@pytest.mark.parametrize("number", [number for number in BY_NUMBER if number not in ("6b", "8")])
+def test_without_its_datasets_nothing_is_said(number: str) -> None:
+    datasets = ["nq"] if number in ("1a", "1b", "3b", "6a", "7") else ["msmarco"]
+    found = BY_NUMBER[number].test(only(PRINTED, datasets=datasets))
+    assert found.verdict == FEW_DATASETS
+    assert "no scores" in found.sentence
+
+
+def test_the_numbers_are_those_that_the_paper_prints() -> None:
+    assert BY_NUMBER["4a"].test(PRINTED).sentence == "Of 18 datasets, above BM25: BM25+CE on 16."
+    assert BY_NUMBER["4b"].test(PRINTED).numbers == {"colbert above": 9, "datasets": 18}
+    assert BY_NUMBER["5"].test(PRINTED).numbers == {"above ance": 14, "above dpr": 17, "datasets": 18}
+    points = BY_NUMBER["6a"].test(PRINTED).numbers
+    assert points["trec-covid"] == pytest.approx(17.3)
+    assert points["webis-touche2020"] == pytest.approx(7.8)
+
+
+def test_numbers_of_the_paper_that_do_not_follow_from_its_table_are_said() -> None:
+    said = {number: finding.disagreement(finding.test(PRINTED).numbers) for number, finding in BY_NUMBER.items()}
+    assert {number for number, sentence in said.items() if sentence} == {"2b", "6a"}
+    assert said["2b"] == " The paper says 11 (doct5query above), but its table gives 12."
+    assert said["6a"] == " The paper says 2 (datasets below ANCE), but its table gives 4."
+
+
+def test_the_interval_of_the_order_is_that_of_fieller_hartley_and_pearson() -> None:
+    numbers = BY_NUMBER["1a"].test(PRINTED).numbers
+    assert numbers["tau"] == pytest.approx(0.4494666)
+    # The variance of atanh(tau) is 0.437 / (n - 4).
+    reach = (np.arctanh(numbers["high"]) - np.arctanh(numbers["low"])) / 2
+    assert reach == pytest.approx(1.959964 * np.sqrt(0.437 / 6))
+    assert BY_NUMBER["1a"].test(only(PRINTED, systems=PRINTED.systems[:4])).verdict == FEW_SYSTEMS
+
+
+def test_a_count_is_over_what_the_systems_share() -> None:
+    part = only(PRINTED, datasets=["msmarco", "nq", "scifact"])
+    assert BY_NUMBER["2a"].test(part).datasets == ["nq", "scifact"]
+    found = BY_NUMBER["2a"].test(only(part, systems=[BM25, "deepct"]))
+    assert (found.verdict, found.numbers["deepct above"]) == (HOLDS, 0)
+    assert found.sentence.endswith("SPARTA is not here.")
+
+
+def test_lengths_on_other_datasets_count_where_those_of_the_paper_are_not_here() -> None:
+    words = {
+        "a": {"tas-b": 5.0, "ance": 9.0},
+        "b": {"tas-b": 5.0, "ance": 4.0},
+        "c": {"tas-b": 1.0, "ance": 4.0},
+        "d": {"ance": 1.0},
+    }
+    found = BY_NUMBER["6b"].test(replace(PRINTED, median_words=words))
+    assert (found.verdict, found.datasets) == (HOLDS, ["a", "b", "c"])

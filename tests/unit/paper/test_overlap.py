@@ -1,0 +1,77 @@
+"""The similarity of words is that of the formula of the paper, however the words are read."""
+
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from beirflow.files.records import Job, write_record
+from beirflow.paper import overlap
+from beirflow.paper.overlap import measure_overlap, similarities
+from beirflow.paper.words import WordCounter, write_words
+
+TEXTS = {
+    "a": ["the cell and the wall", "zebra"],
+    "b-x": ["the cell"],
+    "b-y": ["wall street", "école"],
+    "c": ["日本語 école école"],
+    "empty": ["…"],
+}
+ROWS = {"a": ["a"], "b": ["b-x", "b-y"], "c": ["c"], "empty": ["empty"]}
+
+
+def jaccard(one: list[str], other: list[str]) -> float:
+    """The formula of the appendix, over all words of both."""
+    s, t = (Counter(" ".join(texts).split()) for texts in (one, other))
+    frequencies = [(s[word] / s.total(), t[word] / t.total()) for word in {*s, *t}]
+    return sum(map(min, frequencies)) / sum(map(max, frequencies))
+
+
+def measure(folder: Path) -> pd.DataFrame:
+    for name, texts in TEXTS.items():
+        with WordCounter() as counter:
+            counter.add(pa.array(texts, pa.large_string()))
+            counts = write_words(folder / f"{name}.parquet", counter)
+        outputs = {folder / f"{name}.parquet": file_digest(folder / f"{name}.parquet")}
+        write_record(folder / f"{name}.json", Job(folder), inputs={}, outputs=outputs, counts=counts, dataset=name)
+    return measure_again(folder)
+
+
+def measure_again(folder: Path) -> pd.DataFrame:
+    measure_overlap(
+        words_paths=[str(folder / f"{name}.parquet") for name in TEXTS],
+        statistics_paths=[str(folder / f"{name}.json") for name in TEXTS],
+        rows=ROWS,
+        overlap_path=str(folder / "overlap.csv"),
+    )
+    return pd.read_csv(folder / "overlap.csv")
+
+
+@pytest.mark.parametrize("block", [1, 2, 1 << 16])
+def test_similarities_are_those_of_the_formula(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(overlap, "BLOCK", block)
+    found = measure(tmp_path).set_index(["dataset_a", "dataset_b"])["similarity"]
+    texts = {row: [text for name in names for text in TEXTS[name]] for row, names in ROWS.items() if row != "empty"}
+    for a, b in combinations(texts, 2):
+        assert found[a, b] == pytest.approx(jaccard(texts[a], texts[b]), rel=1e-12)
+    assert np.isnan(found["a", "empty"])
+    assert found["a", "c"] == 0
+
+
+def test_a_table_becomes_a_symmetric_matrix(tmp_path: Path) -> None:
+    names, matrix = similarities(measure(tmp_path))
+    assert names == list(ROWS)
+    assert np.array_equal(matrix, matrix.T, equal_nan=True)
+    assert (np.diag(matrix) == 1).all()
+
+
+def test_words_that_were_changed_are_refused(tmp_path: Path) -> None:
+    measure(tmp_path)
+    (tmp_path / "a.parquet").write_bytes((tmp_path / "c.parquet").read_bytes())
+    with pytest.raises(DataError, match=r"a\.parquet"):
+        measure_again(tmp_path)

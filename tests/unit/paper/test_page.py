@@ -1,0 +1,103 @@
+"""The page of the paper: every part is on it, with what is missing and what may not be compared."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from beirflow.analysis.lengths import histogram
+from beirflow.files.digests import file_digest
+from beirflow.files.records import Job, read_json, write_json
+from beirflow.paper.against_baseline import against_baseline
+from beirflow.paper.bias import COLUMNS as BIAS_COLUMNS
+from beirflow.paper.claims import claims
+from beirflow.paper.evidence import Evidence
+from beirflow.paper.facts import load_facts
+from beirflow.paper.length_tables import JUDGED, MEDIANS, RETRIEVED, _bins, _medians
+from beirflow.paper.page import FIGURES, PARTS, write_paper
+from beirflow.paper.scores import Scores
+from beirflow.paper.table_1 import table_1
+from beirflow.paper.table_2 import MEASURES, table_2
+
+FACTS = load_facts()
+HOSTILE = "<script>alert(1)</script>"
+MANIFEST = {"written": "2026-01-02T03:04:05+00:00"}
+
+
+def write(folder: Path, systems: tuple[str, ...] = ("bm25", "tas-b", HOSTILE)) -> str:
+    """Tables of results that are made up, and figures that are none."""
+    paper = folder / "paper"
+    paper.mkdir()
+    values = {(system, name): 0.1 * i for i, system in enumerate(systems, 1) for name in ("scifact", "webis-touche2020", "own")}
+    ours = Scores(values, "NDCG@10", FACTS.in_domain)
+    lengths = {
+        row: [{"all documents": histogram(np.arange(9)), **dict.fromkeys(systems, histogram(np.arange(3)))}]
+        for row in ("scifact", "own")
+    }
+    tables = {name: table_2(Scores(values, measure, FACTS.in_domain), FACTS) for name, measure in MEASURES.items()}
+    tables |= {
+        "table-1": table_1({}, FACTS),
+        "claims": claims(Evidence(ours.named(FACTS.standing(ours.systems)), FACTS), FACTS),
+        "against-baseline": against_baseline(ours, {}, systems[0], FACTS),
+        "overlap": pd.DataFrame([("scifact", "own", 0.5)], columns=["dataset_a", "dataset_b", "similarity"]),
+        RETRIEVED: _bins(lengths),
+        JUDGED: _bins({}),
+        MEDIANS: _medians({RETRIEVED: lengths, JUDGED: {}}, systems),
+        "bias": pd.DataFrame([("scifact", "bm25", True, 0.25, *[0.5] * 11)], columns=list(BIAS_COLUMNS)),
+    }
+    for name, table in tables.items():
+        table.to_csv(paper / f"{name}.csv", index=False)
+    for name in FIGURES:
+        (paper / f"{name}.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{name}</desc></svg>')
+        (paper / f"{name}.pdf").write_bytes(b"%PDF-1.4\n")
+    write_json(folder / "manifest.json", MANIFEST)
+    write_paper(
+        folder=str(paper),
+        words_paths=[],
+        manifest_path=str(folder / "manifest.json"),
+        page_path=str(paper / "index.html"),
+        record_path=str(paper / "index.json"),
+        job=Job(folder, "write_paper"),
+    )
+    return (paper / "index.html").read_text(encoding="utf-8")
+
+
+def test_every_part_is_linked_and_there_and_recorded(tmp_path: Path) -> None:
+    links = set(re.findall(r'href="([^"#]+)"', write(tmp_path))) - {"data:,"}
+    assert {f"{name}.csv" for name in PARTS} | {f"{name}.{kind}" for name in FIGURES for kind in ("pdf", "svg")} < links
+    assert [link for link in links if not (tmp_path / "paper" / link).is_file()] == []
+    outputs = read_json(tmp_path / "paper/index.json")["outputs"]
+    assert set(outputs) == {f"paper/{link}" for link in links} - {"paper/index.json"} | {"paper/index.html"}
+    assert outputs["paper/table-2.csv"] == file_digest(tmp_path / "paper/table-2.csv")
+
+
+def test_the_page_says_what_is_missing_and_what_may_not_be_compared(tmp_path: Path) -> None:
+    page = write(tmp_path)
+    shown = [
+        "<dt>BM25</dt><dd>bm25 stands for it here.</dd>",
+        "Systems of the paper that are not here: DeepCT, SPARTA, docT5query, DPR, ANCE, GenQ, ColBERT, BM25+CE.",
+        "Not public, so never here: BioASQ, Signal-1M, TREC-NEWS, Robust04.",
+        "The archive holds version 2 of the judgements; the paper used version 1.",
+        "980 further judgements",
+        "The paper says 11 (doct5query above), but its table gives 12.",
+        "over scifact, webis-touche2020, own",
+    ]
+    assert [text for text in shown if text not in page] == []
+    missing = re.search(r"Datasets of the paper that are not here: ([^<]*)\.</li>", page)
+    assert missing
+    assert len(missing[1].split(", ")) == 15 - 2
+
+
+def test_the_best_of_a_row_is_marked_among_the_printed_and_among_ours(tmp_path: Path) -> None:
+    row = write(tmp_path).partition('class="stub">scifact')[2].partition("</tr>")[0]
+    assert re.findall(r'best"[^>]*>([\d.]+)', row) == ["0.688", "0.3000"]
+
+
+def test_names_are_text(tmp_path: Path) -> None:
+    assert HOSTILE not in write(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["note", "dataset", "best_here", "printed BM25"])
+def test_a_system_may_have_the_name_of_a_column(tmp_path: Path, name: str) -> None:
+    assert "0.3000" in write(tmp_path, ("bm25", "tas-b", name))

@@ -1,0 +1,75 @@
+"""What is counted in a corpus."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from beir_writer import write_corpus_record, write_documents
+from beirflow.files.errors import DataError
+from beirflow.files.records import Job, read_json
+from beirflow.paper.statistics import count_corpus
+from beirflow.paper.words import read_words
+
+
+def count(folder: Path) -> dict[str, Any]:
+    paths = {name: folder / f"{name}.parquet" for name in ("documents", "queries", "qrels")}
+    write_documents(paths["documents"], [["a b c d", "a b", ""], ["x " * 300, "one"]])
+    pq.write_table(pa.table({"query_id": ["q0", "q1"], "text": ["two words", "and three words"]}), paths["queries"])
+    judgements = {"query_id": ["q0", "q0", "q1", "q1"], "doc_id": ["d0", "gone", "d3", "d1"]}
+    pq.write_table(pa.table({**judgements, "score": pa.array([2, 1, 0, 1], pa.int32())}), paths["qrels"])
+    write_corpus_record(folder, split="test")
+    return count_again(folder)
+
+
+def count_again(folder: Path) -> dict[str, Any]:
+    count_corpus(
+        dataset="toy",
+        documents_path=str(folder / "documents.parquet"),
+        queries_path=str(folder / "queries.parquet"),
+        qrels_path=str(folder / "qrels.parquet"),
+        corpus_path=str(folder / "corpus.json"),
+        words_path=str(folder / "words.parquet"),
+        statistics_path=str(folder / "words.json"),
+        job=Job(folder, "count_corpus/toy"),
+    )
+    return read_json(folder / "words.json")
+
+
+def test_documents_queries_and_judgements_are_counted(tmp_path: Path) -> None:
+    found = count(tmp_path)
+    assert found["counts"] == {
+        "documents": 5,
+        "titles": 0,
+        "queries": 2,
+        "judgements": 4,
+        "relevant": 3,
+        "document_words": 4 + 2 + 0 + 300 + 1,
+        "query_words": 5,
+        "words": 307,
+        "different_words": 6,
+    }
+    assert found["grades"] == {"0": 1, "1": 2, "2": 1}
+    words = {
+        word: n for _, part in read_words(tmp_path / "words.parquet") for word, n in zip(*part.to_pydict().values(), strict=True)
+    }
+    assert words == {"a": 2, "b": 2, "c": 1, "d": 1, "one": 1, "x": 300}
+
+
+def test_lengths_of_judged_documents_are_by_grade_without_those_that_are_not_there(tmp_path: Path) -> None:
+    lengths = count(tmp_path)["lengths"]
+    assert {name: (each["n"], each["mean"]) for name, each in lengths.items()} == {
+        "all": (5, 307 / 5),
+        "0": (1, 300.0),
+        "1": (1, 2.0),
+        "2": (1, 4.0),
+    }
+
+
+def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
+    count(tmp_path)
+    table = pa.table({"query_id": ["q0"], "doc_id": ["d0"], "score": pa.array([1], pa.int32())})
+    pq.write_table(table, tmp_path / "qrels.parquet")
+    with pytest.raises(DataError, match="qrels"):
+        count_again(tmp_path)

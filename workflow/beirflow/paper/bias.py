@@ -1,0 +1,154 @@
+"""Annotation bias, section 6 of the BEIR paper: how much the documents that nobody judged may matter.
+
+``bias.csv`` has a row a dataset and system: ``dataset``, ``system``, ``pooled``, whether documents were also judged irrelevant;
+``hole``, Hole@10 as BEIR counts it, documents that are judged for no query, and ``ndcg``, NDCG@10, both as evaluated. Where
+judgements are pooled it has also ``unjudged``, the share of the first ten that is not judged for the query itself; ``bpref`` of
+all that was retrieved (trec_eval's; Buckley and Voorhees 2004, doi:10.1145/1008992.1009000); ``ndcg_condensed``, NDCG@10 of the
+run without its unjudged documents (Sakai 2007, doi:10.1145/1277741.1277756); and ``ndcg_holes_relevant``, NDCG@10 if the
+unjudged documents of the first ten had the grade 1. If they are irrelevant, it is ``ndcg``. The two are no strict bounds: a
+relevant document more makes the ideal ranking better too. ``printed_hole``, ``printed_ndcg`` and ``printed_ndcg_annotated`` are
+what the paper prints of TREC-COVID, the last with 980 judgements that are not public. A dataset of forums has the plain means
+of theirs.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytrec_eval
+
+from beirflow.datasets.corpus_files import read_table
+from beirflow.evaluation.measures import measure
+from beirflow.files.records import Job, read_json
+from beirflow.files.writing import atomic_path
+from beirflow.paper.extra_judgements import read_extra
+from beirflow.paper.facts import load_facts
+from beirflow.runs.ranking import Ties, ties_of
+from beirflow.runs.run_file import read_run
+
+CUTOFF = 10
+OF_POOLED = ("unjudged", "bpref", "ndcg_condensed", "ndcg_holes_relevant")
+PRINTED = {"printed_hole": "hole", "printed_ndcg": "before", "printed_ndcg_annotated": "after"}
+STUDIED = "trec-covid"
+"""The dataset of the paper's table."""
+
+EXTRA = ("extra", "hole_extra", "ndcg_extra")
+COLUMNS = ("dataset", "system", "pooled", "hole", "ndcg", *OF_POOLED, *EXTRA, *PRINTED)
+PAIR = ["query_id", "doc_id"]
+
+
+def measure_bias(
+    *,
+    means_paths: Sequence[str],
+    run_paths: Sequence[str],
+    record_paths: Sequence[str],
+    qrels_paths: Mapping[str, str],
+    rows: Mapping[str, Sequence[str]],
+    bias_path: str,
+    job: Job,
+    extra_paths: Mapping[str, str] | None = None,
+) -> None:
+    """Write the table.
+
+    Args:
+        means_paths: The ``metrics`` JSON of every system on every corpus.
+        run_paths: Parquet of the run of every system on every corpus, in the same order.
+        record_paths: The record of every run, in the same order.
+        qrels_paths: By corpus, ``qrels.parquet``.
+        rows: By dataset the names of its corpora.
+        bias_path: CSV to write, as this module says.
+        job: The job, which says where the results are.
+        extra_paths: By corpus, a file of further judgements in TREC form; none if None.
+
+    Raises:
+        DataError: A file is not the one that was evaluated.
+    """
+    qrels = {name: read_table(path) for name, path in qrels_paths.items()}
+    pooled = {name: bool((table["score"].to_numpy() <= 0).any()) for name, table in qrels.items()}
+    extra = {name: read_extra(path, qrels[name]) for name, path in (extra_paths or {}).items() if name in qrels}
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for means_path, run_path, record_path in zip(means_paths, run_paths, record_paths, strict=True):
+        means = read_json(means_path)
+        name, values = means["dataset"], means["measures"]
+        of_run = {"hole": values.get(f"Hole@{CUTOFF}", np.nan), "ndcg": values.get(f"NDCG@{CUTOFF}", np.nan)}
+        if pooled[name] or name in extra:
+            run, ties = read_run(run_path, means["inputs"][job.below(run_path)], means_path), ties_of(read_json(record_path))
+            of_run |= of_pooled(run, qrels[name], ties) if pooled[name] else {}
+            of_run |= _with_extra(run, qrels[name], extra[name], ties) if name in extra else {}
+        found[name, means["system"]] = of_run
+    systems = list(dict.fromkeys(system for _, system in found))
+    table = [
+        {"dataset": row, "system": system, "pooled": all(pooled[name] for name in names)}
+        | _mean([found[name, system] for name in names])
+        | _printed(row, system, systems)
+        for row, names in rows.items()
+        for system in systems
+    ]
+    with atomic_path(bias_path) as partial:
+        pd.DataFrame(table, columns=list(COLUMNS)).to_csv(partial, index=False)
+
+
+def of_pooled(run: pa.Table, qrels: pa.Table, ties: Ties) -> dict[str, float]:
+    """What can be said of a run where documents were also judged irrelevant.
+
+    Args:
+        run: With the columns of ``RUN``.
+        qrels: ``query_id``, ``doc_id`` and ``score``.
+        ties: How ties are ordered.
+
+    Returns:
+        By column of ``bias.csv``, the mean over all judged queries.
+    """
+    run = run.filter(pc.is_in(run["query_id"], value_set=pc.unique(qrels["query_id"])))
+    first = run.filter(pc.less_equal(run["rank"], CUTOFF))
+    holes = first.select(PAIR).join(qrels.select(PAIR), PAIR, join_type="left anti")
+    judged = run.join(qrels.select(PAIR), PAIR, join_type="left semi")
+    grade = pa.array(np.ones(holes.num_rows), qrels.schema.field("score").type)
+    filled = pa.concat_tables([qrels, holes.append_column("score", grade).select(qrels.schema.names).cast(qrels.schema)])
+    queries = pc.count_distinct(qrels["query_id"]).as_py()
+    return {
+        "unjudged": holes.num_rows / (CUTOFF * queries),
+        "bpref": _bpref(run, qrels),
+        "ndcg_condensed": _ndcg(judged, qrels, ties),
+        "ndcg_holes_relevant": _ndcg(run, filled, ties),
+    }
+
+
+def _with_extra(run: pa.Table, qrels: pa.Table, every: pa.Table, ties: Ties) -> dict[str, float]:
+    """Holes and NDCG with further judgements, and how many these are."""
+    measured = measure(run, every, [CUTOFF], ties)
+    values = {"hole_extra": measured[f"Hole@{CUTOFF}"].mean(), "ndcg_extra": measured[f"NDCG@{CUTOFF}"].mean()}
+    return {"extra": every.num_rows - qrels.num_rows, **{name: float(value) for name, value in values.items()}}
+
+
+def _ndcg(run: pa.Table, qrels: pa.Table, ties: Ties) -> float:
+    return float(measure(run, qrels, [CUTOFF], ties)[f"NDCG@{CUTOFF}"].mean())
+
+
+def _bpref(run: pa.Table, qrels: pa.Table) -> float:
+    """The mean of trec_eval's bpref, in which judgements below 0 count as 0, as in the other measures."""
+    judgements: dict[str, dict[str, int]] = {}
+    for query, document, grade in zip(*(qrels[name].to_pylist() for name in (*PAIR, "score")), strict=True):
+        judgements.setdefault(query, {})[document] = max(grade, 0)
+    ranked: dict[str, dict[str, float]] = {}
+    for query, document, rank in zip(*(run[name].to_pylist() for name in (*PAIR, "rank")), strict=True):
+        ranked.setdefault(query, {})[document] = -float(rank)
+    values = pytrec_eval.RelevanceEvaluator(judgements, {"bpref"}).evaluate(ranked)
+    return sum(each["bpref"] for each in values.values()) / len(judgements)
+
+
+def _mean(corpora: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The plain mean of every number that all corpora have."""
+    shared = [key for key in corpora[0] if all(key in each for each in corpora)]
+    return {key: sum(each[key] for each in corpora) / len(corpora) for key in shared}
+
+
+def _printed(row: str, system: str, systems: Sequence[str]) -> dict[str, Any]:
+    """What the paper prints of the system that this one stands for."""
+    facts = load_facts()
+    name = {ours: name for name, ours in facts.standing(systems).items()}.get(system)
+    said = facts.systems[name].get("trec_covid", {}) if row == STUDIED and name else {}
+    return {column: said.get(key) for column, key in PRINTED.items()}

@@ -1,0 +1,99 @@
+"""Whether the findings of the BEIR paper hold: in the results that are here, and in the values that it prints.
+
+``claims.csv`` has two rows a finding, for the results ``here`` and for the ``printed`` values: ``finding`` (the number of the
+paragraph in section 5, with a letter where it says several things), ``says``, ``source``, ``verdict`` (``holds``, ``does not
+hold``, ``not enough systems``, ``not enough datasets``), ``sentence``, ``numbers`` and ``datasets``, what the counts and means
+are over. Where a number that the paper prints does not follow from its own table, the sentence says so.
+:mod:`beirflow.paper.findings` has the rules.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from beirflow.analysis.lengths import median
+from beirflow.files.records import read_json
+from beirflow.files.writing import atomic_path
+from beirflow.paper.evidence import Evidence
+from beirflow.paper.facts import PaperFacts, load_facts
+from beirflow.paper.findings import FINDINGS
+from beirflow.paper.scores import NDCG, printed_scores, read_scores
+from beirflow.report.named_tables import read_named_csv
+
+COLUMNS = ("finding", "says", "source", "verdict", "sentence", "numbers", "datasets")
+
+OF_A_QUERY = ("queries_seconds", "search_seconds", "rerank_seconds")
+"""Columns of ``cost.csv``: stages that every query goes through."""
+
+
+def write_claims(
+    *,
+    means_paths: Sequence[str],
+    inspection_paths: Sequence[str],
+    costs_path: str,
+    rows: Mapping[str, Sequence[str]],
+    claims_path: str,
+) -> None:
+    """Write the verdicts.
+
+    Args:
+        means_paths: The ``metrics`` JSON of every system on every dataset.
+        inspection_paths: What ``inspect_dataset`` wrote of every corpus: the lengths of what was retrieved.
+        costs_path: ``cost.csv``.
+        rows: By dataset the names of its corpora.
+        claims_path: CSV to write, as this module says.
+
+    Raises:
+        DataError: A file was changed after it was written.
+    """
+    facts = load_facts()
+    scores = read_scores(means_paths, NDCG, facts)
+    inspections = {each["dataset"]: each["lengths"]["retrieved"] for each in map(read_json, inspection_paths)}
+    names = facts.standing(scores.systems)
+    words = {
+        row: {name: median([inspections[corpus][ours] for corpus in corpora]) for name, ours in names.items()}
+        for row, corpora in rows.items()
+    }
+    here = Evidence(scores.named(names), facts, words, _seconds(read_named_csv(costs_path), names))
+    with atomic_path(claims_path) as partial:
+        claims(here, facts).to_csv(partial, index=False)
+
+
+def claims(here: Evidence, facts: PaperFacts) -> pd.DataFrame:
+    """Every finding, here and in the printed values.
+
+    Args:
+        here: The results that are here.
+        facts: What the paper prints.
+
+    Returns:
+        As this module says.
+    """
+    printed = Evidence(printed_scores(facts), facts, facts.median_words)
+    rows: list[dict[str, Any]] = []
+    for finding in FINDINGS:
+        for source, evidence in (("here", here), ("printed", printed)):
+            found = finding.test(evidence)
+            rows.append(
+                {
+                    "finding": finding.number,
+                    "says": finding.says,
+                    "source": source,
+                    "verdict": found.verdict,
+                    "sentence": found.sentence + (finding.disagreement(found.numbers) if source == "printed" else ""),
+                    "numbers": "; ".join(f"{name} = {value:.6g}" for name, value in found.numbers.items()),
+                    "datasets": ", ".join(found.datasets),
+                }
+            )
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _seconds(costs: pd.DataFrame, names: Mapping[str, str]) -> dict[str, float]:
+    """By system of the paper, seconds that the jobs of the one that stands for it took for a query."""
+    found = {}
+    for name, ours in names.items():
+        part = costs[costs["system"] == ours]
+        if part["queries"].sum():
+            found[name] = float(part[list(OF_A_QUERY)].sum().sum() / part["queries"].sum())
+    return found

@@ -1,0 +1,130 @@
+"""The findings of section 5 of the BEIR paper about dense systems: functions as in :mod:`beirflow.paper.findings`.
+
+Where the paper says "many datasets", it is at least :data:`MANY` of them here.
+"""
+
+from beirflow.paper.evidence import (
+    FEW_SYSTEMS,
+    Evidence,
+    Found,
+    counts_above_bm25,
+    dataset_labels,
+    datasets,
+    found,
+    is_or_are,
+    listed,
+    without_datasets,
+    without_systems,
+)
+from beirflow.paper.facts import BM25
+
+MANY = 1 / 3
+DENSE = ("dpr", "ance", "tas-b", "genq")
+SHIFTED = ("bioasq", "webis-touche2020")
+LENGTHS = ("trec-covid", "webis-touche2020")
+SPECIAL, GENERAL = ("Scientific", "Finance", "StackExchange"), ("Wikipedia",)
+"""Domains, as table 1 names them."""
+
+
+def dense_mixed(evidence: Evidence) -> Found:
+    """ANCE and TAS-B are above BM25 on some datasets and below it on many."""
+    return counts_above_bm25(evidence, ("ance", "tas-b"), lambda above, n: 0 < above <= (1 - MANY) * n)
+
+
+def dense_shifted(evidence: Evidence) -> Found:
+    """Every dense system is below BM25 on BioASQ and Touché."""
+    here = [system for system in DENSE if system in evidence.systems]
+    if missing := without_systems(evidence, BM25) or (None if here else without_systems(evidence, *DENSE)):
+        return missing
+    scores = evidence.scores
+    names = [name for name in SHIFTED if name in scores.common(BM25, *here)]
+    if not names:
+        return without_datasets("BioASQ and Touché-2020")
+    above = {system: scores.above(system, BM25, names) for system in here}
+    ahead = [system for system in here if above[system]]
+    sentence = f"On {dataset_labels(evidence, names)}, of {evidence.labels(here)} above BM25: {evidence.labels(ahead)}."
+    return found(not ahead, sentence, {"above": len(ahead), "systems": len(here)}, names)
+
+
+def dpr_worst(evidence: Evidence) -> Found:
+    """DPR has the lowest mean of all."""
+    if missing := without_systems(evidence, "dpr"):
+        return missing
+    systems, names = evidence.systems, evidence.scores.common(*evidence.systems)
+    if len(systems) <= 2:  # the lowest of two says little
+        return Found(FEW_SYSTEMS, f"Only {evidence.labels(systems)} {is_or_are(systems)} here.")
+    if not names:
+        return without_datasets("any but the training data")
+    means = {system: evidence.scores.mean(system, names) for system in systems}
+    lowest = min(means, key=lambda system: means[system])
+    over = f"{len(systems)} systems over {datasets(len(names))}"
+    sentence = f"The lowest mean of {over} is that of {evidence.label(lowest)}, {means[lowest]:.3f}."
+    return found(lowest == "dpr", sentence, {"dpr": means["dpr"], "lowest": means[lowest]}, names)
+
+
+def strong_training(evidence: Evidence) -> Found:
+    """TAS-B has the highest mean of the dense systems, and is above ANCE and DPR on more than half of the datasets."""
+    here = [system for system in DENSE if system in evidence.systems]
+    if missing := without_systems(evidence, "tas-b") or (without_systems(evidence, "ance", "dpr") if len(here) == 1 else None):
+        return missing
+    scores, names = evidence.scores, evidence.scores.common(*here)
+    if not names:
+        return without_datasets("any but the training data")
+    best = max(here, key=lambda system: scores.mean(system, names))
+    ahead = {system: len(scores.above("tas-b", system, names)) for system in here if system in ("ance", "dpr")}
+    counts = " and ".join(f"above {evidence.label(system)} on {n} of {datasets(len(names))}" for system, n in ahead.items())
+    highest = f"the highest mean of {evidence.labels(here)} is that of {evidence.label(best)}"
+    sentence = f"TAS-B is {counts or 'compared with GenQ alone'}; {highest}."
+    holds = best == "tas-b" and all(2 * n > len(names) for n in ahead.values())
+    return found(holds, sentence, {**{f"above {system}": n for system, n in ahead.items()}, "datasets": len(names)}, names)
+
+
+def below_ance(evidence: Evidence) -> Found:
+    """TAS-B is below ANCE on TREC-COVID and Touché."""
+    if missing := without_systems(evidence, "tas-b", "ance"):
+        return missing
+    scores, every = evidence.scores, evidence.scores.common("tas-b", "ance")
+    names = [name for name in LENGTHS if name in every]
+    if not names:
+        return without_datasets("TREC-COVID and Touché-2020")
+    points = {name: 100 * (scores.values["ance", name] - scores.values["tas-b", name]) for name in names}
+    others = [name for name in scores.above("ance", "tas-b", every) if name not in names]
+    said = listed([f"{value:.1f} points on {dataset_labels(evidence, [name])}" for name, value in points.items()])
+    rest = f"on {len(others)}{': ' + dataset_labels(evidence, others) if others else ''}"
+    sentence = f"TAS-B is below ANCE by {said}; of the other datasets, {rest}."
+    return found(min(points.values()) > 0, sentence, {**points, "datasets below ANCE": len(names) + len(others)}, names)
+
+
+def short_documents(evidence: Evidence) -> Found:
+    """TAS-B retrieves shorter documents than ANCE: on those of the paper's two datasets that are here, else on most."""
+    both = {name: words for name, words in evidence.median_words.items() if {"tas-b", "ance"} <= set(words)}
+    if not both:
+        return without_systems(evidence, "tas-b", "ance") or without_datasets("lengths of retrieved documents")
+    names = [name for name in LENGTHS if name in both]
+    shorter = [name for name in names or both if both[name]["tas-b"] < both[name]["ance"]]
+    medians = [
+        f"{both[name]['tas-b']:.0f} against {both[name]['ance']:.0f} words on {dataset_labels(evidence, [name])}"
+        for name in names or both
+    ]
+    holds = shorter == names if names else 2 * len(shorter) > len(both)
+    numbers = {f"{system} {name}": both[name][system] for name in names or both for system in ("tas-b", "ance")}
+    return found(holds, f"Medians of TAS-B and ANCE: {listed(medians)}.", numbers, names or list(both))
+
+
+def adaptation(evidence: Evidence) -> Found:
+    """GenQ is above TAS-B on most datasets of special domains, and below it on most of Wikipedia."""
+    if missing := without_systems(evidence, "genq", "tas-b"):
+        return missing
+    scores, domains = evidence.scores, {name: entry.get("domain") for name, entry in evidence.facts.datasets.items()}
+    common = scores.common("genq", "tas-b")
+    special, general = ([name for name in common if domains.get(name) in kinds] for kinds in (SPECIAL, GENERAL))
+    if not special or not general:
+        return without_datasets(listed(SPECIAL) if not special else listed(GENERAL))
+    up, down = scores.above("genq", "tas-b", special), scores.above("tas-b", "genq", general)
+    sentence = (
+        f"GenQ is above TAS-B on {len(up)} of {len(special)} special datasets ({dataset_labels(evidence, special)}) and below "
+        f"it on {len(down)} of {len(general)} of Wikipedia ({dataset_labels(evidence, general)})."
+    )
+    holds = 2 * len(up) > len(special) and 2 * len(down) > len(general)
+    numbers = {"above": len(up), "special": len(special), "below": len(down), "general": len(general)}
+    return found(holds, sentence, numbers, [*special, *general])

@@ -1,0 +1,65 @@
+"""Judgements that somebody added to those of a dataset, in TREC form: query, a number that is not read, document, grade."""
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+
+from beirflow.files.errors import DataError
+
+FIELDS = 4
+A_GRADE = re.compile(r"-?[0-9]{1,4}")
+MOST_GRADE = 1000
+"""As of the judgements of a dataset."""
+
+
+def read_extra(path: str, qrels: pa.Table) -> pa.Table:
+    """Read judgements and put them to those that there are.
+
+    Args:
+        path: The file.
+        qrels: ``query_id``, ``doc_id`` and ``score`` of the dataset.
+
+    Returns:
+        All judgements, in the columns of ``qrels``.
+
+    Raises:
+        DataError: A line is no judgement, or is about a query that is not judged or a pair that is judged already.
+    """
+    judged = set(zip(qrels["query_id"].to_pylist(), qrels["doc_id"].to_pylist(), strict=True))
+    queries, added = {query for query, _ in judged}, dict[tuple[str, str], int]()
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: this is no text in UTF-8 ({error}); judgements in TREC form were expected") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        problem, pair, grade = _judgement(line)
+        if not problem and pair[0] not in queries:
+            problem = f"the query {pair[0]!r} has no judgements in the dataset"
+        elif not problem and (pair in judged or pair in added):
+            problem = f"{pair[1]!r} is judged for the query {pair[0]!r} already"
+        if problem:
+            raise DataError(f"{path}, line {number}: {problem}; correct the file, or leave extra_judgements without it")
+        added[pair] = grade
+    table = pa.table(
+        {
+            "query_id": pa.array([query for query, _ in added], qrels["query_id"].type),
+            "doc_id": pa.array([document for _, document in added], qrels["doc_id"].type),
+            "score": pa.array(added.values(), qrels["score"].type),
+        }
+    )
+    return pa.concat_tables([qrels.select(table.column_names), table])
+
+
+def _judgement(line: str) -> tuple[str, tuple[str, str], int]:
+    """What is wrong with a line, empty if nothing; the pair that it judges; and the grade."""
+    fields = line.split()
+    if len(fields) != FIELDS:
+        return f"{len(fields)} fields, expected query, a number, document and grade", ("", ""), 0
+    query, _, document, text = fields
+    grade = int(text) if A_GRADE.fullmatch(text) else None
+    if grade is None or abs(grade) > MOST_GRADE:
+        return f"the grade {text!r}, expected a whole number up to {MOST_GRADE}", ("", ""), 0
+    return "", (query, document), grade

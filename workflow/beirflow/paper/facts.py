@@ -1,0 +1,102 @@
+"""What the BEIR paper prints, as ``workflow/catalogue/paper.yaml`` and ``published.yaml`` have it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from beirflow.experiment.catalogue import CATALOGUE, Catalogue, load_catalogue
+from beirflow.experiment.schema import problems_with, read_yaml
+from beirflow.files.digests import file_digest
+
+BM25 = "bm25-multifield"
+"""The baseline of the paper, by its name in ``published.yaml``."""
+
+
+@dataclass(frozen=True)
+class PaperFacts:
+    """What the paper prints.
+
+    Attributes:
+        systems: By name in ``published.yaml``, in the order of table 2: ``label``, ``kind``, ``ours`` and more.
+        datasets: By name, in the order of table 2, those that are not public too: ``label``, ``task``, ``domain``, ``documents``,
+            ``queries`` and more.
+        ndcg: By system and dataset, NDCG@10.
+        median_words: By dataset and system, the median words of what is retrieved.
+        not_comparable: By dataset, the ``measures`` whose values may not be compared, and the ``reason``.
+    """
+
+    systems: Mapping[str, Mapping[str, Any]]
+    datasets: Mapping[str, Mapping[str, Any]]
+    ndcg: Mapping[tuple[str, str], float]
+    median_words: Mapping[str, Mapping[str, float]]
+    not_comparable: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def in_domain(self) -> list[str]:
+        """Names of the datasets that systems of the paper were trained on, which its averages leave out."""
+        return [name for name, entry in self.datasets.items() if entry.get("in_domain")]
+
+    @property
+    def zero_shot(self) -> list[str]:
+        """Names of the other datasets."""
+        return [name for name, entry in self.datasets.items() if not entry.get("in_domain")]
+
+    @property
+    def not_public(self) -> list[str]:
+        """Names of the datasets that nobody may hand out."""
+        return [name for name, entry in self.datasets.items() if "ndcg" in entry]
+
+    def reason(self, dataset: str, measure: str) -> str:
+        """Why values of a dataset may not be compared; empty if they may."""
+        barred = self.not_comparable.get(dataset, {"measures": ()})
+        return str(barred["reason"]) if measure in barred["measures"] else ""
+
+    def label(self, system: str) -> str:
+        """What the paper calls a system."""
+        return str(self.systems[system]["label"])
+
+    def standing(self, configured: Iterable[str]) -> dict[str, str]:
+        """By system of the paper, the configured system that stands for it; those that none stands for are left out."""
+        names = list(configured)
+        found = {system: [name for name in entry["ours"] if name in names] for system, entry in self.systems.items()}
+        return {system: ours[0] for system, ours in found.items() if ours}
+
+
+@cache
+def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
+    """Read and check what the paper prints.
+
+    Args:
+        folder: The catalogue.
+
+    Returns:
+        The facts.
+
+    Raises:
+        ConfigError: A file does not follow its schema.
+    """
+    path = folder / "paper.yaml"
+    content, catalogue = read_yaml(path), load_catalogue(folder)
+    problems_with(content, "paper").raise_if_any(f"catalogue file {path}")
+    datasets = {name: {**_known(catalogue, name), **entry} for name, entry in content["datasets"].items()}
+    ndcg: dict[tuple[str, str], float] = {}
+    for place, system in enumerate(content["systems"]):
+        for source in catalogue.published.get(system, ()):
+            if source["citation"].startswith(content["citation"]):
+                ndcg |= {(system, name): scores[0] for name, scores in source["scores"].items() if scores[0] is not None}
+        ndcg |= {(system, name): entry["ndcg"][place] for name, entry in datasets.items() if "ndcg" in entry}
+    return PaperFacts(content["systems"], datasets, ndcg, content["median_words"], content["not_comparable"])
+
+
+def facts_digests(folder: Path = CATALOGUE) -> dict[str, str]:
+    """sha256 of the files of the catalogue that hold what the paper prints, by name."""
+    return {name: file_digest(folder / name) for name in ("paper.yaml", "published.yaml")}
+
+
+def _known(catalogue: Catalogue, name: str) -> dict[str, Any]:
+    """What ``datasets.yaml`` says of a dataset, which the paper prints as well."""
+    corpora = catalogue.datasets.get(name, ())
+    totals = {key: sum(getattr(each, key) for each in corpora) for key in ("documents", "queries")} if corpora else {}
+    return {**catalogue.kinds.get(name, {}), **totals}

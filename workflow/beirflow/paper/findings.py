@@ -1,0 +1,198 @@
+"""The numbered findings of section 5 of the BEIR paper, each a function from results to a sentence, its numbers and a verdict.
+
+A count is over the datasets on which all systems that it names have a score, those that systems were trained on left out. Where
+the paper says "nearly all", it is at least :data:`NEARLY_ALL` of them here. :mod:`beirflow.paper.dense_findings` has those that
+are about dense systems alone.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import stats
+
+from beirflow.paper.dense_findings import (
+    DENSE,
+    adaptation,
+    below_ance,
+    dense_mixed,
+    dense_shifted,
+    dpr_worst,
+    short_documents,
+    strong_training,
+)
+from beirflow.paper.evidence import (
+    FEW_SYSTEMS,
+    Evidence,
+    Found,
+    counts_above_bm25,
+    datasets,
+    found,
+    is_or_are,
+    listed,
+    without_datasets,
+    without_systems,
+)
+from beirflow.paper.facts import BM25
+
+NEARLY_ALL = 0.85
+
+HALF_A_UNIT = 0.5 + 1e-9
+
+FEWEST = 5
+"""Systems of a rank correlation; below, its interval is not defined."""
+
+TRAINED_ELSEWHERE = ("dpr",)
+"""Systems of the paper that were not trained on MS MARCO; BM25 was not trained."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding of the paper.
+
+    Attributes:
+        number: That of the paragraph in section 5, with a letter where it says several things.
+        says: What it says, shortened.
+        test: Computes it from results.
+        numbers: Those of its numbers that the paper prints.
+    """
+
+    number: str
+    says: str
+    test: Callable[[Evidence], Found]
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    def disagreement(self, computed: Mapping[str, float]) -> str:
+        """Where the numbers that the paper prints do not follow from values that it prints, to half a unit.
+
+        Args:
+            computed: The numbers as its values give them.
+
+        Returns:
+            A sentence; empty where they follow.
+        """
+        apart = [
+            f"{said:g} ({name}), but its table gives {computed[name]:g}"
+            for name, said in self.numbers.items()
+            if abs(computed[name] - said) > HALF_A_UNIT
+        ]
+        return f" The paper says {listed(apart)}." if apart else ""
+
+
+def in_domain_order(evidence: Evidence) -> Found:
+    """Kendall's tau of the orders in-domain and elsewhere; its interval by Fieller, Hartley and Pearson (1957)."""
+    scores, trained = evidence.scores, evidence.facts.in_domain[0]
+    systems = [system for system in evidence.systems if (system, trained) in scores.values]
+    if not systems:
+        return without_datasets(evidence.facts.datasets[trained]["label"])
+    if len(systems) < FEWEST:
+        return Found(FEW_SYSTEMS, f"Only {evidence.labels(systems)} {is_or_are(systems)} here; an order needs at least {FEWEST}.")
+    names = scores.common(*systems)
+    if not names:
+        return without_datasets("any but the training data")
+    pairs = [(scores.values[system, trained], scores.mean(system, names)) for system in systems]
+    tau = float(stats.kendalltau(*zip(*pairs, strict=True)).statistic)
+    reach = stats.norm.ppf(0.975) * np.sqrt(0.437 / (len(systems) - 4))
+    low, high = (float(np.tanh(np.arctanh(np.clip(tau, -0.999, 0.999)) + sign * reach)) for sign in (-1, 1))
+    sentence = (
+        f"The order of {len(systems)} systems on the training data and in the mean of {datasets(len(names))} has Kendall's tau "
+        f"{tau:.2f} (95 % interval {low:.2f} to {high:.2f})."
+    )
+    return found(low <= 0, sentence, {"tau": tau, "low": low, "high": high, "systems": len(systems)}, names)
+
+
+def bm25_in_domain(evidence: Evidence) -> Found:
+    """BM25 is below every system that was trained on MS MARCO, there."""
+    scores, trained = evidence.scores, evidence.facts.in_domain[0]
+    others = [system for system in evidence.systems if system not in (BM25, *TRAINED_ELSEWHERE)]
+    if missing := without_systems(evidence, BM25):
+        return missing
+    ahead = [
+        scores.values[system, trained] - scores.values[BM25, trained] for system in others if (system, trained) in scores.values
+    ]
+    if (BM25, trained) not in scores.values:
+        return without_datasets(evidence.facts.datasets[trained]["label"])
+    if not ahead:
+        return Found(FEW_SYSTEMS, "No system that was trained there is here.")
+    low, high = 100 * min(ahead), 100 * max(ahead)
+    sentence = f"On MS MARCO, {len(ahead)} systems that were trained on it are {low:.1f} to {high:.1f} points above BM25."
+    return found(low > 0, sentence, {"least": low, "most": high, "systems": len(ahead)}, [trained])
+
+
+def bm25_elsewhere(evidence: Evidence) -> Found:
+    """BM25 is above more than half of the others in the mean."""
+    if missing := without_systems(evidence, BM25):
+        return missing
+    others, names = [system for system in evidence.systems if system != BM25], evidence.scores.common(*evidence.systems)
+    if not others:
+        return Found(FEW_SYSTEMS, "BM25 is the only system of the paper that is here.")
+    if not names:
+        return without_datasets("any but the training data")
+    below = [system for system in others if evidence.scores.mean(system, names) < evidence.scores.mean(BM25, names)]
+    sentence = (
+        f"In the mean of {datasets(len(names))}, BM25 is above {len(below)} of {len(others)} others: {evidence.labels(below)}."
+    )
+    return found(2 * len(below) > len(others), sentence, {"below": len(below), "others": len(others)}, names)
+
+
+def term_weighting(evidence: Evidence) -> Found:
+    """DeepCT and SPARTA are below BM25 on nearly all datasets."""
+    return counts_above_bm25(evidence, ("deepct", "sparta"), lambda above, n: n - above >= NEARLY_ALL * n)
+
+
+def expansion(evidence: Evidence) -> Found:
+    """DocT5query is above BM25 on more than half of the datasets."""
+    return counts_above_bm25(evidence, ("doct5query",), lambda above, n: 2 * above > n)
+
+
+def reranking(evidence: Evidence) -> Found:
+    """BM25+CE is above BM25 on nearly all datasets."""
+    return counts_above_bm25(evidence, ("bm25+ce",), lambda above, n: above >= NEARLY_ALL * n)
+
+
+def late_interaction(evidence: Evidence) -> Found:
+    """ColBERT is above BM25 on at least half of the datasets."""
+    return counts_above_bm25(evidence, ("colbert",), lambda above, n: 2 * above >= n)
+
+
+def cost_of_quality(evidence: Evidence) -> Found:
+    """BM25+CE and ColBERT take more time for a query than every dense system."""
+    slow, fast = (
+        {system: evidence.seconds[system] for system in names if system in evidence.seconds}
+        for names in (("bm25+ce", "colbert"), DENSE)
+    )
+    if not slow or not fast:
+        return Found(FEW_SYSTEMS, f"There are no times of {'BM25+CE or ColBERT' if not slow else 'a dense system'}.")
+    said = listed([f"{evidence.label(system)} {1000 * value:.0f} ms" for system, value in {**slow, **fast}.items()])
+    sentence = f"Time of all jobs of a query, divided by the number of queries, which is not the latency of one: {said}."
+    return found(min(slow.values()) > max(fast.values()), sentence, {**slow, **fast}, [])
+
+
+FINDINGS = (
+    Finding("1a", "In-domain performance is not a good indicator for out-of-domain generalization.", in_domain_order),
+    Finding("1b", "In-domain, BM25 is 7 to 18 points below the neural approaches.", bm25_in_domain, {"least": 7, "most": 18}),
+    Finding("1c", "Elsewhere, BM25 is above many more complex approaches.", bm25_elsewhere),
+    Finding("2a", "Term weighting (DeepCT, SPARTA) is below BM25 on nearly all datasets.", term_weighting),
+    Finding("2b", "Document expansion (docT5query) is above BM25 on 11 of 18 datasets.", expansion, {"doct5query above": 11}),
+    Finding("3a", "Dense retrieval (ANCE, TAS-B) is strong on some datasets and worse than BM25 on many.", dense_mixed),
+    Finding("3b", "Dense retrieval is below BM25 under a large shift: BioASQ, Touché-2020.", dense_shifted),
+    Finding("3c", "DPR, which was not trained on MS MARCO, generalizes worst.", dpr_worst),
+    Finding("4a", "Re-ranking (BM25+CE) is above BM25 on 16 of 18 datasets.", reranking, {"bm25+ce above": 16}),
+    Finding("4b", "Late interaction (ColBERT) is above BM25 on 9 of 18 datasets.", late_interaction, {"colbert above": 9}),
+    Finding(
+        "5",
+        "TAS-B is the best dense system, above ANCE on 14 and above DPR on 17 of 18 datasets.",
+        strong_training,
+        {"above ance": 14, "above dpr": 17},
+    ),
+    Finding(
+        "6a",
+        "TAS-B is below ANCE on two datasets: TREC-COVID by 17.3 and Touché-2020 by 7.8 points.",
+        below_ance,
+        {"trec-covid": 17.3, "webis-touche2020": 7.8, "datasets below ANCE": 2},
+    ),
+    Finding("6b", "TAS-B retrieves shorter documents than ANCE.", short_documents),
+    Finding("7", "GenQ is above TAS-B in special domains and below it in broader ones, such as Wikipedia.", adaptation),
+    Finding("8", "Quality costs time: BM25+CE and ColBERT are slower than dense systems (section 5.1).", cost_of_quality),
+)
+"""In the order of the paper."""

@@ -1,0 +1,107 @@
+"""The overlap of domains: weighted Jaccard similarity of the words of every two datasets, figure 2 of the BEIR paper.
+
+The frequency of a word is its count over that of all words of the dataset; the similarity of two datasets is the sum over all
+words of the smaller frequency, over the sum of the larger. Since frequencies sum to 1, the latter is 2 less the former. Words
+are those of :mod:`beirflow.paper.words`, in documents and their titles; the forums of a dataset count together.
+
+``overlap.csv`` has a row a pair of datasets, in their order: ``dataset_a``, ``dataset_b``, ``similarity``.
+
+Words with one first byte are in memory at a time, of all datasets.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.files.records import output_digest, read_json
+from beirflow.files.verified import check_digest
+from beirflow.files.writing import atomic_path
+from beirflow.paper.words import read_words
+
+BLOCK = 1 << 16
+"""Words that are compared at once; 8 bytes each for every dataset."""
+
+COLUMNS = ("dataset_a", "dataset_b", "similarity")
+
+
+def measure_overlap(
+    *, words_paths: Sequence[str], statistics_paths: Sequence[str], rows: Mapping[str, Sequence[str]], overlap_path: str
+) -> None:
+    """Write the similarity of every two datasets.
+
+    Args:
+        words_paths: The words of every corpus.
+        statistics_paths: Their records, in the same order.
+        rows: By dataset the names of its corpora.
+        overlap_path: CSV to write, as this module says.
+
+    Raises:
+        DataError: Words are not those that were recorded.
+    """
+    statistics = [read_json(path) for path in statistics_paths]
+    for path, record, record_path in zip(words_paths, statistics, statistics_paths, strict=True):
+        check_digest(path, output_digest(record, path), record_path)
+    totals = {each["dataset"]: each["counts"]["words"] for each in statistics}
+    row_of = {name: place for place, names in enumerate(rows.values()) for name in names}
+    places = np.array([row_of[each["dataset"]] for each in statistics])
+    of_row = np.array([sum(totals[name] for name in names) for names in rows.values()], np.float64)
+    smaller = np.zeros((len(rows), len(rows)))
+    for words in _side_by_side(words_paths, places, len(rows)):
+        frequencies = words / np.maximum(of_row, 1)[:, None]
+        for place, own in enumerate(frequencies):
+            smaller[place] += np.minimum(own, frequencies).sum(axis=1)
+    pairs = [
+        (a, b, smaller[i, j] / (2 - smaller[i, j]) if of_row[i] and of_row[j] else np.nan)
+        for (i, a), (j, b) in combinations(enumerate(rows), 2)
+    ]
+    with atomic_path(overlap_path) as partial:
+        pd.DataFrame(pairs, columns=list(COLUMNS)).to_csv(partial, index=False)
+
+
+def _side_by_side(words_paths: Sequence[str], places: np.ndarray, rows: int) -> Iterator[np.ndarray]:
+    """The counts of the same words in all datasets.
+
+    Args:
+        words_paths: The words of every corpus.
+        places: The number of the dataset of every corpus, int64.
+        rows: How many datasets there are.
+
+    Yields:
+        float64 of shape (rows, words), in the order of the words.
+    """
+    files = [read_words(path) for path in words_paths]
+    heads = [next(file, None) for file in files]
+    while firsts := [head[0] for head in heads if head]:
+        here = [number for number, head in enumerate(heads) if head and head[0] == min(firsts)]
+        parts = [head[1] for number, head in enumerate(heads) if head and number in here]
+        different = pc.unique(pa.chunked_array([chunk for part in parts for chunk in part["word"].chunks]))
+        different = different.take(pc.sort_indices(different))
+        codes = [pc.index_in(part["word"], value_set=different).to_numpy() for part in parts]
+        for start in range(0, len(different), BLOCK):
+            block = np.zeros((rows, min(BLOCK, len(different) - start)))
+            for number, part, code in zip(here, parts, codes, strict=True):
+                inside = (code >= start) & (code < start + BLOCK)
+                block[places[number], code[inside] - start] += part["count"].to_numpy()[inside]
+            yield block
+        for number in here:
+            heads[number] = next(files[number], None)
+
+
+def similarities(overlap: pd.DataFrame) -> tuple[list[str], np.ndarray]:
+    """The table as a matrix.
+
+    Args:
+        overlap: What ``overlap.csv`` holds.
+
+    Returns:
+        Names of n datasets in order, and float64 of shape (n, n) with ones in the diagonal.
+    """
+    names = list(dict.fromkeys([*overlap["dataset_a"], *overlap["dataset_b"]]))
+    matrix = np.eye(len(names))
+    for a, b, value in overlap.itertuples(index=False):
+        matrix[names.index(a), names.index(b)] = matrix[names.index(b), names.index(a)] = value
+    return names, matrix

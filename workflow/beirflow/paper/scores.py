@@ -1,0 +1,98 @@
+"""Scores of systems on datasets, ours and the paper's in one form, and what is counted and averaged of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from beirflow.evaluation.means import read_means
+from beirflow.paper.facts import PaperFacts
+
+NDCG = "NDCG@10"
+RECALL = "Recall@100"
+CAPPED = "R_cap@100"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of some systems on some datasets.
+
+    Attributes:
+        values: By system and dataset.
+        measure: What was measured.
+        in_domain: Datasets that no average or count is over.
+    """
+
+    values: Mapping[tuple[str, str], float]
+    measure: str = NDCG
+    in_domain: Sequence[str] = field(default=())
+
+    @property
+    def systems(self) -> list[str]:
+        """Their names, in order."""
+        return list(dict.fromkeys(system for system, _ in self.values))
+
+    @property
+    def datasets(self) -> list[str]:
+        """The names of all datasets, in order."""
+        return list(dict.fromkeys(dataset for _, dataset in self.values))
+
+    def common(self, *systems: str) -> list[str]:
+        """Datasets, in-domain ones left out, on which all of some systems have a score."""
+        return [
+            name for name in self.datasets if name not in self.in_domain and all((each, name) in self.values for each in systems)
+        ]
+
+    def above(self, system: str, other: str, among: Iterable[str] | None = None) -> list[str]:
+        """Datasets on which a system scores higher than another; equal scores are not higher."""
+        names = self.common(system, other) if among is None else among
+        return [name for name in names if self.values[system, name] > self.values[other, name]]
+
+    def mean(self, system: str, datasets: Sequence[str]) -> float:
+        """The plain mean over some datasets."""
+        return sum(self.values[system, name] for name in datasets) / len(datasets)
+
+    def difference(self, system: str, baseline: str, datasets: Sequence[str]) -> float:
+        """How much higher the mean of a system is than that of another, as a fraction of it; not-a-number over nothing."""
+        below = self.mean(baseline, datasets) if datasets else 0.0
+        return self.mean(system, datasets) / below - 1 if below else float("nan")
+
+    def named(self, names: Mapping[str, str]) -> "Scores":
+        """The scores of some systems under other names.
+
+        Args:
+            names: By the new name, the one here.
+
+        Returns:
+            Their scores, in the order of the new names.
+        """
+        values = {
+            (new, dataset): self.values[old, dataset]
+            for new, old in names.items()
+            for dataset in self.datasets
+            if (old, dataset) in self.values
+        }
+        return Scores(values, self.measure, self.in_domain)
+
+
+def printed_scores(facts: PaperFacts) -> Scores:
+    """NDCG@10 as the paper prints it, on the datasets in its order."""
+    values = {(system, name): facts.ndcg[system, name] for system in facts.systems for name in facts.datasets}
+    return Scores(values, NDCG, facts.in_domain)
+
+
+def read_scores(means_paths: Sequence[str], measure: str, facts: PaperFacts) -> Scores:
+    """Read the scores of all systems on all datasets.
+
+    Args:
+        means_paths: The ``metrics`` JSON of every system on every dataset.
+        measure: What was measured.
+        facts: What the paper prints.
+
+    Returns:
+        Those results that have the measure.
+
+    Raises:
+        DataError: A file was changed after it was written, or belongs elsewhere.
+    """
+    every = [read_means(path) for path in means_paths]
+    values = {(each["system"], each["dataset"]): each["measures"][measure] for each in every if measure in each["measures"]}
+    return Scores(values, measure, facts.in_domain)

@@ -1,0 +1,276 @@
+"""Make the BEIR paper again from whatever systems and datasets are configured: its tables, figures and findings.
+
+REQUIRED INPUTS
+  means      = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
+  runs, records = <results>/runs/<system>/<dataset>.parquet, .json
+  documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
+  inspections, comparison, costs = what the rules of analyse.smk write
+  printed    = workflow/catalogue/paper.yaml, published.yaml: what the paper prints
+
+OUTPUTS
+  tables     = <results>/paper/<table>.csv             tables 1 and 2, findings, and the data of every figure
+  words, statistics = <results>/paper/words/<dataset>.parquet, .json   how often every word occurs; counts and lengths
+  figures    = <results>/paper/<figure>.pdf, .svg
+  page       = <results>/paper/index.html              all of it, and what is missing; index.json, the digests
+
+STEPS
+  - set every system on every dataset beside what the paper prints; average, and say over what
+  - count documents, queries and words; compare the words of datasets
+  - check every finding of section 5
+  - measure what unjudged documents may change
+  - draw the figures, write the page
+"""
+
+PRINTED = [
+    f"{workflow.basedir}/workflow/catalogue/{name}.yaml"
+    for name in ("paper", "published")
+]
+
+# Those of beirflow/paper/table_2.py, length_tables.py and figures.py, which are not imported here because it takes long.
+SCORE_TABLES = ["table-2", "table-2-recall", "table-2-capped-recall"]
+LENGTH_TABLES = ["lengths-retrieved", "lengths-judged", "lengths-medians"]
+PAPER_FIGURES = [
+    *("overlap-heatmap", "overlap-graph", "against-baseline"),
+    *("lengths-retrieved", "lengths-judged"),
+]
+
+
+rule tabulate_paper:
+    input:
+        means=rules.summarize.input.means,
+        printed=PRINTED,
+    output:
+        [at(layout.PAPER_TABLE).format(table=name) for name in SCORE_TABLES],
+    log:
+        "<results>/logs/tabulate_paper.log",
+    benchmark:
+        "<results>/benchmarks/tabulate_paper.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("tabulate_paper"),
+    message:
+        "set the scores beside those that the paper prints"
+    script:
+        "../scripts/tabulate_paper.py"
+
+
+rule count_corpus:
+    input:
+        documents=at(layout.DOCUMENTS),
+        queries=at(layout.QUERIES),
+        qrels=at(layout.QRELS),
+        corpus=at(layout.CORPUS),
+    output:
+        words=at(layout.PAPER_WORDS),
+        statistics=at(layout.PAPER_STATISTICS),
+    log:
+        "<results>/logs/count_corpus/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/count_corpus/{dataset}.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("count_corpus"),
+    message:
+        "count the words of {wildcards.dataset}"
+    script:
+        "../scripts/count_corpus.py"
+
+
+rule describe_corpora:
+    input:
+        statistics=expand(
+            at(layout.PAPER_STATISTICS), dataset=experiment.chosen_datasets
+        ),
+        printed=PRINTED,
+    output:
+        at(layout.PAPER_TABLE).format(table="table-1"),
+    log:
+        "<results>/logs/describe_corpora.log",
+    benchmark:
+        "<results>/benchmarks/describe_corpora.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("describe_corpora"),
+        rows=experiment.chosen_rows,
+    message:
+        "set the statistics of the corpora beside those that the paper prints"
+    script:
+        "../scripts/describe_corpora.py"
+
+
+rule check_claims:
+    input:
+        means=rules.summarize.input.means,
+        inspections=rules.draw_figures.input.inspections,
+        costs=at(layout.COST),
+        printed=PRINTED,
+    output:
+        at(layout.PAPER_TABLE).format(table="claims"),
+    log:
+        "<results>/logs/check_claims.log",
+    benchmark:
+        "<results>/benchmarks/check_claims.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("check_claims"),
+        rows=experiment.chosen_rows,
+    message:
+        "check the findings of the paper"
+    script:
+        "../scripts/check_claims.py"
+
+
+rule compare_with_baseline:
+    input:
+        means=rules.summarize.input.means,
+        comparison=at(layout.SIGNIFICANCE),
+        printed=PRINTED,
+    output:
+        at(layout.PAPER_TABLE).format(table="against-baseline"),
+    log:
+        "<results>/logs/compare_with_baseline.log",
+    benchmark:
+        "<results>/benchmarks/compare_with_baseline.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("compare_with_baseline"),
+        baseline=experiment.baseline,
+    message:
+        "count where systems are better than the baseline"
+    script:
+        "../scripts/compare_with_baseline.py"
+
+
+rule measure_overlap:
+    input:
+        words=expand(at(layout.PAPER_WORDS), dataset=experiment.chosen_datasets),
+        statistics=rules.describe_corpora.input.statistics,
+    output:
+        at(layout.PAPER_TABLE).format(table="overlap"),
+    log:
+        "<results>/logs/measure_overlap.log",
+    benchmark:
+        "<results>/benchmarks/measure_overlap.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("measure_overlap"),
+        rows=experiment.chosen_rows,
+    message:
+        "measure how far the words of datasets overlap"
+    script:
+        "../scripts/measure_overlap.py"
+
+
+rule tabulate_lengths:
+    input:
+        inspections=rules.draw_figures.input.inspections,
+        statistics=rules.describe_corpora.input.statistics,
+        printed=PRINTED,
+    output:
+        [at(layout.PAPER_TABLE).format(table=name) for name in LENGTH_TABLES],
+    log:
+        "<results>/logs/tabulate_lengths.log",
+    benchmark:
+        "<results>/benchmarks/tabulate_lengths.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("tabulate_lengths"),
+        rows=experiment.chosen_rows,
+    message:
+        "tabulate the lengths of retrieved and judged documents"
+    script:
+        "../scripts/tabulate_lengths.py"
+
+
+rule draw_paper:
+    input:
+        rules.measure_overlap.output,
+        rules.compare_with_baseline.output,
+        rules.tabulate_lengths.output,
+        printed=PRINTED,
+    output:
+        pdf=expand(at(layout.PAPER_FIGURE_PDF), figure=PAPER_FIGURES),
+        svg=expand(at(layout.PAPER_FIGURE_SVG), figure=PAPER_FIGURES),
+    log:
+        "<results>/logs/draw_paper.log",
+    benchmark:
+        "<results>/benchmarks/draw_paper.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("draw_paper"),
+    message:
+        "draw the figures of the paper"
+    script:
+        "../scripts/draw_paper.py"
+
+
+rule measure_bias:
+    input:
+        means=expand(at(layout.METRICS), **corpora),
+        runs=expand(at(layout.RUN), **corpora),
+        records=expand(at(layout.RUN_RECORD), **corpora),
+        qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
+        corpora=expand(at(layout.CORPUS), dataset=experiment.chosen_datasets),
+        extra=list(experiment.extra_judgements.values()),
+        printed=PRINTED,
+    output:
+        at(layout.PAPER_TABLE).format(table="bias"),
+    log:
+        "<results>/logs/measure_bias.log",
+    benchmark:
+        "<results>/benchmarks/measure_bias.tsv"
+    conda:
+        "../../envs/data.yaml"
+    params:
+        code=code_version("measure_bias"),
+        corpora=experiment.chosen_datasets,
+        rows=experiment.chosen_rows,
+        extra=experiment.extra_judgements,
+    message:
+        "measure what unjudged documents may change"
+    script:
+        "../scripts/measure_bias.py"
+
+
+rule write_paper:
+    input:
+        rules.tabulate_paper.output,
+        rules.describe_corpora.output,
+        rules.check_claims.output,
+        rules.draw_paper.input,
+        rules.draw_paper.output,
+        rules.measure_bias.output,
+        words=rules.measure_overlap.input.words,
+        statistics=rules.measure_overlap.input.statistics,
+        manifest=rules.summarize.output.manifest,
+        templates=rules.write_report.input.templates,
+        printed=PRINTED,
+    output:
+        page=at(layout.PAPER),
+        record=at(layout.PAPER_RECORD),
+    log:
+        "<results>/logs/write_paper.log",
+    benchmark:
+        "<results>/benchmarks/write_paper.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("write_paper"),
+    message:
+        "write the page of the paper"
+    script:
+        "../scripts/write_paper.py"
