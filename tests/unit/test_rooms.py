@@ -12,6 +12,7 @@ FLOORS = (
     ("jobs", "datasets"),
     ("runs",),
     ("models", "postings"),
+    ("expansions",),
     ("dense", "lexical", "sparse", "fusion", "rerank", "imported"),
     ("experiment",),
     ("evaluation",),

@@ -9,7 +9,7 @@ from beirflow.files.errors import ConfigError
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.models.settings import EncoderSettings
 
-KEYS = "family, k1, b, fields, ties, analyzer"
+KEYS = "family, k1, b, fields, ties, analyzer, expansion, weights"
 FIELDS = "['contents'], ['title', 'text'], ['text'], ['title']"
 
 
