@@ -2,8 +2,8 @@
 
 import gzip
 import json
-import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,11 @@ def test_what_is_given_stands_in_the_order_of_the_chunk(made: LexicalResults, tm
     source.write_bytes(gzip.compress(content) if packed else content)
     given = (WrittenQueries if kind == "queries" else WordWeights)(path=str(source))
     rows = [row for chunk in range(2) for row in pq.read_table(read(made, source, given, chunk)).to_pylist()]
-    order = [doc_id for chunk in range(2) for doc_id in pq.ParquetFile(made.path(DOCUMENTS)).read_row_group(chunk)["doc_id"].to_pylist()]
+    order = [
+        doc_id
+        for chunk in range(2)
+        for doc_id in pq.ParquetFile(made.path(DOCUMENTS)).read_row_group(chunk)["doc_id"].to_pylist()
+    ]
     assert [row["doc_id"] for row in rows] == order
     for row in rows:
         number = int(row["doc_id"][1:])
@@ -87,10 +91,8 @@ def test_a_line_that_is_none_is_refused_by_name_and_number(
     source = tmp_path / "x.jsonl"
     source.write_text("\n".join(lines))
     given = (WrittenQueries if kind == "queries" else WordWeights)(path=str(source))
-    with pytest.raises(DataError) as caught:
-        for chunk in range(2):
-            read(made, source, given, chunk)
-    assert re.search(said, str(caught.value)), str(caught.value)
+    with pytest.raises(DataError, match=said):
+        list(map(partial(read, made, source, given), range(2)))
 
 
 def test_a_damaged_archive_is_refused(made: LexicalResults, tmp_path: Path) -> None:

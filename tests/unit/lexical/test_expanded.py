@@ -14,7 +14,19 @@ from beirflow.lexical.settings import LexicalSettings
 from lexical_results import LexicalResults, damage, rows_of
 from lucene_reference import Document
 
-WORDS = ["cats", "running", "u.s.", "caf\u00e9", "the", "\u6771\u4eac", "o'neil's", "[UNK]", "a-b", "x" * 300, *(f"w{i}" for i in range(9))]
+WORDS = [
+    "cats",
+    "running",
+    "u.s.",
+    "caf\u00e9",
+    "the",
+    "\u6771\u4eac",
+    "o'neil's",
+    "[UNK]",
+    "a-b",
+    "x" * 300,
+    *(f"w{i}" for i in range(9)),
+]
 
 RANDOM = Random(1)
 TEXTS = ["", " ", *(" ".join(RANDOM.choices(["cats", "running", "U.S.", "the", "w1", "w2", "w3"], k=12)) for _ in range(8))]
@@ -67,7 +79,11 @@ def test_appended_queries_score_as_in_a_corpus_that_has_them(tmp_path: Path, fie
     by_hand = [(doc_id, title, " ".join([text, *added[doc_id]])) for doc_id, title, text in CORPUS]
     plain = LexicalResults(tmp_path / "by hand", by_hand, QUERIES_OF_CORPUS, size=11, top_k=30).index_all()
     assert rows_of(found) == rows_of(plain.run(LexicalSettings("mine", fields=fields)))
-    assert rows_of(found) != rows_of(LexicalResults(tmp_path / "none", CORPUS, QUERIES_OF_CORPUS, top_k=30).index_all().run(LexicalSettings("mine", fields=fields)))
+    assert rows_of(found) != rows_of(
+        LexicalResults(tmp_path / "none", CORPUS, QUERIES_OF_CORPUS, top_k=30)
+        .index_all()
+        .run(LexicalSettings("mine", fields=fields))
+    )
 
 
 def test_queries_as_a_field_add_the_scores_of_two_fields(tmp_path: Path) -> None:
@@ -98,8 +114,8 @@ def test_weighted_words_score_as_if_they_were_repeated(tmp_path: Path, scale: st
 
 def test_frequencies_are_rounded_as_deepct_rounds_them() -> None:
     weights = np.array([0, 0.000024, 0.000025, 0.01, 0.5, 1, 4])
-    assert frequencies(weights, "sqrt").tolist() == [int(round(100 * weight**0.5)) for weight in weights.tolist()]
-    assert frequencies(weights, "none").tolist() == [int(round(100 * weight)) for weight in weights.tolist()]
+    assert frequencies(weights, "sqrt").tolist() == [round(100 * weight**0.5) for weight in weights.tolist()]
+    assert frequencies(weights, "none").tolist() == [round(100 * weight) for weight in weights.tolist()]
 
 
 def test_the_run_says_what_was_added_and_what_it_cost(tmp_path: Path) -> None:

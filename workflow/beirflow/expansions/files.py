@@ -15,9 +15,7 @@ from beirflow.files.writing import atomic_path
 
 COLUMNS = {
     "queries": pa.schema([("doc_id", pa.string()), ("queries", pa.list_(pa.large_string()))]),
-    "weights": pa.schema(
-        [("doc_id", pa.string()), ("words", pa.list_(pa.large_string())), ("weights", pa.list_(pa.float64()))]
-    ),
+    "weights": pa.schema([("doc_id", pa.string()), ("words", pa.list_(pa.large_string())), ("weights", pa.list_(pa.float64()))]),
 }
 """By kind of expansion."""
 

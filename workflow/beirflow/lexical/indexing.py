@@ -136,9 +136,7 @@ def index_words(batches: Iterable[WeightedWords], threads: int = 1) -> Postings:
 def _cut_words(batch: WeightedWords) -> tuple[WeightedWords, Pieces]:
     """Words that count and are more than white space, each as a text of its own."""
     there = (batch.frequencies > 0) & pc.match_substring_regex(batch.words, FILLED).to_numpy(zero_copy_only=False)
-    kept = batch._replace(
-        words=batch.words.filter(pa.array(there)), rows=batch.rows[there], frequencies=batch.frequencies[there]
-    )
+    kept = batch._replace(words=batch.words.filter(pa.array(there)), rows=batch.rows[there], frequencies=batch.frequencies[there])
     return kept, cut(kept.words)
 
 

@@ -118,7 +118,9 @@ def cost_table(costs: pd.DataFrame) -> Table:
         NAME,
         *(Column(label, number=False, classes="group" if key == "system" else "") for key, label in COST_WORDS.items()),
     ]
-    shown = {name: {key: form for key, form in group.items() if key not in RARE or _has(costs, key)} for name, group in COST.items()}
+    shown = {
+        name: {key: form for key, form in group.items() if key not in RARE or _has(costs, key)} for name, group in COST.items()
+    }
     for group in shown.values():
         columns += [Column(label, classes="number" if i else FIRST) for i, (label, *_) in enumerate(group.values())]
     numbers = [(key, form, unit) for group in shown.values() for key, (_, form, unit) in group.items()]
