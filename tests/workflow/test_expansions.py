@@ -12,7 +12,7 @@ from tiny_expanders import save_deepct, save_tiny_t5
 from workflow_runs import Workflow, small_dataset
 
 SUMMARY = "results/summary.csv"
-CHUNKS, DOCUMENTS = 2, 12
+DOCUMENTS = 12
 
 
 @pytest.fixture(scope="session")
@@ -24,11 +24,10 @@ def expanded_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, d
     (folder / "small.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     writes = {"model": str(save_tiny_t5(folder / "t5")), "queries": 3, "query_length": 8}
     config = {
-        "systems": ["appended", "fielded", "weighted", "given"],
+        "systems": ["appended", "weighted", "given"],
         "datasets": ["small"],
         "precision": "float32",
         "device": "cpu",
-        "chunk_documents": 6,
         "top_k": 10,
         "cutoffs": [1, 10],
         "audit_sample": 4,
@@ -37,7 +36,7 @@ def expanded_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, d
                 "appended": {"family": "lexical", "expansion": writes},
                 "fielded": {"family": "lexical", "expansion": writes | {"join": "field"}, "k1": 1.2},
                 "weighted": {"family": "lexical", "weights": {"model": str(save_deepct(folder / "bert"))}},
-                "given": {"family": "lexical", "expansion": {"path": f"{folder}/{{dataset}}.jsonl"}},
+                "given": {"family": "lexical", "expansion": {"path": f"{folder}/{{dataset}}.jsonl", "join": "field"}},
             },
             "datasets": {"small": {"path": str(folder / "data")}},
         },
@@ -56,46 +55,29 @@ def changeable(expanded_once: tuple[Workflow, dict[str, int]], tmp_path: Path) -
     return Workflow(tmp_path / "copy", deepcopy(expanded_once[0].config))
 
 
-def test_two_uses_share_one_expansion(expanded_once: tuple[Workflow, dict[str, int]]) -> None:
+def test_a_whole_run(expanded_once: tuple[Workflow, dict[str, int]]) -> None:
     workflow, planned = expanded_once
-    assert planned == {
-        "fetch_expansion_model": 2,
-        "prepare_corpus": 1,
-        "write_queries": CHUNKS,
-        "weigh_words": CHUNKS,
-        "read_given": CHUNKS,
-        "index_chunk": 4 * CHUNKS,
-        "sum_statistics": 4,
-        "search_index": 4 * CHUNKS,
-        "merge_chunks": 4,
-        "evaluate_run": 4,
-        "summarize": 1,
-    }
+    once = dict.fromkeys(("prepare_corpus", "write_queries", "weigh_words", "read_given", "summarize"), 1)
+    each = dict.fromkeys(("index_chunk", "sum_statistics", "search_index", "merge_chunks", "evaluate_run"), 3)
+    assert planned == {"fetch_expansion_model": 2, **once, **each}
     assert len(list(workflow.result("expansions").iterdir())) == 3
     assert not list(workflow.result("expansions").rglob("*.jsonl"))
-    seconds = read_json(workflow.result("metrics/appended/small.json"))["seconds"]
-    assert seconds["expand"] > 0
+    assert read_json(workflow.result("metrics/appended/small.json"))["seconds"]["expand"] > 0
     assert workflow.planned(SUMMARY) == {}
 
 
-def test_changes_run_again_what_they_change(changeable: Workflow) -> None:
+def test_what_is_added_is_shared_and_made_again_where_it_changes(changeable: Workflow) -> None:
     systems = changeable.config["custom"]["systems"]
-    after = {"search_index": CHUNKS, "merge_chunks": 1, "evaluate_run": 1, "summarize": 1}
-    indexed = {"index_chunk": CHUNKS, "sum_statistics": 1}
+    after = dict.fromkeys(("search_index", "merge_chunks", "evaluate_run", "summarize"), 1)
+    indexed = {"index_chunk": 1, "sum_statistics": 1}
+    changeable.config["systems"].append("fielded")
+    assert changeable.planned(SUMMARY) == {**indexed, **after}
+    changeable.config["systems"].remove("fielded")
     systems["weighted"]["weights"]["scale"] = "none"
     assert changeable.planned(SUMMARY) == {**indexed, **after}
-    systems["weighted"]["b"] = 0.7
-    assert changeable.planned(SUMMARY) == {**indexed, **after}
     del systems["weighted"]["weights"]["scale"]
-    assert changeable.planned(SUMMARY) == after
-    del systems["weighted"]["b"]
-    systems["fielded"]["expansion"]["seed"] = 1
-    assert changeable.planned(SUMMARY) == {"fetch_expansion_model": 1, "write_queries": CHUNKS, **indexed, **after}
-    systems["fielded"]["expansion"]["seed"] = 0
-    given = Path(systems["given"]["expansion"]["path"].replace("{dataset}", "small"))
-    systems["given"]["expansion"]["path"] = str(changeable.folder / "{dataset}.jsonl")
-    (changeable.folder / "small.jsonl").write_bytes(given.read_bytes())
-    assert changeable.planned(SUMMARY) == {"read_given": CHUNKS, **indexed, **after}
+    systems["appended"]["expansion"]["seed"] = 1
+    assert changeable.planned(SUMMARY) == {"fetch_expansion_model": 1, "write_queries": 1, **indexed, **after}
 
 
 def test_the_audit_makes_a_sample_again(changeable: Workflow) -> None:
@@ -122,6 +104,7 @@ def test_what_cannot_be_used_is_said_before_anything_runs(changeable: Workflow) 
     assert "did you mean 'queries'?" in said
     systems["appended"]["expansion"] = {"model": "/nowhere"}
     systems["fielded"]["fields"] = ["title", "text"]
+    changeable.config["systems"].append("fielded")
     systems["weighted"]["weights"] = {"model": systems["fielded"]["expansion"]["model"]}
     systems["given"]["expansion"]["path"] = "/nowhere/{dataset}.jsonl"
     said = changeable.run(SUMMARY, ok=False)

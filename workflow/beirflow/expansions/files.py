@@ -72,3 +72,21 @@ class ExpansionFile:
             if not file.schema_arrow.equals(self._schema):
                 raise damaged(self.path, f"found the columns {', '.join(file.schema_arrow.names)}")
             yield from file.iter_batches(rows)
+
+
+def stored_rows(path: str | Path, kind: str, rows: pa.Array) -> list[Any]:
+    """What a file says is added to some documents, for an audit, which compares digests itself.
+
+    Args:
+        path: What :func:`write_expansion` wrote.
+        kind: What it should be.
+        rows: Rows of the documents in their chunk.
+
+    Returns:
+        Of each its queries, or pairs of a word and its weight.
+    """
+    table = pq.read_table(path).take(rows)
+    if kind == "queries":
+        return table["queries"].to_pylist()
+    pairs = zip(table["words"].to_pylist(), table["weights"].to_pylist(), strict=True)
+    return [list(zip(words, weights, strict=True)) for words, weights in pairs]
