@@ -27,7 +27,9 @@ def made(load: Any, settings: Any, folder: Path, device: str, precision: str) ->
 def test_queries_are_those_of_the_cpu(tmp_path: Path) -> None:
     settings = WrittenQueries(str(save_tiny_t5(tmp_path)), queries=10, query_length=20)
     expected, found = (made(QueryWriter, settings, tmp_path, device, "float32") for device in ("cpu", "cuda"))
-    same = [one == other for before, after in zip(expected, found, strict=True) for one, other in zip(before, after, strict=False)]
+    same = [
+        one == other for before, after in zip(expected, found, strict=True) for one, other in zip(before, after, strict=False)
+    ]
     assert np.mean(same) > 0.98
     assert all(made(QueryWriter, settings, tmp_path, "cuda", "bfloat16"))
 

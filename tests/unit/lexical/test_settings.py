@@ -207,7 +207,7 @@ def test_one_file_is_not_for_two_datasets(tmp_path: Path) -> None:
     file.touch()
     system = {"family": "lexical", "expansion": {"path": str(file)}}
     config = {"systems": ["mine"], "datasets": ["nfcorpus", "scifact"], "custom": {"systems": {"mine": system}}}
-    with pytest.raises(ConfigError, match="'nfcorpus' and on 'scifact'; write {dataset} where the name is"):
+    with pytest.raises(ConfigError, match=r"'nfcorpus' and on 'scifact'; write \{dataset\} where the name is"):
         load_experiment(config)
 
 
