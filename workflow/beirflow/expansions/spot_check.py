@@ -126,4 +126,4 @@ def _apart(stored: dict[str, float], found: dict[str, float]) -> float:
     """The length of the difference of two documents' weights over that of the stored ones."""
     words = sorted({*stored, *found})
     before, after = (np.array([weights.get(word, 0.0) for word in words]) for weights in (stored, found))
-    return float(np.linalg.norm(after - before) / max(np.linalg.norm(before), 1e-5))
+    return float(np.linalg.norm(after - before)) / max(float(np.linalg.norm(before)), 1e-5)
