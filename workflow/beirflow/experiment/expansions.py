@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from beirflow.expansions.models import expansion_files
-from beirflow.expansions.settings import Expansion
 from beirflow.files.digests import file_state
 from beirflow.lexical.settings import Index, LexicalSettings
 from beirflow.runs.family import System
@@ -73,9 +72,3 @@ class Expansions:
     def state(self, name: str, dataset: str) -> str:
         """The state of that file as it is now."""
         return file_state(self.file(name, dataset))
-
-    def __getitem__(self, name: str) -> Expansion:
-        return self._all[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._all

@@ -43,7 +43,7 @@ def index_documents(
     """
     if added and added.record["rows"] != documents.sizes[chunk]:
         raise damaged(added.path, f"found {added.record['rows']} rows, but chunk {chunk} has {documents.sizes[chunk]} documents")
-    if added and index.use in ("sqrt", "none"):
+    if added and index.kind == "weights":
         return index_words(_counted(_words(added, index.use), advance), threads)
     return index_texts(_advancing(_texts(documents, chunk, index, added), advance), threads)
 

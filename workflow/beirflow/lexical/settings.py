@@ -25,6 +25,11 @@ class Index(NamedTuple):
     use: str = ""
 
     @property
+    def kind(self) -> str:
+        """The kind of the expansion, ``queries`` or ``weights``."""
+        return WrittenQueries.kind if self.use in ("append", "field") else WordWeights.kind
+
+    @property
     def name(self) -> str:
         """What it is called in paths, shared by all systems that search it."""
         return self.analyzer if self.expansion is None else f"{self.analyzer}-{self.use}-{self.expansion}"

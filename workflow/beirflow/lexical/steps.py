@@ -53,8 +53,7 @@ def index_chunk(
     inputs = {documents_path: recorded_digest(documents_path)}
     added = None
     if expansion_path is not None:
-        kind = "queries" if index.use in ("append", "field") else "weights"
-        added = ExpansionFile(expansion_path, kind, documents_path, job)
+        added = ExpansionFile(expansion_path, index.kind, documents_path, job)
         record_path = str(record_of(expansion_path))
         inputs |= {expansion_path: output_digest(added.record, expansion_path), record_path: file_digest(record_path)}
     with Documents(documents_path) as documents, Progress(job.name, documents.sizes[chunk], "documents") as progress:
