@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,6 +14,7 @@ from beirflow.files.layout import (
     CANDIDATES,
     CORPUS,
     DOCUMENTS,
+    EXPANSION,
     METRICS,
     PER_QUERY,
     POSTINGS,
@@ -24,12 +25,13 @@ from beirflow.files.layout import (
     STATISTICS,
 )
 from beirflow.files.records import Job, read_json
-from beirflow.lexical.settings import ANALYZER, LexicalSettings
+from beirflow.lexical.settings import ANALYZER, Index, LexicalSettings
 from beirflow.lexical.steps import index_chunk, search_index, sum_statistics
 from beirflow.runs.merge import merge_chunks
 from lucene_reference import Document
 
 DATASET = "small"
+PLAIN = Index()
 Row = tuple[str, str, float, int]
 
 
@@ -83,26 +85,37 @@ class LexicalResults:
         """What a record says."""
         return read_json(self.path(pattern, **names))
 
-    def index(self, chunk: int, analyzer: str = ANALYZER, threads: int = 1) -> str:
-        """Write the postings of a chunk; gives their path."""
-        path = self.path(POSTINGS, chunk=chunk)
-        job = self.job("index_chunk")
-        documents = self.path(DOCUMENTS)
-        index_chunk(documents_path=documents, chunk=chunk, analyzer=analyzer, output_path=path, job=job, threads=threads)
+    def index(self, chunk: int, index: Index = PLAIN, threads: int = 1, postings_of: Index | None = None) -> str:
+        """Write the postings of a chunk, or those of another index in their place; gives their path."""
+        path, index = self.path(POSTINGS, analyzer=index.name, chunk=chunk), postings_of or index
+        index_chunk(
+            documents_path=self.path(DOCUMENTS),
+            chunk=chunk,
+            index=index,
+            expansion_path=self.expansion_of(index, chunk),
+            output_path=path,
+            job=self.job("index_chunk"),
+            threads=threads,
+        )
         return path
 
-    def sum(self, analyzer: str = ANALYZER) -> str:
-        """Write the statistics of all chunks; gives their path."""
-        path = self.path(STATISTICS)
-        postings = [self.path(POSTINGS, chunk=chunk) for chunk in range(self.chunks)]
-        sum_statistics(postings_paths=postings, analyzer=analyzer, output_path=path, job=self.job("sum_statistics"))
+    def expansion_of(self, index: Index, chunk: int) -> str | None:
+        """The file of what is added to the documents of a chunk."""
+        return self.path(EXPANSION, expansion=index.expansion, chunk=chunk) if index.expansion else None
+
+    def sum(self, index: Index = PLAIN, postings_of: Index | None = None) -> str:
+        """Write the statistics of all chunks, or those of another index in their place; gives their path."""
+        path = self.path(STATISTICS, analyzer=index.name)
+        postings = [self.path(POSTINGS, analyzer=index.name, chunk=chunk) for chunk in range(self.chunks)]
+        index = postings_of or index
+        sum_statistics(postings_paths=postings, index=index, output_path=path, job=self.job("sum_statistics"))
         return path
 
-    def index_all(self, threads: int = 1) -> "LexicalResults":
+    def index_all(self, index: Index = PLAIN, threads: int = 1) -> Self:
         """Write the postings of all chunks and their statistics."""
         for chunk in range(self.chunks):
-            self.index(chunk, threads=threads)
-        self.sum()
+            self.index(chunk, index, threads=threads)
+        self.sum(index)
         return self
 
     def search(self, settings: LexicalSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
@@ -113,8 +126,9 @@ class LexicalResults:
             queries_path=self.path(QUERIES),
             documents_path=self.path(DOCUMENTS),
             chunk=chunk,
-            postings_path=self.path(POSTINGS, chunk=chunk),
-            statistics_path=self.path(STATISTICS),
+            postings_path=self.path(POSTINGS, analyzer=settings.index.name, chunk=chunk),
+            statistics_path=self.path(STATISTICS, analyzer=settings.index.name),
+            expansion_path=self.expansion_of(settings.index, chunk),
             output_path=path,
             top_k=self.top_k,
             drop_self_matches=drop,

@@ -12,6 +12,7 @@ FLOORS = (
     ("jobs", "datasets"),
     ("runs",),
     ("models", "postings"),
+    ("expansions",),
     ("dense", "lexical", "sparse", "late", "fusion", "rerank", "imported"),
     ("experiment",),
     ("evaluation",),

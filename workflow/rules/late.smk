@@ -54,7 +54,7 @@ rule encode_tokens:
         corpus=at(layout.CORPUS),
         model=model_record,
     output:
-        vectors=at(layout.TOKEN_VECTORS),
+        vectors=kept(layout.TOKEN_VECTORS, config["keep_representations"]),
         record=at(layout.TOKEN_VECTORS_RECORD),
     log:
         "<results>/logs/encode_tokens/{system}/{dataset}/chunk-{chunk}.log",
@@ -97,6 +97,8 @@ rule search_tokens:
         "<results>/benchmarks/search_tokens/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=late_systems,
+    # Before the next chunk is encoded, so that few lie on the disk where they are not kept.
+    priority: 1
     conda:
         "../../envs/encode.yaml"
     threads: gpu_threads

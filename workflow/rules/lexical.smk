@@ -2,32 +2,39 @@
 
 REQUIRED INPUTS
   documents, queries, corpus = <results>/corpora/<dataset>/…
+  expansion, record          = <results>/expansions/<expansion>/<dataset>/chunk-<i>.parquet, .json, where a system has one
 
 OUTPUTS
   postings   = <results>/postings/<analyzer>/<dataset>/chunk-<i>.arrow, .json        shared by all systems with this analyzer
+                                                                                     and this expansion, which it names too
   statistics = <results>/postings/<analyzer>/<dataset>/statistics.parquet, .json     in how many documents each term is
   candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz                 top k of a chunk, temporary
 
 STEPS
-  - analyse title and text of every document, chunk by chunk
+  - analyse title and text of every document, and what is added to it, chunk by chunk
   - sum up what BM25 needs to know of the whole corpus
   - score every document that has a term of a query, in Lucene's arithmetic
 """
 
 
 wildcard_constraints:
-    analyzer=one_of(
-        {
-            experiment.settings(name)["analyzer"]
-            for name in experiment.systems_of("lexical")
-        }
-    ),
+    analyzer=one_of(experiment.expansions.indexes),
 
 
 rule index_chunk:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
+        expansion=lambda wildcards: expand(
+            at(layout.EXPANSION),
+            expansion=experiment.expansions.of_index(wildcards.analyzer),
+            allow_missing=True,
+        ),
+        expansion_record=lambda wildcards: expand(
+            at(layout.EXPANSION_RECORD),
+            expansion=experiment.expansions.of_index(wildcards.analyzer),
+            allow_missing=True,
+        ),
     output:
         postings=kept(layout.POSTINGS, config["keep_representations"]),
         record=at(layout.POSTINGS_RECORD),
@@ -40,6 +47,7 @@ rule index_chunk:
     threads: 2
     params:
         code=code_version("index_chunk"),
+        index=lambda wildcards: list(experiment.expansions.index(wildcards.analyzer)),
     message:
         "index chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.analyzer}"
     script:
@@ -62,6 +70,7 @@ rule sum_statistics:
         "../../envs/data.yaml"
     params:
         code=code_version("sum_statistics"),
+        index=rules.index_chunk.params.index,
     message:
         "sum up the statistics of {wildcards.dataset} with {wildcards.analyzer}"
     script:
@@ -77,6 +86,16 @@ rule search_index:
         postings_record=named_by(layout.POSTINGS_RECORD, "analyzer"),
         statistics=named_by(layout.STATISTICS, "analyzer"),
         statistics_record=named_by(layout.STATISTICS_RECORD, "analyzer"),
+        expansion=lambda wildcards: expand(
+            at(layout.EXPANSION),
+            expansion=experiment.expansions.of_system(wildcards.system),
+            allow_missing=True,
+        ),
+        expansion_record=lambda wildcards: expand(
+            at(layout.EXPANSION_RECORD),
+            expansion=experiment.expansions.of_system(wildcards.system),
+            allow_missing=True,
+        ),
     output:
         temp(at(layout.CANDIDATES)),
     log:

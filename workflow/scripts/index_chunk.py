@@ -4,12 +4,14 @@ from beirflow.jobs.job import job
 
 if __name__ == "__main__":
     with job(snakemake) as this:
+        from beirflow.lexical.settings import Index
         from beirflow.lexical.steps import index_chunk
 
         index_chunk(
             documents_path=snakemake.input.documents,
             chunk=int(snakemake.wildcards.chunk),
-            analyzer=snakemake.wildcards.analyzer,
+            index=Index(*snakemake.params.index),
+            expansion_path=next(iter(snakemake.input.expansion), None),
             output_path=snakemake.output.postings,
             threads=snakemake.threads,
             job=this,

@@ -9,10 +9,9 @@ if __name__ == "__main__":
 
         search_index(
             settings=LexicalSettings(**snakemake.params.settings),
-            **{f"{name}_path": snakemake.input[name] for name in ("queries", "documents")},
+            **{f"{name}_path": snakemake.input[name] for name in ("queries", "documents", "postings", "statistics")},
             chunk=int(snakemake.wildcards.chunk),
-            postings_path=snakemake.input.postings,
-            statistics_path=snakemake.input.statistics,
+            expansion_path=next(iter(snakemake.input.expansion), None),
             output_path=snakemake.output[0],
             **snakemake.params.retrieval,
             threads=snakemake.threads,

@@ -4,11 +4,12 @@ from beirflow.jobs.job import job
 
 if __name__ == "__main__":
     with job(snakemake) as this:
+        from beirflow.lexical.settings import Index
         from beirflow.lexical.steps import sum_statistics
 
         sum_statistics(
             postings_paths=list(snakemake.input.postings),
-            analyzer=snakemake.wildcards.analyzer,
+            index=Index(*snakemake.params.index),
             output_path=snakemake.output.statistics,
             job=this,
         )

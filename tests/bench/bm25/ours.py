@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from beirflow.files.records import Job
-from beirflow.lexical.settings import ANALYZER, LexicalSettings
+from beirflow.lexical.settings import Index, LexicalSettings
 from beirflow.lexical.steps import index_chunk, search_index, sum_statistics
 
 from bench.child import timed_call
@@ -23,12 +23,12 @@ def index(source: Path, output: Path, threads: int) -> None:
         index_chunk(
             documents_path=str(source / "documents.parquet"),
             chunk=0,
-            analyzer=ANALYZER,
+            index=Index(),
             output_path=postings,
             job=job,
             threads=threads,
         )
-        sum_statistics(postings_paths=[postings], analyzer=ANALYZER, output_path=str(output / STATISTICS), job=job)
+        sum_statistics(postings_paths=[postings], index=Index(), output_path=str(output / STATISTICS), job=job)
 
 
 def search(source: Path, made: Path, output: Path, k: int, threads: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from beirflow.files.records import Job
-from beirflow.lexical.settings import ANALYZER, LexicalSettings
+from beirflow.lexical.settings import Index, LexicalSettings
 from beirflow.lexical.steps import index_chunk, search_index, sum_statistics
 from beirflow.runs.merge import merge_chunks
 
@@ -40,7 +40,7 @@ def index(files: Files, k: int, threads: int, chunk: int) -> None:
     index_chunk(
         documents_path=files.documents,
         chunk=chunk,
-        analyzer=ANALYZER,
+        index=Index(),
         output_path=files.postings[chunk],
         job=files.job,
         threads=threads,
@@ -49,7 +49,7 @@ def index(files: Files, k: int, threads: int, chunk: int) -> None:
 
 def add(files: Files, k: int, threads: int) -> None:
     """Sum up the statistics of all chunks."""
-    sum_statistics(postings_paths=files.postings, analyzer=ANALYZER, output_path=files.statistics, job=files.job)
+    sum_statistics(postings_paths=files.postings, index=Index(), output_path=files.statistics, job=files.job)
 
 
 def search(files: Files, k: int, threads: int, chunk: int) -> None:

@@ -157,3 +157,13 @@ def test_results_that_were_really_made_are_described(results_once: Made, tmp_pat
     assert found["tiny"]["dim", ""][0] == "32"
     assert ("truncated_queries", "stack-tex") in found["tiny"]
     assert found["tiny"]["model_sha256", ""] == found["second"]["model_sha256", ""]
+
+
+def test_what_is_added_to_documents_is_described_with_its_model(tmp_path: Path) -> None:
+    made = Results(tmp_path)
+    made._record("expansions/t5-0123456789/model.json", files={"model.safetensors": "c" * 64})
+    made.runs = [made._run(corpus, "expansions/t5-0123456789/model.json") for corpus in CORPORA]
+    found = made.described(family="lexical", expansion={"model": "m", "revision": None, "queries": 40}, weights=None)
+    assert found["expansion", ""][:2] == ["model m, queries 40", "configuration"]
+    assert not [setting for setting, _ in found if setting == "weights"]
+    assert found["model_sha256", ""][0] == hashlib.sha256(f"{'c' * 64}  model.safetensors\n".encode()).hexdigest()

@@ -37,6 +37,8 @@ NEED_TORCH = {
     ),
     *("late.encoder", "late.max_sim", "late.search", "late.steps", "late.spot_check"),
     *("rerank.score_pairs", "rerank.cross_encoder", "rerank.spot_check"),
+    *("expansions.decoder", "expansions.loading", "expansions.making", "expansions.sampler", "expansions.spot_check"),
+    *("expansions.weigh_words", "expansions.word_weigher", "expansions.write_queries", "expansions.writer"),
 }
 
 REACHED = {
@@ -53,6 +55,8 @@ REACHED = {
     "prepare_corpus": {"datasets.prepare", "datasets.beir_files", "datasets.judged_queries", "files.writing"},
     "search_chunk": {"dense.search", "runs.ranking", "files.digests"},
     "summarize": {"evaluation.summary", "experiment.catalogue", "files.records"},
+    "index_chunk": {"expansions.files", "lexical.expanded", "lexical.analyzer"},
+    "write_queries": {"expansions.sampler", "expansions.decoder", "models.batching"},
 }
 NOT_REACHED = {
     "compare_systems": {"report.figures", "analysis.inspection", "evaluation.cost", "evaluation.measures"},
@@ -64,6 +68,8 @@ NOT_REACHED = {
     "merge_chunks": {"dense.encode", "models.encoder", "dense.search", "evaluation.measures"},
     "prepare_corpus": {"models.encoder", "dense.search", "evaluation.measures", "experiment.catalogue"},
     "search_chunk": {"evaluation.measures", "evaluation.summary", "datasets.prepare"},
+    "index_chunk": {"expansions.sampler", "expansions.word_weigher", "models.encoder"},
+    "write_queries": {"expansions.word_weigher", "expansions.given", "lexical.indexing"},
     "summarize": {"dense.encode", "models.encoder", "dense.search", "datasets.prepare"},
 }
 """A few modules of each side; what is reached in full is compared with what Python loads."""

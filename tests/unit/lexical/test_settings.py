@@ -1,5 +1,6 @@
 """Lexical systems in the configuration: what they may say, what is said when they say something else."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from beirflow.files.errors import ConfigError
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.models.settings import EncoderSettings
 
-KEYS = "family, k1, b, fields, ties, analyzer"
+KEYS = "family, k1, b, fields, ties, analyzer, expansion, weights"
 FIELDS = "['contents'], ['title', 'text'], ['text'], ['title']"
 
 
@@ -154,3 +155,82 @@ def test_the_papers_arguana_with_self_matches_is_not_compared() -> None:
     assert reference is not None
     assert reference.source == "pyserini"
     assert reference.value == 0.4142
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"expansion": {}}, ["expansion.model: found None", "this key is required"]),
+        ({"expansion": {"model": "m", "queries": 0}}, ["expansion.queries: found 0", "minimum of 1"]),
+        ({"expansion": {"model": "m", "top_p": 0}}, ["expansion.top_p: found 0"]),
+        ({"expansion": {"model": "m", "join": "apend"}}, ["expansion.join: found 'apend'", "did you mean 'append'?"]),
+        ({"expansion": {"path": "x.jsonl", "model": "m"}}, ["expansion: found 'model'", "allowed are path, join"]),
+        ({"expansion": {"path": "x.csv"}}, ["expansion.path: found 'x.csv'", "a file of JSON lines"]),
+        ({"weights": {"model": "m", "scale": "root"}}, ["weights.scale: found 'root'", "allowed are sqrt, none"]),
+        ({"weights": {"path": "x.jsonl", "max_length": 3}}, ["weights: found 'max_length'", "allowed are path, scale"]),
+    ],
+)
+def test_what_is_added_has_settings_of_its_own(entry: dict[str, Any], expected: list[str]) -> None:
+    said = problems_of({"family": "lexical", **entry})
+    for part in expected:
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        (
+            {"expansion": {"path": "/x/{dataset}.jsonl"}, "weights": {"path": "/x/{dataset}.jsonl"}},
+            "mine.weights: .*; words that are weighed have no place for queries",
+        ),
+        ({"weights": {"path": "/x/{dataset}.jsonl"}, "fields": ["text"]}, "mine.fields: .*; words are weighed in title and text"),
+        (
+            {"expansion": {"path": "/x/{dataset}.jsonl", "join": "field"}, "fields": ["title", "text"]},
+            "mine.fields: .*; beside a field of queries title and text are one",
+        ),
+        ({"expansion": {"model": "owner/name"}}, r"mine\.expansion\.model: .* needs 'revision'"),
+        (
+            {"expansion": {"path": "/x/{dataset}.jsonl"}},
+            r"mine\.expansion\.path: .* no file /x/nfcorpus\.jsonl, which would be what is added to documents on 'nfcorpus'",
+        ),
+        ({"weights": {"path": "/dev/null.jsonl"}}, r"mine\.weights\.path: .* there is no file /dev/null\.jsonl"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_before_anything_runs(entry: dict[str, Any], expected: str) -> None:
+    config = {"systems": ["mine"], "datasets": ["nfcorpus"], "custom": {"systems": {"mine": {"family": "lexical", **entry}}}}
+    with pytest.raises(ConfigError, match=expected):
+        load_experiment(config)
+
+
+def test_one_file_is_not_for_two_datasets(tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl"
+    file.touch()
+    system = {"family": "lexical", "expansion": {"path": str(file)}}
+    config = {"systems": ["mine"], "datasets": ["nfcorpus", "scifact"], "custom": {"systems": {"mine": system}}}
+    with pytest.raises(ConfigError, match=r"'nfcorpus' and on 'scifact'; write \{dataset\} where the name is"):
+        load_experiment(config)
+
+
+def test_systems_share_what_is_the_same() -> None:
+    writes = {"model": "owner/name", "revision": "0" * 40}
+    entries = {
+        "appended": {"expansion": writes},
+        "fielded": {"expansion": {**writes, "join": "field"}},
+        "tuned": {"expansion": writes, "k1": 1.2},
+        "fewer": {"expansion": {**writes, "queries": 20}},
+        "given": {"expansion": {"path": "/x/{dataset}.jsonl"}},
+        "weighted": {"weights": writes},
+    }
+    systems = {name: {"family": "lexical", **entry} for name, entry in entries.items()}
+    experiment = load_experiment({"custom": {"systems": systems}})
+    found = {name: experiment.expansions.of_system(name) for name in entries}
+    assert found["appended"] == found["fielded"] == found["tuned"] != found["fewer"]
+    assert experiment.expansions.of_kind("queries") == [*found["appended"], *found["fewer"]]
+    assert experiment.expansions.of_kind("weights") == found["weighted"]
+    assert experiment.expansions.of_kind("given") == found["given"]
+    assert experiment.expansions.of_system("bm25") == []
+    indexes = {name: experiment.in_paths(name)["analyzer"] for name in (*entries, "bm25")}
+    assert indexes["bm25"] == "lucene-english"
+    assert indexes["appended"] == indexes["tuned"]
+    assert len(set(indexes.values())) == len(indexes) - 1
+    assert experiment.expansions.of_index(indexes["fielded"]) == found["appended"]

@@ -24,7 +24,7 @@ from beirflow.files.layout import (
     STATISTICS_RECORD,
 )
 from beirflow.files.records import read_json, write_json
-from beirflow.lexical.settings import LexicalSettings
+from beirflow.lexical.settings import Index, LexicalSettings
 from beirflow.runs.ranking import Ties
 from lexical_results import LexicalResults, Row, damage, rows_of
 from lucene_reference import Document
@@ -272,20 +272,20 @@ def test_a_damaged_corpus_is_not_indexed(small: LexicalResults) -> None:
 
 
 def test_postings_and_statistics_of_another_analyzer_are_refused(small: LexicalResults) -> None:
-    small.index(1, analyzer="another")
+    small.index(1, postings_of=Index("another"))
     named = re.escape(small.path(POSTINGS_RECORD, chunk=1))
     said = (named, "made from the analyzer another, but lucene-english is used here")
     refused(small.sum, small.results, *said)
     refused(lambda: small.search(FLAT, 1), small.results, *said)
     for chunk in range(small.chunks):
-        small.index(chunk, analyzer="another")
-    small.sum(analyzer="another")
+        small.index(chunk, postings_of=Index("another"))
+    small.sum(postings_of=Index("another"))
     small.index(0)
     refused(lambda: small.search(FLAT, 0), small.results, re.escape(small.path(STATISTICS_RECORD)), "analyzer another")
 
 
 def test_an_analyzer_is_written_into_the_postings_themselves(small: LexicalResults) -> None:
-    small.index(0, analyzer="another")
+    small.index(0, postings_of=Index("another"))
     path = Path(small.path(POSTINGS_RECORD, chunk=0))
     write_json(path, read_json(path) | {"analyzer": "lucene-english"})
     refused(small.sum, small.results, re.escape(small.path(POSTINGS, chunk=0)), "another", "expected .*lucene-english")

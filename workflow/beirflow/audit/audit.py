@@ -12,6 +12,7 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique, unreadable
 from beirflow.audit.configured import check_configured
 from beirflow.audit.corpora import Corpora, check_corpora
+from beirflow.audit.expansions import check_expansions
 from beirflow.audit.folder import printable
 from beirflow.audit.for_reading import check_files_for_reading
 from beirflow.audit.integrity import check_digests
@@ -136,6 +137,7 @@ def _plan(
         ("facts", partial(check_recorded, chain)),
         ("facts", partial(check_corpora, chain, experiment, corpora)),
         ("sources", partial(check_sources, chain, experiment, corpora)),
+        ("sources", partial(check_expansions, chain, experiment)),
         ("provenance", partial(check_provenance, chain)),
         ("recomputation", partial(check_recomputation, chain, corpora)),
         ("recomputation", partial(check_summary, chain)),

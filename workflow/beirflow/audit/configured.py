@@ -18,7 +18,7 @@ from beirflow.experiment.schema import Problems, problems_with
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS
 from beirflow.runs.family import System
 
-PLACES = ("model", "offline")
+PLACES = ("model", "offline", "path")
 """Settings that say where a model is, which may differ from machine to machine where a folder holds it."""
 
 PART = ("part_of", "sample_queries", "sample_seed")
@@ -100,7 +100,12 @@ def _compare_system(
     settings = as_json(asdict(expected.settings))
     for key in dict.fromkeys([*settings, *said]):
         if key not in but:
-            facts.same(MANIFEST, f"{key} of {name}", said.get(key), settings.get(key), by)
+            facts.same(MANIFEST, f"{key} of {name}", _without(said.get(key), but), _without(settings.get(key), but), by)
+
+
+def _without(value: Any, but: tuple[str, ...]) -> Any:
+    """A setting without places, where it has settings of its own, as that of an expansion has."""
+    return {key: each for key, each in value.items() if key not in but} if isinstance(value, Mapping) else value
 
 
 def _check_dataset(facts: Comparison, experiment: Experiment, row: str) -> None:

@@ -31,7 +31,7 @@ def check_representation(facts: Comparison, path: str) -> None:
     sizes = [facts.chain.listing.files[name] for name in part(record, "outputs", kind=dict) if name in facts.chain.listing.files]
     if len(sizes) == len(record["outputs"]) and "bytes" in record:
         facts.same(path, "bytes", sum(record["bytes"].values()), sum(sizes), "the sizes of its files")
-    for key in ("system", "analyzer"):
+    for key in ("system", "analyzer", "expansion"):
         if key in record and found:
             facts.same(path, key, record[key], found["owner"], "its path")
     precision, wanted = record.get("made", {}).get("precision"), configured_precision(facts.chain, record.get("system", ""))

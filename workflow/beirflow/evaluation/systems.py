@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import MODEL
+from beirflow.files.layout import EXPANSION_MODEL, MODEL
 from beirflow.files.records import Job, read_json
 from beirflow.files.writing import atomic_path
 
@@ -34,6 +34,9 @@ TRUNCATED = "truncated_"
 
 PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}
 """By kind of text, the setting that says what is written before it."""
+
+ADDED = ("expansion", "weights")
+"""Settings of lexical systems that have settings of their own, all of which are named."""
 
 MADE = ("precision", "device")
 """What a run says of its making that belongs to the system; ``cost.csv`` and the run have the rest."""
@@ -103,7 +106,7 @@ def _facts(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], resul
     used: dict[str, list[Fact]] = {}
     for run in runs:
         records = _records(run, results)
-        model = next((record for path, record in records.items() if MODEL.names_in(path)), model)
+        model = next((record for path, record in records.items() if _is_model(path)), model)
         for fact in _of_run(run, [record for record in records.values() if "encoder" in record]):
             used.setdefault(fact.setting, []).append(fact)
     card = _of_card(model["card"]) if "card" in model else {}
@@ -120,7 +123,12 @@ def _facts(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], resul
 
 
 def _says(settings: Mapping[str, Any], name: str) -> bool:
-    return name != "name" and settings[name] is not None and not isinstance(settings[name], Mapping)
+    return name != "name" and settings[name] is not None and (name in ADDED or not isinstance(settings[name], Mapping))
+
+
+def _is_model(path: str) -> bool:
+    """Whether a path is that of the record of a model, a system's own or one that adds something to documents."""
+    return MODEL.names_in(path) is not None or EXPANSION_MODEL.names_in(path) is not None
 
 
 def _records(run: Mapping[str, Any], results: Path) -> dict[str, dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Systems that are made from the runs of others: which these are, and whether they can be made."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.schema import Problems, nearest
@@ -51,7 +52,7 @@ def check_dependencies(systems: Mapping[str, System], used: Iterable[str], top_k
 
 
 def check_run_files(origin: str, system: System, datasets: Iterable[str], problems: Problems) -> None:
-    """Note which runs of a system are not there that it reads from files.
+    """Note which files of a system are not there: those that hold its runs, or what it adds to documents.
 
     Args:
         origin: Path of the key of the system.
@@ -60,17 +61,27 @@ def check_run_files(origin: str, system: System, datasets: Iterable[str], proble
         problems: Where what is wrong is added.
     """
     seen: dict[str, str] = {}
+    family = FAMILIES[system.family]
     for dataset in datasets:
-        path = FAMILIES[system.family].source(system.settings, dataset)
-        if path is None:
-            return
-        if seen.get(str(path), dataset) != dataset:
-            allowed = f"this would be the run on {seen[str(path)]!r} and on {dataset!r}; write {{dataset}} where the name is"
-            problems.add(f"{origin}.run", system.settings.run, allowed)
-            return
-        seen[str(path)] = dataset
-        if not path.is_file():
-            problems.add(f"{origin}.run", system.settings.run, f"there is no file {path}, which would be the run on {dataset!r}")
+        run = family.source(system.settings, dataset)
+        files = {"run": run} if run else family.given_files(system.settings, dataset)
+        for key, path in files.items():
+            what = "the run" if path is run else "what is added to documents"
+            if seen.get(str(path), dataset) != dataset:
+                allowed = f"this would be {what} on {seen[str(path)]!r} and on {dataset!r}; write {{dataset}} where the name is"
+                problems.add(f"{origin}.{key}", _written(system.settings, key), allowed)
+                return
+            seen[str(path)] = dataset
+            if not path.is_file():
+                found = f"there is no file {path}, which would be {what} on {dataset!r}"
+                problems.add(f"{origin}.{key}", _written(system.settings, key), found)
+
+
+def _written(settings: Any, key: str) -> Any:
+    """What the configuration says at a key."""
+    for name in key.split("."):
+        settings = getattr(settings, name)
+    return settings
 
 
 def _reads(system: System) -> Reads:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from beirflow.dense.settings import OF_A_VARIANT, DenseSettings
 from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_systems
 from beirflow.experiment.choice import check_own_names, chosen_names, corpora_named
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, needed
+from beirflow.experiment.expansions import Expansions
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.schema import Problems, defaults, nearest, problems_with, with_booleans
 from beirflow.files.digests import file_state
@@ -207,7 +208,15 @@ class Experiment:
     def in_paths(self, system: str) -> dict[str, Any]:
         """What paths may have of a system: its settings, and as ``system`` the one that encodes for it."""
         settings = self.settings(system)
-        return {**settings, "system": self.encoder_of(system), "dimensions": settings.get("stored_dimensions") or ALL_DIMENSIONS}
+        dimensions = settings.get("stored_dimensions") or ALL_DIMENSIONS
+        found = {**settings, "system": self.encoder_of(system), "dimensions": dimensions}
+        index = getattr(self.systems[system].settings, "index", None)
+        return found if index is None else {**found, "analyzer": index.name}
+
+    @cached_property
+    def expansions(self) -> Expansions:
+        """What is added to documents, and the indexes of lexical systems."""
+        return Expansions(self.systems.values())
 
     def retrieval(self, name: str) -> dict[str, Any]:
         """What determines how many documents of a corpus a search keeps, whatever the family: ``top_k`` and self matches."""

@@ -85,6 +85,13 @@ RANGES_RECORD = Pattern("embeddings/{system}/{dataset}/ranges-{dimensions}.json"
 ALL_DIMENSIONS = "all"
 """In place of their number."""
 
+EXPANSION = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.parquet")
+EXPANSION_RECORD = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.json")
+EXPANSION_LOG = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.jsonl")
+"""What a job that was ended before its last document has written so far; the next one goes on there."""
+
+EXPANSION_MODEL = Pattern("expansions/{expansion}/model.json")
+
 POSTINGS = Pattern("postings/{analyzer}/{dataset}/chunk-{chunk}.arrow")
 POSTINGS_RECORD = Pattern("postings/{analyzer}/{dataset}/chunk-{chunk}.json")
 STATISTICS = Pattern("postings/{analyzer}/{dataset}/statistics.parquet")
@@ -152,10 +159,10 @@ BENCHMARK = Pattern("benchmarks/{job}.tsv")
 TRACES = ("logs/", "benchmarks/")
 """What jobs said and what they took; no result depends on it."""
 
-REPRESENTATIONS = ("embeddings/", "postings/", "tokens/")
+REPRESENTATIONS = ("embeddings/", "expansions/", "postings/", "tokens/")
 """What a family stores of texts. It may be deleted to save disk; its digests stay known."""
 
-CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, POSTINGS, TERM_WEIGHTS)
+CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, POSTINGS, TERM_WEIGHTS, TOKEN_VECTORS)
 """Those that grow with the corpus, and that no later step needs once a chunk has been searched."""
 
 FOR_READING = (

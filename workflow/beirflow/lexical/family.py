@@ -1,19 +1,42 @@
 """The family of lexical systems, as the experiment sees it."""
 
+from pathlib import Path
 from typing import Any
 
+from beirflow.expansions.models import model_problem
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.runs.family import Family, Setting
 
 
 def problem(settings: Any) -> Setting | None:
-    """Nothing keeps a lexical system from being used: it has no model, and its schema allows no other settings."""
+    """What keeps a system from being used: settings that do not go together, or a model that is not there."""
+    if settings.expansion and settings.weights:
+        return Setting(
+            "weights", settings.weights.name, "words that are weighed have no place for queries; remove one of the two"
+        )
+    if tuple(settings.fields) != ("contents",):
+        if settings.weights:
+            return Setting("fields", list(settings.fields), "words are weighed in title and text together; use [contents]")
+        if settings.expansion and settings.expansion.join == "field":
+            todo = "beside a field of queries title and text are one; use [contents], or join: append"
+            return Setting("fields", list(settings.fields), todo)
+    for key in ("expansion", "weights"):
+        added = getattr(settings, key)
+        if added and (found := model_problem(added)):
+            return Setting(f"{key}.model", added.model, found)
     return None
+
+
+def given_files(settings: Any, dataset: str) -> dict[str, Path]:
+    """The file that holds what is added to the documents of a corpus, by its setting; none where a model makes it."""
+    found = {key: getattr(settings, key).file(dataset) for key in ("expansion", "weights") if getattr(settings, key)}
+    return {f"{key}.path": path for key, path in found.items() if path}
 
 
 FAMILY = Family(
     name="lexical",
     settings=LexicalSettings,
     problem=problem,
+    given_files=given_files,
     spot_checks="beirflow.lexical.spot_check:spot_checks",
 )

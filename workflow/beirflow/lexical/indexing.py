@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.files.background import map_ahead
+from beirflow.files.errors import DataError
 from beirflow.lexical.analyzer import Pieces, Vocabulary, cut
 from beirflow.lexical.postings import Postings
 
@@ -19,6 +20,9 @@ BATCH_BYTES = 1 << 24
 
 Texts = tuple[pa.Array, pa.Array]
 """Titles and texts of some documents, as many of both, strings; nulls count as empty."""
+
+MOST_TERMS = 1 << 24
+"""Of a document of weighted words: beyond, its frequencies are no exact numbers in float32."""
 
 FILLED = r"[^\x00-\x20]"
 """What white space is to Anserini, which calls Java's ``String.trim``: every character up to the space, and no other."""
@@ -72,6 +76,68 @@ def index_texts(batches: Iterable[Texts], threads: int = 1) -> Postings:
     if not lengths:
         lengths, filled = [np.empty((2, 0), np.int32)], [np.empty((2, 0), bool)]
     return _postings(vocabulary.terms, counts, np.concatenate(lengths, axis=1), np.concatenate(filled, axis=1))
+
+
+class WeightedWords(NamedTuple):
+    """Words of n documents in place of their texts.
+
+    Attributes:
+        words: Words of all documents, large_string of shape (w,).
+        rows: The document of each, from 0, int64 of shape (w,).
+        frequencies: How often each counts, int64 of shape (w,); a word that counts 0 times is not there.
+        documents: n.
+    """
+
+    words: pa.LargeStringArray
+    rows: np.ndarray
+    frequencies: np.ndarray
+    documents: int
+
+
+def index_words(batches: Iterable[WeightedWords], threads: int = 1) -> Postings:
+    """Index documents as if their texts were their words, each as often as it counts, one after another.
+
+    Args:
+        batches: Words of documents, batch after batch.
+        threads: Threads that cut words into pieces, besides the calling one.
+
+    Returns:
+        The postings, whose titles are empty.
+
+    Raises:
+        DataError: A document has more than :data:`MOST_TERMS` terms.
+    """
+    vocabulary = Vocabulary()
+    counts, lengths, filled = [], [], []
+    documents = 0
+    for batch, pieces in map_ahead(_cut_words, batches, threads):
+        terms, word = vocabulary.number(pieces)
+        rows, times = batch.rows[word], batch.frequencies[word]
+        length = np.bincount(rows, weights=times, minlength=batch.documents)
+        if (length > MOST_TERMS).any():
+            row = documents + int(np.argmax(length))
+            found = f"document {row} of the chunk would have {length.max():,.0f} terms, expected at most {MOST_TERMS:,}"
+            raise DataError(f"{found}; its weights are too large: should they be divided, or is the scale another?")
+        keys = (terms.astype(np.uint64) << _TERM_BITS) | ((rows.astype(np.uint64) + np.uint64(documents)) << _ONE)
+        order = np.argsort(keys, kind="stable")
+        first = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0)[: len(keys)])
+        summed = np.add.reduceat(times[order], first) if len(first) else times[:0]
+        counts.append(_Counts(keys[order][first], summed.astype(np.uint32)))
+        lengths.append(np.stack([np.zeros(batch.documents, np.int32), length.astype(np.int32)]))
+        has_words = np.zeros((2, batch.documents), bool)
+        has_words[1, batch.rows] = True
+        filled.append(has_words)
+        documents += batch.documents
+    if not lengths:
+        lengths, filled = [np.empty((2, 0), np.int32)], [np.empty((2, 0), bool)]
+    return _postings(vocabulary.terms, counts, np.concatenate(lengths, axis=1), np.concatenate(filled, axis=1))
+
+
+def _cut_words(batch: WeightedWords) -> tuple[WeightedWords, Pieces]:
+    """Words that count and are more than white space, each as a text of its own."""
+    there = (batch.frequencies > 0) & pc.match_substring_regex(batch.words, FILLED).to_numpy(zero_copy_only=False)
+    kept = batch._replace(words=batch.words.filter(pa.array(there)), rows=batch.rows[there], frequencies=batch.frequencies[there])
+    return kept, cut(kept.words)
 
 
 def _small_batches(batches: Iterable[Texts]) -> Iterator[tuple[pa.LargeStringArray, pa.LargeStringArray]]:

@@ -87,7 +87,7 @@ def weigh(
         DataError: There are none.
     """
     fields = []
-    for name in settings.fields:
+    for name in settings.searched:
         counted, found = statistics.fields[name], frequencies[name][queries.pair_terms]
         if not counted.documents:
             continue

@@ -1,12 +1,38 @@
 """The settings of a lexical system."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
+from beirflow.expansions.settings import Expansion, WordWeights, WrittenQueries
 from beirflow.runs.ranking import Ties
 
 ANALYZER = "lucene-english"
 """The only analyzer; another one, or a change of the terms, needs another name."""
+
+
+class Index(NamedTuple):
+    """What decides over the postings of a corpus.
+
+    Attributes:
+        analyzer: What turns texts into terms.
+        expansion: Name of what is added to the documents; None where nothing is.
+        use: How: ``append``, ``field``, or how weights become frequencies, ``sqrt`` or ``none``; empty where nothing is.
+    """
+
+    analyzer: str = ANALYZER
+    expansion: str | None = None
+    use: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the expansion, ``queries`` or ``weights``."""
+        return WrittenQueries.kind if self.use in ("append", "field") else WordWeights.kind
+
+    @property
+    def name(self) -> str:
+        """What it is called in paths, shared by all systems that search it."""
+        return self.analyzer if self.expansion is None else f"{self.analyzer}-{self.use}-{self.expansion}"
 
 
 @dataclass(frozen=True)
@@ -21,6 +47,8 @@ class LexicalSettings:
             and their scores added.
         analyzer: What turns texts into terms.
         ties: How documents with the same score are ordered by their ids; Lucene's ascend.
+        expansion: Queries that are added to the documents; None if none are.
+        weights: Weights that the words of the documents have in place of their frequencies; None if they have none.
     """
 
     name: str
@@ -29,3 +57,35 @@ class LexicalSettings:
     fields: Sequence[str] = ("contents",)
     analyzer: str = ANALYZER
     ties: Ties = "ascending"
+    expansion: WrittenQueries | None = field(default=None)
+    weights: WordWeights | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        """Take entries of a configuration, and what the parameters of a rule or a manifest made of settings."""
+        for key, kind in (("expansion", WrittenQueries), ("weights", WordWeights)):
+            given: Any = getattr(self, key)
+            if isinstance(given, Mapping):
+                object.__setattr__(self, key, kind(**given))
+
+    @property
+    def added(self) -> Expansion | None:
+        """What is added to the documents."""
+        return self.expansion or self.weights
+
+    @property
+    def index(self) -> Index:
+        """The postings that are searched."""
+        if self.expansion:
+            return Index(self.analyzer, self.expansion.name, self.expansion.join)
+        if self.weights:
+            return Index(self.analyzer, self.weights.name, self.weights.scale)
+        return Index(self.analyzer)
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The fields of the postings that are searched.
+
+        Queries that are a field of their own stand where titles do, and title and text together where texts do: so the field of
+        the queries counts where there is a text, as each field does.
+        """
+        return ("title", "text") if self.expansion and self.expansion.join == "field" else tuple(self.fields)

@@ -7,13 +7,16 @@ anything of ``search.py``. Both must agree in every bit.
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_reader import split_title_and_text
-from beirflow.files.layout import POSTINGS, RUN, STATISTICS, STATISTICS_RECORD
+from beirflow.expansions.files import stored_rows
+from beirflow.expansions.settings import Expansion
+from beirflow.files.layout import EXPANSION, POSTINGS, RUN, STATISTICS, STATISTICS_RECORD
 from beirflow.files.records import read_json
 from beirflow.lexical.analyzer import analyze
 from beirflow.lexical.bm25 import length_codes, scores
@@ -35,16 +38,25 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
         random: Draws them.
 
     Returns:
-        Two checks: documents analysed again, queries searched again.
+        Two checks: documents analysed again, queries searched again; and one where a model has added something to the documents.
     """
     settings: LexicalSettings = subject.system.settings
-    folder = STATISTICS(analyzer=settings.analyzer, dataset=subject.dataset).rpartition("/")[0]
+    folder = STATISTICS(analyzer=settings.index.name, dataset=subject.dataset).rpartition("/")[0]
     run = RUN(system=subject.system.name, dataset=subject.dataset)
     again = _Again(subject, settings, sample, random)
     return [
+        *(_of_expansion(subject, settings.added, sample, random) if settings.added else []),
         SpotCheck("documents analysed again have the stored postings", folder, again.check_documents),
         SpotCheck("queries searched again have the recorded ranks", run, again.check_ranks),
     ]
+
+
+def _of_expansion(subject: Subject, added: Expansion, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+    """The checks of what a model has added to the documents."""
+    from beirflow.expansions.spot_check import expansion_checks  # which needs torch
+
+    here = subject.here.settings if subject.here and subject.here.family == subject.system.family else None
+    return expansion_checks(subject, added, here and here.added, sample, random)
 
 
 class _Again:
@@ -52,7 +64,7 @@ class _Again:
 
     def __init__(self, subject: Subject, settings: LexicalSettings, sample: int, random: np.random.Generator) -> None:
         self.subject, self.settings, self.sample, self.random = subject, settings, sample, random
-        self._names = {"analyzer": settings.analyzer, "dataset": subject.dataset}
+        self._names = {"analyzer": settings.index.name, "dataset": subject.dataset}
 
     def check_documents(self) -> Finding:
         """Analyse some documents again and compare their terms with the postings."""
@@ -65,11 +77,32 @@ class _Again:
             table = self.subject.documents(chunk).take(rows)
             joined, doc_ids = table["text"].combine_chunks(), table["doc_id"].to_pylist()
             titles, texts = map(pa.Array.to_pylist, split_title_and_text(joined, table["title_bytes"].to_numpy()))
-            for doc_id, title, text, found in zip(doc_ids, titles, texts, stored, strict=True):
-                if found != (Counter(analyze(title)), Counter(analyze(text))):
+            added = self._added(chunk, pa.array(rows))
+            for doc_id, title, text, more, found in zip(doc_ids, titles, texts, added, stored, strict=True):
+                if found != self._terms(title, text, more):
                     problem = f"{self._where}: the postings of the document {doc_id!r} are others"
                     return Finding(False, problem, "the terms of its title and its text")
         return Finding(True, f"{self._where}: {len(drawn)} documents, every term as often as in the postings")
+
+    def _added(self, chunk: int, rows: pa.Array) -> list[Any]:
+        """What is added to some documents."""
+        added = self.settings.added
+        if added is None:
+            return [[] for _ in rows]
+        path = EXPANSION(expansion=added.name, dataset=self.subject.dataset, chunk=chunk)
+        return stored_rows(self._path(path), added.kind, rows)
+
+    def _terms(self, title: str, text: str, added: list[Any]) -> tuple[Counter[str], Counter[str]]:
+        """How often the two fields of a document have their terms."""
+        if self.settings.weights:
+            terms: Counter[str] = Counter()
+            for word, weight in added:
+                for term in analyze(word):
+                    terms[term] += round(100 * (weight**0.5 if self.settings.weights.scale == "sqrt" else weight))
+            return Counter(), +terms
+        if self.settings.expansion and self.settings.expansion.join == "field":
+            return Counter(analyze(" ".join(added))), Counter(analyze(f"{title} {text}"))
+        return Counter(analyze(title)), Counter(analyze(" ".join([text, *added])))
 
     def check_ranks(self) -> Finding:
         """Score all documents again for some queries and compare with the run."""
@@ -78,7 +111,7 @@ class _Again:
         analyzed = analyze_queries(queries["text"])
         statistics = self._path(STATISTICS(**self._names))
         record = read_json(self._path(STATISTICS_RECORD(**self._names)))
-        frequencies = {field: frequencies_of(statistics, analyzed.terms, field) for field in self.settings.fields}
+        frequencies = {field: frequencies_of(statistics, analyzed.terms, field) for field in self.settings.searched}
         fields = weigh(analyzed, self.settings, CorpusStatistics.of_record(record["statistics"]), frequencies)
         blocks = (block for chunk in range(self.subject.chunks) for block in self._blocks(chunk, analyzed, fields))
         return compare_ranks(self.subject, queries["query_id"].to_pylist(), blocks, partial(np.zeros, queries.num_rows))
@@ -99,7 +132,7 @@ class _Again:
             yield ids, np.where(matched, found.astype(np.float32), -np.inf)
 
     def _postings(self, chunk: int) -> Postings:
-        return read_postings(self._path(POSTINGS(**self._names, chunk=chunk)), self.settings.analyzer)
+        return read_postings(self._path(POSTINGS(**self._names, chunk=chunk)), self.settings.index.name)
 
     def _path(self, path: str) -> str:
         if not (self.subject.results / path).is_file():

@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,66 +10,74 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.expansions.files import ExpansionFile
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import record_of
+from beirflow.files.layout import EXPANSION, EXPANSION_RECORD, record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
 from beirflow.files.verified import check_digest
-from beirflow.lexical.indexing import index_texts
+from beirflow.lexical.expanded import index_documents
 from beirflow.lexical.postings import read_postings, write_postings
 from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import SEARCHED, search_postings
-from beirflow.lexical.settings import LexicalSettings
+from beirflow.lexical.settings import Index, LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 
-BATCH_DOCUMENTS = 4096
-"""Documents that are read at once."""
 
-
-def index_chunk(*, documents_path: str, chunk: int, analyzer: str, output_path: str, job: Job, threads: int = 1) -> None:
-    """Analyse the documents of one chunk and write their postings, which serve every system with this analyzer.
+def index_chunk(
+    *,
+    documents_path: str,
+    chunk: int,
+    index: Index,
+    output_path: str,
+    job: Job,
+    expansion_path: str | None = None,
+    threads: int = 1,
+) -> None:
+    """Analyse the documents of one chunk and write their postings, which serve every system with this index.
 
     Args:
         documents_path: ``documents.parquet``, next to its ``corpus.json``.
         chunk: Number of the chunk.
-        analyzer: Name of the analyzer.
+        index: The analyzer, and what is added to the documents.
         output_path: Postings to write, and their record.
         job: The job, for the record.
+        expansion_path: What is added to the documents of the chunk, next to its record; None where nothing is.
         threads: Threads to compute with.
 
     Raises:
-        DataError: The chunk was changed after it was written.
+        DataError: The chunk, or what is added to it, was changed after it was written.
     """
     start = time.perf_counter()
+    inputs = {documents_path: recorded_digest(documents_path)}
+    added = None
+    if expansion_path is not None:
+        added = ExpansionFile(expansion_path, index.kind, documents_path, job)
+        record_path = str(record_of(expansion_path))
+        inputs |= {expansion_path: output_digest(added.record, expansion_path), record_path: file_digest(record_path)}
     with Documents(documents_path) as documents, Progress(job.name, documents.sizes[chunk], "documents") as progress:
-
-        def batches() -> Iterator[tuple[pa.Array, pa.Array]]:
-            for titles, texts in documents.titles_and_texts(chunk, BATCH_DOCUMENTS):
-                yield titles, texts
-                progress.advance(len(texts))
-
-        postings = index_texts(batches(), threads)
-    write_postings(output_path, postings, analyzer)
+        postings = index_documents(documents, chunk, index, added, progress.advance, threads)
+    write_postings(output_path, postings, index.name)
     write_record(
         record_of(output_path),
         job,
-        inputs={documents_path: recorded_digest(documents_path)},
+        inputs=inputs,
         outputs={output_path: file_digest(output_path)},
-        made=_made_with(analyzer),
+        made=_made_with(index.analyzer),
         seconds={"index": time.perf_counter() - start},
         sizes={"index": _size(output_path)},
-        analyzer=analyzer,
+        analyzer=index.name,
         rows=len(postings.text_lengths),
     )
 
 
-def sum_statistics(*, postings_paths: Sequence[str], analyzer: str, output_path: str, job: Job) -> None:
+def sum_statistics(*, postings_paths: Sequence[str], index: Index, output_path: str, job: Job) -> None:
     """Sum up the statistics of all chunks: in how many documents each term is, and how many terms the documents have.
 
     Args:
         postings_paths: The postings of chunk 0, 1, …, each with its record.
-        analyzer: Name of the analyzer.
+        index: What they are postings of.
         output_path: Parquet of the terms to write, and the record with the other counts.
         job: The job, for the record.
 
@@ -81,24 +89,26 @@ def sum_statistics(*, postings_paths: Sequence[str], analyzer: str, output_path:
     inputs: dict[str, str] = {}
     for path in postings_paths:
         record = read_json(record_of(path))
-        corpus = corpus or record["inputs"]
-        check_inputs(record_of(path), record, corpus, analyzer=analyzer)
+        # Not what is added to the documents: that is another file for each chunk.
+        own = {name for name in record["inputs"] if EXPANSION.names_in(name) or EXPANSION_RECORD.names_in(name)}
+        corpus = corpus or {name: digest for name, digest in record["inputs"].items() if name not in own}
+        check_inputs(record_of(path), record, corpus, analyzer=index.name)
         check_digest(path, output_digest(record, path), record_of(path))
         inputs |= corpus | record["outputs"] | {job.below(record_of(path)): file_digest(record_of(path))}
-    statistics = add_up(postings_paths, analyzer, output_path)
+    statistics = add_up(postings_paths, index.name, output_path)
     write_record(
         record_of(output_path),
         job,
         inputs={job.results / name: digest for name, digest in inputs.items()},
         outputs={output_path: file_digest(output_path)},
-        made=_made_with(analyzer),
+        made=_made_with(index.analyzer),
         seconds={"index": time.perf_counter() - start},
         sizes={"index": _size(output_path)},
         counts={
             "documents_without_contents": statistics.without_contents,
             "documents_without_text": statistics.without_text,
         },
-        analyzer=analyzer,
+        analyzer=index.name,
         statistics=statistics.as_record(),
     )
 
@@ -115,6 +125,7 @@ def search_index(
     top_k: int,
     drop_self_matches: bool,
     job: Job,
+    expansion_path: str | None = None,
     threads: int = 1,
 ) -> None:
     """Find the top k of one chunk for every query, among the documents that have one of its terms.
@@ -130,6 +141,7 @@ def search_index(
         top_k: Documents to keep for each query.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
         job: The job, for the record of the run.
+        expansion_path: What was added to the documents of the chunk; only its record is read, for what it cost.
         threads: Threads to compute with.
 
     Raises:
@@ -139,8 +151,12 @@ def search_index(
     documents = {job.below(documents_path): corpus[job.below(documents_path)]}
     records = {path: read_json(record_of(path)) for path in (postings_path, statistics_path)}
     for path, record in records.items():
-        check_inputs(record_of(path), record, documents, analyzer=settings.analyzer)
+        check_inputs(record_of(path), record, documents, analyzer=settings.index.name)
         check_digest(path, output_digest(record, path), record_of(path))
+    if expansion_path is not None:
+        added = job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))})
+        check_inputs(record_of(postings_path), records[postings_path], added)
+        records[expansion_path] = read_json(record_of(expansion_path))
     queries = read_table(queries_path)
     query_ids = queries["query_id"].combine_chunks()
     with Documents(documents_path) as file:
@@ -148,9 +164,9 @@ def search_index(
     start = time.perf_counter()
     analyzed = analyze_queries(queries["text"])
     statistics = CorpusStatistics.of_record(records[statistics_path]["statistics"])
-    frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.fields}
+    frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.searched}
     fields = weigh(analyzed, settings, statistics, frequencies)
-    postings = read_postings(postings_path, settings.analyzer, SEARCHED)
+    postings = read_postings(postings_path, settings.index.name, SEARCHED)
     own = pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy() if drop_self_matches else None
     excluded = np.full(len(query_ids), -1) if own is None else own
     hits, self_matches = search_postings(

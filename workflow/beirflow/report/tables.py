@@ -36,6 +36,7 @@ COST = {
         "documents_per_second": ("Per second", ",.0f", 1),
     },
     "Seconds of all jobs": {
+        "expand_seconds": ("Expand", ",.1f", 1),
         "index_seconds": ("Index", ",.1f", 1),
         "queries_seconds": ("Queries", ",.1f", 1),
         "search_seconds": ("Search", ",.1f", 1),
@@ -50,8 +51,8 @@ COST = {
 }
 """By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
 
-RARE = "rerank_seconds"
-"""A column of ``cost.csv`` that is left out where no system has such a stage."""
+RARE = ("expand_seconds", "rerank_seconds")
+"""Columns of ``cost.csv`` that are left out where no system has such a stage."""
 
 COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}
 """Columns of ``cost.csv`` that hold words, which come first, and their headers."""
@@ -117,7 +118,9 @@ def cost_table(costs: pd.DataFrame) -> Table:
         NAME,
         *(Column(label, number=False, classes="group" if key == "system" else "") for key, label in COST_WORDS.items()),
     ]
-    shown = {name: {key: form for key, form in group.items() if key != RARE or _has(costs, key)} for name, group in COST.items()}
+    shown = {
+        name: {key: form for key, form in group.items() if key not in RARE or _has(costs, key)} for name, group in COST.items()
+    }
     for group in shown.values():
         columns += [Column(label, classes="number" if i else FIRST) for i, (label, *_) in enumerate(group.values())]
     numbers = [(key, form, unit) for group in shown.values() for key, (_, form, unit) in group.items()]

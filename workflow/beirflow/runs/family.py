@@ -60,6 +60,11 @@ def no_source(settings: Any, dataset: str) -> Path | None:
     return None
 
 
+def no_given_files(settings: Any, dataset: str) -> dict[str, Path]:
+    """The files of a family that makes everything itself: none."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Family:
     """A family of systems, described without importing what computes.
@@ -74,6 +79,8 @@ class Family:
             are no models.
         reads: The systems whose runs a system is made from.
         source: The file outside the results that holds the run of a system on a corpus; None where the run is made here.
+        given_files: The files outside the results, by the keys of the settings that name them, that a system reads for a corpus
+            besides its run.
         direct: Whether its rules write runs, not candidates that are merged.
         scores_all: Whether every document has a score for every query, so that a run is only shorter than ``top_k`` where the
             corpus is.
@@ -89,6 +96,7 @@ class Family:
     model_digests: Callable[[Any], dict[str, str]] | None = None
     reads: Callable[[Any], Reads] = no_runs
     source: Callable[[Any, str], Path | None] = no_source
+    given_files: Callable[[Any, str], dict[str, Path]] = no_given_files
     direct: bool = False
     scores_all: bool = False
     spot_checks: str | None = None

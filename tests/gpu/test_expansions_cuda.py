@@ -1,0 +1,41 @@
+"""On a GPU queries and weights are those of the CPU, but for roundings."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from beirflow.expansions.settings import WordWeights, WrittenQueries
+from beirflow.expansions.word_weigher import WordWeigher
+from beirflow.expansions.writer import QueryWriter
+from tiny_bert import WORDS
+from tiny_expanders import save_deepct, save_tiny_t5
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+TEXTS = [" ".join(WORDS[i : i + 1 + i % 50]) for i in range(100)]
+IDS = [f"d{i}" for i in range(len(TEXTS))]
+
+
+def made(load: Any, settings: Any, folder: Path, device: str, precision: str) -> list[Any]:
+    reader = load(settings, folder, device=device, precision=precision, token_budget="auto")
+    found = {row: value for part in reader.parts(IDS, TEXTS) for row, value in zip(part.rows.tolist(), part.values, strict=True)}
+    return [found[row] for row in range(len(TEXTS))]
+
+
+def test_queries_are_those_of_the_cpu(tmp_path: Path) -> None:
+    settings = WrittenQueries(str(save_tiny_t5(tmp_path)), queries=10, query_length=20)
+    expected, found = (made(QueryWriter, settings, tmp_path, device, "float32") for device in ("cpu", "cuda"))
+    same = [
+        one == other for before, after in zip(expected, found, strict=True) for one, other in zip(before, after, strict=False)
+    ]
+    assert np.mean(same) > 0.98
+    assert all(made(QueryWriter, settings, tmp_path, "cuda", "bfloat16"))
+
+
+def test_weights_are_those_of_the_cpu(tmp_path: Path) -> None:
+    settings = WordWeights(str(save_deepct(tmp_path)))
+    expected, found = (made(WordWeigher, settings, tmp_path, device, "float32") for device in ("cpu", "cuda"))
+    for before, after in zip(expected, found, strict=True):
+        assert dict(zip(*after, strict=True)) == pytest.approx(dict(zip(*before, strict=True)), abs=1e-3)

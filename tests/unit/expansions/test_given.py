@@ -1,0 +1,102 @@
+"""Expansions that are given as files: every document is in one line, and every line is as expected."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from beirflow.expansions.given import read_given
+from beirflow.expansions.settings import Expansion, WordWeights, WrittenQueries
+from beirflow.files.errors import DataError
+from beirflow.files.layout import DOCUMENTS, EXPANSION
+from lexical_results import LexicalResults
+
+CORPUS = [(f"d{i}", "title" if i % 2 else "", f"text {i}") for i in range(5)]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> LexicalResults:
+    """A corpus of two chunks, prepared."""
+    return LexicalResults(tmp_path_factory.mktemp("given"), CORPUS, {"q": "text"}, size=3)
+
+
+def lines_of(entries: Mapping[str, Any], key: str) -> list[str]:
+    return [json.dumps({"id": doc_id, key: value}) for doc_id, value in entries.items()]
+
+
+QUERIES = lines_of({f"d{i}": [f"query {i}", " ", "", "\u6771 what"] for i in range(5)}, "queries")
+WEIGHTS = lines_of({f"d{i}": {"text": 0.25 * i, "u.s.": 1} for i in range(5)}, "weights")
+
+
+def read(made: LexicalResults, source: Path, given: Expansion, chunk: int = 0) -> Path:
+    path = made.path(EXPANSION, expansion=given.name, chunk=chunk)
+    read_given(
+        given=given,
+        source_path=str(source),
+        documents_path=made.path(DOCUMENTS),
+        chunk=chunk,
+        output_path=path,
+        job=made.job("read_given"),
+    )
+    return Path(path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", ["queries", "weights"])
+def test_what_is_given_stands_in_the_order_of_the_chunk(made: LexicalResults, tmp_path: Path, kind: str, packed: bool) -> None:
+    source = tmp_path / f"x.jsonl{'.gz' if packed else ''}"
+    content = "\n".join(["", *reversed(QUERIES if kind == "queries" else WEIGHTS), ""]).encode()
+    source.write_bytes(gzip.compress(content) if packed else content)
+    given = (WrittenQueries if kind == "queries" else WordWeights)(path=str(source))
+    rows = [row for chunk in range(2) for row in pq.read_table(read(made, source, given, chunk)).to_pylist()]
+    order = [
+        doc_id
+        for chunk in range(2)
+        for doc_id in pq.ParquetFile(made.path(DOCUMENTS)).read_row_group(chunk)["doc_id"].to_pylist()
+    ]
+    assert [row["doc_id"] for row in rows] == order
+    for row in rows:
+        number = int(row["doc_id"][1:])
+        if kind == "queries":
+            assert row["queries"] == [f"query {number}", "\u6771 what"]
+        else:
+            assert (row["words"], row["weights"]) == (["text", "u.s."], [0.25 * number, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "said"),
+    [
+        ("queries", QUERIES[:-1], r"x.jsonl: 1 of the \d documents of chunk \d are in no line, the first is 'd4'"),
+        ("queries", [*QUERIES, '{"id": "d9", "queries": []}'], "x.jsonl:6: the corpus has no document 'd9'"),
+        ("queries", [QUERIES[2], *QUERIES], "x.jsonl:4: the document 'd2' is in another line already"),
+        ("queries", [*QUERIES, "{"], "x.jsonl:6: expected a JSON object on one line"),
+        ("queries", ["[]", *QUERIES], "x.jsonl:1: expected an object with 'id', a string that is not empty, found \\[\\]"),
+        ("queries", ['{"id": 3, "queries": []}'], "x.jsonl:1: expected an object with 'id'"),
+        ("queries", ['{"id": "d0", "queries": "one"}'], "x.jsonl:1: expected 'queries', a list of strings, found 'one'"),
+        ("queries", ['{"id": "d0", "queries": [null]}'], "x.jsonl:1: expected 'queries', a list of strings"),
+        ("queries", WEIGHTS, "x.jsonl:1: expected 'queries', a list of strings, found None"),
+        ("weights", ['{"id": "d0", "weights": {"a": -0.5}}'], "x.jsonl:1: the weight of 'a' is -0.5, expected a number from 0"),
+        ("weights", ['{"id": "d0", "weights": {"a": 1e999}}'], "x.jsonl:1: "),
+        ("weights", ['{"id": "d0", "weights": {"a": true}}'], "x.jsonl:1: the weight of 'a' is True"),
+        ("weights", ['{"id": "d0", "weights": ["a"]}'], "x.jsonl:1: expected 'weights', an object with a number"),
+    ],
+)
+def test_a_line_that_is_none_is_refused_by_name_and_number(
+    made: LexicalResults, tmp_path: Path, kind: str, lines: list[str], said: str
+) -> None:
+    source = tmp_path / "x.jsonl"
+    source.write_text("\n".join(lines))
+    given = (WrittenQueries if kind == "queries" else WordWeights)(path=str(source))
+    with pytest.raises(DataError, match=said):
+        list(map(partial(read, made, source, given), range(2)))
+
+
+def test_a_damaged_archive_is_refused(made: LexicalResults, tmp_path: Path) -> None:
+    source = tmp_path / "x.jsonl.gz"
+    source.write_bytes(gzip.compress("\n".join(QUERIES).encode())[:-9])
+    with pytest.raises(DataError, match="the file is damaged"):
+        read(made, source, WrittenQueries(path=str(source)))

@@ -1,0 +1,179 @@
+"""The steps that make expansions: chunks change nothing, a job that was ended goes on, and records say what was done."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow.parquet as pq
+import pytest
+from beirflow.expansions.loading import TextReader
+from beirflow.expansions.making import Making
+from beirflow.expansions.settings import Expansion, WordWeights, WrittenQueries
+from beirflow.expansions.weigh_words import weigh_words
+from beirflow.expansions.write_queries import write_queries
+from beirflow.files.errors import DataError
+from beirflow.files.layout import DOCUMENTS, EXPANSION, EXPANSION_LOG, EXPANSION_MODEL, EXPANSION_RECORD
+from beirflow.models.model_files import fetch_model
+from lexical_results import LexicalResults
+from tiny_expanders import save_deepct, save_tiny_t5
+from workflow_runs import words
+
+CORPUS = [(f"d{i}", words(i, i % 3), words(50 + i, 2 + 5 * i % 23)) for i in range(12)] + [("empty", "", " ")]
+STEPS = {"queries": write_queries, "weights": weigh_words}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("models")
+    return {"queries": save_tiny_t5(folder / "t5"), "weights": save_deepct(folder / "bert")}
+
+
+def expansion(models: dict[str, Path], kind: str, **settings: Any) -> Expansion:
+    folder = str(models[kind])
+    return WrittenQueries(folder, **{"queries": 3, "query_length": 8, **settings}) if kind == "queries" else WordWeights(folder)
+
+
+def corpus(folder: Path, size: int) -> LexicalResults:
+    return LexicalResults(folder, CORPUS, {"q": "w1"}, size=size)
+
+
+def make(made: LexicalResults, wanted: Expansion, chunk: int = 0, budget: int = 60, precision: str = "float32") -> Path:
+    """Make the expansion of a chunk; gives its path."""
+    model, path = (made.path(pattern, expansion=wanted.name, chunk=chunk) for pattern in (EXPANSION_MODEL, EXPANSION))
+    if not Path(model).exists():
+        fetch_model(system=wanted.as_model(), said=None, output_path=model, job=made.job("fetch_expansion_model"))
+    making = Making(wanted, model, precision, "cpu", budget)
+    STEPS[wanted.kind](
+        making=making, documents_path=made.path(DOCUMENTS), chunk=chunk, output_path=path, job=made.job(f"make/{wanted.kind}")
+    )
+    return Path(path)
+
+
+def rows_of(path: Path) -> dict[str, Any]:
+    return {row.pop("doc_id"): row for row in pq.read_table(path).to_pylist()}
+
+
+@pytest.mark.parametrize("kind", ["queries", "weights"])
+def test_an_expansion_depends_on_no_chunk_or_batch(tmp_path: Path, models: dict[str, Path], kind: str) -> None:
+    wanted = expansion(models, kind)
+    whole = corpus(tmp_path / "whole", 1000)
+    expected = rows_of(make(whole, wanted))
+    assert set(expected) == {doc_id for doc_id, _, _ in CORPUS}
+    assert not any(expected["empty"].values())
+    parts = corpus(tmp_path / "parts", 5)
+    found = [rows_of(make(parts, wanted, chunk, budget=20)) for chunk in range(parts.chunks)]
+    together = {doc_id: row for part in found for doc_id, row in part.items()}
+    if kind == "queries":
+        assert together == expected
+    for doc_id, row in together.items():
+        assert row.keys() == expected[doc_id].keys()
+        assert row.get("words") == expected[doc_id].get("words")
+        assert row.get("weights", []) == pytest.approx(expected[doc_id].get("weights", []), abs=1.5e-5)
+
+
+@pytest.mark.parametrize("kind", ["queries", "weights"])
+def test_the_record_says_with_what_and_from_what(tmp_path: Path, models: dict[str, Path], kind: str) -> None:
+    wanted, made = expansion(models, kind), corpus(tmp_path, 1000)
+    rows = rows_of(make(made, wanted))
+    record = made.record(EXPANSION_RECORD, expansion=wanted.name, chunk=0)
+    assert set(record["inputs"]) == {"corpora/small/documents.parquet", f"expansions/{wanted.name}/model.json"}
+    assert (record["expansion"], record["kind"], record["rows"]) == (wanted.name, kind, len(CORPUS))
+    assert record["made_by"] == wanted.made_by
+    assert record["made"]["precision"] == "float32"
+    assert {"load", "expand"} == set(record["seconds"])
+    added = "queries" if kind == "queries" else "words"
+    assert record["counts"][f"added_{kind}"] == sum(len(row[added]) for row in rows.values()) > 0
+    assert record["counts"]["documents_without_text"] == 1
+    assert not Path(made.path(EXPANSION_LOG, expansion=wanted.name, chunk=0)).exists()
+
+
+class EndedError(Exception):
+    """What ends a job."""
+
+
+def ended_after(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
+    """Let the next job be ended after some parts."""
+    whole = TextReader.parts
+
+    def some(*arguments: Any) -> Iterator[Any]:
+        for number, part in enumerate(whole(*arguments)):
+            if number == parts:
+                raise EndedError
+            yield part
+
+    monkeypatch.setattr(TextReader, "parts", some)
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"rows": [3'])
+def test_a_job_goes_on_where_one_before_it_was_ended(
+    tmp_path: Path, models: dict[str, Path], monkeypatch: pytest.MonkeyPatch, torn: bytes
+) -> None:
+    wanted, made = expansion(models, "queries"), corpus(tmp_path / "ended", 1000)
+    log = Path(made.path(EXPANSION_LOG, expansion=wanted.name, chunk=0))
+    with monkeypatch.context() as context:
+        ended_after(context, 3)
+        with pytest.raises(EndedError):
+            make(made, wanted)
+    lines = log.read_bytes().splitlines()
+    assert len(lines) == 1 + 3
+    log.write_bytes(log.read_bytes() + torn)
+    seen: list[int] = []
+    compute = TextReader._forward
+
+    def noting(self: TextReader, window: Any, rows: Any, *rest: Any) -> Any:
+        seen.extend((window.start + rows).tolist())
+        return compute(self, window, rows, *rest)
+
+    monkeypatch.setattr(TextReader, "_forward", noting)
+    found = make(made, wanted)
+    before = {row for line in lines[1:] for row in orjson.loads(line)["rows"]}
+    assert before
+    assert sorted([*seen, *before]) == list(range(len(CORPUS)))
+    monkeypatch.undo()
+    undisturbed = corpus(tmp_path / "undisturbed", 1000)
+    assert found.read_bytes() == make(undisturbed, wanted).read_bytes()
+    records = [each.record(EXPANSION_RECORD, expansion=wanted.name, chunk=0) for each in (made, undisturbed)]
+    assert records[0]["counts"] == records[1]["counts"]
+    assert records[0]["outputs"] == records[1]["outputs"]
+
+
+def test_what_another_model_or_setting_has_begun_is_not_kept(
+    tmp_path: Path, models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, made = expansion(models, "queries"), corpus(tmp_path, 1000)
+    log = Path(made.path(EXPANSION_LOG, expansion=wanted.name, chunk=0))
+    with monkeypatch.context() as context:
+        ended_after(context, 2)
+        with pytest.raises(EndedError):
+            make(made, wanted)
+    begun = log.read_bytes().splitlines()
+    forged = [json.loads(line) for line in begun[1:]]
+    for line in forged:
+        line["values"] = [["forged"] for _ in line["values"]]
+    header = begun[0].replace(begun[0][-20:-10], b"0123456789")
+    log.write_bytes(b"\n".join([header, *(orjson.dumps(line) for line in forged)]) + b"\n")
+    assert not any("forged" in query for row in rows_of(make(made, wanted)).values() for query in row["queries"])
+
+
+def test_a_model_that_was_exchanged_after_it_was_fetched_is_refused(tmp_path: Path) -> None:
+    folder = save_tiny_t5(tmp_path / "t5")
+    wanted, made = WrittenQueries(str(folder), queries=1), corpus(tmp_path, 1000)
+    make(made, wanted)
+    save_tiny_t5(folder, seed=1)
+    with pytest.raises(DataError, match=r"has another model\.safetensors than is recorded here"):
+        make(made, wanted)
+
+
+def test_a_name_says_what_is_made_and_not_how_it_is_used() -> None:
+    one = WrittenQueries("castorini/doc2query-t5-base-msmarco", "0" * 40)
+    assert one.name.startswith("doc2query-t5-base-msmarco-")
+    assert WrittenQueries(one.model, one.revision, join="field", offline="package:x/y").name == one.name
+    others = [{"queries": 39}, {"seed": 1}, {"top_k": 9}, {"top_p": 0.9}, {"max_length": 511}, {"query_length": 63}]
+    names = {WrittenQueries(one.model, one.revision, **other).name for other in others}  # type: ignore[arg-type]
+    assert len(names | {one.name, WrittenQueries(one.model, "1" * 40).name}) == len(others) + 2
+    assert WordWeights("/models/deepct/", scale="none").name == WordWeights("/models/deepct/").name
+    assert WordWeights(path="/x/{dataset}.jsonl").name.startswith("given-")
+    assert WordWeights(path="/x/{dataset}.jsonl").name != WrittenQueries(path="/x/{dataset}.jsonl").name
+    assert WrittenQueries(path="/x/T5 of {dataset}.jsonl.gz").name.startswith("T5-of-")

@@ -1,0 +1,99 @@
+"""The sample of an audit: what is stored is found as it is, and what somebody changed is found out."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from beirflow.expansions.files import write_expansion
+from beirflow.expansions.making import Making, make_expansion
+from beirflow.expansions.settings import Expansion
+from beirflow.expansions.word_weigher import WordWeigher
+from beirflow.expansions.writer import QueryWriter
+from beirflow.files.layout import DOCUMENTS, EXPANSION, EXPANSION_MODEL
+from beirflow.lexical.settings import LexicalSettings
+from beirflow.lexical.spot_check import spot_checks
+from beirflow.models.model_files import fetch_model
+from beirflow.runs.family import System
+from beirflow.runs.spot_check import Finding, NotHereError, Subject
+from lexical_results import DATASET, LexicalResults
+from tiny_expanders import save_deepct, save_tiny_t5
+from workflow_runs import words
+
+CORPUS = [(f"d{i}", words(i, i % 3), words(50 + i, 2 + 5 * i % 23)) for i in range(8)] + [("empty", "", " ")]
+QUERIES = {f"q{i}": words(90 + i, 4) for i in range(3)}
+
+
+def run_of(folder: Path, **settings: Any) -> tuple[LexicalResults, LexicalSettings]:
+    """A run in two chunks, with what a model adds to the documents."""
+    system = LexicalSettings("mine", **settings)
+    made, added = LexicalResults(folder, CORPUS, QUERIES, size=5, top_k=9), system.added
+    assert added is not None
+    model = made.path(EXPANSION_MODEL, expansion=added.name)
+    fetch_model(system=added.as_model(), said=None, output_path=model, job=made.job("fetch_expansion_model"))
+    for chunk in range(made.chunks):
+        make_expansion(
+            load=QueryWriter if added.kind == "queries" else WordWeigher,
+            making=Making(added, model, "float32", "cpu"),
+            documents_path=made.path(DOCUMENTS),
+            chunk=chunk,
+            output_path=made.path(EXPANSION, expansion=added.name, chunk=chunk),
+            job=made.job("make"),
+        )
+    made.index_all(system.index).run(system)
+    return made, system
+
+
+def checked(made: LexicalResults, system: LexicalSettings, here: LexicalSettings | None = None) -> dict[str, Finding]:
+    """What the sample finds, by check."""
+    subject = Subject(
+        results=made.results,
+        system=System("mine", "lexical", system),
+        here=System("mine", "lexical", here or system),
+        dataset=DATASET,
+        made={"precision": "float32"},
+        top_k=made.top_k,
+        drop_self_matches=True,
+        chunks=made.chunks,
+        config={"device": "cpu", "token_budget": 40, "jobs_per_gpu": 1},
+    )
+    return {check.name: check.run() for check in spot_checks(subject, 9, np.random.default_rng(1))}
+
+
+def forge(made: LexicalResults, added: Expansion) -> None:
+    """Exchange what is added to the documents of a chunk."""
+    path = made.path(EXPANSION, expansion=added.name, chunk=1)
+    table = pq.read_table(path).to_pydict()
+    if added.kind == "queries":
+        table["queries"] = [[*queries[:-1], "forged"] for queries in table["queries"]]
+    else:
+        table["weights"] = [[2 * weight for weight in weights] for weights in table["weights"]]
+    write_expansion(path, added.kind, list(table.values()))
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "appended": {"expansion": {"queries": 3, "query_length": 8}},
+    "field": {"expansion": {"queries": 3, "query_length": 8, "join": "field"}},
+    "weighted": {"weights": {"scale": "none"}},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_stored_passes_and_what_was_changed_fails(tmp_path: Path, case: str) -> None:
+    ((key, given),) = CASES[case].items()
+    model = str(save_tiny_t5(tmp_path / "model") if key == "expansion" else save_deepct(tmp_path / "model"))
+    made, system = run_of(tmp_path, **{key: {"model": model, **given}})
+    findings = checked(made, system)
+    assert len(findings) == 3
+    assert all(finding.passed for finding in findings.values()), findings
+    assert system.added is not None
+    forge(made, system.added)
+    failed = {name for name, finding in checked(made, system).items() if not finding.passed}
+    again = "queries written again are the stored ones" if key == "expansion" else "words weighed again have the stored weights"
+    assert failed == {again, "documents analysed again have the stored postings"}
+    with pytest.raises(NotHereError, match="not known here where the model of mine is"):
+        checked(made, system, LexicalSettings("mine"))
+    Path(made.path(EXPANSION, expansion=system.added.name, chunk=1)).unlink()
+    with pytest.raises(NotHereError, match=r"chunk-1\.parquet is not here"):
+        checked(made, system)

@@ -1,0 +1,132 @@
+"""Expansions through Snakemake: what systems share, what runs again, what the audit makes again, what is refused before."""
+
+import json
+import shutil
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.audit.audit import run_checks
+from beirflow.experiment.experiment import load_experiment
+from beirflow.files.records import read_json
+from beirflow.lexical.settings import LexicalSettings
+from faults_at_work import result_files
+from tiny_expanders import save_deepct, save_tiny_t5
+from workflow_runs import Workflow, small_dataset
+
+SUMMARY = "results/summary.csv"
+DOCUMENTS = 12
+
+
+@pytest.fixture(scope="session")
+def expanded_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, dict[str, int]]:
+    """A whole run, and the jobs that it planned; not to be changed."""
+    folder = tmp_path_factory.mktemp("expanded")
+    small_dataset(folder / "data", DOCUMENTS, queries=3)
+    lines = [{"id": f"d{i:03}", "weights": {f"w{i}": 0.5, "w7": 0.1}} for i in range(DOCUMENTS)]
+    (folder / "small.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    writes = {"model": str(save_tiny_t5(folder / "t5")), "queries": 3, "query_length": 8}
+    systems: dict[str, Any] = {
+        "appended": {"family": "lexical", "expansion": writes},
+        "fielded": {"family": "lexical", "expansion": writes | {"join": "field"}, "k1": 1.2},
+        "weighted": {"family": "lexical", "weights": {"model": str(save_deepct(folder / "bert"))}},
+        "given": {"family": "lexical", "weights": {"path": f"{folder}/{{dataset}}.jsonl"}},
+    }
+    config = {
+        "systems": ["appended", "given"],
+        "datasets": ["small"],
+        "precision": "float32",
+        "device": "cpu",
+        "top_k": 10,
+        "cutoffs": [1, 10],
+        "custom": {
+            "systems": systems,
+            "datasets": {"small": {"path": str(folder / "data")}},
+        },
+    }
+    workflow = Workflow(folder / "work", config)
+    workflow.folder.mkdir()
+    name = LexicalSettings("weighted", weights=systems["weighted"]["weights"]).index.expansion  # type: ignore[arg-type]
+    targets = (SUMMARY, f"results/expansions/{name}/small/chunk-0.parquet")
+    planned = workflow.planned(*targets)
+    workflow.run(*targets)
+    return workflow, planned
+
+
+@pytest.fixture
+def changeable(expanded_once: tuple[Workflow, dict[str, int]], tmp_path: Path) -> Workflow:
+    """A copy of that run that a test may change."""
+    shutil.copytree(expanded_once[0].folder, tmp_path / "copy")
+    return Workflow(tmp_path / "copy", deepcopy(expanded_once[0].config))
+
+
+def test_a_whole_run(expanded_once: tuple[Workflow, dict[str, int]]) -> None:
+    workflow, planned = expanded_once
+    once = dict.fromkeys(("prepare_corpus", "write_queries", "weigh_words", "read_given", "summarize"), 1)
+    twice = ("fetch_expansion_model", "index_chunk", "sum_statistics", "search_index", "merge_chunks", "evaluate_run")
+    assert planned == {**once, **dict.fromkeys(twice, 2)}
+    assert len(list(workflow.result("expansions").iterdir())) == 3
+    assert not list(workflow.result("expansions").rglob("*.jsonl"))
+    assert read_json(workflow.result("metrics/appended/small.json"))["seconds"]["expand"] > 0
+
+
+def test_what_is_added_is_shared_and_made_again_where_it_changes(changeable: Workflow) -> None:
+    systems = changeable.config["custom"]["systems"]
+    after = dict.fromkeys(("search_index", "merge_chunks", "evaluate_run", "summarize"), 1)
+    indexed = {"index_chunk": 1, "sum_statistics": 1}
+    changeable.config["systems"].append("fielded")
+    systems["given"]["k1"] = 1.0
+    assert changeable.planned(SUMMARY) == {**indexed, **after, **dict.fromkeys(after, 2), "summarize": 1}
+    changeable.config["systems"].remove("fielded")
+    del systems["given"]["k1"]
+    systems["appended"]["expansion"]["seed"] = 1
+    assert changeable.planned(SUMMARY) == {"fetch_expansion_model": 1, "write_queries": 1, **indexed, **after}
+
+
+def checked(workflow: Workflow) -> list[tuple[str, str]]:
+    """Names and states of the checks of an audit that are about expansions."""
+    _, sections = run_checks(workflow.result(""), load_experiment(workflow.config), 4, 1)
+    checks = [check for name, section in sections.items() for check in section if name != "provenance"]
+    about = ("queries written again", "documents analysed", "queries searched", "models are those", "expansions are those")
+    return [(check.name, check.status) for check in checks if check.name.startswith(about) or check.status == "failed"]
+
+
+def test_the_audit_knows_what_was_added_and_makes_a_sample_again(changeable: Workflow, tmp_path: Path) -> None:
+    passed = [
+        ("models are those that were used", "passed"),
+        ("expansions are those of their files", "passed"),
+        ("queries written again are the stored ones", "passed"),
+        *[
+            ("documents analysed again have the stored postings", "passed"),
+            ("queries searched again have the recorded ranks", "passed"),
+        ]
+        * 2,
+    ]
+    assert sorted(checked(changeable)) == sorted(passed)
+    systems = changeable.config["custom"]["systems"]
+    other = shutil.copytree(systems["appended"]["expansion"]["model"], tmp_path / "t5")
+    systems["appended"]["expansion"]["model"] = str(other)
+    (tmp_path / "small.jsonl").write_text("{}")
+    systems["given"]["weights"]["path"] = f"{tmp_path}/{{dataset}}.jsonl"
+    found = checked(changeable)
+    assert sorted(found) == sorted(
+        [("expansions are those of their files", "failed"), *(each for each in passed if "expansions" not in each[0])]
+    )
+    save_tiny_t5(other, seed=1)
+    found = checked(changeable)
+    assert ("models are those that were used", "failed") in found
+    assert ("queries written again are the stored ones", "failed") in found
+
+
+def test_what_cannot_be_used_is_said_before_anything_runs(changeable: Workflow) -> None:
+    before = result_files(changeable.result("")).keys()
+    systems = changeable.config["custom"]["systems"]
+    systems["weighted"]["weights"] = {"model": systems["appended"]["expansion"]["model"]}
+    systems["given"]["weights"]["path"] = "/nowhere/{dataset}.jsonl"
+    changeable.config["systems"].append("weighted")
+    said = changeable.run(SUMMARY, ok=False)
+    assert "weighted.weights.model: found" in said
+    assert "expected DeepCT's kind" in said
+    assert "given.weights.path: found '/nowhere/{dataset}.jsonl'; there is no file /nowhere/small.jsonl" in said
+    assert result_files(changeable.result("")).keys() == before

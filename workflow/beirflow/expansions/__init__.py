@@ -1,0 +1,1 @@
+"""What models add to documents before they are indexed: queries that they write, weights that they give to words."""

@@ -1,0 +1,174 @@
+"""The decoder of a T5 that writes many texts for each document, a token of each at a time.
+
+``generate`` of transformers copies a document once for every text that is written for it, and goes on with texts that have ended
+until the longest has. Here the texts of a document are positions that read its keys and values together, which are computed and
+stored once; and texts that have ended leave the batch. The modules, and so the arithmetic, are those of transformers.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from beirflow.files.errors import ModelError
+
+GROWTH = 16
+"""Places for tokens that are added to the memory of a batch at a time: most queries are short."""
+
+PROBE_TOLERANCE = 64.0
+"""Of the difference of logits from transformers' own, in units of the precision's rounding."""
+
+PROBE = ((5, 7, 6, 3), (9, 5, 1, 1))
+"""Tokens of two documents; of the second only the first two are there."""
+
+PROBE_TEXTS = ((1, 4, 8), (1, 2, 6), (1, 3, 3), (1, 9, 0))
+"""Tokens of two texts of each."""
+
+
+@dataclass
+class Written:
+    """Documents and the texts that are being written for them: d documents, w texts each.
+
+    Attributes:
+        keys: By layer, keys of the documents' tokens, of shape (d, heads, tokens, size).
+        values: Likewise.
+        mask: Where a document has a token, bool of shape (d, 1, 1, tokens).
+        own_keys: By layer, keys of the texts' tokens, of shape (d * w, heads, places, size).
+        own_values: Likewise.
+        width: w.
+        length: Tokens of each text so far.
+    """
+
+    keys: list[torch.Tensor]
+    values: list[torch.Tensor]
+    mask: torch.Tensor
+    own_keys: list[torch.Tensor]
+    own_values: list[torch.Tensor]
+    width: int
+    length: int = 0
+
+    def keep(self, documents: torch.Tensor, texts: torch.Tensor) -> None:
+        """Drop what is not named.
+
+        Args:
+            documents: Places of the documents to keep, int64 of shape (e,).
+            texts: Of each, the places of as many of its texts, int64 of shape (e, v).
+        """
+        rows = (documents[:, None] * self.width + texts).flatten()
+        self.keys, self.values = ([each[documents] for each in of] for of in (self.keys, self.values))
+        self.own_keys, self.own_values = ([each[rows] for each in of] for of in (self.own_keys, self.own_values))
+        self.mask, self.width = self.mask[documents], texts.shape[1]
+
+
+class Decoder:
+    """The decoder of a T5.
+
+    Args:
+        model: A T5ForConditionalGeneration.
+
+    Raises:
+        ModelError: Its logits are not those that transformers computes with it, as perhaps in another version.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.blocks = model, model.decoder.block
+        self.heads, self.size = model.config.num_heads, model.config.d_kv
+        self._check()
+
+    @torch.inference_mode()
+    def begin(self, ids: torch.Tensor, mask: torch.Tensor, width: int) -> Written:
+        """Read documents.
+
+        Args:
+            ids: Their tokens, int64 of shape (d, tokens).
+            mask: 1 for a token and 0 for padding, likewise.
+            width: Texts to be written for each.
+
+        Returns:
+            What is read, with texts that have no token yet.
+        """
+        hidden = self.model.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+        attentions = [block.layer[1].EncDecAttention for block in self.blocks]
+        keys, values = ([self._split(getattr(each, name)(hidden)) for each in attentions] for name in ("k", "v"))
+        nothing = hidden.new_empty(len(ids) * width, self.heads, 0, self.size)
+        own = [nothing] * len(attentions)
+        return Written(keys, values, mask[:, None, None, :].bool(), list(own), list(own), width)
+
+    @torch.inference_mode()
+    def step(self, written: Written, tokens: torch.Tensor) -> torch.Tensor:
+        """Read one more token of each text.
+
+        Args:
+            written: What has been read; changed.
+            tokens: int64 of shape (d, w).
+
+        Returns:
+            Logits of the token after it, float32 of shape (d, w, terms).
+        """
+        place = written.length
+        hidden = self.model.shared(tokens)
+        first = self.blocks[0].layer[0].SelfAttention
+        bias = first.compute_bias(1, place + 1, device=hidden.device, past_seen_tokens=place).to(hidden.dtype)
+        if place == written.own_keys[0].shape[2]:
+            written.own_keys, written.own_values = (
+                [_longer(each) for each in of] for of in (written.own_keys, written.own_values)
+            )
+        for layer, block in enumerate(self.blocks):
+            hidden = self._read_text(block.layer[0], hidden, bias, written.own_keys[layer], written.own_values[layer], place)
+            hidden = self._read_document(block.layer[1], hidden, written.keys[layer], written.values[layer], written.mask)
+            hidden = block.layer[2](hidden)
+        written.length += 1
+        hidden = self.model.decoder.final_layer_norm(hidden)
+        if getattr(self.model.config, "scale_decoder_outputs", False):  # which mT5 does not have
+            hidden = hidden * self.model.model_dim**-0.5
+        return self.model.lm_head(hidden).float()
+
+    def _read_text(
+        self, layer: Any, hidden: torch.Tensor, bias: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, place: int
+    ) -> torch.Tensor:
+        """Attention to the tokens of the same text, the new one among them."""
+        own, normed = layer.SelfAttention, layer.layer_norm(hidden)
+        rows = (-1, self.heads, self.size)
+        keys[:, :, place], values[:, :, place] = own.k(normed).view(rows), own.v(normed).view(rows)
+        query = own.q(normed).view(rows)[:, :, None]
+        seen = slice(place + 1)
+        found = scaled_dot_product_attention(query, keys[:, :, seen], values[:, :, seen], attn_mask=bias, scale=1.0)
+        return hidden + own.o(found.reshape(*hidden.shape[:2], -1))
+
+    def _read_document(
+        self, layer: Any, hidden: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """Attention to the document, of all its texts at once."""
+        other = layer.EncDecAttention
+        query = self._split(other.q(layer.layer_norm(hidden)))
+        found = scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=1.0)
+        return hidden + other.o(found.transpose(1, 2).reshape(*hidden.shape[:2], -1))
+
+    def _split(self, states: torch.Tensor) -> torch.Tensor:
+        """By head: from (d, n, heads * size) to (d, heads, n, size)."""
+        return states.view(*states.shape[:2], self.heads, self.size).transpose(1, 2)
+
+    def _check(self) -> None:
+        """Compare the logits of a few tokens with those of transformers."""
+        highest = self.model.config.vocab_size - 1
+        ids = torch.tensor(PROBE, device=self.model.device).clamp(max=highest)
+        mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]], device=ids.device)
+        texts = torch.tensor(PROBE_TEXTS, device=ids.device).clamp(max=highest)
+        with torch.inference_mode():
+            copies = {"input_ids": ids.repeat_interleave(2, 0), "attention_mask": mask.repeat_interleave(2, 0)}
+            expected = self.model(**copies, decoder_input_ids=texts, use_cache=False).logits.float()
+            written = self.begin(ids, mask, 2)
+            found = torch.stack([self.step(written, texts[:, place].view(2, 2)).flatten(0, 1) for place in range(3)], dim=1)
+        apart = float((found - expected).abs().max() / expected.abs().max().clamp_min(1e-30))
+        if not apart <= PROBE_TOLERANCE * torch.finfo(self.model.dtype).eps:
+            raise ModelError(
+                f"the decoder of the {self.model.config.model_type} gives other logits than transformers does with it (off by"
+                f" {apart:.1g} of the largest), or none that are finite; use precision float32, or the versions of envs/"
+            )
+
+
+def _longer(memory: torch.Tensor) -> torch.Tensor:
+    """The same with places for more tokens."""
+    rows, heads, places, size = memory.shape
+    return torch.cat([memory, memory.new_zeros(rows, heads, max(GROWTH, places), size)], dim=2)

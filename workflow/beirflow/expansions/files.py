@@ -1,0 +1,92 @@
+"""What is added to the documents of a chunk, on disk: a row a document, in the order of the chunk."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.datasets.corpus_files import recorded_digest
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, check_inputs, output_digest, read_json
+from beirflow.files.verified import check_digest, damaged, parquet_errors
+from beirflow.files.writing import atomic_path
+
+COLUMNS = {
+    "queries": pa.schema([("doc_id", pa.string()), ("queries", pa.list_(pa.large_string()))]),
+    "weights": pa.schema([("doc_id", pa.string()), ("words", pa.list_(pa.large_string())), ("weights", pa.list_(pa.float64()))]),
+}
+"""By kind of expansion."""
+
+
+def write_expansion(path: str | Path, kind: str, columns: Sequence[Any]) -> None:
+    """Write what is added to the documents of a chunk.
+
+    Args:
+        path: The Parquet file to write.
+        kind: ``queries`` or ``weights``.
+        columns: Those of :data:`COLUMNS`, each as long as the chunk.
+    """
+    schema = COLUMNS[kind]
+    table = pa.table([pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)], schema=schema)
+    with atomic_path(path) as partial:
+        pq.write_table(table, partial, row_group_size=max(1, len(table)), compression="zstd", write_page_checksum=True)
+
+
+class ExpansionFile:
+    """What is added to the documents of a chunk, read only if it is what was recorded and belongs to this corpus.
+
+    Args:
+        path: What :func:`write_expansion` wrote, next to its record.
+        kind: What it should be.
+        documents_path: ``documents.parquet``, next to its ``corpus.json``.
+        job: The job that reads.
+
+    Attributes:
+        record: What its record holds.
+
+    Raises:
+        DataError: It was damaged, or made of another corpus.
+    """
+
+    def __init__(self, path: str, kind: str, documents_path: str, job: Job) -> None:
+        self.path, self._schema = path, COLUMNS[kind]
+        self.record = read_json(record_of(path))
+        check_inputs(record_of(path), self.record, {job.below(documents_path): recorded_digest(documents_path)}, kind=kind)
+        check_digest(path, output_digest(self.record, path), record_of(path))
+
+    def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """Read some rows at a time.
+
+        Args:
+            rows: Rows of every batch but the last.
+
+        Yields:
+            The next rows.
+
+        Raises:
+            DataError: It was damaged.
+        """
+        with parquet_errors(self.path), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
+            if not file.schema_arrow.equals(self._schema):
+                raise damaged(self.path, f"found the columns {', '.join(file.schema_arrow.names)}")
+            yield from file.iter_batches(rows)
+
+
+def stored_rows(path: str | Path, kind: str, rows: pa.Array) -> list[Any]:
+    """What a file says is added to some documents, for an audit, which compares digests itself.
+
+    Args:
+        path: What :func:`write_expansion` wrote.
+        kind: What it should be.
+        rows: Rows of the documents in their chunk.
+
+    Returns:
+        Of each its queries, or pairs of a word and its weight.
+    """
+    table = pq.read_table(path).take(rows)
+    if kind == "queries":
+        return table["queries"].to_pylist()
+    pairs = zip(table["words"].to_pylist(), table["weights"].to_pylist(), strict=True)
+    return [list(zip(words, weights, strict=True)) for words, weights in pairs]

@@ -1,0 +1,185 @@
+"""What the models of expansions have in common: they are loaded whole, and read documents in batches of similar length."""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from beirflow.expansions.models import check_kind
+from beirflow.expansions.settings import Expansion
+from beirflow.files.background import map_ahead
+from beirflow.files.errors import ModelError
+from beirflow.jobs.devices import is_out_of_memory
+from beirflow.models.batching import Tokens, plan
+from beirflow.models.card_modules import refuse_what_is_not_hashed
+from beirflow.models.lean_imports import load_lean
+
+logger = logging.getLogger(__name__)
+
+WINDOW_TEXTS = 1024
+"""Texts that are tokenised together and sorted by length before they are batched."""
+
+
+class Part(NamedTuple):
+    """What is added to some documents.
+
+    Attributes:
+        rows: Their rows, int64 of shape (n,).
+        values: Of each, what is added.
+        counts: What was counted, by name.
+    """
+
+    rows: np.ndarray
+    values: list[Any]
+    counts: dict[str, int]
+
+
+def load_model(kind: Any, expansion: Expansion, folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
+    """Load a tokenizer and a model of transformers, all of whose weights are those of the folder.
+
+    Args:
+        kind: One of the Auto classes of transformers.
+        expansion: What it is for.
+        folder: Of the model.
+        dtype: Of weights and activations.
+
+    Returns:
+        Tokenizer and model.
+
+    Raises:
+        ModelError: It cannot be loaded; or weights are missing, which would be random, or would not be used.
+    """
+    from transformers import AutoTokenizer
+
+    def load() -> tuple[Any, Any, dict[str, Any]]:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        model, report = kind.from_pretrained(
+            folder,
+            dtype=dtype,
+            use_safetensors=expansion.weights.endswith(".safetensors"),
+            weights_only=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+        return tokenizer, model, report
+
+    try:
+        check_kind(expansion, folder)
+        refuse_what_is_not_hashed(folder)
+        tokenizer, model, report = load_lean(load)
+    except ModelError as error:
+        raise ModelError(f"{expansion.name}: {error}") from error
+    except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
+        found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
+        todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
+        raise ModelError(f"{expansion.name}: {found}; {todo}") from error
+    for key, says in (("missing_keys", "no weights for"), ("unexpected_keys", "weights that the model does not use:")):
+        names = sorted(report[key])
+        if names:
+            found = f"{says} {', '.join(names[:5])}" + (" and others" if len(names) > 5 else "")
+            raise ModelError(f"{expansion.name}: {folder / expansion.weights} has {found}; it is another model")
+    return tokenizer, model
+
+
+class TextReader(ABC):
+    """Reads documents a batch at a time, longest first; a thread tokenises the next while the device computes.
+
+    Args:
+        name: Name of the expansion.
+        tokenizer: Of the model.
+        max_length: Tokens after which a document is cut.
+        vocabulary: Tokens that the model knows.
+        token_budget: Tokens of a batch, padding included.
+
+    Attributes:
+        device: Where it computes.
+        nothing: What is added to a document without text.
+    """
+
+    device: torch.device
+    nothing: Any = ()
+
+    def __init__(self, name: str, tokenizer: Any, max_length: int, vocabulary: int, token_budget: int) -> None:
+        self.name, self.tokenizer, self.max_length = name, tokenizer, max_length
+        self.token_budget, self._vocabulary = token_budget, vocabulary
+        if fast := getattr(tokenizer, "backend_tokenizer", None):
+            fast.no_padding()
+            fast.enable_truncation(max_length, direction=tokenizer.truncation_side)
+
+    @abstractmethod
+    def _compute(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> tuple[list[Any], dict[str, int]]:
+        """What is added to the documents of a batch, and what was counted."""
+
+    def parts(self, doc_ids: Sequence[str], texts: Sequence[str], done: Collection[int] = ()) -> Iterator[Part]:
+        """Make an expansion a batch at a time; the batches are the same whatever has been done before.
+
+        Args:
+            doc_ids: Ids of n documents.
+            texts: Their texts; nothing is added to one that is white space.
+            done: Rows that are left out.
+
+        Yields:
+            What is added to the next documents, in no order.
+
+        Raises:
+            ModelError: The tokenizer does not belong to the model, or what it computes is not finite.
+        """
+        for window in map_ahead(partial(self._tokenize, texts), range(0, len(texts), WINDOW_TEXTS)):
+            rows = np.arange(len(window.lengths))
+            filled = np.array([text.strip() != "" for text in texts[window.start : window.start + len(rows)]], np.bool_)
+            empty = self._left(window, rows[~filled], done)
+            if len(empty):
+                yield Part(window.start + empty, [self.nothing for _ in empty], {"documents_without_text": len(empty)})
+            for batch in self._batches(window.lengths[filled]):
+                left = self._left(window, rows[filled][batch], done)
+                if len(left):
+                    yield from self._forward(window, left, doc_ids)
+
+    def _left(self, window: Tokens, rows: np.ndarray, done: Collection[int]) -> np.ndarray:
+        return np.array([row for row in rows.tolist() if window.start + row not in done], np.int64)
+
+    def _batches(self, lengths: np.ndarray) -> Iterator[np.ndarray]:
+        """Divide texts into batches."""
+        return plan(lengths, lambda: self.token_budget, packed=False)
+
+    def _tokenize(self, texts: Sequence[str], start: int) -> Tokens:
+        part = list(texts[start : start + WINDOW_TEXTS])
+        fast = getattr(self.tokenizer, "backend_tokenizer", None)
+        if fast is None:
+            ids = self.tokenizer(part, truncation=True, max_length=self.max_length)["input_ids"]
+        else:
+            ids = [encoding.ids for encoding in fast.encode_batch_fast(part)]
+        tokens = Tokens.of(start, ids)
+        highest = int(tokens.ids.max(initial=0))
+        if highest >= self._vocabulary:
+            found = f"the tokenizer gives the token {highest}, but the model knows only {self._vocabulary}"
+            raise ModelError(f"{self.name}: {found}; they do not belong together, save both again")
+        return tokens
+
+    def _forward(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> Iterator[Part]:
+        """A batch; when memory runs out, the budget is halved and the batch computed in two parts."""
+        try:
+            values, counts = self._compute(window, rows, [doc_ids[window.start + row] for row in rows.tolist()])
+            lengths = window.lengths[rows]
+            cut = int((lengths >= self.max_length).sum())
+            yield Part(window.start + rows, values, {**counts, "tokens": int(lengths.sum()), "truncated_documents": cut})
+            return
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(rows) == 1:
+                found = f"a document of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
+                raise ModelError(f"{self.name}: {found}; free memory, lower max_length, or use another device") from error
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        tokens = int(len(rows) * window.lengths[rows].max())
+        self.token_budget = max(1, min(self.token_budget, tokens // 2))
+        logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
+        for half in np.array_split(rows, 2):
+            yield from self._forward(window, half, doc_ids)

@@ -1,0 +1,87 @@
+"""What a job has made so far, a line a batch: one that is ended goes on there, since writing takes days."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import orjson
+
+
+class ExpansionLog:
+    """Lines that are added to a file beside the result.
+
+    A file of another model, corpus, code or setting is begun anew; so is what stands behind the first line that is torn.
+
+    Args:
+        path: The file.
+        made_from: All that decides what is made.
+
+    Attributes:
+        values: By row, what has been made.
+        counts: What was counted for it, by name.
+        seconds: How long it took, in all the jobs.
+    """
+
+    def __init__(self, path: str | Path, made_from: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        self.values: dict[int, Any] = {}
+        self.counts: Counter[str] = Counter()
+        self.seconds = 0.0
+        described = orjson.dumps(made_from, option=orjson.OPT_SORT_KEYS)
+        self._header = orjson.dumps({"made_from_sha256": hashlib.sha256(described).hexdigest()}) + b"\n"
+
+    def __enter__(self) -> "ExpansionLog":
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        whole = self._read()
+        self._stream = self.path.open("r+b" if whole else "wb")
+        if whole:
+            self._stream.truncate(whole)
+            self._stream.seek(whole)
+        else:
+            self._stream.write(self._header)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stream.close()
+
+    def _read(self) -> int:
+        """Take what is there; gives the bytes that are whole, 0 if it is the file of something else."""
+        if self.path.is_symlink() or not self.path.is_file():
+            self.path.unlink(missing_ok=True)  # perhaps a link that somebody left, which would be written through
+            return 0
+        with self.path.open("rb") as stream:
+            if stream.readline(len(self._header)) != self._header:
+                return 0
+            whole = len(self._header)
+            for line in stream:
+                try:
+                    found = orjson.loads(line) if line.endswith(b"\n") else None
+                except orjson.JSONDecodeError:
+                    found = None
+                if found is None:
+                    break
+                self._take(found)
+                whole += len(line)
+        return whole
+
+    def _take(self, found: Mapping[str, Any]) -> None:
+        self.values |= zip(found["rows"], found["values"], strict=True)
+        self.counts.update(found["counts"])
+        self.seconds += found["seconds"]
+
+    def add(self, rows: Sequence[int], values: Sequence[Any], counts: Mapping[str, int], seconds: float) -> None:
+        """Add a batch.
+
+        Args:
+            rows: Rows of its documents.
+            values: What was made for each.
+            counts: What was counted.
+            seconds: How long it took.
+        """
+        line = {"rows": list(rows), "values": list(values), "counts": dict(counts), "seconds": seconds}
+        self._take(line)
+        self._stream.write(orjson.dumps(line) + b"\n")
+        self._stream.flush()

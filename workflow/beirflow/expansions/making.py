@@ -1,0 +1,144 @@
+"""Let a model make what is added to the documents of a chunk, and record how."""
+
+import logging
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from beirflow.datasets.corpus_files import Documents, recorded_digest
+from beirflow.expansions.files import write_expansion
+from beirflow.expansions.loading import TextReader
+from beirflow.expansions.log import ExpansionLog
+from beirflow.expansions.settings import KINDS, Expansion
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import record_of
+from beirflow.files.progress import Progress
+from beirflow.files.records import Job, write_record
+from beirflow.files.verified import damaged
+from beirflow.jobs.devices import choose_device, choose_precision
+from beirflow.jobs.gpu_job import gpu_job
+from beirflow.models.made import made_with
+from beirflow.models.model_files import check_model, model_folder
+
+logger = logging.getLogger(__name__)
+
+
+class Load(Protocol):
+    """Loads what makes an expansion, from its settings and the folder of its model."""
+
+    def __call__(self, settings: Any, folder: Path, *, device: str, precision: str, token_budget: int | str) -> TextReader:
+        """What reads documents."""
+
+
+@dataclass(frozen=True)
+class Making:
+    """How an expansion is made.
+
+    Attributes:
+        expansion: What is made.
+        model_path: The record of its model.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        token_budget: Tokens of a batch, or ``auto``.
+        threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time.
+    """
+
+    expansion: Expansion
+    model_path: str
+    precision: str
+    device: str = "auto"
+    token_budget: int | str = "auto"
+    threads: int = 1
+    jobs_per_gpu: int = 1
+
+    def load(self, load: Load) -> TextReader:
+        """What reads documents, while the digests of the model's files are compared."""
+        model = self.expansion.as_model()
+        with ThreadPoolExecutor(max_workers=1) as background:
+            checked = background.submit(check_model, model, self.model_path)
+            how = {"device": self.device, "precision": self.precision, "token_budget": self.token_budget}
+            reader = load(self.expansion, model_folder(model), **how)  # type: ignore[arg-type]  # by their names
+            checked.result()
+        return reader
+
+
+def making_of(snakemake: Any, kind: str) -> Making:
+    """How a job makes an expansion, from Snakemake's object of that name."""
+    config = {key: snakemake.config[key] for key in ("device", "token_budget", "jobs_per_gpu")}
+    expansion = KINDS[kind](**snakemake.params.settings)
+    return Making(expansion, snakemake.input.model, snakemake.params.precision, threads=snakemake.threads, **config)
+
+
+def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: int, output_path: str, job: Job) -> None:
+    """Make what is added to the documents of one chunk; what an earlier job has made of it is kept.
+
+    Args:
+        load: Loads what makes it.
+        making: How.
+        documents_path: ``documents.parquet``, next to its ``corpus.json``.
+        chunk: Number of the chunk.
+        output_path: Parquet to write, and its record; beside it, until it is done, the lines of :class:`ExpansionLog`.
+        job: The job, for the record.
+
+    Raises:
+        ModelError: The model cannot be loaded, or computes something that is not finite.
+        DeviceError: The GPU fails or has too little memory.
+        DataError: A file is not the one that was recorded.
+    """
+    expansion = making.expansion
+    torch.set_num_threads(making.threads)
+    os.environ["RAYON_NUM_THREADS"] = str(making.threads)  # of the tokenizer
+    inputs = {documents_path: recorded_digest(documents_path), making.model_path: file_digest(making.model_path)}
+    with Documents(documents_path) as documents:
+        table = documents.read([chunk], ["doc_id", "text"])
+    doc_ids, texts = table["doc_id"].to_pylist(), table["text"].to_pylist()
+    with gpu_job(making.device, making.jobs_per_gpu, saves_memory="lower token_budget or max_length"):
+        start = time.perf_counter()
+        device = choose_device(making.device)
+        precision = str(choose_precision(making.precision, device)).removeprefix("torch.")
+        same = {"inputs": job.digests(inputs), "chunk": chunk, "settings": expansion.made_by, "code": job.code}
+        with ExpansionLog(Path(output_path).with_suffix(".jsonl"), {**same, "precision": precision}) as log:
+            reader = making.load(load) if len(log.values) < len(doc_ids) else None
+            loaded = time.perf_counter() - start
+            if reader:
+                _make(reader, log, doc_ids, texts, job.name)
+        made = {"precision": precision, **made_with(device)}
+    if sorted(log.values) != list(range(len(doc_ids))):
+        raise damaged(log.path, f"found {len(log.values)} documents, expected {len(doc_ids)}")
+    values = [log.values[row] for row in range(len(doc_ids))]
+    columns = [values] if expansion.kind == "queries" else [[each[part] for each in values] for part in (0, 1)]
+    write_expansion(output_path, expansion.kind, [doc_ids, *columns])
+    write_record(
+        record_of(output_path),
+        job,
+        inputs=inputs,
+        outputs={output_path: file_digest(output_path)},
+        made=made,
+        seconds={"load": loaded, "expand": log.seconds},
+        sizes={"expand": Path(output_path).stat().st_size},
+        counts=log.counts,
+        expansion=expansion.name,
+        kind=expansion.kind,
+        rows=len(doc_ids),
+        made_by=expansion.made_by,
+    )
+    log.path.unlink()
+
+
+def _make(reader: TextReader, log: ExpansionLog, doc_ids: list[str], texts: list[str], name: str) -> None:
+    """Let the reader go through all documents that are not in the log."""
+    if log.values:
+        logger.info("%s: %d of %d documents are here from before", name, len(log.values), len(doc_ids))
+    before = time.perf_counter()
+    with Progress(name, len(doc_ids) - len(log.values), "documents") as progress:
+        for part in reader.parts(doc_ids, texts, frozenset(log.values)):
+            now = time.perf_counter()
+            log.add(part.rows.tolist(), part.values, part.counts, now - before)
+            before = now
+            progress.advance(len(part.rows))

@@ -1,0 +1,77 @@
+"""The models that make expansions: where they are, and whether they are of a kind that can."""
+
+from pathlib import Path
+
+from beirflow.expansions.settings import Expansion
+from beirflow.files.errors import ModelError
+from beirflow.models.model_files import local_folder, model_digests, model_files
+from beirflow.models.model_files import model_problem as files_problem
+from beirflow.models.model_json import read_object
+
+TYPES = ("t5", "mt5")
+"""Types of models that write queries; they have one architecture."""
+
+CLASSIFIER = "ForTokenClassification"
+
+
+def model_problem(expansion: Expansion) -> str | None:
+    """What keeps the model of an expansion from being used, as far as a look at the disk can tell.
+
+    Args:
+        expansion: The expansion.
+
+    Returns:
+        A sentence; None if nothing is wrong, or if it comes from files.
+    """
+    if expansion.path is not None:
+        return None
+    model = expansion.as_model()
+    try:
+        if problem := files_problem(model):
+            return problem
+        folder = local_folder(model)
+        if folder is not None:
+            check_kind(expansion, folder)
+    except ModelError as error:
+        return str(error)
+    return None
+
+
+def check_kind(expansion: Expansion, folder: Path) -> None:
+    """Make sure that a model can make an expansion.
+
+    Args:
+        expansion: The expansion.
+        folder: Of the model.
+
+    Raises:
+        ModelError: It is of another kind.
+    """
+    config = read_object(folder / "config.json")
+    names = config.get("architectures")
+    name = str(names[0]) if isinstance(names, list) and names else "nothing"
+    if expansion.kind == "queries" and config.get("model_type") not in TYPES:
+        found = f"{folder}/config.json says that the model is of the type {config.get('model_type')!r}"
+        raise ModelError(f"{found}; queries are written by a T5, of the type {' or '.join(TYPES)}")
+    if expansion.kind == "weights" and not name.endswith(CLASSIFIER):
+        raise ModelError(f"{folder}/config.json says that the model is {name}; expected DeepCT's kind, …{CLASSIFIER}")
+
+
+def expansion_files(expansion: Expansion) -> list[Path]:
+    """The files that make the model of an expansion what it is, as far as they need no hub."""
+    return [] if expansion.path is not None else model_files(expansion.as_model())
+
+
+def expansion_digests(expansion: Expansion) -> dict[str, str]:
+    """The digests of the files of its model.
+
+    Args:
+        expansion: The expansion, whose model is on this machine.
+
+    Returns:
+        sha256 by name of the file.
+
+    Raises:
+        ModelError: The model is not there or not complete.
+    """
+    return model_digests(expansion.as_model())

@@ -1,0 +1,72 @@
+"""Draw the next tokens of queries: the draw of a document is its own, whatever is drawn beside it.
+
+The numbers that decide come from a counter-based generator whose key is made of a seed and the document's id, one for each query
+and place. A token is where its number falls among the probabilities of the candidates, added up in the order of their ids and not
+of their probabilities: so a rounding error of a logit moves a limit by as little, and exchanges no neighbours.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+
+def draws(seed: int, doc_ids: Sequence[str], queries: int, length: int) -> np.ndarray:
+    """Numbers that decide over the tokens of some documents' queries.
+
+    Args:
+        seed: Of all.
+        doc_ids: The documents.
+        queries: Queries of each; more of them change nothing for the first.
+        length: Tokens of a query.
+
+    Returns:
+        Uniform from 0, below 1, float64 of shape (documents, queries, length).
+    """
+    found = np.empty((len(doc_ids), queries * length))
+    for row, doc_id in enumerate(doc_ids):
+        key = hashlib.blake2b(f"{seed}\0{doc_id}".encode(), digest_size=16).digest()
+        raw = np.random.Philox(key=np.frombuffer(key, "<u8")).random_raw(queries * length)
+        found[row] = (raw >> np.uint64(11)) * 2.0**-53
+    return found.reshape(len(doc_ids), queries, length)
+
+
+def probabilities(logits: torch.Tensor, top_k: int, top_p: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """What the next token is drawn from.
+
+    Args:
+        logits: Of the whole vocabulary, of shape (…, terms).
+        top_k: Most candidates.
+        top_p: They are cut where the probabilities before them reach this sum.
+
+    Returns:
+        Ids of the candidates, ascending, int64; and their probabilities up to a factor, float64, 0 beyond the cut; both of shape
+        (…, candidates). Where the logits are not numbers, neither are these.
+    """
+    values, ids = logits.topk(min(top_k, logits.shape[-1]))
+    found = values.double().softmax(dim=-1)
+    if top_p < 1:
+        found = found.masked_fill(found.cumsum(dim=-1) - found >= top_p, 0)
+    ids, order = ids.sort(dim=-1)
+    return ids, found.gather(-1, order)
+
+
+def pick(logits: torch.Tensor, numbers: torch.Tensor, top_k: int, top_p: float) -> torch.Tensor:
+    """Draw tokens.
+
+    Args:
+        logits: Of the whole vocabulary, of shape (…, terms).
+        numbers: Uniform from 0, below 1, float64 of shape (…).
+        top_k: Most candidates; 1 takes the most probable token.
+        top_p: As for :func:`probabilities`.
+
+    Returns:
+        Ids of the tokens, int64 of shape (…).
+    """
+    ids, found = probabilities(logits, top_k, top_p)
+    limits = found.cumsum(dim=-1)
+    total = limits[..., -1]
+    places = torch.minimum(numbers * total, torch.nextafter(total, torch.zeros_like(total)))
+    place = (limits <= places[..., None]).sum(dim=-1)
+    return ids.gather(-1, place.clamp(max=ids.shape[-1] - 1)[..., None])[..., 0]

@@ -1,0 +1,129 @@
+"""Does what is added to documents follow from their texts? A sample of it is made again with the real model, in other batches."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.expansions.files import stored_rows
+from beirflow.expansions.settings import Expansion
+from beirflow.expansions.word_weigher import WordWeigher
+from beirflow.expansions.writer import QueryWriter
+from beirflow.files.layout import EXPANSION
+from beirflow.jobs.gpu_job import gpu_job
+from beirflow.models.model_files import model_folder
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
+
+OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
+"""By precision, the part of the queries that may be others: those where a draw falls between two roundings of a probability."""
+
+MOST_DOCUMENTS = 16
+"""That queries are written for again: each takes a second of a CPU."""
+
+TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
+"""By precision, the length of the difference of a document's weights over the length of the stored ones."""
+
+
+def expansion_checks(subject: Subject, added: Expansion, here: Expansion | None, sample: int, random: Any) -> list[SpotCheck]:
+    """Plan the check of an expansion on one corpus.
+
+    Args:
+        subject: The system and the corpus.
+        added: The expansion, as the results say.
+        here: The expansion of the system in the configuration of the person who audits, which says where its model is.
+        sample: Documents to draw.
+        random: Draws them.
+
+    Returns:
+        One check, or none where the expansion comes from files.
+    """
+    if added.path is not None:
+        return []
+    again = _Again(subject, added, here, sample, random)
+    names = {"queries": "queries written again are the stored ones", "weights": "words weighed again have the stored weights"}
+    folder = EXPANSION.folder(expansion=added.name, dataset=subject.dataset).rstrip("/")
+    return [SpotCheck(names[added.kind], folder, partial(again.check))]
+
+
+class _Again:
+    """The expansion of one corpus, and what is drawn of it."""
+
+    def __init__(self, subject: Subject, added: Expansion, here: Expansion | None, sample: int, random: Any) -> None:
+        self.subject, self.added, self.here, self.sample, self.random = subject, added, here, sample, random
+
+    def check(self) -> Finding:
+        """Make what is added to some documents again, and compare it with what is stored."""
+        ids, texts, stored = self._drawn()
+        found = self._make(ids, texts)
+        precision, name = self._precision, f"{self.subject.system.name} on {self.subject.dataset}"
+        if self.added.kind == "queries":
+            queries, others = _other_queries(stored, found)
+            share, within = others / max(1, queries), OTHER_QUERIES[precision]
+            said = f"{name}: {len(ids)} documents, {others} of {queries} queries are others"
+            return Finding(share <= within, said, f"at most {within:.0%} in {precision}")
+        apart = [_apart(dict(before), dict(after)) for before, after in zip(stored, found, strict=True)]
+        worst, within = int(np.argmax(apart)), TOLERANCE[precision]
+        said = f"{name}: {len(ids)} documents, weights at most {apart[worst]:.1e} of their length apart"
+        passed = apart[worst] <= within
+        return Finding(passed, said if passed else f"{said}, {ids[worst]!r}", f"at most {within:.0e} in {precision}")
+
+    def _drawn(self) -> tuple[list[str], list[str], list[Any]]:
+        """Ids and texts of some documents, and what is stored for each: queries, or pairs of a word and its weight."""
+        sizes = [len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)]
+        sample = min(self.sample, MOST_DOCUMENTS) if self.added.kind == "queries" else self.sample
+        drawn, first = self.subject.draw_documents(sum(sizes), sample, self.random), 0
+        ids: list[str] = []
+        texts: list[str] = []
+        stored: list[Any] = []
+        for chunk, size in enumerate(sizes):
+            rows = pa.array(drawn[(drawn >= first) & (drawn < first + size)] - first)
+            first += size
+            table = self.subject.documents(chunk).take(rows)
+            ids += table["doc_id"].to_pylist()
+            texts += table["text"].to_pylist()
+            path = EXPANSION(expansion=self.added.name, dataset=self.subject.dataset, chunk=chunk)
+            if not (self.subject.results / path).is_file():
+                raise NotHereError(f"{path} is not here")
+            stored += stored_rows(self.subject.results / path, self.added.kind, rows)
+        return ids, texts, stored
+
+    def _make(self, ids: Sequence[str], texts: Sequence[str]) -> list[Any]:
+        name, config = self.subject.system.name, self.subject.config
+        if self.here is None or self.here.kind != self.added.kind or self.here.path is not None:
+            raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
+        place = {key: getattr(self.here, key) for key in ("model", "offline", "revision")}
+        settings: Any = replace(self.added, **place)
+        load: Any = QueryWriter if self.added.kind == "queries" else WordWeigher
+        how = {"device": config["device"], "precision": self._precision, "token_budget": config["token_budget"]}
+        found: dict[int, Any] = {}
+        with gpu_job(config["device"], config["jobs_per_gpu"]):
+            for part in load(settings, model_folder(settings.as_model()), **how).parts(ids, texts):
+                found |= zip(part.rows.tolist(), part.values, strict=True)
+        values = [found[row] for row in range(len(ids))]
+        return values if self.added.kind == "queries" else [list(zip(*each, strict=True)) for each in values]
+
+    @property
+    def _precision(self) -> str:
+        found = self.subject.made.get("precision")
+        if found not in TOLERANCE:
+            raise ValueError(f"the run was made in the precision {found!r}")
+        return str(found)
+
+
+def _other_queries(stored: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """How many queries there are, and how many are others."""
+    queries = others = 0
+    for before, after in zip(stored, found, strict=True):
+        queries += max(len(before), len(after))
+        others += max(len(before), len(after)) - sum(one == other for one, other in zip(before, after, strict=False))
+    return queries, others
+
+
+def _apart(stored: dict[str, float], found: dict[str, float]) -> float:
+    """The length of the difference of two documents' weights over that of the stored ones."""
+    words = sorted({*stored, *found})
+    before, after = (np.array([weights.get(word, 0.0) for word in words]) for weights in (stored, found))
+    return float(np.linalg.norm(after - before)) / max(float(np.linalg.norm(before)), 1e-5)

@@ -1,0 +1,18 @@
+"""The step that weighs the words of the documents of a chunk."""
+
+from beirflow.expansions.making import Making, make_expansion
+from beirflow.expansions.word_weigher import WordWeigher
+from beirflow.files.records import Job
+
+
+def weigh_words(*, making: Making, documents_path: str, chunk: int, output_path: str, job: Job) -> None:
+    """Weigh the words of the documents of one chunk.
+
+    Args:
+        making: How.
+        documents_path: ``documents.parquet``, next to its ``corpus.json``.
+        chunk: Number of the chunk.
+        output_path: Parquet to write, and its record.
+        job: The job, for the record.
+    """
+    make_expansion(load=WordWeigher, making=making, documents_path=documents_path, chunk=chunk, output_path=output_path, job=job)

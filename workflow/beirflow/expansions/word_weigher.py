@@ -1,0 +1,96 @@
+"""Weighers of words: documents in, how much each of their words says of them out (DeepCT)."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.utils import logging as transformers_logging
+
+from beirflow.expansions.loading import TextReader, load_model
+from beirflow.expansions.settings import WordWeights
+from beirflow.files.errors import ModelError
+from beirflow.jobs.devices import choose_device, choose_precision
+from beirflow.models.batching import Tokens, pad
+from beirflow.models.packed_attention import first_position
+
+AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
+
+CONTINUES = "##"
+"""What a piece of a word begins with that is not its first."""
+
+DECIMALS = 5
+"""Of a weight, as the authors' program prints them."""
+
+
+class WordWeigher(TextReader):
+    """A token classifier with one label: the weight of a word is that of its first piece, of a repeated word the largest.
+
+    Args:
+        settings: How.
+        folder: Folder of the model.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        token_budget: Tokens of a batch, or ``auto``.
+
+    Raises:
+        ModelError: The model cannot be loaded, or has other labels.
+    """
+
+    nothing: Any = ((), ())
+
+    def __init__(self, settings: WordWeights, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
+        self.device = choose_device(device)
+        transformers_logging.disable_progress_bar()
+        transformers_logging.set_verbosity_error()
+        from transformers import AutoModelForTokenClassification
+
+        dtype = choose_precision(precision, self.device)
+        tokenizer, model = load_model(AutoModelForTokenClassification, settings, folder, dtype)
+        if model.config.num_labels != 1:
+            raise ModelError(
+                f"{settings.name}: the model in {folder} has {model.config.num_labels} labels; expected one, the weight"
+            )
+        self.model = model.to(self.device).eval()
+        longest = model.config.max_position_embeddings - first_position(model.base_model)
+        reads = min(longest, tokenizer.model_max_length, settings.max_length or longest)
+        budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
+        super().__init__(settings.name, tokenizer, reads, len(model.get_input_embeddings().weight), budget)
+        self._pieces = np.array(tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))), object)
+        self._special = np.zeros(len(self._pieces), bool)
+        self._special[[tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]] = True
+        self._continues = np.array([piece.startswith(CONTINUES) for piece in self._pieces])
+
+    @torch.inference_mode()
+    def _compute(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> tuple[list[Any], dict[str, int]]:
+        """Words and weights of some documents, without words that weigh nothing; and how many there are."""
+        ids, mask = pad(window, rows, self.tokenizer.pad_token_id or 0)
+        tensors = [torch.from_numpy(array).to(self.device) for array in (ids, mask)]
+        logits = self.model(input_ids=tensors[0], attention_mask=tensors[1]).logits[..., 0].float().cpu().numpy()
+        wrong = np.flatnonzero(~np.isfinite(np.where(mask, logits, 0)).all(axis=1))
+        if len(wrong):
+            found = f"the weights for document {doc_ids[wrong[0]]!r} hold infinity or not-a-number"
+            raise ModelError(f"{self.name}: {found}; use precision float32, or look at its text")
+        weights = np.round(logits.astype(np.float64), DECIMALS)
+        values = [
+            self._words(ids[row, :length], weights[row, :length]) for row, length in enumerate(window.lengths[rows].tolist())
+        ]
+        return values, {"added_weights": sum(len(words) for words, _ in values)}
+
+    def _words(self, ids: np.ndarray, weights: np.ndarray) -> tuple[list[str], list[float]]:
+        """Different words of a document, in the order in which they come, and their weights, those above 0."""
+        found: dict[str, float] = {}
+        for word, weight in self._pieced(ids[~self._special[ids]], weights[~self._special[ids]]):
+            found[word] = max(weight, found.get(word, 0.0))
+        kept = {word: weight for word, weight in found.items() if weight > 0}
+        return list(kept), list(kept.values())
+
+    def _pieced(self, ids: np.ndarray, weights: np.ndarray) -> Iterator[tuple[str, float]]:
+        """Words put together from their pieces, each with the weight of the first."""
+        firsts = np.flatnonzero(~self._continues[ids])
+        if len(ids) and (not len(firsts) or firsts[0]):
+            firsts = np.concatenate([[0], firsts])
+        for start, end in zip(firsts.tolist(), [*firsts[1:].tolist(), len(ids)], strict=True):
+            rest = (piece.removeprefix(CONTINUES) for piece in self._pieces[ids[start + 1 : end]])
+            yield self._pieces[ids[start]] + "".join(rest), float(weights[start])

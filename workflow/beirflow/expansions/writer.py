@@ -1,0 +1,147 @@
+"""Writers: documents in, queries that they might answer out (docT5query)."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.utils import logging as transformers_logging
+
+from beirflow.expansions.decoder import Decoder, Written
+from beirflow.expansions.loading import TextReader, load_model
+from beirflow.expansions.sampler import draws, pick
+from beirflow.expansions.settings import WrittenQueries
+from beirflow.files.errors import ModelError
+from beirflow.jobs.devices import choose_device, choose_precision
+from beirflow.models.batching import Tokens, pad
+
+AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
+TEXTS = {"cpu": 320, "cuda": 4096}
+"""Queries that are written at a time, by device: each needs memory, and the more there are, the less each costs."""
+
+FEWER = 0.75
+"""Texts that have ended leave the batch when no more than this part of it goes on."""
+
+UNUSUAL = {
+    **dict.fromkeys(
+        ("temperature", "repetition_penalty", "encoder_repetition_penalty", "typical_p", "diversity_penalty"), (None, 0.0, 1.0)
+    ),
+    **dict.fromkeys(("no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "min_length", "min_new_tokens"), (None, 0)),
+    **dict.fromkeys(("bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "forced_bos_token_id"), (None,)),
+    **dict.fromkeys(("forced_eos_token_id", "sequence_bias", "forced_decoder_ids", "guidance_scale"), (None,)),
+}
+"""Settings of ``generate`` that a folder may ask for and that are not done here, each with the values that ask for nothing."""
+
+
+class QueryWriter(TextReader):
+    """A T5 that writes queries.
+
+    Args:
+        settings: How.
+        folder: Folder of the model.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        token_budget: Tokens of a batch of documents, or ``auto``.
+
+    Attributes:
+        texts: Most queries that are written at a time.
+
+    Raises:
+        ModelError: The model cannot be loaded, or cannot write.
+    """
+
+    def __init__(self, settings: WrittenQueries, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
+        self.settings, self.device = settings, choose_device(device)
+        self.dtype = choose_precision(precision, self.device)
+        transformers_logging.disable_progress_bar()
+        transformers_logging.set_verbosity_error()
+        from transformers import AutoModelForSeq2SeqLM
+
+        tokenizer, self.model = load_model(AutoModelForSeq2SeqLM, settings, folder, self.dtype)
+        self._check_generation()
+        self.decoder = Decoder(self.model.to(self.device).eval())
+        self.texts = TEXTS[self.device.type]
+        budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
+        super().__init__(settings.name, tokenizer, settings.max_length or 512, self.model.config.vocab_size, budget)
+
+    def _check_generation(self) -> None:
+        """Find the tokens that begin and end a text, and refuse what the model's folder asks for besides."""
+        asked = self.model.generation_config
+        for name, usual in UNUSUAL.items():
+            value = getattr(asked, name, None)
+            if value not in usual:
+                raise ModelError(
+                    f"{self.settings.name}: the model asks for {name} {value!r} when it writes, which is not done here"
+                )
+        ends = asked.eos_token_id
+        self._first, self._ends = asked.decoder_start_token_id, [ends] if isinstance(ends, int) else list(ends or [])
+        if self._first is None or not self._ends:
+            raise ModelError(f"{self.settings.name}: the model does not say which tokens begin and end a text; save it with them")
+
+    def _batches(self, lengths: np.ndarray) -> Iterator[np.ndarray]:
+        for batch in super()._batches(lengths):
+            size = max(1, self.texts // self.settings.queries)
+            yield from (batch[start : start + size] for start in range(0, len(batch), size))
+
+    def _compute(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> tuple[list[Any], dict[str, int]]:
+        """The queries of some documents, without empty ones; and how many were empty, and tokens written."""
+        numbers = draws(self.settings.seed, doc_ids, self.settings.queries, self.settings.query_length - 1)
+        tokens = self._write(window, rows, numbers, doc_ids)
+        lengths = (tokens >= 0).sum(axis=2)
+        texts = [text[text >= 0].tolist() for text in tokens.reshape(-1, tokens.shape[2])]
+        queries = [text.strip() for text in self.tokenizer.batch_decode(texts, skip_special_tokens=True)]
+        by_document = [queries[start : start + tokens.shape[1]] for start in range(0, len(queries), tokens.shape[1])]
+        kept = [[text for text in found if text] for found in by_document]
+        written = sum(map(len, kept))
+        counts = {"added_queries": written, "empty_queries": len(queries) - written, "written_tokens": int(lengths.sum())}
+        return kept, counts
+
+    @torch.inference_mode()
+    def _write(self, window: Tokens, rows: np.ndarray, numbers: np.ndarray, doc_ids: Sequence[str]) -> np.ndarray:
+        """Tokens of the queries, -1 behind their ends, int64 of shape (documents, queries, places)."""
+        ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window, rows, self.tokenizer.pad_token_id or 0))
+        chosen = torch.from_numpy(numbers).to(self.device)
+        found = torch.full(numbers.shape, -1, device=self.device)
+        written = self.decoder.begin(ids, mask, numbers.shape[1])
+        place = _Places(len(rows), numbers.shape[1], self.device)
+        tokens = torch.full_like(place.texts, self._first)
+        ends = torch.tensor(self._ends, device=self.device)
+        finite = torch.ones(len(rows), dtype=torch.bool, device=self.device)
+        for step in range(numbers.shape[2]):
+            logits = self.decoder.step(written, tokens)
+            finite[place.documents] &= logits.amax(dim=-1).isfinite().all(dim=1)
+            where = place.documents[:, None], place.texts, step
+            tokens = pick(logits, chosen[where], self.settings.top_k, self.settings.top_p)
+            found[where] = torch.where(place.going_on, tokens, found[where])
+            place.going_on &= ~torch.isin(tokens, ends)
+            if not place.going_on.any():
+                break
+            tokens = place.leave(written, tokens)
+        if not finite.all():
+            name = doc_ids[int(finite.int().argmin())]
+            todo = "use precision float32, or look at its text"
+            raise ModelError(f"{self.name}: the logits for document {name!r} are infinity or not-a-number; {todo}")
+        return found.cpu().numpy()
+
+
+class _Places:
+    """Which documents and queries the rows of a batch are, and which of them go on."""
+
+    def __init__(self, documents: int, queries: int, device: torch.device) -> None:
+        self.documents = torch.arange(documents, device=device)
+        self.texts = torch.arange(queries, device=device).repeat(documents, 1)
+        self.going_on = torch.ones_like(self.texts, dtype=torch.bool)
+
+    def leave(self, written: Written, tokens: torch.Tensor) -> torch.Tensor:
+        """Drop texts that have ended, where that makes the batch much smaller; gives the tokens of the others."""
+        counts = self.going_on.sum(dim=1)
+        kept, width = counts.nonzero().flatten(), int(counts.max())
+        if len(kept) * width > FEWER * self.going_on.numel():
+            return tokens
+        # Those that go on come first; behind them stand some that have ended, where another document has more.
+        order = self.going_on[kept].int().argsort(dim=1, descending=True, stable=True)[:, :width]
+        written.keep(kept, order)
+        self.documents = self.documents[kept]
+        self.texts, self.going_on = (each[kept].gather(1, order) for each in (self.texts, self.going_on))
+        return tokens[kept].gather(1, order)

@@ -1,0 +1,74 @@
+"""What is added to documents, and the indexes of what comes of it, by the names that paths have for them."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from beirflow.expansions.models import expansion_files
+from beirflow.files.digests import file_state
+from beirflow.lexical.settings import Index, LexicalSettings
+from beirflow.runs.family import System
+
+GIVEN = "given"
+"""In place of a kind: expansions that are read from files."""
+
+
+class Expansions:
+    """The expansions and the indexes of all known systems; what several systems use is made once.
+
+    Args:
+        systems: The systems.
+    """
+
+    def __init__(self, systems: Iterable[System]) -> None:
+        used: list[LexicalSettings] = [each.settings for each in systems if isinstance(each.settings, LexicalSettings)]
+        self._of_system = {settings.name: settings.added for settings in used}
+        self._indexes = {settings.index.name: settings.index for settings in used}
+        self._all = {added.name: added for added in self._of_system.values() if added}
+
+    @property
+    def indexes(self) -> list[str]:
+        """Names of all indexes."""
+        return list(self._indexes)
+
+    def index(self, name: str) -> Index:
+        """What decides over an index."""
+        return self._indexes[name]
+
+    def of_kind(self, kind: str) -> list[str]:
+        """Names of the expansions that models of a kind make, ``queries`` or ``weights``; or that are ``given`` in files."""
+        return [name for name, each in self._all.items() if (GIVEN if each.path is not None else each.kind) == kind]
+
+    def of_index(self, name: str) -> list[str]:
+        """The name of what is added to the documents of an index; none where nothing is."""
+        return [added for added in [self._indexes[name].expansion] if added]
+
+    def of_system(self, name: str) -> list[str]:
+        """The name of what is added to the documents that a system searches; none where nothing is."""
+        added = self._of_system[name]
+        return [added.name] if added else []
+
+    def settings(self, name: str) -> dict[str, Any]:
+        """The settings that decide what an expansion adds, as the parameters of a rule; those of its use have their defaults."""
+        expansion = self._all[name]
+        return {key: value for key, value in asdict(expansion).items() if key not in expansion.of_use}
+
+    def kind(self, name: str) -> str:
+        """``queries`` or ``weights``."""
+        return self._all[name].kind
+
+    def files(self, name: str) -> list[str]:
+        """The files of the model of an expansion that need no hub."""
+        return [str(path) for path in expansion_files(self._all[name])]
+
+    def states(self, name: str) -> list[str]:
+        """The states of these files as they are now."""
+        return [file_state(path) for path in self.files(name)]
+
+    def file(self, name: str, dataset: str) -> str:
+        """The file that holds an expansion for a corpus."""
+        return str(self._all[name].file(dataset))
+
+    def state(self, name: str, dataset: str) -> str:
+        """The state of that file as it is now."""
+        return file_state(self.file(name, dataset))

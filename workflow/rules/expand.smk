@@ -1,0 +1,135 @@
+"""Expansions: queries that a model writes for documents, or weights that it gives their words; or both from files.
+
+REQUIRED INPUTS
+  documents, corpus = <results>/corpora/<dataset>/…
+  for a model in a folder or a Python package, its files; for an expansion that is given, its file
+
+OUTPUTS
+  model     = <results>/expansions/<expansion>/model.json                            digests of the model's files
+  expansion = <results>/expansions/<expansion>/<dataset>/chunk-<i>.parquet, .json    a row a document, shared by all systems
+  log       = <results>/expansions/<expansion>/<dataset>/chunk-<i>.jsonl             not declared: what an interrupted job has
+
+STEPS
+  - find or fetch the model
+  - write queries for, or weigh the words of, the documents of each chunk; or read them from a file and check every line
+"""
+
+expansions = experiment.expansions
+
+
+wildcard_constraints:
+    expansion=r"[A-Za-z0-9_-]+",
+
+
+rule fetch_expansion_model:
+    input:
+        lambda wildcards: expansions.files(wildcards.expansion),
+    output:
+        at(layout.EXPANSION_MODEL),
+    log:
+        "<results>/logs/fetch_expansion_model/{expansion}.log",
+    benchmark:
+        "<results>/benchmarks/fetch_expansion_model/{expansion}.tsv"
+    wildcard_constraints:
+        expansion=one_of(expansions.of_kind("queries") + expansions.of_kind("weights")),
+    localrule: True
+    conda:
+        "../../envs/encode.yaml"
+    params:
+        code=code_version("fetch_expansion_model"),
+        kind=lambda wildcards: expansions.kind(wildcards.expansion),
+        settings=lambda wildcards: expansions.settings(wildcards.expansion),
+        files=lambda wildcards: expansions.states(wildcards.expansion),
+    message:
+        "find the model of {wildcards.expansion}"
+    script:
+        "../scripts/fetch_expansion_model.py"
+
+
+rule write_queries:
+    input:
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        model=at(layout.EXPANSION_MODEL),
+    output:
+        expansion=at(layout.EXPANSION),
+        record=at(layout.EXPANSION_RECORD),
+    log:
+        "<results>/logs/write_queries/{expansion}/{dataset}/chunk-{chunk}.log",
+    benchmark:
+        "<results>/benchmarks/write_queries/{expansion}/{dataset}/chunk-{chunk}.tsv"
+    wildcard_constraints:
+        expansion=one_of(expansions.of_kind("queries")),
+    conda:
+        "../../envs/encode.yaml"
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
+    params:
+        code=code_version("write_queries"),
+        settings=lambda wildcards: expansions.settings(wildcards.expansion),
+        precision=config["precision"],
+    message:
+        "write queries for chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.expansion}"
+    script:
+        "../scripts/write_queries.py"
+
+
+rule weigh_words:
+    input:
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        model=at(layout.EXPANSION_MODEL),
+    output:
+        expansion=at(layout.EXPANSION),
+        record=at(layout.EXPANSION_RECORD),
+    log:
+        "<results>/logs/weigh_words/{expansion}/{dataset}/chunk-{chunk}.log",
+    benchmark:
+        "<results>/benchmarks/weigh_words/{expansion}/{dataset}/chunk-{chunk}.tsv"
+    wildcard_constraints:
+        expansion=one_of(expansions.of_kind("weights")),
+    conda:
+        "../../envs/encode.yaml"
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
+    params:
+        code=code_version("weigh_words"),
+        settings=lambda wildcards: expansions.settings(wildcards.expansion),
+        precision=config["precision"],
+    message:
+        "weigh the words of chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.expansion}"
+    script:
+        "../scripts/weigh_words.py"
+
+
+rule read_given:
+    input:
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        source=lambda wildcards: expansions.file(
+            wildcards.expansion, experiment.datasets[wildcards.dataset].whole_name
+        ),
+    output:
+        expansion=at(layout.EXPANSION),
+        record=at(layout.EXPANSION_RECORD),
+    log:
+        "<results>/logs/read_given/{expansion}/{dataset}/chunk-{chunk}.log",
+    benchmark:
+        "<results>/benchmarks/read_given/{expansion}/{dataset}/chunk-{chunk}.tsv"
+    wildcard_constraints:
+        expansion=one_of(expansions.of_kind("given")),
+    conda:
+        "../../envs/data.yaml"
+    params:
+        code=code_version("read_given"),
+        kind=lambda wildcards: expansions.kind(wildcards.expansion),
+        settings=lambda wildcards: expansions.settings(wildcards.expansion),
+        state=lambda wildcards: expansions.state(
+            wildcards.expansion, experiment.datasets[wildcards.dataset].whole_name
+        ),
+    message:
+        "read what {wildcards.expansion} adds to chunk {wildcards.chunk} of {wildcards.dataset}"
+    script:
+        "../scripts/read_given.py"
