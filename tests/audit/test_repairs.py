@@ -9,6 +9,7 @@ import pytest
 from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.repairs import Call, Repairs, quoted
 from beirflow.experiment.experiment import load_experiment
+from beirflow.jobs.results_lock import RUN
 from forger import FAILED, WARNING, Forger, named
 
 HOSTILE = [
@@ -113,6 +114,20 @@ def test_a_run_in_progress_is_said_and_no_failure(forger: Forger, tmp_path: Path
     checks = [check for section in sections.values() for check in section]
     assert [check for check in checks if check.status == FAILED] == []
     assert any("in progress" in check.found for check in named(checks, busy))
+
+
+def test_the_run_of_the_audit_itself_excuses_only_what_it_writes(
+    forger: Forger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`snakemake audit results/report.html`: the lock of Snakemake is that of this very run."""
+    forger.edit("embeddings/tiny/small/queries.json", rows=9)
+    monkeypatch.setenv(RUN, "mine")
+    locks = tmp_path / ".snakemake/locks"
+    locks.mkdir(parents=True)
+    (locks / "0.output.lock").write_text("results/report.html\nresults/report.json\n")
+    _, sections = run_checks(forger.results, forger.experiment, 0, 1, call=Call(directory=str(tmp_path)))
+    checks = [check for section in sections.values() for check in section]
+    assert [check for check in checks if check.status == FAILED and "embeddings/tiny/small/queries.json" in check.files]
 
 
 def test_where_systems_are_not_configured_the_verdict_says_what_was_not_compared(forger: Forger) -> None:

@@ -78,6 +78,11 @@ def begin_run(logs: Path) -> None:
         logger.warning("%s cannot be locked (%s); take care that no other run writes these results", logs / LOCK, error)
 
 
+def is_of_a_run() -> bool:
+    """Whether this process is a job of a run that has the results: no other run writes them meanwhile."""
+    return RUN in os.environ
+
+
 def check_run(logs: Path) -> None:
     """Make sure that no other run has taken the results since this job was submitted.
 
