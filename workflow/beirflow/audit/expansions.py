@@ -33,7 +33,7 @@ def check_expansions(chain: Chain, experiment: Experiment) -> list[Check]:
     """
     here = _here(chain, experiment)
     models = {path: found["expansion"] for path in sorted(chain.claims) if (found := EXPANSION_MODEL.names_in(path))}
-    return [*(_check_model(chain, path, name, here) for path, name in models.items()), *_check_files(chain, here)]
+    return [*(_check_model(chain, path, name, here) for path, name in models.items()), *_check_files(chain, here, experiment)]
 
 
 def _here(chain: Chain, experiment: Experiment) -> dict[str, Expansion]:
@@ -68,7 +68,7 @@ def _check_model(chain: Chain, path: str, name: str, here: dict[str, Expansion])
     return Check(MODELS, PASSED, f"{name}: {len(found)} files of {here[name].model}", files=(path,))
 
 
-def _check_files(chain: Chain, here: dict[str, Expansion]) -> Iterator[Check]:
+def _check_files(chain: Chain, here: dict[str, Expansion], experiment: Experiment) -> Iterator[Check]:
     """The files of expansions that were made elsewhere are those that were read."""
     digests: dict[Path, str] = {}
     for path in sorted(chain.claims):
@@ -76,7 +76,8 @@ def _check_files(chain: Chain, here: dict[str, Expansion]) -> Iterator[Check]:
         if not names or SOURCE not in record:
             continue
         results, added = unique(chain.results[path]), here.get(names["expansion"])
-        source = added.file(names["dataset"]) if added else None
+        corpus = experiment.datasets.get(names["dataset"])
+        source = added.file(corpus.whole_name if corpus else names["dataset"]) if added else None
         if source is None or not source.is_file():
             found = f"the file of {names['expansion']} on {names['dataset']} is not here"
             yield Check(FILES, NOT_CHECKED, found, "", (path,), results, TODO)
