@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 import yaml
 from slurm_cluster import Cluster, wait_for
 from workflow_runs import REPOSITORY, Workflow
@@ -192,6 +193,7 @@ def test_a_job_that_exceeds_its_memory_gets_more(
     assert_same(on_cluster, lexical_once, CORPUS)
 
 
+@pytest.mark.long
 def test_a_drained_node_holds_jobs_back_until_it_is_resumed(
     cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
 ) -> None:
@@ -207,6 +209,7 @@ def test_a_drained_node_holds_jobs_back_until_it_is_resumed(
     assert_same(on_cluster, lexical_once, [*CORPUS, CHUNKS[0]])
 
 
+@pytest.mark.long
 def test_jobs_of_a_node_that_is_lost_run_again_when_it_is_back(
     cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
 ) -> None:
@@ -221,6 +224,7 @@ def test_jobs_of_a_node_that_is_lost_run_again_when_it_is_back(
     assert_same(on_cluster, lexical_once, CHUNKS)
 
 
+@pytest.mark.long
 def test_a_submitting_process_that_is_killed_can_be_started_again(
     cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
 ) -> None:
