@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from beirflow.experiment.catalogue import load_catalogue
 from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import ConfigError
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.models.settings import EncoderSettings
@@ -124,7 +125,7 @@ def test_systems_of_a_family_are_those_of_catalogue_and_configuration() -> None:
     experiment = load_experiment({"custom": {"systems": {"mine": {"family": "lexical"}, "other": {"model": "m"}}}})
     assert experiment.systems_of("lexical") == ["bm25", "bm25-multifield", "mine"]
     assert "other" in experiment.systems_of("dense")
-    assert set(experiment.systems_of("dense", "lexical", "sparse")) == set(experiment.systems)
+    assert set(experiment.systems_of(*FAMILIES)) == set(experiment.systems)
     assert "bm25" not in experiment.systems_with_models
 
 
