@@ -1,6 +1,5 @@
 """Graphs of ONNX Runtime: the vectors of their torch twins, and refusals that say why."""
 
-import logging
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -200,7 +199,6 @@ def test_int8_is_reported_as_such_and_stays_near(tmp_path: Path) -> None:
     from onnxruntime.quantization import quantize_dynamic
 
     folder = plain(tmp_path)
-    logging.getLogger().setLevel(logging.ERROR)
     quantize_dynamic(folder / GRAPH, folder / "onnx/model_qint8.onnx")
     encoder = load(folder, pooling="mean", weights="onnx/model_qint8.onnx")
     assert encoder.made()["precision"] == "int8"
