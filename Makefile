@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
-# Python compiles what is imported when it is imported first; compiling all of torch here takes as long as fetching it.
-PIP := --quiet --disable-pip-version-check --no-compile
+PIP := --quiet --disable-pip-version-check
+# Every job is a process of its own: where modules were not kept compiled, each would compile them anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test pictures bench bench-scale bench-gpu lint fix clean
 
