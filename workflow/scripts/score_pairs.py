@@ -9,7 +9,7 @@ if __name__ == "__main__":
         score_pairs(
             scoring=scoring_of(snakemake),
             first_run_path=snakemake.input.first[0],
-            **{f"{name}_path": snakemake.input[name] for name in ("queries", "documents", "corpus", "model")},
+            **{f"{name}_path": snakemake.input[name] for name in ("queries", "documents", "corpus")},
             block=int(snakemake.wildcards.block),
             blocks=snakemake.params.blocks,
             output_path=snakemake.output.pairs,

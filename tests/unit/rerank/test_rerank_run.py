@@ -55,11 +55,10 @@ class Reranked:
         """Score all blocks; what was counted."""
         for block, path in enumerate(self.pairs_paths(blocks)):
             score_pairs(
-                scoring=Scoring(self.settings, precision, device="cpu"),
+                scoring=Scoring(self.settings, self.model_path, precision, device="cpu"),
                 first_run_path=self.made.paths("first")["run_path"],
                 **self.made.corpus_paths,
                 corpus_path=self.made.corpus_path,
-                model_path=self.model_path,
                 block=block,
                 blocks=blocks,
                 output_path=path,

@@ -1,78 +1,45 @@
 """Encode the queries or one chunk of a corpus, and record how."""
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import torch
 
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.datasets.corpus_reader import separated
 from beirflow.dense.reuse import SharedVectors, find_vectors
-from beirflow.dense.vectors import VectorWriter, sources_of
+from beirflow.dense.vectors import VectorWriter
 from beirflow.files.errors import ModelError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, together, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path
-from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.card import Kind
-from beirflow.models.encoder import Encoder, NotFiniteError
+from beirflow.models.computing import Computing, checked_meanwhile, computing_of
+from beirflow.models.encoder import NotFiniteError
 from beirflow.models.load import load_encoder
 from beirflow.models.model_files import check_model
 from beirflow.models.settings import EncoderSettings
+from beirflow.runs.searched import sources_of
 
 logger = logging.getLogger(__name__)
 
 Write = Callable[[np.ndarray], None]
 
 
-@dataclass(frozen=True)
-class Encoding:
-    """How texts become vectors.
-
-    Attributes:
-        settings: The encoder.
-        model_path: The record of its model.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        device: ``auto``, ``cuda`` or ``cpu``.
-        token_budget: Tokens of a batch, or ``auto``.
-        threads: Threads to compute with on the CPU.
-        jobs_per_gpu: Jobs that may use a GPU at a time; where all GPUs are taken, the model waits for one before it is loaded.
-    """
-
-    settings: EncoderSettings
-    model_path: str
-    precision: str
-    device: str = "auto"
-    token_budget: int | str = "auto"
-    threads: int = 1
-    jobs_per_gpu: int = 1
-
-    def load(self, kind: Kind) -> Encoder:
-        """The encoder of one kind of text."""
-        return load_encoder(self.settings, kind, device=self.device, precision=self.precision, token_budget=self.token_budget)
+Encoding: TypeAlias = Computing[EncoderSettings]
+"""How texts become vectors."""
 
 
 def encoding_of(snakemake: Any) -> Encoding:
     """How a job encodes, from Snakemake's object of that name."""
-    settings, config = snakemake.params.settings, snakemake.config
-    return Encoding(
-        settings=EncoderSettings(**settings["encoder"]),
-        model_path=snakemake.input.model,
-        precision=settings["precision"],
-        device=config["device"],
-        token_budget=config["token_budget"],
-        threads=snakemake.threads,
-        jobs_per_gpu=config["jobs_per_gpu"],
-    )
+    settings = snakemake.params.settings
+    return computing_of(snakemake, EncoderSettings(**settings["encoder"]), settings["precision"])
 
 
 def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, job: Job) -> None:
@@ -147,12 +114,10 @@ def _encode_table(
     shared: SharedVectors | None = None,
 ) -> None:
     """Encode the texts of a table that comes from ``source_path``, and record how."""
-    torch.set_num_threads(encoding.threads)
-    os.environ["RAYON_NUM_THREADS"] = str(encoding.threads)
+    encoding.use_threads()
     inputs = sources_of(job, source_path, encoding.model_path) | (shared.inputs() if shared else {})
     nothing_to_encode = shared is not None and not shared.missing.any()
-    own_gpu = gpu_job(encoding.device, encoding.jobs_per_gpu, saves_memory="lower token_budget or max_length")
-    gpu = nullcontext() if nothing_to_encode else own_gpu
+    gpu = nullcontext() if nothing_to_encode else encoding.gpu(saves_memory="lower token_budget or max_length")
     with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
         write = VectorWriter(stream, table.num_rows).write
         how = _encode_missing(table, kind, encoding, shared, write) if shared else _encode(table, kind, encoding, write)
@@ -194,10 +159,8 @@ def _encode(table: pa.Table, kind: Kind, encoding: Encoding, write: Write, share
     """Load the model, encode a table and hand its vectors on, in order; what is recorded about it."""
     start = time.perf_counter()
     settings = encoding.settings
-    with ThreadPoolExecutor(max_workers=1) as background:
-        checked = background.submit(check_model, settings, encoding.model_path)
-        encoder = encoding.load(kind)
-        checked.result()
+    with checked_meanwhile(partial(check_model, settings, encoding.model_path)):
+        encoder = load_encoder(settings, kind, **encoding.on)
     made = encoder.made()
     if shared:
         shared.check_precision(made["precision"])

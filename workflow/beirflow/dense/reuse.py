@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_files import recorded_digest
-from beirflow.dense.vectors import read_vectors, sources_of
+from beirflow.dense.vectors import read_vectors
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, DOCUMENTS, record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, read_json
 from beirflow.files.verified import parquet_errors
+from beirflow.runs.searched import sources_of
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
-from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.dense.compression import CompressedFile, Compression
 from beirflow.dense.ranges import read_ranges
 from beirflow.dense.top_k import exact_top_k
-from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of, sources_of
+from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
-from beirflow.files.records import Job, check_inputs, output_digest, read_json
+from beirflow.files.records import Job, output_digest, read_json
 from beirflow.jobs.devices import choose_device
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.ranking import byte_order
+from beirflow.runs.searched import read_ids, read_searched
 
 
 def search_chunk(
@@ -77,17 +75,13 @@ def search_chunk(
     """
     torch.set_num_threads(threads)
     encoder = variant_of or system
-    sources = {}
-    for path, source_path in ((query_vectors_path, queries_path), (chunk_vectors_path, documents_path)):
-        sources[path] = record = read_json(record_of(path))
-        check_inputs(record_of(path), record, sources_of(job, source_path, model_path), system=encoder)
+    vectors_of = {query_vectors_path: queries_path, chunk_vectors_path: documents_path}
+    sources = read_searched(vectors_of, model_path, job, system=encoder)
     _check_precision(sources)
     similarity = similarity_of(similarity, model_path)
-    query_ids = read_table(queries_path)["query_id"].combine_chunks()
-    with Documents(documents_path) as file:
-        doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
-    queries = np.array(read_vectors(query_vectors_path, len(query_ids)))
-    encoded = VectorFile(chunk_vectors_path, len(doc_ids))
+    ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
+    queries = np.array(read_vectors(query_vectors_path, len(ids.queries)))
+    encoded = VectorFile(chunk_vectors_path, len(ids.documents))
     documents: VectorFile | CompressedFile = encoded
     made = {}
     if variant_of:
@@ -104,9 +98,8 @@ def search_chunk(
         sources |= {ranges_path: read_json(record_of(ranges_path))} if ranges_path else {}
     with gpu_job(device, jobs_per_gpu):
         start = time.perf_counter()
-        own = _own_rows(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
-        order, where = byte_order(doc_ids), choose_device(device)
-        hits = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=own, device=where)
+        order, where = byte_order(ids.documents), choose_device(device)
+        hits = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=ids.own, device=where)
     found = found_by(
         job,
         system=system,
@@ -116,7 +109,7 @@ def search_chunk(
         made=made,
         seconds=time.perf_counter() - start,
     )
-    write_candidates(output_path, Candidates(*hits, int((own >= 0).sum())), found)
+    write_candidates(output_path, Candidates(*hits, ids.self_matches), found)
 
 
 def _check_precision(records: Mapping[str, Mapping[str, Any]]) -> None:
@@ -126,8 +119,3 @@ def _check_precision(records: Mapping[str, Mapping[str, Any]]) -> None:
         if found != expected:
             todo = f"name a precision in the configuration, or encode again after: rm {Path(path).parent}/*"
             raise DataError(f"{path}: encoded with precision {found}, but {first} with {expected}; {todo}")
-
-
-def _own_rows(query_ids: pa.Array, doc_ids: pa.Array) -> np.ndarray:
-    """For each query the row of the document that has its id, or -1."""
-    return pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy()

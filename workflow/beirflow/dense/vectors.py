@@ -5,10 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from beirflow.datasets.corpus_files import recorded_digest
-from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
-from beirflow.files.records import Job, output_digest, read_json
+from beirflow.files.records import output_digest, read_json
 from beirflow.files.verified import check_digest, damaged
 from beirflow.files.writing import DigestingWriter
 
@@ -108,21 +106,3 @@ def similarity_of(said: str | None, model_path: str) -> str:
         ``dot`` or ``cosine``.
     """
     return said or str(read_json(model_path)["card"]["similarity"])
-
-
-def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dict[str, str]:
-    """What vectors are made from.
-
-    Args:
-        job: The job that reads or writes them.
-        source_path: ``queries.parquet`` or ``documents.parquet``, next to its ``corpus.json``.
-        model_path: The record of the model.
-
-    Returns:
-        Digests by path below the results.
-
-    Raises:
-        DataError: One of the two records was damaged.
-    """
-    read_json(model_path)
-    return job.digests({source_path: recorded_digest(source_path), model_path: file_digest(model_path)})

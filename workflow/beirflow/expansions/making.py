@@ -1,14 +1,10 @@
 """Let a model make what is added to the documents of a chunk, and record how."""
 
 import logging
-import os
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
-
-import torch
+from typing import Any, Protocol, TypeAlias
 
 from beirflow.datasets.corpus_files import Documents, recorded_digest
 from beirflow.expansions.files import write_expansion
@@ -21,7 +17,7 @@ from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.verified import damaged
 from beirflow.jobs.devices import choose_device, choose_precision
-from beirflow.jobs.gpu_job import gpu_job
+from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
 from beirflow.models.model_files import check_model, model_folder
 
@@ -35,44 +31,13 @@ class Load(Protocol):
         """What reads documents."""
 
 
-@dataclass(frozen=True)
-class Making:
-    """How an expansion is made.
-
-    Attributes:
-        expansion: What is made.
-        model_path: The record of its model.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        device: ``auto``, ``cuda`` or ``cpu``.
-        token_budget: Tokens of a batch, or ``auto``.
-        threads: Threads to compute with on the CPU.
-        jobs_per_gpu: Jobs that may use a GPU at a time.
-    """
-
-    expansion: Expansion
-    model_path: str
-    precision: str
-    device: str = "auto"
-    token_budget: int | str = "auto"
-    threads: int = 1
-    jobs_per_gpu: int = 1
-
-    def load(self, load: Load) -> TextReader:
-        """What reads documents, while the digests of the model's files are compared."""
-        model = self.expansion.as_model()
-        with ThreadPoolExecutor(max_workers=1) as background:
-            checked = background.submit(check_model, model, self.model_path)
-            how = {"device": self.device, "precision": self.precision, "token_budget": self.token_budget}
-            reader = load(self.expansion, model_folder(model), **how)  # type: ignore[arg-type]  # by their names
-            checked.result()
-        return reader
+Making: TypeAlias = Computing[Expansion]
+"""How an expansion is made."""
 
 
 def making_of(snakemake: Any, kind: str) -> Making:
     """How a job makes an expansion, from Snakemake's object of that name."""
-    config = {key: snakemake.config[key] for key in ("device", "token_budget", "jobs_per_gpu")}
-    expansion = KINDS[kind](**snakemake.params.settings)
-    return Making(expansion, snakemake.input.model, snakemake.params.precision, threads=snakemake.threads, **config)
+    return computing_of(snakemake, KINDS[kind](**snakemake.params.settings))
 
 
 def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: int, output_path: str, job: Job) -> None:
@@ -91,20 +56,19 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
         DeviceError: The GPU fails or has too little memory.
         DataError: A file is not the one that was recorded.
     """
-    expansion = making.expansion
-    torch.set_num_threads(making.threads)
-    os.environ["RAYON_NUM_THREADS"] = str(making.threads)  # of the tokenizer
+    expansion = making.settings
+    making.use_threads()
     inputs = {documents_path: recorded_digest(documents_path), making.model_path: file_digest(making.model_path)}
     with Documents(documents_path) as documents:
         table = documents.read([chunk], ["doc_id", "text"])
     doc_ids, texts = table["doc_id"].to_pylist(), table["text"].to_pylist()
-    with gpu_job(making.device, making.jobs_per_gpu, saves_memory="lower token_budget or max_length"):
+    with making.gpu(saves_memory="lower token_budget or max_length"):
         start = time.perf_counter()
         device = choose_device(making.device)
         precision = str(choose_precision(making.precision, device)).removeprefix("torch.")
         same = {"inputs": job.digests(inputs), "chunk": chunk, "settings": expansion.made_by, "code": job.code}
         with ExpansionLog(Path(output_path).with_suffix(".jsonl"), {**same, "precision": precision}) as log:
-            reader = making.load(load) if len(log.values) < len(doc_ids) else None
+            reader = _load(load, making) if len(log.values) < len(doc_ids) else None
             loaded = time.perf_counter() - start
             if reader:
                 _make(reader, log, doc_ids, texts, job.name)
@@ -129,6 +93,13 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
         made_by=expansion.made_by,
     )
     log.path.unlink()
+
+
+def _load(load: Load, making: Making) -> TextReader:
+    """Load what reads documents, while the digests of the model's files are compared."""
+    model = making.settings.as_model()
+    with checked_meanwhile(partial(check_model, model, making.model_path)):
+        return load(making.settings, model_folder(model), **making.on)
 
 
 def _make(reader: TextReader, log: ExpansionLog, doc_ids: list[str], texts: list[str], name: str) -> None:

@@ -1,23 +1,18 @@
 """The steps of a system of late interaction: encode the queries and each chunk, search each chunk."""
 
-import os
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
-from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
-from beirflow.files.digests import file_digest
+from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.layout import record_of
-from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
+from beirflow.files.records import Job, output_digest, write_record
 from beirflow.files.verified import check_digest, damaged
 from beirflow.files.writing import DigestingWriter, atomic_path
 from beirflow.jobs.devices import choose_device
@@ -27,57 +22,20 @@ from beirflow.late.search import exact_top_k
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import SegmentWriter, TokenVectors, in_rows, read_segments
 from beirflow.models.card import Kind
+from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.encoder import NotFiniteError
 from beirflow.models.model_files import check_model, model_folder
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.ranking import byte_order
+from beirflow.runs.searched import read_ids, read_searched, sources_of
 
-
-@dataclass(frozen=True)
-class TokenEncoding:
-    """How texts become vectors of tokens.
-
-    Attributes:
-        settings: The system, as it is for the dataset.
-        model_path: The record of its model.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        device: ``auto``, ``cuda`` or ``cpu``.
-        token_budget: Tokens of a batch, or ``auto``.
-        threads: Threads to compute with on the CPU.
-        jobs_per_gpu: Jobs that may use a GPU at a time.
-    """
-
-    settings: LateSettings
-    model_path: str
-    precision: str
-    device: str = "auto"
-    token_budget: int | str = "auto"
-    threads: int = 1
-    jobs_per_gpu: int = 1
-
-    def load(self, kind: Kind) -> TokenEncoder:
-        """The encoder of one kind of text, loaded while the digests of its files are compared."""
-        folder = model_folder(self.settings)
-        with ThreadPoolExecutor(max_workers=1) as background:
-            checked = background.submit(check_model, self.settings, self.model_path)
-            how: dict[str, Any] = {"device": self.device, "precision": self.precision, "token_budget": self.token_budget}
-            encoder = TokenEncoder(self.settings, folder, kind, **how)
-            checked.result()
-        return encoder
+TokenEncoding: TypeAlias = Computing[LateSettings]
+"""How texts become vectors of tokens; the settings are those for the dataset."""
 
 
 def token_encoding_of(snakemake: Any) -> TokenEncoding:
     """How a job encodes, from Snakemake's object of that name."""
-    config = snakemake.config
-    return TokenEncoding(
-        settings=LateSettings(**snakemake.params.settings),
-        model_path=snakemake.input.model,
-        precision=snakemake.params.precision,
-        device=config["device"],
-        token_budget=config["token_budget"],
-        threads=snakemake.threads,
-        jobs_per_gpu=config["jobs_per_gpu"],
-    )
+    return computing_of(snakemake, LateSettings(**snakemake.params.settings))
 
 
 def encode_query_tokens(*, queries_path: str, output_path: str, encoding: TokenEncoding, job: Job) -> None:
@@ -119,16 +77,15 @@ def encode_tokens(*, documents_path: str, chunk: int, output_path: str, encoding
 
 def _encode(table: pa.Table, source_path: str, kind: Kind, output_path: str, encoding: TokenEncoding, job: Job) -> None:
     """Encode the texts of a table that comes from ``source_path``, and record how."""
-    torch.set_num_threads(encoding.threads)
-    os.environ["RAYON_NUM_THREADS"] = str(encoding.threads)
+    encoding.use_threads()
     stage = "queries" if kind == "queries" else "index"
-    inputs = _sources(source_path, encoding.model_path)
+    inputs = sources_of(job, source_path, encoding.model_path)
     texts = table["text"].combine_chunks().dictionary_encode()
     indices = texts.indices.to_numpy()
     start = time.perf_counter()
-    gpu = gpu_job(encoding.device, encoding.jobs_per_gpu, saves_memory="lower token_budget or document_length")
+    gpu = encoding.gpu(saves_memory="lower token_budget or document_length")
     with gpu, atomic_path(output_path) as unfinished, DigestingWriter(unfinished) as stream:
-        encoder = encoding.load(kind)
+        encoder = _load(encoding, kind)
         loaded = time.perf_counter()
         try:
             with SegmentWriter(stream, indices) as writer:
@@ -142,7 +99,7 @@ def _encode(table: pa.Table, source_path: str, kind: Kind, output_path: str, enc
     write_record(
         record_of(output_path),
         job,
-        inputs=inputs,
+        inputs={job.results / name: digest for name, digest in inputs.items()},
         outputs={output_path: digest},
         made=encoder.made(),
         seconds={"load": loaded - start, stage: time.perf_counter() - loaded},
@@ -156,10 +113,10 @@ def _encode(table: pa.Table, source_path: str, kind: Kind, output_path: str, enc
     )
 
 
-def _sources(source_path: str, model_path: str) -> dict[str | Path, str]:
-    """What vectors are made from: digests by path."""
-    read_json(model_path)
-    return {source_path: recorded_digest(source_path), model_path: file_digest(model_path)}
+def _load(encoding: TokenEncoding, kind: Kind) -> TokenEncoder:
+    """Load the encoder of one kind of text, while the digests of its files are compared."""
+    with checked_meanwhile(partial(check_model, encoding.settings, encoding.model_path)):
+        return TokenEncoder(encoding.settings, model_folder(encoding.settings), kind, **encoding.on)
 
 
 def search_tokens(
@@ -203,31 +160,27 @@ def search_tokens(
         DeviceError: The GPU fails or has too little memory.
     """
     torch.set_num_threads(threads)
-    records = {}
-    for path, source_path in ((query_vectors_path, queries_path), (chunk_vectors_path, documents_path)):
-        records[path] = record = read_json(record_of(path))
-        check_inputs(record_of(path), record, job.digests(_sources(source_path, model_path)), system=system)
+    vectors_of = {query_vectors_path: queries_path, chunk_vectors_path: documents_path}
+    records = read_searched(vectors_of, model_path, job, system=system)
+    for path, record in records.items():
         check_digest(path, output_digest(record, path), record_of(path))
     _check_alike(records)
-    query_ids = read_table(queries_path)["query_id"].combine_chunks()
-    with Documents(documents_path) as file:
-        doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
-    queries = _rows_of(query_vectors_path, len(query_ids))
-    _check_rows(chunk_vectors_path, records[chunk_vectors_path]["rows"], len(doc_ids))
-    own = pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy() if drop_self_matches else None
+    ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
+    queries = _rows_of(query_vectors_path, len(ids.queries))
+    _check_rows(chunk_vectors_path, records[chunk_vectors_path]["rows"], len(ids.documents))
     with gpu_job(device, jobs_per_gpu):
         start = time.perf_counter()
         hits = exact_top_k(
             queries,
             partial(read_segments, chunk_vectors_path),
-            byte_order(doc_ids),
+            byte_order(ids.documents),
             top_k,
-            excluded=np.full(len(query_ids), -1) if own is None else own,
+            excluded=ids.own,
             device=choose_device(device),
         )
     seconds = time.perf_counter() - start
     found = found_by(job, system=system, chunk=chunk, top_k=top_k, searched=records, seconds=seconds)
-    write_candidates(output_path, Candidates(*hits, 0 if own is None else int((own >= 0).sum())), found)
+    write_candidates(output_path, Candidates(*hits, ids.self_matches), found)
 
 
 def _rows_of(path: str, rows: int) -> TokenVectors:

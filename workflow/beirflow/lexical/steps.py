@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
 from beirflow.expansions.files import ExpansionFile
@@ -23,6 +22,7 @@ from beirflow.lexical.search import SEARCHED, search_postings
 from beirflow.lexical.settings import Index, LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
+from beirflow.runs.searched import read_ids
 
 
 def index_chunk(
@@ -157,20 +157,15 @@ def search_index(
         added = job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))})
         check_inputs(record_of(postings_path), records[postings_path], added)
         records[expansion_path] = read_json(record_of(expansion_path))
-    queries = read_table(queries_path)
-    query_ids = queries["query_id"].combine_chunks()
-    with Documents(documents_path) as file:
-        doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
+    ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
     start = time.perf_counter()
-    analyzed = analyze_queries(queries["text"])
+    analyzed = analyze_queries(read_table(queries_path)["text"])
     statistics = CorpusStatistics.of_record(records[statistics_path]["statistics"])
     frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.searched}
     fields = weigh(analyzed, settings, statistics, frequencies)
     postings = read_postings(postings_path, settings.index.name, SEARCHED)
-    own = pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy() if drop_self_matches else None
-    excluded = np.full(len(query_ids), -1) if own is None else own
     hits, self_matches = search_postings(
-        analyzed, fields, postings, doc_ids, top_k, excluded=excluded, ties=settings.ties, threads=threads
+        analyzed, fields, postings, ids.documents, top_k, excluded=ids.own, ties=settings.ties, threads=threads
     )
     found = found_by(
         job,

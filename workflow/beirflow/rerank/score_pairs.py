@@ -1,22 +1,19 @@
 """Score the pairs of a block of queries, as far as they were not scored before."""
 
-import os
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
 
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.devices import choose_device, choose_precision
-from beirflow.jobs.gpu_job import gpu_job
+from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
 from beirflow.models.model_files import check_model, model_folder
 from beirflow.rerank.cross_encoder import CrossEncoder
@@ -28,32 +25,13 @@ BATCH_DOCUMENTS = 8192
 """Documents that are read at once."""
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """How pairs are scored.
-
-    Attributes:
-        settings: The system.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        device: ``auto``, ``cuda`` or ``cpu``.
-        token_budget: Tokens of a batch, or ``auto``.
-        threads: Threads to compute with on the CPU.
-        jobs_per_gpu: Jobs that may use a GPU at a time.
-    """
-
-    settings: RerankSettings
-    precision: str
-    device: str = "auto"
-    token_budget: int | str = "auto"
-    threads: int = 1
-    jobs_per_gpu: int = 1
+Scoring: TypeAlias = Computing[RerankSettings]
+"""How pairs are scored."""
 
 
 def scoring_of(snakemake: Any) -> Scoring:
     """How a job scores, from Snakemake's object of that name."""
-    config = {key: snakemake.config[key] for key in ("device", "token_budget", "jobs_per_gpu")}
-    settings = RerankSettings(**snakemake.params.settings)
-    return Scoring(settings, snakemake.params.precision, threads=snakemake.threads, **config)
+    return computing_of(snakemake, RerankSettings(**snakemake.params.settings))
 
 
 def score_pairs(
@@ -63,7 +41,6 @@ def score_pairs(
     queries_path: str,
     documents_path: str,
     corpus_path: str,
-    model_path: str,
     block: int,
     blocks: int,
     output_path: str,
@@ -79,7 +56,6 @@ def score_pairs(
         queries_path: ``queries.parquet``, next to its ``corpus.json``.
         documents_path: ``documents.parquet``, likewise.
         corpus_path: The record of both.
-        model_path: The record of the model.
         block: Number of the block.
         blocks: How many blocks the queries are divided into.
         output_path: Parquet of the pairs to write, and its record.
@@ -90,13 +66,12 @@ def score_pairs(
         DeviceError: The GPU fails or has too little memory.
         DataError: A file is not the one that was recorded.
     """
-    settings, model = scoring.settings, {job.below(model_path): file_digest(model_path)}
+    settings, model = scoring.settings, {job.below(scoring.model_path): file_digest(scoring.model_path)}
     first = FirstStages([settings.first], [first_run_path], corpus_path, job)
     queries = read_table(queries_path)
     pairs = pairs_of_block(first.runs[0], queries["query_id"].combine_chunks(), settings.depth, block, blocks)
-    with gpu_job(scoring.device, scoring.jobs_per_gpu, saves_memory="lower max_length"):
-        torch.set_num_threads(scoring.threads)
-        os.environ["RAYON_NUM_THREADS"] = str(scoring.threads)  # of the tokenizer
+    scoring.use_threads()
+    with scoring.gpu(saves_memory="lower max_length"):
         device = choose_device(scoring.device)
         precision = str(choose_precision(scoring.precision, device)).removeprefix("torch.")
         same: dict[str, Any] = {"precision": precision, "max_length": settings.max_length, "code": job.code}
@@ -105,7 +80,7 @@ def score_pairs(
         counts, seconds = {"pairs": len(scores), "pairs_reused": int((~missing).sum())}, {"load": 0.0, "rerank": 0.0}
         if missing.any():
             new = pairs.filter(pa.array(missing))
-            scores[missing], more, seconds = _score(scoring, model_path, new, queries, documents_path)
+            scores[missing], more, seconds = _score(scoring, new, queries, documents_path)
             counts |= more
     write_pairs(output_path, pairs, scores)
     write_record(
@@ -126,17 +101,12 @@ def score_pairs(
 
 
 def _score(
-    scoring: Scoring, model_path: str, pairs: pa.Table, queries: pa.Table, documents_path: str
+    scoring: Scoring, pairs: pa.Table, queries: pa.Table, documents_path: str
 ) -> tuple[np.ndarray, dict[str, int], dict[str, float]]:
     """Scores of some pairs, float32; what was counted; and how long it took. Each two texts are scored once."""
     start = time.perf_counter()
-    folder = model_folder(scoring.settings)
-    with ThreadPoolExecutor(max_workers=1) as background:
-        checked = background.submit(check_model, scoring.settings, model_path)
-        model = CrossEncoder(
-            scoring.settings, folder, device=scoring.device, precision=scoring.precision, token_budget=scoring.token_budget
-        )
-        checked.result()
+    with checked_meanwhile(partial(check_model, scoring.settings, scoring.model_path)):
+        model = CrossEncoder(scoring.settings, model_folder(scoring.settings), **scoring.on)
     loaded = time.perf_counter()
     of_queries = dict(zip(queries["query_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
     of_documents = texts_of(documents_path, pairs["doc_id"].combine_chunks())

@@ -1,28 +1,25 @@
 """The steps of a sparse system: weigh the queries and each chunk, search each chunk."""
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import torch
 
-from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
-from beirflow.files.digests import file_digest
+from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.layout import record_of
-from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
+from beirflow.files.records import Job, output_digest, write_record
 from beirflow.files.verified import check_digest
 from beirflow.files.writing import DigestingWriter, atomic_path
-from beirflow.jobs.gpu_job import gpu_job
+from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
+from beirflow.runs.searched import read_ids, read_searched, sources_of
 from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
 from beirflow.sparse.layouts import Part, read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
@@ -35,46 +32,13 @@ OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
 """What the record of weights says of the part that made them."""
 
 
-@dataclass(frozen=True)
-class Weighing:
-    """How terms are weighed.
-
-    Attributes:
-        settings: The system.
-        model_path: The record of its models.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        device: ``auto``, ``cuda`` or ``cpu``.
-        token_budget: Tokens of a batch, or ``auto``.
-        threads: Threads to compute with on the CPU.
-        jobs_per_gpu: Jobs that may use a GPU at a time.
-    """
-
-    settings: SparseSettings
-    model_path: str
-    precision: str
-    device: str = "auto"
-    token_budget: int | str = "auto"
-    threads: int = 1
-    jobs_per_gpu: int = 1
-
-    def load(self, part: Part) -> Weigher:
-        """What weighs one kind of text."""
-        name, precision = self.settings.name, self.precision
-        return Weigher(name, part, device=self.device, precision=precision, token_budget=self.token_budget)
+Weighing: TypeAlias = Computing[SparseSettings]
+"""How terms are weighed."""
 
 
 def weighing_of(snakemake: Any) -> Weighing:
     """How a job weighs terms, from Snakemake's object of that name."""
-    config = snakemake.config
-    return Weighing(
-        settings=SparseSettings(**snakemake.params.settings),
-        model_path=snakemake.input.model,
-        precision=snakemake.params.precision,
-        device=config["device"],
-        token_budget=config["token_budget"],
-        threads=snakemake.threads,
-        jobs_per_gpu=config["jobs_per_gpu"],
-    )
+    return computing_of(snakemake, SparseSettings(**snakemake.params.settings))
 
 
 def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, job: Job) -> None:
@@ -137,12 +101,11 @@ def _weigh(
     write: Callable[[DigestingWriter, Iterator[Rows]], int],
 ) -> None:
     """Weigh the texts of a table that comes from ``source_path``, and record how."""
-    torch.set_num_threads(weighing.threads)
-    os.environ["RAYON_NUM_THREADS"] = str(weighing.threads)
+    weighing.use_threads()
     settings, stage = weighing.settings, "queries" if kind == "queries" else "index"
-    inputs = _sources(source_path, weighing.model_path)
+    inputs = sources_of(job, source_path, weighing.model_path)
     start = time.perf_counter()
-    gpu = gpu_job(weighing.device, weighing.jobs_per_gpu, saves_memory="lower token_budget or max_length")
+    gpu = weighing.gpu(saves_memory="lower token_budget or max_length")
     with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
         weigher = _load(weighing, kind)
         loaded = time.perf_counter()
@@ -160,7 +123,7 @@ def _weigh(
     write_record(
         record_of(output_path),
         job,
-        inputs=inputs,
+        inputs={job.results / name: digest for name, digest in inputs.items()},
         outputs={output_path: digest},
         made={"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)},
         seconds={"load": loaded - start, stage: time.perf_counter() - loaded},
@@ -178,10 +141,8 @@ def _load(weighing: Weighing, kind: str) -> Weigher:
     settings = weighing.settings
     folders = model_folders(settings)
     parts = read_parts(settings, *folders)
-    with ThreadPoolExecutor(max_workers=1) as background:
-        checked = background.submit(check_models, folders, parts, weighing.model_path)
-        weigher = weighing.load(parts.of(kind))
-        checked.result()
+    with checked_meanwhile(partial(check_models, folders, parts, weighing.model_path)):
+        weigher = Weigher(settings.name, parts.of(kind), **weighing.on)
     if kind == "queries":
         _check_vocabulary(settings.name, weigher, folders, parts.documents)
     return weigher
@@ -199,12 +160,6 @@ def _check_vocabulary(name: str, queries: Weigher, folders: Folders, documents: 
         differs = next(iter(sorted(ours.items() ^ theirs.items())))
         found = f"the queries' model in {queries.part.folder} has another vocabulary than the documents' in {documents.folder}"
         raise ModelError(f"system {name}: {found}, first at {differs[0]!r}; terms have to be the same")
-
-
-def _sources(source_path: str, model_path: str) -> dict[str | Path, str]:
-    """What weights are made from: digests by path."""
-    read_json(model_path)
-    return {source_path: recorded_digest(source_path), model_path: file_digest(model_path)}
 
 
 def search_weights(
@@ -242,26 +197,22 @@ def search_weights(
         DataError: A file is not the one that was recorded, or weights are not those of this system, model and dataset, or not of
             one precision.
     """
-    records = {}
-    for path, source_path in ((query_weights_path, queries_path), (chunk_weights_path, documents_path)):
-        records[path] = record = read_json(record_of(path))
-        check_inputs(record_of(path), record, job.digests(_sources(source_path, model_path)), system=settings.name)
+    weights_of = {query_weights_path: queries_path, chunk_weights_path: documents_path}
+    records = read_searched(weights_of, model_path, job, system=settings.name)
+    for path, record in records.items():
         check_digest(path, output_digest(record, path), record_of(path))
     _check_precision(records)
-    query_ids = read_table(queries_path)["query_id"].combine_chunks()
-    with Documents(documents_path) as file:
-        doc_ids = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
+    ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
     start = time.perf_counter()
     queries = read_queries(query_weights_path, settings.quantize)
-    _check_rows(query_weights_path, len(queries.counts), len(query_ids))
-    _check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(doc_ids))
-    own = pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy() if drop_self_matches else None
+    _check_rows(query_weights_path, len(queries.counts), len(ids.queries))
+    _check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(ids.documents))
     hits, self_matches = search_segments(
         queries,
         read_segments(chunk_weights_path, settings.quantize),
-        doc_ids,
+        ids.documents,
         top_k,
-        excluded=np.full(len(query_ids), -1) if own is None else own,
+        excluded=ids.own,
         ties=settings.ties,
         threads=threads,
     )

@@ -1,0 +1,96 @@
+"""How a job computes with a model: whose settings, which model, and what the configuration says of the machine."""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import torch
+
+from beirflow.jobs.gpu_job import gpu_job
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Computing(Generic[S]):
+    """How a job computes with a model.
+
+    Attributes:
+        settings: Of the system, or of whatever else has the model.
+        model_path: The record of the model.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        token_budget: Tokens of a batch, or ``auto``.
+        threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time; where all GPUs are taken, a job waits for one before it loads the model.
+    """
+
+    settings: S
+    model_path: str
+    precision: str
+    device: str = "auto"
+    token_budget: int | str = "auto"
+    threads: int = 1
+    jobs_per_gpu: int = 1
+
+    @property
+    def on(self) -> dict[str, Any]:
+        """Device, precision and size of batches, as the arguments of what loads a model."""
+        return {"device": self.device, "precision": self.precision, "token_budget": self.token_budget}
+
+    def use_threads(self) -> None:
+        """Compute and tokenize with as many threads as the job has, from now on in this process."""
+        torch.set_num_threads(self.threads)
+        os.environ["RAYON_NUM_THREADS"] = str(self.threads)
+
+    def gpu(self, saves_memory: str) -> AbstractContextManager[None]:
+        """Hold a GPU meanwhile, where one is used.
+
+        Args:
+            saves_memory: What a person can do who has too little of it.
+
+        Returns:
+            What :func:`~beirflow.jobs.gpu_job.gpu_job` gives.
+        """
+        return gpu_job(self.device, self.jobs_per_gpu, saves_memory=saves_memory)
+
+
+def computing_of(snakemake: Any, settings: S, precision: str | None = None) -> Computing[S]:
+    """How a job computes, from Snakemake's object of that name.
+
+    Args:
+        snakemake: That object.
+        settings: Of the system.
+        precision: Where its parameters do not hold it by that name.
+
+    Returns:
+        The same in one value.
+    """
+    return Computing(
+        settings,
+        model_path=snakemake.input.model,
+        precision=precision or snakemake.params.precision,
+        device=snakemake.config["device"],
+        token_budget=snakemake.config["token_budget"],
+        threads=snakemake.threads,
+        jobs_per_gpu=snakemake.config["jobs_per_gpu"],
+    )
+
+
+@contextmanager
+def checked_meanwhile(check: Callable[[], object]) -> Iterator[None]:
+    """Load a model while the digests of its files are compared, which reads them for the first time.
+
+    Args:
+        check: Compares them, in another thread.
+
+    Yields:
+        Nothing; what the check raises is raised at the end.
+    """
+    with ThreadPoolExecutor(max_workers=1) as background:
+        checked = background.submit(check)
+        yield
+        checked.result()

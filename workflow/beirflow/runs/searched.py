@@ -1,0 +1,96 @@
+"""What a search of a chunk begins with: the ids of queries and documents, and records of what was made of both, checked."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, check_inputs, read_json
+
+
+class Ids(NamedTuple):
+    """The ids of the queries of a dataset and of the documents of one chunk.
+
+    Attributes:
+        queries: Ids of the queries, in the order of their table.
+        documents: Ids of the documents of the chunk, likewise.
+        own: For each query the row of the document that is dropped because it has the query's id, or -1.
+    """
+
+    queries: pa.Array
+    documents: pa.Array
+    own: np.ndarray
+
+    @property
+    def self_matches(self) -> int:
+        """Documents that are dropped."""
+        return int((self.own >= 0).sum())
+
+
+def read_ids(queries_path: str, documents_path: str, chunk: int, *, drop_self_matches: bool) -> Ids:
+    """Read the ids that a search is about.
+
+    Args:
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
+        documents_path: ``documents.parquet``, likewise.
+        chunk: Number of the chunk.
+        drop_self_matches: Whether a document whose id is the query's id is dropped.
+
+    Returns:
+        The ids.
+
+    Raises:
+        DataError: A file is not the one that was recorded.
+    """
+    queries = read_table(queries_path)["query_id"].combine_chunks()
+    with Documents(documents_path) as file:
+        documents = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
+    if drop_self_matches:
+        return Ids(queries, documents, pc.fill_null(pc.index_in(queries, value_set=documents), -1).to_numpy())
+    return Ids(queries, documents, np.full(len(queries), -1))
+
+
+def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dict[str, str]:
+    """What a model has made something from: queries or documents, and the model.
+
+    Args:
+        job: The job that reads or writes it.
+        source_path: ``queries.parquet`` or ``documents.parquet``, next to its ``corpus.json``.
+        model_path: The record of the model.
+
+    Returns:
+        Digests by path below the results.
+
+    Raises:
+        DataError: One of the two records was damaged.
+    """
+    read_json(model_path)
+    return job.digests({source_path: recorded_digest(source_path), model_path: file_digest(model_path)})
+
+
+def read_searched(sources: Mapping[str, str], model_path: str, job: Job, *, system: str) -> dict[str, dict[str, Any]]:
+    """Read the records of what is searched, and make sure that it was made from these texts, by this model.
+
+    Args:
+        sources: By path what a model made of the queries and of a chunk: what it made that from.
+        model_path: The record of the model.
+        job: The job that searches.
+        system: The system that made it.
+
+    Returns:
+        The records, by path of what they are of.
+
+    Raises:
+        DataError: A record was damaged, or is of something else.
+    """
+    records = {}
+    for path, source_path in sources.items():
+        records[path] = record = read_json(record_of(path))
+        check_inputs(record_of(path), record, sources_of(job, source_path, model_path), system=system)
+    return records
