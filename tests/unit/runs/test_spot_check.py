@@ -316,7 +316,9 @@ def test_half_of_the_documents_are_drawn_where_forging_pays(tmp_path: Path) -> N
     subject = Subject(tmp_path, system, None, "small", {}, TOP_K, drop_self_matches=True, chunks=4, config={})
     important = {*range(10), 900}
     for sample in (8, 22, 100, 1000, 5000):
-        rows = subject.draw_documents(1000, sample, np.random.default_rng(sample)).tolist()
+        parts = subject.draw_documents(sample, np.random.default_rng(sample))
+        rows = [300 * chunk + row for chunk, part in enumerate(parts) for row in part.tolist()]
         assert rows == sorted(set(rows))
+        assert subject.take_documents(parts)["doc_id"].to_pylist() == [ids[row] for row in rows]
         assert len(rows) == min(sample, 1000)
         assert len(important & set(rows)) >= min(sample // 2, len(important))

@@ -5,7 +5,6 @@ vectors, in float64 and with nothing of ``search.py``.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from beirflow.models.card import Kind
 from beirflow.models.encoder import Encoder
 from beirflow.models.load import load_encoder
 from beirflow.models.settings import EncoderSettings
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_ranks, draw
+from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_ranks, draw
 
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2, "int8": 2e-1, "unknown": 5e-2}
 """By precision, the length of the difference of two vectors over the length of the stored one.
@@ -117,16 +116,11 @@ class _Vectors:
 
     def check(self, kind: Kind) -> Finding:
         """Encode some documents or queries again and compare them with the stored vectors."""
-        files = self._files() if kind == "documents" else [self._array(self._path())]
-        total = sum(map(len, files))
-        of_documents = kind == "documents"
-        rows = (self.subject.draw_documents if of_documents else draw)(total, self.sample, self.random)
-        stored = np.concatenate(list(_rows(files, rows)))
-        table = self._documents(rows) if kind == "documents" else self.subject.queries().take(rows)
+        table, stored = self._drawn_documents() if kind == "documents" else self._drawn_queries()
         again = self._encode(kind, table["text"].to_pylist())
         apart = np.linalg.norm(again - stored, axis=1) / np.maximum(np.linalg.norm(stored, axis=1), 1e-30)
         worst, within = int(np.argmax(apart)), TOLERANCE[self._precision]
-        found = f"{self._name}: {len(rows)} {kind}, at most {apart[worst]:.1e} of a vector's length apart"
+        found = f"{self.subject.name}: {len(stored)} {kind}, at most {apart[worst]:.1e} of a vector's length apart"
         if not apart[worst] <= within:
             return Finding(False, f"{found}, {table[0][worst].as_py()!r}", f"at most {within:.0e} in {self._precision}")
         moved = self._drift(kind, table[0].combine_chunks(), stored, again)
@@ -185,15 +179,8 @@ class _Vectors:
         return compare_ranks(self.subject, ids, blocks(), lambda: ROUNDING * np.linalg.norm(queries, axis=1) * max(longest))
 
     @property
-    def _name(self) -> str:
-        return f"{self.subject.system.name} on {self.subject.dataset}"
-
-    @property
     def _precision(self) -> str:
-        found = self.subject.made.get("precision")
-        if found not in TOLERANCE:
-            raise ValueError(f"the run was made in the precision {found!r}")
-        return str(found)
+        return self.subject.precision(TOLERANCE)
 
     def _card(self) -> Mapping[str, Any]:
         """What the files of the model say, as it was recorded."""
@@ -207,10 +194,7 @@ class _Vectors:
         return QUERY_VECTORS(**names) if chunk is None else CHUNK_VECTORS(**names, chunk=chunk)
 
     def _array(self, path: str) -> np.ndarray:
-        file = self.subject.results / path
-        if not file.is_file():
-            raise NotHereError(f"{path} is not here")
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
+        array = np.load(self.subject.file(path), mmap_mode="r", allow_pickle=False)
         if array.ndim != 2 or array.dtype != np.float32:
             raise ValueError(f"{path} holds {array.dtype} of shape {array.shape}")
         return array
@@ -218,33 +202,29 @@ class _Vectors:
     def _files(self) -> list[np.ndarray]:
         return [self._array(self._path(chunk)) for chunk in range(self.subject.chunks)]
 
-    def _documents(self, rows: np.ndarray) -> pa.Table:
-        """Some documents, which are numbered through all chunks; one chunk after the other is read."""
-        found, start = [], 0
-        for chunk in range(self.subject.chunks):
-            size = len(self.subject.doc_ids(chunk))
-            here = rows[(rows >= start) & (rows < start + size)] - start
-            start += size
-            if len(here):
-                found.append(self.subject.documents(chunk).take(here))
-        return with_separator(pa.concat_tables(found), self.settings.title_separator)
+    def _drawn_documents(self) -> tuple[pa.Table, np.ndarray]:
+        """Some documents and their stored vectors."""
+        rows = self.subject.draw_documents(self.sample, self.random)
+        stored = [np.asarray(array[here]) for array, here in zip(self._files(), rows, strict=True)]
+        return with_separator(self.subject.take_documents(rows), self.settings.title_separator), np.concatenate(stored)
+
+    def _drawn_queries(self) -> tuple[pa.Table, np.ndarray]:
+        """Some queries and their stored vectors."""
+        vectors = self._array(self._path())
+        rows = draw(len(vectors), self.sample, self.random)
+        return self.subject.queries().take(rows), np.asarray(vectors[rows])
 
     def _encode(self, kind: Kind, texts: list[str]) -> np.ndarray:
-        here = self.subject.here
-        if here is None or here.family != self.subject.system.family:
-            name = self.subject.system.name
-            raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
-        place = {key: getattr(here.settings, key) for key in _PLACE}
+        settings = self.subject.with_model_of_here(self.settings.encoding, _PLACE)
         config = self.subject.config
         with gpu_job(config["device"], config["jobs_per_gpu"]):
-            settings = replace(self.settings.encoding, **place)
             precision = "auto" if settings.has_own_precision else self._precision
             encoder = _encoder(settings, kind, config["device"], precision, config["token_budget"])
             return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
 
 
-_PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encoder", "arguments")
-"""Settings that are those of the person who audits: no code runs because results from elsewhere name it."""
+_PLACE = (*MODEL_PLACE, "query_model", "query_revision", "encoder", "arguments")
+"""Settings that are those of the person who audits."""
 
 
 @lru_cache(maxsize=2)
@@ -275,15 +255,6 @@ def _stored(settings: DenseSettings, files: list[np.ndarray], *, cosine: bool) -
     step = (most - least) / np.float32(255)
     step = np.where(step > 0, step, np.float32(1))
     return lambda vectors: np.floor((kept(vectors) - least) / step).clip(0, 255) - 128
-
-
-def _rows(files: list[np.ndarray], rows: np.ndarray) -> Iterator[np.ndarray]:
-    """The vectors of some rows, which are numbered through all files."""
-    start = 0
-    for array in files:
-        here = rows[(rows >= start) & (rows < start + len(array))] - start
-        yield np.asarray(array[here])
-        start += len(array)
 
 
 def _scaled(vectors: np.ndarray, *, cosine: bool) -> np.ndarray:

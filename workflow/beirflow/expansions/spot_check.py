@@ -15,7 +15,7 @@ from beirflow.expansions.writer import QueryWriter
 from beirflow.files.layout import EXPANSION
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.model_files import model_folder
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
+from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject
 
 OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
 """By precision, the part of the queries that may be others: those where a draw falls between two roundings of a probability."""
@@ -58,7 +58,7 @@ class _Again:
         """Make what is added to some documents again, and compare it with what is stored."""
         ids, texts, stored = self._drawn()
         found = self._make(ids, texts)
-        precision, name = self._precision, f"{self.subject.system.name} on {self.subject.dataset}"
+        precision, name = self._precision, self.subject.name
         if self.added.kind == "queries":
             queries, others = _other_queries(stored, found)
             share, within = others / max(1, queries), OTHER_QUERIES[precision]
@@ -72,29 +72,20 @@ class _Again:
 
     def _drawn(self) -> tuple[list[str], list[str], list[Any]]:
         """Ids and texts of some documents, and what is stored for each: queries, or pairs of a word and its weight."""
-        sizes = [len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)]
         sample = min(self.sample, MOST_DOCUMENTS) if self.added.kind == "queries" else self.sample
-        drawn, first = self.subject.draw_documents(sum(sizes), sample, self.random), 0
-        ids: list[str] = []
-        texts: list[str] = []
+        drawn = self.subject.draw_documents(sample, self.random)
         stored: list[Any] = []
-        for chunk, size in enumerate(sizes):
-            rows = pa.array(drawn[(drawn >= first) & (drawn < first + size)] - first)
-            first += size
-            table = self.subject.documents(chunk).take(rows)
-            ids += table["doc_id"].to_pylist()
-            texts += table["text"].to_pylist()
-            path = EXPANSION(expansion=self.added.name, dataset=self.subject.dataset, chunk=chunk)
-            if not (self.subject.results / path).is_file():
-                raise NotHereError(f"{path} is not here")
-            stored += stored_rows(self.subject.results / path, self.added.kind, rows)
-        return ids, texts, stored
+        for chunk, rows in enumerate(drawn):
+            path = self.subject.file(EXPANSION(expansion=self.added.name, dataset=self.subject.dataset, chunk=chunk))
+            stored += stored_rows(path, self.added.kind, pa.array(rows))
+        table = self.subject.take_documents(drawn)
+        return table["doc_id"].to_pylist(), table["text"].to_pylist(), stored
 
     def _make(self, ids: Sequence[str], texts: Sequence[str]) -> list[Any]:
         name, config = self.subject.system.name, self.subject.config
         if self.here is None or self.here.kind != self.added.kind or self.here.path is not None:
             raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
-        place = {key: getattr(self.here, key) for key in ("model", "offline", "revision")}
+        place = {key: getattr(self.here, key) for key in MODEL_PLACE}
         settings: Any = replace(self.added, **place)
         load: Any = QueryWriter if self.added.kind == "queries" else WordWeigher
         how = {"device": config["device"], "precision": self._precision, "token_budget": config["token_budget"]}
@@ -107,10 +98,7 @@ class _Again:
 
     @property
     def _precision(self) -> str:
-        found = self.subject.made.get("precision")
-        if found not in TOLERANCE:
-            raise ValueError(f"the run was made in the precision {found!r}")
-        return str(found)
+        return self.subject.precision(TOLERANCE)
 
 
 def _other_queries(stored: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> tuple[int, int]:

@@ -5,7 +5,6 @@ vectors, text by text in double and with nothing of ``search.py``.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,7 +17,7 @@ from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors, in_rows, read_segments
 from beirflow.models.card import Kind
 from beirflow.models.model_files import model_folder
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_ranks, draw
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_ranks, draw
 
 TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 """By precision, the length of the difference of two vectors of a token, which are of length 1 and rounded to float16."""
@@ -61,11 +60,11 @@ class _Again:
         again = self._encode(kind, texts)
         if not np.array_equal(again.counts, stored.counts):
             wrong = int(np.argmax(again.counts != stored.counts))
-            found = f"{self._name}: {ids[wrong]!r} has {stored.counts[wrong]} vectors"
+            found = f"{self.subject.name}: {ids[wrong]!r} has {stored.counts[wrong]} vectors"
             return Finding(False, found, f"{again.counts[wrong]}, one for each of its tokens that count")
         apart = np.linalg.norm(again.vectors.astype(np.float64) - stored.vectors, axis=1)
         worst, within = int(np.argmax(apart)), TOLERANCE[self._precision]
-        found = f"{self._name}: {len(ids)} {kind}, {len(apart)} tokens, vectors at most {apart[worst]:.1e} apart"
+        found = f"{self.subject.name}: {len(ids)} {kind}, {len(apart)} tokens, vectors at most {apart[worst]:.1e} apart"
         passed = bool(apart[worst] <= within)
         whose = ids[int(np.searchsorted(stored.starts, worst, side="right")) - 1]
         return Finding(passed, found if passed else f"{found}, {whose!r}", f"at most {within:.0e} in {self._precision}")
@@ -92,20 +91,10 @@ class _Again:
                 yield doc_ids.take(pa.array(segment.rows)), scores[:, segment.text].astype(np.float32)
 
     def _drawn_documents(self) -> tuple[list[str], list[str], TokenVectors]:
-        sizes = [len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)]
-        drawn, first = self.subject.draw_documents(sum(sizes), self.sample, self.random), 0
-        ids: list[str] = []
-        texts: list[str] = []
-        parts = []
-        for chunk, size in enumerate(sizes):
-            here = drawn[(drawn >= first) & (drawn < first + size)] - first
-            first += size
-            if len(here):
-                table = self.subject.documents(chunk).take(pa.array(here))
-                ids += table["doc_id"].to_pylist()
-                texts += table["text"].to_pylist()
-                parts.append(self._stored(chunk, here))
-        return ids, texts, TokenVectors.together(parts)
+        rows = self.subject.draw_documents(self.sample, self.random)
+        table = self.subject.take_documents(rows)
+        stored = [self._stored(chunk, here) for chunk, here in enumerate(rows) if len(here)]
+        return table["doc_id"].to_pylist(), table["text"].to_pylist(), TokenVectors.together(stored)
 
     def _stored(self, chunk: int, rows: np.ndarray) -> TokenVectors:
         """The stored vectors of some documents of a chunk, whose rows ascend."""
@@ -123,10 +112,7 @@ class _Again:
         return chosen["query_id"].to_pylist(), chosen["text"].to_pylist(), stored.take(drawn)
 
     def _encode(self, kind: Kind, texts: list[str]) -> TokenVectors:
-        here, name = self.subject.here, self.subject.system.name
-        if here is None or here.family != self.subject.system.family:
-            raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
-        settings = replace(self.settings, **{key: getattr(here.settings, key) for key in ("model", "offline", "revision")})
+        settings = self.subject.with_model_of_here(self.settings)
         config = self.subject.config
         with gpu_job(config["device"], config["jobs_per_gpu"]):
             how = {"device": config["device"], "precision": self._precision, "token_budget": config["token_budget"]}
@@ -135,17 +121,8 @@ class _Again:
     def _path(self, chunk: int | None = None) -> str:
         names = {"system": self.subject.system.name, "dataset": self.subject.dataset}
         path = QUERY_TOKEN_VECTORS(**names) if chunk is None else TOKEN_VECTORS(**names, chunk=chunk)
-        if not (self.subject.results / path).is_file():
-            raise NotHereError(f"{path} is not here")
-        return str(self.subject.results / path)
-
-    @property
-    def _name(self) -> str:
-        return f"{self.subject.system.name} on {self.subject.dataset}"
+        return str(self.subject.file(path))
 
     @property
     def _precision(self) -> str:
-        found = self.subject.made.get("precision")
-        if found not in TOLERANCE:
-            raise ValueError(f"the run was made in the precision {found!r}")
-        return str(found)
+        return self.subject.precision(TOLERANCE)

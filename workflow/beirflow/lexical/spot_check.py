@@ -24,7 +24,7 @@ from beirflow.lexical.postings import Postings, read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, frequencies_of
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_ranks, draw
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_ranks, draw
 
 BLOCK_ROWS = 16_384
 
@@ -68,11 +68,8 @@ class _Again:
 
     def check_documents(self) -> Finding:
         """Analyse some documents again and compare their terms with the postings."""
-        sizes = [len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)]
-        drawn, first = self.subject.draw_documents(sum(sizes), self.sample, self.random), 0
-        for chunk, size in enumerate(sizes):
-            rows = drawn[(drawn >= first) & (drawn < first + size)] - first
-            first += size
+        drawn = self.subject.draw_documents(self.sample, self.random)
+        for chunk, rows in enumerate(drawn):
             stored = _stored(self._postings(chunk), rows)
             table = self.subject.documents(chunk).take(rows)
             joined, doc_ids = table["text"].combine_chunks(), table["doc_id"].to_pylist()
@@ -80,9 +77,9 @@ class _Again:
             added = self._added(chunk, pa.array(rows))
             for doc_id, title, text, more, found in zip(doc_ids, titles, texts, added, stored, strict=True):
                 if found != self._terms(title, text, more):
-                    problem = f"{self._where}: the postings of the document {doc_id!r} are others"
+                    problem = f"{self.subject.name}: the postings of the document {doc_id!r} are others"
                     return Finding(False, problem, "the terms of its title and its text")
-        return Finding(True, f"{self._where}: {len(drawn)} documents, every term as often as in the postings")
+        return Finding(True, f"{self.subject.name}: {sum(map(len, drawn))} documents, every term as often as in the postings")
 
     def _added(self, chunk: int, rows: pa.Array) -> list[Any]:
         """What is added to some documents."""
@@ -135,13 +132,7 @@ class _Again:
         return read_postings(self._path(POSTINGS(**self._names, chunk=chunk)), self.settings.index.name)
 
     def _path(self, path: str) -> str:
-        if not (self.subject.results / path).is_file():
-            raise NotHereError(f"{path} is not here")
-        return str(self.subject.results / path)
-
-    @property
-    def _where(self) -> str:
-        return f"{self.subject.system.name} on {self.subject.dataset}"
+        return str(self.subject.file(path))
 
 
 def _stored(postings: Postings, rows: np.ndarray) -> list[tuple[Counter[str], Counter[str]]]:

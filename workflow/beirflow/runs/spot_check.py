@@ -3,10 +3,10 @@
 A family says how its representations and scores are made again; what is common to all, comparing scores with a run, is here.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,11 @@ import pyarrow.parquet as pq
 
 from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
 from beirflow.runs.family import System
+
+S = TypeVar("S", bound=Any)
+
+MODEL_PLACE = ("model", "offline", "revision")
+"""Settings that say where a model is."""
 
 FIRST_HITS = 10
 """Ranks of a run whose documents are drawn rather than others: the measures look there."""
@@ -81,6 +86,61 @@ class Subject:
     config: dict[str, Any]
     row: str = ""
 
+    @property
+    def name(self) -> str:
+        """Both, for a sentence."""
+        return f"{self.system.name} on {self.dataset}"
+
+    def precision(self, known: Container[str]) -> str:
+        """The precision of the run.
+
+        Args:
+            known: Those that a family can make again.
+
+        Returns:
+            One of these.
+
+        Raises:
+            ValueError: It is none of these.
+        """
+        found = self.made.get("precision")
+        if found not in known:
+            raise ValueError(f"the run was made in the precision {found!r}")
+        return str(found)
+
+    def file(self, path: str) -> Path:
+        """A file of the results.
+
+        Args:
+            path: Its path below the results.
+
+        Returns:
+            Where it is.
+
+        Raises:
+            NotHereError: It is not here.
+        """
+        if not (self.results / path).is_file():
+            raise NotHereError(f"{path} is not here")
+        return self.results / path
+
+    def with_model_of_here(self, settings: S, keys: Sequence[str] = MODEL_PLACE) -> S:
+        """Settings that find the model where the person who audits has it: results from elsewhere name no code to run.
+
+        Args:
+            settings: As the results say, a dataclass.
+            keys: Names of the settings that say where the model is.
+
+        Returns:
+            The settings, with these as they are here.
+
+        Raises:
+            NotHereError: The system is not configured here.
+        """
+        if self.here is None or self.here.family != self.system.family:
+            raise NotHereError(f"it is not known here where the model of {self.system.name} is; name it under custom.systems")
+        return replace(settings, **{key: getattr(self.here.settings, key) for key in keys})
+
     def doc_ids(self, chunk: int) -> pa.Array:
         """The ids of the documents of a chunk."""
         return self._read(DOCUMENTS(dataset=self.dataset), chunk, ["doc_id"])["doc_id"].combine_chunks()
@@ -94,29 +154,41 @@ class Subject:
         qrels = pq.read_table(self.results / QRELS(dataset=self.dataset))
         return qrels.filter(pc.greater(qrels["score"], 0)).select(["query_id", "doc_id"])
 
-    def draw_documents(self, total: int, sample: int, random: np.random.Generator) -> np.ndarray:
+    def draw_documents(self, sample: int, random: np.random.Generator) -> list[np.ndarray]:
         """Draw documents, half of them where forging pays: relevant ones, and the first hits of the run.
 
         Args:
-            total: Documents of the corpus.
             sample: Documents to draw.
             random: Draws them.
 
         Returns:
-            Their rows, numbered through all chunks, ascending, each once; at most ``sample``.
+            Of each chunk the drawn rows, ascending, each once; in all at most ``sample``.
         """
         run = pq.read_table(self.results / RUN(system=self.system.name, dataset=self.dataset), columns=["doc_id", "rank"])
         hits = run.filter(pc.less_equal(run["rank"], FIRST_HITS))["doc_id"]
         ids = pc.unique(pa.chunked_array([*self.judged()["doc_id"].chunks, *hits.chunks], pa.string()))
-        places, start = [], 0
+        places, starts = [], [0]
         for chunk in range(self.chunks):
             doc_ids = self.doc_ids(chunk)
-            places.append(np.flatnonzero(pc.is_in(doc_ids, value_set=ids).to_numpy(zero_copy_only=False)) + start)
-            start += len(doc_ids)
+            places.append(np.flatnonzero(pc.is_in(doc_ids, value_set=ids).to_numpy(zero_copy_only=False)) + starts[-1])
+            starts.append(starts[-1] + len(doc_ids))
         important = np.concatenate(places)
         chosen = important[draw(len(important), sample // 2, random)]
-        others = np.setdiff1d(np.arange(total), chosen)
-        return np.sort(np.concatenate([chosen, others[draw(len(others), sample - len(chosen), random)]]))
+        others = np.setdiff1d(np.arange(starts[-1]), chosen)
+        drawn = np.sort(np.concatenate([chosen, others[draw(len(others), sample - len(chosen), random)]]))
+        parts = np.split(drawn, np.searchsorted(drawn, starts[1:-1]))
+        return [part - start for part, start in zip(parts, starts[:-1], strict=True)]
+
+    def take_documents(self, rows: Sequence[np.ndarray]) -> pa.Table:
+        """Some documents.
+
+        Args:
+            rows: Of each chunk the wanted rows.
+
+        Returns:
+            The documents, chunk after chunk.
+        """
+        return pa.concat_tables([self.documents(chunk).take(pa.array(each)) for chunk, each in enumerate(rows) if len(each)])
 
     def queries(self) -> pa.Table:
         """The queries."""

@@ -5,7 +5,6 @@ weights, document by document and with nothing of ``search.py``.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from beirflow.files.layout import QUERY_WEIGHTS, RUN, TERM_WEIGHTS, Pattern
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_ranks, draw
+from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_ranks, draw
 from beirflow.sparse.files import read_queries, read_segments
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import model_folders
@@ -66,7 +65,7 @@ class _Again:
         slack = 0.0 if self.settings.quantize == "none" else ROUNDING
         apart = np.maximum(np.linalg.norm(now - before, axis=1) - slack, 0) / np.maximum(lengths, 1e-30)
         worst, within = int(np.argmax(apart)), TOLERANCE[self._precision]
-        found = f"{self._name}: {len(texts)} {kind}, at most {apart[worst]:.1e} of the length of their weights apart"
+        found = f"{self.subject.name}: {len(texts)} {kind}, at most {apart[worst]:.1e} of the length of their weights apart"
         passed = bool(apart[worst] <= within)
         return Finding(passed, found if passed else f"{found}, {ids[worst]!r}", f"at most {within:.0e} in {self._precision}")
 
@@ -97,20 +96,10 @@ class _Again:
             first += segment.documents
 
     def _drawn_documents(self) -> tuple[list[str], list[str], Rows]:
-        sizes = [len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)]
-        drawn, first = draw(sum(sizes), self.sample, self.random), 0
-        ids: list[str] = []
-        texts: list[str] = []
-        parts = []
-        for chunk, size in enumerate(sizes):
-            here = drawn[(drawn >= first) & (drawn < first + size)] - first
-            first += size
-            if len(here):
-                table = self.subject.documents(chunk).take(pa.array(here))
-                ids += table["doc_id"].to_pylist()
-                texts += table["text"].to_pylist()
-                parts.append(self._stored(chunk, here))
-        return ids, texts, Rows.together(parts)
+        rows = self.subject.draw_documents(self.sample, self.random)
+        table = self.subject.take_documents(rows)
+        stored = [self._stored(chunk, here) for chunk, here in enumerate(rows) if len(here)]
+        return table["doc_id"].to_pylist(), table["text"].to_pylist(), Rows.together(stored)
 
     def _stored(self, chunk: int, rows: np.ndarray) -> Rows:
         """The stored weights of some documents of a chunk."""
@@ -136,34 +125,20 @@ class _Again:
         return read_queries(self._path(QUERY_WEIGHTS), self.settings.quantize)
 
     def _weigh(self, kind: str, texts: list[str]) -> Rows:
-        here, name = self.subject.here, self.subject.system.name
-        if here is None or here.family != self.subject.system.family:
-            raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
-        places = ("model", "offline", "revision", "query_model", "query_revision")
-        settings = replace(self.settings, **{key: getattr(here.settings, key) for key in places})
+        settings = self.subject.with_model_of_here(self.settings, [*MODEL_PLACE, "query_model", "query_revision"])
         part = read_parts(settings, *model_folders(settings)).of(kind)
         config = self.subject.config
         with gpu_job(config["device"], config["jobs_per_gpu"]):
             budget = config["token_budget"]
-            weigher = Weigher(name, part, device=config["device"], precision=self._precision, token_budget=budget)
+            weigher = Weigher(settings.name, part, device=config["device"], precision=self._precision, token_budget=budget)
             return quantized(Rows.together(list(weigher.windows(texts, kind))), settings.quantize)
 
     def _path(self, pattern: Pattern, **names: int) -> str:
-        path = pattern(system=self.subject.system.name, dataset=self.subject.dataset, **names)
-        if not (self.subject.results / path).is_file():
-            raise NotHereError(f"{path} is not here")
-        return str(self.subject.results / path)
-
-    @property
-    def _name(self) -> str:
-        return f"{self.subject.system.name} on {self.subject.dataset}"
+        return str(self.subject.file(pattern(system=self.subject.system.name, dataset=self.subject.dataset, **names)))
 
     @property
     def _precision(self) -> str:
-        found = self.subject.made.get("precision")
-        if found not in TOLERANCE:
-            raise ValueError(f"the run was made in the precision {found!r}")
-        return str(found)
+        return self.subject.precision(TOLERANCE)
 
 
 def _row(rows: Rows, number: int) -> tuple[np.ndarray, np.ndarray]:
