@@ -12,8 +12,11 @@ from typing import Any
 import yaml
 from beir_writer import write_beir
 from tiny_bert import WORDS
+from warm_snakemake import WarmSnakemake
 
 REPOSITORY = Path(__file__).parents[1]
+SNAKEMAKE = (sys.executable, "-m", "snakemake")
+WARM = WarmSnakemake()
 
 
 @dataclass
@@ -24,7 +27,7 @@ class Workflow:
     config: dict[str, Any]
     repository: Path = REPOSITORY
     environment: dict[str, str] = field(default_factory=dict)
-    program: Sequence[str] = (sys.executable, "-m", "snakemake")
+    program: Sequence[str] = SNAKEMAKE
 
     def command(self, *arguments: str, cores: int | None = 2) -> list[str]:
         """The command line of a run; without `cores` where a profile says what runs at a time."""
@@ -37,17 +40,15 @@ class Workflow:
 
     def run(self, *arguments: str, cores: int | None = 2, ok: bool = True) -> str:
         """Run Snakemake to its end and give back what it printed."""
-        done = subprocess.run(
-            self.command(*arguments, cores=cores),
-            cwd=self.repository,
-            env={**os.environ, **self.environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode == 0) == ok, done.stdout
-        return done.stdout
+        command, environment = self.command(*arguments, cores=cores), {**os.environ, **self.environment}
+        if self.program == SNAKEMAKE:
+            status, output = WARM.run(command[len(SNAKEMAKE) :], self.repository, environment)
+        else:
+            streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+            done = subprocess.run(command, cwd=self.repository, env=environment, **streams, check=False)
+            status, output = done.returncode, done.stdout
+        assert (status == 0) == ok, output
+        return output
 
     def submit_to(self, cluster: Mapping[str, str]) -> None:
         """Run on SLURM from now on: its environment, and a Snakemake that asks often for the state of jobs."""

@@ -75,20 +75,52 @@ NOT_REACHED = {
 """A few modules of each side; what is reached in full is compared with what Python loads."""
 
 
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package and the adapters."""
+    folder = tmp_path_factory.mktemp("code")
+    for name in ("beirflow", "scripts"):
+        shutil.copytree(WORKFLOW / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
 @pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of the package and the adapters, which the digests are made of."""
-    for folder in ("beirflow", "scripts"):
-        shutil.copytree(WORKFLOW / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(module, "PACKAGE", tmp_path / "beirflow")
-    monkeypatch.setattr(module, "SCRIPTS", tmp_path / "scripts")
-    yield tmp_path
-    code_version.cache_clear()
+def copy(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """That copy, which the digests are made of; a test may change it."""
+    before = {path: path.read_bytes() for path in copied.rglob("*.py")}
+    monkeypatch.setattr(module, "PACKAGE", copied / "beirflow")
+    monkeypatch.setattr(module, "SCRIPTS", copied / "scripts")
+    forget()
+    yield copied
+    forget()
+    for path in set(copied.rglob("*.py")) - set(before):
+        path.unlink()
+    for path, content in before.items():
+        path.write_bytes(content)
+
+
+def forget() -> None:
+    """Read the files again."""
+    for cached in (code_version, module.module_at, module._file_of):
+        cached.cache_clear()
 
 
 def fresh_version(script: str) -> str:
-    code_version.cache_clear()
+    forget()
     return code_version(script)
+
+
+def fresh_versions() -> dict[str, str]:
+    forget()
+    return {script: code_version(script) for script in SCRIPTS}
+
+
+def changed_by(path: Path) -> list[str]:
+    """The scripts whose digests change by an edit."""
+    before = fresh_versions()
+    edit(path)
+    after = fresh_versions()
+    return [script for script in SCRIPTS if after[script] != before[script]]
 
 
 def edit(path: Path) -> None:
@@ -115,21 +147,19 @@ def test_an_edit_to_a_module_that_a_job_does_not_use_changes_nothing(copy: Path,
 
 @pytest.mark.parametrize("edited", sorted(NO_INFLUENCE))
 def test_an_edit_to_words_on_a_terminal_reruns_nothing(copy: Path, edited: str) -> None:
-    assert [script for script in SCRIPTS if changes(copy, script, edited)] == []
+    assert changed_by(module._file_of(edited)) == []
 
 
 def test_an_edit_to_an_adapter_changes_its_digest_alone(copy: Path) -> None:
-    before = {script: fresh_version(script) for script in SCRIPTS}
-    edit(copy / "scripts/encode_chunk.py")
-    assert [script for script in SCRIPTS if fresh_version(script) != before[script]] == ["encode_chunk"]
+    assert changed_by(copy / "scripts/encode_chunk.py") == ["encode_chunk"]
 
 
 def test_a_digest_is_the_same_in_every_place_and_differs_between_rules(copy: Path) -> None:
-    copied = [fresh_version(script) for script in SCRIPTS]
-    assert len(set(copied)) == len(SCRIPTS)
-    assert all(len(digest) == 16 and int(digest, 16) >= 0 for digest in copied)
+    digests = list(fresh_versions().values())
+    assert len(set(digests)) == len(SCRIPTS)
+    assert all(len(digest) == 16 and int(digest, 16) >= 0 for digest in digests)
     program = f"from beirflow.jobs.code_version import code_version; print(*map(code_version, {SCRIPTS}))"
-    assert run(program).split() == copied
+    assert run(program).split() == digests
 
 
 @pytest.mark.parametrize(
@@ -139,6 +169,11 @@ def test_a_digest_is_the_same_in_every_place_and_differs_between_rules(copy: Pat
         "from beirflow import a",
         "import beirflow.a",
         "import os, beirflow.a as z",
+        "x = 1; from beirflow.a import x",
+        "import os, \\\n    beirflow.a",
+        "from beirflow.a \\\n    import x",
+        "from beirflow.a import (  # the first (of two)\n    x,\n)",
+        "from beirflow.files import (\n    a,  # a comment with )\n)\nfrom beirflow.a import x",
         "def f():\n    from beirflow.a import x",
         "from beirflow.room import a",
         "from beirflow.room.a import x",
@@ -154,6 +189,13 @@ def test_every_way_to_import_a_module_is_seen_at_any_depth_and_in_a_circle(copy:
     assert changes(copy, "one", f"{name}a")
     assert changes(copy, "one", f"{name}b")
     assert not changes(copy, "one", "files.writing")
+
+
+def test_the_statements_alone_name_what_whole_files_name() -> None:
+    for path in [*(WORKFLOW / "beirflow").rglob("*.py"), *(WORKFLOW / "scripts").glob("*.py")]:
+        nodes = list(ast.walk(ast.parse(path.read_bytes())))
+        whole = {name for node in nodes for name in module._imported(node) if name.startswith("beirflow.")}
+        assert {f"beirflow.{name}" for name in module.imported_names(path.read_bytes())} == whole, path
 
 
 def test_a_module_that_is_renamed_changes_the_digest(copy: Path) -> None:
