@@ -6,7 +6,7 @@ PIP := --quiet --disable-pip-version-check
 # Every job is a process of its own: where modules were not kept compiled, each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test pictures bench bench-scale bench-gpu lint fix clean
+.PHONY: demo test pictures bench bench-scale bench-gpu lint lint-types lint-form fix clean
 
 # Three little datasets, evaluated from the JSONL files to results/demo/summary.csv.
 demo: .venv/ready
@@ -35,9 +35,14 @@ bench-gpu: .venv/ready-bench
 	.venv/bench/bin/python tests/bench/gpu $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(if $(ONLY),--only $(ONLY))
 
 lint: .venv/ready-dev
+	$(MAKE) --jobs 2 --output-sync=target lint-types lint-form
+
+lint-types:
+	$(BIN)/mypy
+
+lint-form:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/pydoclint --quiet workflow/beirflow
 	$(BIN)/snakefmt --check Snakefile workflow/rules
 	$(BIN)/snakemake --lint
