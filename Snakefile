@@ -4,7 +4,11 @@ from snakemake.utils import min_version
 min_version("9.20")
 
 
-configfile: f"{workflow.basedir}/config.yaml"
+# The folder of this file, which another workflow may use as a module.
+HERE = workflow.current_basedir.get_path_or_uri(secret_free=True)
+
+
+configfile: f"{HERE}/config.yaml"
 
 
 # Where all results are written; `pathvars: {results: elsewhere}` in the configuration moves it.

@@ -5,7 +5,7 @@ Input functions only; the package computes. Parameters never derive from `input`
 
 import sys
 
-sys.path.insert(0, f"{workflow.basedir}/workflow")
+sys.path.insert(0, f"{HERE}/workflow")
 
 import re
 

@@ -21,10 +21,7 @@ STEPS
   - draw the figures, write the page
 """
 
-PRINTED = [
-    f"{workflow.basedir}/workflow/catalogue/{name}.yaml"
-    for name in ("paper", "published")
-]
+PRINTED = [f"{HERE}/workflow/catalogue/{name}.yaml" for name in ("paper", "published")]
 
 # Those of beirflow/paper/table_2.py, length_tables.py and figures.py, which are not imported here because it takes long.
 SCORE_TABLES = ["table-2", "table-2-recall", "table-2-capped-recall"]

@@ -29,7 +29,7 @@ rule summarize:
             system=experiment.chosen_systems,
             dataset=experiment.chosen_rows,
         ),
-        published=f"{workflow.basedir}/workflow/catalogue/published.yaml",
+        published=f"{HERE}/workflow/catalogue/published.yaml",
     output:
         summary=report(
             at(layout.SUMMARY),
@@ -150,7 +150,7 @@ rule write_report:
         tables=[*rules.export_tables.output.tex, *rules.export_tables.output.markdown],
         scores=rules.collect_scores.output[0],
         published=rules.summarize.input.published,
-        templates=sorted(map(str, Path(workflow.basedir, "workflow/report").iterdir())),
+        templates=sorted(map(str, Path(HERE, "workflow/report").iterdir())),
     output:
         report=report(at(layout.REPORT), caption="../report/report.rst"),
         record=at(layout.REPORT_RECORD),

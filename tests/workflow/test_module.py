@@ -1,0 +1,29 @@
+"""Another workflow uses this one."""
+
+from pathlib import Path
+
+from workflow_runs import REPOSITORY, Workflow
+
+SNAKEFILE = f"""
+module beirflow:
+    snakefile: "{REPOSITORY}/Snakefile"
+    config: config["beirflow"]
+
+use rule * from beirflow as beirflow_*
+
+rule mine:
+    default_target: True
+    input: "results/metrics/tiny/small.json"
+    output: "mine.txt"
+    shell: "wc -l {{input}} > {{output}}"
+"""
+
+
+def test_another_workflow_uses_the_rules_as_a_module(lexical: Workflow, lexical_once: Workflow) -> None:
+    (lexical.folder / "Snakefile").write_text(SNAKEFILE)
+    other = Workflow(lexical.folder, {"beirflow": lexical.config}, repository=lexical.folder)
+    output = other.run()
+    assert "evaluate tiny on small" in output
+    assert (other.folder / "mine.txt").read_text().endswith("results/metrics/tiny/small.json\n")
+    run = Path("results/runs/tiny/small.parquet")
+    assert (other.folder / run).read_bytes() == (lexical_once.folder / run).read_bytes()
