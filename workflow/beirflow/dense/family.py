@@ -6,10 +6,13 @@ from beirflow.dense.settings import DenseSettings
 from beirflow.files.errors import ModelError
 from beirflow.models.model_files import is_local, model_card, model_digests, model_files, model_problem
 from beirflow.runs.family import Family, Setting
+from beirflow.training.problems import training_problem
 
 
 def problem(settings: Any) -> Setting | None:
-    """What keeps the model of a system from being used."""
+    """What keeps the model of a system from being used, or from being trained."""
+    if settings.train and (untrained := training_problem(settings, settings.train)):
+        return untrained
     found = model_problem(settings)
     if found is None and not settings.encoder and is_local(settings):
         try:

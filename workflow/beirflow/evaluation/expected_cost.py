@@ -100,7 +100,7 @@ def _part(
     if stored:
         done = 1.0
     fresh = 1 - done
-    if family == "dense" and (other := experiment.shared_with(size.name)):
+    if family == "dense" and (other := experiment.shared_with(size.name, system)):
         fresh *= max(0.0, 1 - experiment.documents(other) / size.documents)
     units = work(settings, size, experiment.config["top_k"])
     left = {stage: amount * (fresh if stage == "index" else 1.0) for stage, amount in units.items()}
