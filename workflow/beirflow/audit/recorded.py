@@ -11,7 +11,16 @@ from beirflow.audit.checks import Check, RecordError
 from beirflow.audit.facts import Comparison
 from beirflow.audit.reading import part
 from beirflow.audit.representations import check_representation, configured_precision
-from beirflow.files.layout import CORPUS, EXPANSION_MODEL, MANIFEST, METRICS, MODEL, REPRESENTATIONS, RUN_RECORD
+from beirflow.files.layout import (
+    CORPUS,
+    EXPANSION_MODEL,
+    MANIFEST,
+    METRICS,
+    MODEL,
+    REPRESENTATIONS,
+    RUN_RECORD,
+    TRAINED_MODEL_RECORD,
+)
 from beirflow.files.records import together
 from beirflow.runs.ranking import ties_of
 
@@ -114,8 +123,9 @@ def _check_run(facts: Comparison, path: str) -> None:
 
 def _check_sums(facts: Comparison, path: str, record: Mapping[str, Any]) -> None:
     """Seconds, bytes, counts and versions are those of the representations that were searched."""
-    records = [name for name in part(record, "inputs", kind=dict) if name.endswith(".json") and name.startswith(REPRESENTATIONS)]
-    sources = [name for name in records if EXPANSION_MODEL.names_in(name) is None]
+    records = [name for name in part(record, "inputs", kind=dict) if name.endswith(".json")]
+    stored = [name for name in records if name.startswith(REPRESENTATIONS) and EXPANSION_MODEL.names_in(name) is None]
+    sources = [*stored, *(name for name in records if TRAINED_MODEL_RECORD.names_in(name))]
     read = [facts.chain.records.get(name) for name in sources]
     if not sources or any(each is None for each in read):
         why = "some are not here" if sources else "there are none"

@@ -58,7 +58,10 @@ class DenseSettings(EncoderSettings):
     @property
     def trained(self) -> "DenseSettings":
         """The same without a place of the model: a trained one is where its record is."""
-        return replace(self, model="", revision=None, offline=None, weights="model.safetensors", weights_sha256=None)
+        nothing = dict.fromkeys(
+            ("revision", "offline", "weights_sha256", "query_model", "query_revision", "encoder", "arguments")
+        )
+        return replace(self, model="", weights="model.safetensors", **nothing)  # type: ignore[arg-type]  # by their names
 
     def without_instruction(self, datasets: Iterable[str]) -> list[str]:
         """Those of some datasets whose queries need an instruction that is not there."""

@@ -104,7 +104,7 @@ def _part(
         fresh *= max(0.0, 1 - experiment.documents(other) / size.documents)
     units = work(settings, size, experiment.config["top_k"])
     left = {stage: amount * (fresh if stage == "index" else 1.0) for stage, amount in units.items()}
-    steps = max(1, jobs(family, size) - round(done * size.chunks) - stored)
+    steps = max(1, jobs(family, size, trained=experiment.is_trained(system)) - round(done * size.chunks) - stored)
     seconds = sum(rates.seconds.get(stage, 0.0) * amount for stage, amount in left.items()) + steps * JOB_SECONDS
     per_word = rates.tokens_per_word or TOKENS_PER_WORD
     read = left["rerank"] if family == "rerank" else left["index"] + left["queries"]
