@@ -1,21 +1,29 @@
 """Results of a system that is trained, made in this process by the functions that the rules call."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
+from beirflow.dense.search import search_chunk
 from beirflow.expansions.making import Making
 from beirflow.expansions.write_queries import write_queries
 from beirflow.files.layout import (
+    CANDIDATES,
+    CHUNK_VECTORS,
     DOCUMENTS,
     EXPANSION,
     EXPANSION_MODEL,
     MODEL,
+    QUERIES,
+    QUERY_VECTORS,
+    RUN_RECORD,
     TRAINED_MODEL,
     TRAINED_MODEL_RECORD,
 )
 from beirflow.files.records import read_json
 from beirflow.models.computing import Computing
-from beirflow.models.model_files import fetch_model
+from beirflow.models.model_files import fetch_model, next_to_record
 from beirflow.models.settings import EncoderSettings
 from beirflow.training.settings import Training
 from beirflow.training.train_encoder import train_encoder
@@ -77,6 +85,34 @@ class TrainingResults(LexicalResults):
             job=self.job("train_encoder"),
         )
         return Path(self.of_system(TRAINED_MODEL))
+
+    def search_trained(self, similarity: str = "cosine") -> dict[str, Any]:
+        """Encode queries and corpus with the trained encoder, search and merge; gives the record of the run."""
+        record = self.of_system(TRAINED_MODEL_RECORD)
+        settings = next_to_record(replace(self.encoder, model="", weights="model.safetensors"), record)
+        encoding, queries = Encoding(settings, record, "float32", "cpu"), self.of_system(QUERY_VECTORS)
+        encode_queries(queries_path=self.path(QUERIES), output_path=queries, encoding=encoding, job=self.job("encode_queries"))
+        for chunk in range(self.chunks):
+            vectors = self.of_system(CHUNK_VECTORS, chunk=chunk)
+            where = {"documents_path": self.path(DOCUMENTS), "chunk": chunk, "output_path": vectors}
+            encode_chunk(**where, encoding=encoding, job=self.job("encode_chunk"))
+            search_chunk(
+                system=SYSTEM,
+                queries_path=self.path(QUERIES),
+                documents_path=self.path(DOCUMENTS),
+                model_path=record,
+                chunk=chunk,
+                query_vectors_path=queries,
+                chunk_vectors_path=vectors,
+                output_path=self.of_system(CANDIDATES, chunk=chunk),
+                similarity=similarity,
+                top_k=self.top_k,
+                drop_self_matches=True,
+                job=self.job("search_chunk"),
+                device="cpu",
+            )
+        self.merge(SYSTEM)
+        return self.record(RUN_RECORD, system=SYSTEM)
 
     def trained(self) -> dict[str, Any]:
         """The record of the trained encoder."""
