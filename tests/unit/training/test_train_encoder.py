@@ -84,6 +84,8 @@ def test_the_record_says_from_what_and_how_it_was_trained(undisturbed: TrainingR
     assert record["made"]["training_precision"] == "float32"
     assert set(record["seconds"]) == {"load", "expand", "train"}
     assert not Path(made.of_system(TRAINING_CHECKPOINT)).exists()
+    folder = Path(made.of_system(TRAINED_MODEL))
+    assert {path.stat().st_mode for path in folder.iterdir()} == {Path(made.of_system(TRAINED_MODEL_RECORD)).stat().st_mode}
 
 
 def test_the_trained_model_encodes_otherwise_than_the_one_that_it_began_as(undisturbed: TrainingResults, tiny_bert: Path) -> None:

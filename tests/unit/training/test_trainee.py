@@ -78,7 +78,7 @@ def test_bfloat16_computes_products_in_it_and_float16_is_float32(tiny_bert: Path
         assert {each.dtype for each in trainee.model.parameters()} == {torch.float32}
         trainee.model.eval()
         tokens, order = trainee.tokens(TEXTS, "documents"), np.arange(5)
-        losses[trainee.precision, precision] = float(trainee.loss(tokens, tokens, (order, order[::-1].copy())))
+        losses[trainee.precision, precision] = trainee.loss(tokens, tokens, (order, order[::-1].copy())).item()
     assert list(losses) == [("float32", "float32"), ("bfloat16", "bfloat16"), ("float32", "float16")]
     whole, lower, other = losses.values()
     assert whole == other != lower

@@ -72,7 +72,8 @@ TRAINED_MODEL = Pattern("models/{system}/{dataset}")
 """The folder of a model that was trained for one dataset."""
 
 TRAINED_MODEL_RECORD = Pattern("models/{system}/{dataset}.json")
-TRAINED_FILES = (Pattern("models/{system}/{dataset}/{file}"), Pattern("models/{system}/{dataset}/{module}/{file}"))
+TRAINED_FILE = Pattern("models/{system}/{dataset}/{file}")
+TRAINED_MODULE_FILE = Pattern("models/{system}/{dataset}/{module}/{file}")
 TRAINING_CHECKPOINT = Pattern("models/{system}/{dataset}.pt")
 """What a training that was ended before its last step goes on from."""
 

@@ -17,6 +17,7 @@ from beirflow.files.layout import record_of
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.writing import atomic_folder
 from beirflow.models.card_files import read_card
+from beirflow.models.card_modules import MODEL_CONFIG
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
 from beirflow.models.model_files import check_model, model_folder, weight_files
@@ -167,6 +168,7 @@ def _write_model(trainee: Trainee, base: Path, names: Mapping[str, str], weights
     here.mkdir(parents=True, exist_ok=True)
     kept = {path: path.read_bytes() for path in here.glob("*.json")}
     trainee.model.save_pretrained(here)
-    for path in here.glob("*.json"):
-        if path in kept:
-            path.write_bytes(kept[path])  # what the model was, and not how it was loaded
+    for path, content in kept.items():
+        path.write_bytes(content)  # what the model was, and not how it was loaded
+    for path in here.glob("*.safetensors"):
+        shutil.copymode(here / MODEL_CONFIG, path)  # a library that writes it for its user alone
