@@ -100,4 +100,5 @@ def test_a_training_costs_in_proportion_to_its_pairs_and_has_jobs_of_its_own(tmp
     _, parts = left_to_do(load_experiment(config), tmp_path)
     plain, trained = (part for part in parts if part.corpus == "scifact")
     assert trained.jobs == plain.jobs + 2  # queries of its one chunk, and the training
+    assert disk_of(config, tmp_path)["models"] == 4 * 5e8  # the one that is left, and its checkpoint
     assert trained.seconds == pytest.approx((30.0 + 50.0) * 2000 / 1000 + 2.0 * trained.jobs)

@@ -22,6 +22,9 @@ WEIGHTS_BYTES = 1500.0
 DIMENSIONS = 768
 """Of vectors, until a system has run."""
 
+MODEL_BYTES = 5e8
+"""Of an encoder that is not here yet."""
+
 CANDIDATE_BYTES, RUN_BYTES = 12.0, 8.0
 """Of a document of a query, before and after the merge."""
 
@@ -148,7 +151,7 @@ def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts:
         cores: Of the machine: where a job takes all, a chunk is searched before another is encoded.
 
     Returns:
-        Bytes of archives, corpora, representations, candidates and runs, beyond what is there now.
+        Bytes of archives, corpora, models that are trained, representations, candidates and runs, beyond what is there now.
     """
     config, new = experiment.config, [size for size in sizes.values() if not size.prepared]
     archives = sorted({size.archive: size.download for size in sizes.values()}.values(), reverse=True)
@@ -158,10 +161,21 @@ def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts:
         "archives": float(sum(archives if config["keep_archives"] else archives[:2])),
         "corpora": sum(size.documents * size.words for size in new) * CORPUS_BYTES
         + max((size.documents * size.words for size in new), default=0.0) * SPILL_BYTES,
+        "models": _models(experiment, parts),
         "representations": _representations(experiment, sizes, parts, cores),
         "candidates": max(chunked.values(), default=0.0) * CANDIDATE_BYTES,
         "runs": sum(rows.values()) * RUN_BYTES,
     }
+
+
+def _models(experiment: Experiment, parts: Sequence[Part]) -> float:
+    """Bytes of models that will be trained, and of the checkpoint of the largest, which holds weights and two moments of each."""
+    found = [0.0]
+    for part in parts:
+        if part.done < 1 and part.system in experiment.trained_systems:
+            files = experiment.model_files(part.system)
+            found.append(float(sum(Path(file).stat().st_size for file in files)) or MODEL_BYTES)
+    return sum(found) + 3 * max(found)
 
 
 def _is_direct(experiment: Experiment, system: str) -> bool:
