@@ -79,7 +79,10 @@ def test_a_draw_of_documents_has_a_name_of_its_own() -> None:
         ({"base": "base", "train": {}}, r"custom.systems.genq.train.generator: found None; this key is required"),
         (genq(batch=1), r"custom.systems.genq.train.batch"),
         (genq(btch=1), r"custom.systems.genq.train.btch: .*did you mean 'batch'"),
-        ({"base": "base", "train": {"generator": {"path": "x"}}}, r"custom.systems.genq.train.generator.path: .*no such key"),
+        (
+            {"base": "base", "train": {"generator": {"path": "x"}}},
+            r"train.generator.path: found 'x'; expected a file of JSON lines",
+        ),
         ({"base": "base", "train": {"generator": "some/hub"}}, r"train.generator.model: found 'some/hub'; .* needs 'revision'"),
         (genq(BASE | {"weights": "onnx/model.onnx"}), r"custom.systems.genq.base: .*a graph of ONNX; what is trained is one"),
         (genq(BASE | {"query_model": "a/b", "query_revision": "2" * 40}), r"genq.base: .*queries have a model of their own"),
@@ -89,6 +92,20 @@ def test_a_draw_of_documents_has_a_name_of_its_own() -> None:
 def test_what_cannot_be_trained_is_refused_with_its_key(entry: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         configured(genq=entry)
+
+
+def test_queries_can_be_given_in_files(tmp_path: Path) -> None:
+    given = {"base": "base", "train": {"generator": {"path": f"{tmp_path}/{{dataset}}.jsonl"}}}
+    said = (
+        r"genq.train.generator.path: found '.*{dataset}.jsonl'; there is no file .*/scifact.jsonl, which would be what is added"
+    )
+    with pytest.raises(ConfigError, match=said):
+        configured(genq=given)
+    for name in ("scifact", "fever", "climate-fever"):
+        (tmp_path / f"{name}.jsonl").touch()
+    experiment = configured(genq=given)
+    assert experiment.expansions.of_system("genq") == experiment.expansions.of_kind("given")
+    assert not experiment.expansions.of_kind("queries")
 
 
 def test_a_generator_that_writes_nothing_and_a_table_of_vectors_are_refused(tmp_path: Path, tiny_bert: Path) -> None:

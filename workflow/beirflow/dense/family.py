@@ -1,5 +1,6 @@
 """The family of dense systems, as the experiment sees it."""
 
+from pathlib import Path
 from typing import Any
 
 from beirflow.dense.settings import DenseSettings
@@ -22,11 +23,18 @@ def problem(settings: Any) -> Setting | None:
     return Setting("encoder" if settings.encoder else "model", settings.source, found) if found else None
 
 
+def given_files(settings: Any, dataset: str) -> dict[str, Path]:
+    """The file that holds the queries that an encoder is trained on, by its setting; none where a model writes them."""
+    path = settings.added.file(dataset) if settings.added else None
+    return {"train.generator.path": path} if path else {}
+
+
 FAMILY = Family(
     name="dense",
     settings=DenseSettings,
     problem=problem,
     model_files=model_files,
+    given_files=given_files,
     has_model=True,
     model_digests=model_digests,
     scores_all=True,
