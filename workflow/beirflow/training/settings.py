@@ -15,8 +15,8 @@ class Training:
     are those of its authors' later training with this loss (GPL), rate, warm-up and one epoch the defaults of their package.
 
     Attributes:
-        generator: Where the T5 is that writes queries: fields of :class:`~beirflow.expansions.settings.Expansion`. Or ``path``, the
-            file that holds them; all of them are used then, whatever is said here of how they are written.
+        generator: Where the T5 is that writes queries: fields of :class:`~beirflow.expansions.settings.Expansion`. Or ``path``,
+            the file that holds them; all of them are used then, whatever is said here of how they are written.
         queries: Queries written for a document.
         documents: Most documents that queries are written for, drawn by the seed and their ids.
         top_k: The next token of a query is drawn from this many, the most probable ones.
