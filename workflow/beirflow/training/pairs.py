@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents
 from beirflow.datasets.corpus_reader import separated
-from beirflow.expansions.files import ExpansionFile
+from beirflow.expansions.files import COLUMNS, ExpansionFile
 from beirflow.files.records import Job
 from beirflow.files.verified import damaged
 
@@ -113,11 +113,12 @@ def read_pairs(documents_path: str, query_paths: Sequence[str], separator: str |
     queries: list[list[str]] = []
     with Documents(documents_path) as documents:
         for chunk, path in enumerate(query_paths):
-            rows = pa.Table.from_batches(ExpansionFile(path, "queries", documents_path, job).batches(FILE_ROWS))
+            batches = ExpansionFile(path, "queries", documents_path, job).batches(FILE_ROWS)
+            rows = pa.Table.from_batches(batches, COLUMNS["queries"])
             table = documents.read([chunk], ["doc_id", "text", "title_bytes"])
             if not rows["doc_id"].combine_chunks().equals(table["doc_id"].combine_chunks()):
                 raise damaged(path, f"its documents are not those of chunk {chunk} of {documents_path}")
-            here = [row for row, found in enumerate(rows["queries"].to_pylist()) if found]
+            here = pa.array([row for row, found in enumerate(rows["queries"].to_pylist()) if found], pa.int64())
             table, rows = table.take(here), rows.take(here)
             joined = table["text"].combine_chunks()
             if separator is not None:
