@@ -71,7 +71,7 @@ def train(
     optimizer = optimizer_of(trainee.model)
     checkpoint.restore(trainee.model, optimizer)
     first = len(checkpoint.losses)
-    with Progress(title, len(batches) - first, "steps", "pairs") as progress:
+    with Progress(title, sum(map(len, batches[first:])), "pairs") as progress:
         for step in range(first, len(batches)):
             start = time.perf_counter()
             for group in optimizer.param_groups:
@@ -89,4 +89,4 @@ def train(
                 raise ModelError(f"{title}: {told}; lower train.learning_rate, or use precision float32")
             optimizer.step()
             checkpoint.add(found, time.perf_counter() - start, trainee.model, optimizer)
-            progress.advance(1, len(pairs))
+            progress.advance(len(pairs))
