@@ -13,6 +13,7 @@ FLOORS = (
     ("runs",),
     ("models", "postings"),
     ("expansions",),
+    ("training",),
     ("dense", "lexical", "sparse", "late", "fusion", "rerank", "imported"),
     ("experiment",),
     ("evaluation",),

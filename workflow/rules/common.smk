@@ -59,7 +59,7 @@ def named_by(pattern, *keys):
     return file
 
 
-model_record = named_by(layout.MODEL, "system")
+model_record = lambda names: experiment.model_record(names.system, names.dataset)
 
 
 def forum_means(wildcards):
@@ -81,7 +81,7 @@ def shared_files(pattern, of_other=True):
     """An input function: a file of the dataset that has the same texts, or one a chunk; none if no dataset has them."""
 
     def files(wildcards):
-        other = experiment.shared_with(wildcards.dataset)
+        other = experiment.shared_with(wildcards.dataset, wildcards.get("system"))
         chunks = range(experiment.chunks(other)) if other else []
         names = dict(wildcards.items()) | ({"dataset": other} if of_other else {})
         found = [at(pattern).format(**names | {"chunk": chunk}) for chunk in chunks]

@@ -2,7 +2,7 @@
 
 REQUIRED INPUTS
   documents, queries, corpus = <results>/corpora/<dataset>/…; and shared, where it shares its texts with another dataset
-  model                      = <results>/models/<system>.json
+  model                      = <results>/models/<system>.json; or <system>/<dataset>.json, where it is trained for each dataset
   shared_vectors, _records   = <results>/embeddings/<system>/<other>/…    all chunks of that dataset
 
 OUTPUTS

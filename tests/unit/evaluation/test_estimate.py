@@ -89,3 +89,16 @@ def test_a_corpus_of_ones_own_is_as_large_as_its_file(tmp_path: Path, small: Pat
     size = corpus_size(experiment, tmp_path, "mine.sample-3")
     assert (size.documents, size.queries, size.download, size.prepared) == (30, 3, 0, False)
     assert size.words == pytest.approx((small / "corpus.jsonl").stat().st_size / 30 / 7.0)
+
+
+def test_a_training_costs_in_proportion_to_its_pairs_and_has_jobs_of_its_own(tmp_path: Path) -> None:
+    hub = {"model": "some/model", "revision": "0" * 40}
+    systems = {"encoder": hub, "genq": {"base": "encoder", "train": {"generator": hub, "documents": 2000}}}
+    finish(tmp_path, "genq", "nfcorpus", 1000, 100, expand=30.0, train=50.0)
+    finish(tmp_path, "encoder", "nfcorpus", 1000, 100, search=0.0)
+    config = {"systems": ["encoder", "genq"], "datasets": ["nfcorpus", "scifact"], "custom": {"systems": systems}}
+    _, parts = left_to_do(load_experiment(config), tmp_path)
+    plain, trained = (part for part in parts if part.corpus == "scifact")
+    assert trained.jobs == plain.jobs + 2  # queries of its one chunk, and the training
+    assert disk_of(config, tmp_path)["models"] == 4 * 5e8  # the one that is left, and its checkpoint
+    assert trained.seconds == pytest.approx((30.0 + 50.0) * 2000 / 1000 + 2.0 * trained.jobs)

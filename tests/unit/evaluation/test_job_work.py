@@ -27,3 +27,11 @@ def test_a_record_that_cannot_be_read_stops_no_run(tmp_path: Path) -> None:
     record.write_text("{")
     experiment = load_experiment({"systems": "bm25", "datasets": "scifact"})
     assert job_work(experiment, tmp_path, {1: ("index_chunk", {"dataset": "scifact"})})[1].documents == 5_183
+
+
+def test_a_training_is_expected_to_take_what_its_documents_are_at_most_those_that_are_drawn(tmp_path: Path) -> None:
+    experiment = load_experiment({"systems": "bm25", "datasets": ["nq", "scifact"]})
+    jobs = {i: ("train_encoder", {"system": "genq", "dataset": name}) for i, name in enumerate(("nq", "scifact"))}
+    found = job_work(experiment, tmp_path, jobs)
+    assert found[0].seconds > 5 * found[1].seconds > 100
+    assert found[0].seconds < 100_000

@@ -105,7 +105,7 @@ def _compare_system(
 
 def _without(value: Any, but: tuple[str, ...]) -> Any:
     """A setting without places, where it has settings of its own, as that of an expansion has."""
-    return {key: each for key, each in value.items() if key not in but} if isinstance(value, Mapping) else value
+    return {key: _without(each, but) for key, each in value.items() if key not in but} if isinstance(value, Mapping) else value
 
 
 def _check_dataset(facts: Comparison, experiment: Experiment, row: str) -> None:

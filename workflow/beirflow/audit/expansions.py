@@ -7,6 +7,7 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique, unreadable
 from beirflow.audit.reading import part
 from beirflow.audit.sources import MODELS, REPAIR
+from beirflow.dense.settings import DenseSettings
 from beirflow.expansions.models import expansion_digests
 from beirflow.expansions.settings import Expansion
 from beirflow.experiment.catalogue import make_system
@@ -41,9 +42,9 @@ def _here(chain: Chain, experiment: Experiment) -> dict[str, Expansion]:
     found = {}
     for name, recorded in part(chain.manifest, "systems", kind=dict).items():
         known = experiment.systems.get(name)
-        if recorded.get("family") == "lexical" and known and isinstance(known.settings, LexicalSettings):
+        if known and recorded.get("family") == known.family and isinstance(known.settings, LexicalSettings | DenseSettings):
             said = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
-            added = make_system(name, {"family": "lexical", **said}).settings.added
+            added = make_system(name, {"family": known.family, **said}).settings.added
             if added and known.settings.added:
                 found[added.name] = known.settings.added
     return found

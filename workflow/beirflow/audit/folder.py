@@ -14,8 +14,8 @@ KINDS = {
     stat.S_IFCHR: "a device",
 }
 
-KEEP = ".gitkeep"
-"""Name of an empty file that keeps a folder in a repository."""
+EMPTY = (".gitkeep", ".snakemake_timestamp")
+"""Names of empty files that mean nothing: one keeps a folder in a repository, one is Snakemake's in a folder that a rule made."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def list_folder(folder: Path) -> Listing:
                 waiting.append(path)
             elif not stat.S_ISREG(status.st_mode):
                 found.odd[path] = KINDS.get(stat.S_IFMT(status.st_mode), "no plain file") + target
-            elif not (entry.name == KEEP and not status.st_size):
+            elif not (entry.name in EMPTY and not status.st_size):
                 found.files[path] = status.st_size
     return found
 

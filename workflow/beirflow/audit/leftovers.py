@@ -11,7 +11,9 @@ SHOWN = 1000
 """Most files that one check names."""
 
 RESULTS = tuple(
-    pattern for pattern in vars(layout).values() if isinstance(pattern, Pattern) and pattern not in layout.FOR_READING
+    pattern
+    for pattern in vars(layout).values()
+    if isinstance(pattern, Pattern) and pattern not in (*layout.FOR_READING, layout.TRAINED_MODEL)  # which is a folder
 )
 """Every form that a result can have."""
 

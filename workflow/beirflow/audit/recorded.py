@@ -11,7 +11,18 @@ from beirflow.audit.checks import Check, RecordError
 from beirflow.audit.facts import Comparison
 from beirflow.audit.reading import part
 from beirflow.audit.representations import check_representation, configured_precision
-from beirflow.files.layout import CORPUS, EXPANSION_MODEL, MANIFEST, METRICS, MODEL, REPRESENTATIONS, RUN_RECORD
+from beirflow.files.layout import (
+    CORPUS,
+    EXPANSION_MODEL,
+    EXPANSION_RECORD,
+    MANIFEST,
+    METRICS,
+    MODEL,
+    REPRESENTATIONS,
+    RUN_RECORD,
+    TRAINED_MODEL,
+    TRAINED_MODEL_RECORD,
+)
 from beirflow.files.records import together
 from beirflow.runs.ranking import ties_of
 
@@ -39,6 +50,7 @@ def check_recorded(chain: Chain) -> list[Check]:
     facts.each(records, _check_numbers)
     facts.each(records, _check_job)
     facts.each([path for path in records if MODEL.names_in(path)], _check_model)
+    facts.each([path for path in records if TRAINED_MODEL_RECORD.names_in(path)], _check_trained)
     facts.each([path for path in records if path.startswith(REPRESENTATIONS)], check_representation)
     facts.each([path for path in records if not METRICS.names_in(path) and not MODEL.names_in(path)], _check_settings)
     for (system, dataset), row in chain.evaluated.items():
@@ -81,6 +93,26 @@ def _check_model(facts: Comparison, path: str) -> None:
     _check_settings(facts, path, name)
 
 
+def _check_trained(facts: Comparison, path: str) -> None:
+    """A model that was trained has the files, the settings and the pairs that its training says."""
+    chain, record, names = facts.chain, facts.chain.record(path), TRAINED_MODEL_RECORD.names_in(path) or {}
+    outputs, folder = part(record, "outputs", kind=dict), f"{TRAINED_MODEL(**names)}/"
+    files = {name.removeprefix(folder): digest for name, digest in outputs.items()}
+    facts.same(path, "files", part(record, "files", kind=dict), files, "its outputs")
+    facts.same(path, "system", part(record, "system"), names["system"], "its path")
+    settings = chain.manifest["systems"].get(names["system"], {}).get("settings", {})
+    for key in ("model", "revision", "train") if settings else ():
+        facts.same(path, key, part(record, key), settings.get(key), MANIFEST)
+    train, counts = part(record, "train", kind=dict), part(record, "counts", kind=dict)
+    pairs = train["epochs"] * counts["training_pairs"]
+    used = train["batch"] * counts["training_steps"] + counts["pairs_left_out"]
+    facts.same(path, "counts / training_pairs", pairs, used, "its batches")
+    written = [chain.records.get(name) for name in part(record, "inputs", kind=dict) if EXPANSION_RECORD.names_in(name)]
+    if written and all(written):
+        seconds = sum(sum(each["seconds"].values()) for each in written if each)
+        facts.same(path, "seconds / expand", part(record, "seconds", "expand"), seconds, "the queries that were written")
+
+
 def _check_settings(facts: Comparison, path: str, name: str = "") -> None:
     """Settings of a system that a record repeats, in whatever part of it, are those of the system."""
     record = facts.chain.record(path)
@@ -88,7 +120,7 @@ def _check_settings(facts: Comparison, path: str, name: str = "") -> None:
     settings = facts.chain.manifest["systems"].get(name, {}).get("settings")
     if settings is not None:
         for key, value in record.items():
-            if isinstance(value, dict) and key not in (*NUMBERS, "inputs", "outputs", "files"):
+            if isinstance(value, dict) and key not in (*NUMBERS, "inputs", "outputs", "files", "train"):
                 facts.known(path, value, settings, MANIFEST)
         facts.known(path, record, {key: value for key, value in settings.items() if key != "name"}, MANIFEST)
 
@@ -114,8 +146,9 @@ def _check_run(facts: Comparison, path: str) -> None:
 
 def _check_sums(facts: Comparison, path: str, record: Mapping[str, Any]) -> None:
     """Seconds, bytes, counts and versions are those of the representations that were searched."""
-    records = [name for name in part(record, "inputs", kind=dict) if name.endswith(".json") and name.startswith(REPRESENTATIONS)]
-    sources = [name for name in records if EXPANSION_MODEL.names_in(name) is None]
+    records = [name for name in part(record, "inputs", kind=dict) if name.endswith(".json")]
+    stored = [name for name in records if name.startswith(REPRESENTATIONS) and EXPANSION_MODEL.names_in(name) is None]
+    sources = [*stored, *(name for name in records if TRAINED_MODEL_RECORD.names_in(name))]
     read = [facts.chain.records.get(name) for name in sources]
     if not sources or any(each is None for each in read):
         why = "some are not here" if sources else "there are none"

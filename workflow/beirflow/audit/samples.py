@@ -14,7 +14,7 @@ from beirflow.experiment.catalogue import make_system
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, RUN, RUN_RECORD
+from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, RUN, RUN_RECORD, TRAINED_MODEL_RECORD
 from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subject
 
 WHAT = "documents and queries made again"
@@ -88,7 +88,9 @@ def _check_files(chain: Chain, name: str, dataset: str) -> None:
     run = RUN(system=name, dataset=dataset)
     for path in (run, DOCUMENTS(dataset=dataset), QUERIES(dataset=dataset), QRELS(dataset=dataset)):
         open_parquet(chain.file(path), path).close()
-    for path in part(chain.record(RUN_RECORD(system=name, dataset=dataset)), "inputs", kind=dict):
+    inputs = part(chain.record(RUN_RECORD(system=name, dataset=dataset)), "inputs", kind=dict)
+    models = [path for path in inputs if TRAINED_MODEL_RECORD.names_in(path)]
+    for path in (*inputs, *(file for model in models for file in part(chain.record(model), "outputs", kind=dict))):
         if chain.listing.oddity(path):
             chain.file(path)
 

@@ -20,7 +20,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import ARCHIVE, CORPUS, DOCUMENTS, MODEL, QRELS, QUERIES, RUN_RECORD, SUMMARY
+from beirflow.files.layout import ARCHIVE, CORPUS, DOCUMENTS, MODEL, QRELS, QUERIES, RUN_RECORD, SUMMARY, TRAINED_MODEL_RECORD
 
 REPAIR = "put the files back that were used; or, if these are right, run again: {again}"
 
@@ -37,7 +37,7 @@ def check_sources(chain: Chain, experiment: Experiment, corpora: Corpora) -> lis
         corpora: Reads the prepared documents.
 
     Returns:
-        A check for every archive, dataset and model, and for every run that was made elsewhere.
+        A check for every archive, dataset and model, for every model that was trained, and for every run that was made elsewhere.
     """
     corpus_names = {dataset for _, dataset in chain.evaluated}
     models = {path: names["system"] for path in sorted(chain.claims) if (names := MODEL.names_in(path))}
@@ -45,6 +45,7 @@ def check_sources(chain: Chain, experiment: Experiment, corpora: Corpora) -> lis
         *_check_archives(chain, experiment),
         *(_check_source(chain, experiment, corpora, name) for name in sorted(corpus_names)),
         *(_check_model(chain, experiment, path, name) for path, name in models.items()),
+        *_check_training(chain),
         *_check_runs(chain, experiment),
     ]
 
@@ -170,6 +171,15 @@ def _check_model(chain: Chain, experiment: Experiment, path: str, name: str) -> 
         expected = ", ".join(f"{file} {recorded.get(file)}" for file in wrong)
         return Check(what, FAILED, differs, expected, (path,), results, REPAIR.format(again=chain.again(SUMMARY)))
     return Check(what, PASSED, f"{name}: {len(found)} files of {settings.source}", files=(path,))
+
+
+def _check_training(chain: Chain) -> Iterator[Check]:
+    """Whether the training of a model gives its weights, nobody looks: it takes as long as it took."""
+    for path in sorted(chain.claims):
+        if names := TRAINED_MODEL_RECORD.names_in(path):
+            found = f"the training of {names['system']} on {names['dataset']} was not made again"
+            results = unique(chain.results[path])
+            yield Check("trained models are what their training gives", NOT_CHECKED, found, "", (path,), results, "")
 
 
 def _check_runs(chain: Chain, experiment: Experiment) -> Iterator[Check]:

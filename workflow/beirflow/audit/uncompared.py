@@ -46,6 +46,7 @@ UNCOMPARED = (
     Uncompared(f"{QUERY_TOKEN_VECTORS.folder()}.*", "dim", "dimensions of token vectors"),
     Uncompared(VECTORS, "encoder/.*", "how texts were encoded, as read from the files of the model; settings are compared"),
     Uncompared(MODELS, "card/.*", "what the files of the model say, which are compared where they are at hand"),
+    Uncompared(MODELS, "training/.*|made/.*|(seconds|bytes|counts)/.*", "how a model was trained, which is not made again"),
     Uncompared(".*", "job|jobs/.*", "names of jobs, but for what they share with paths"),
     Uncompared(".*", "code|made/search_code(/.*)?", "digests of code; compared where the checkout here is of the same commit"),
 )

@@ -23,7 +23,7 @@ from beirflow.models.card import Kind
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.encoder import NotFiniteError
 from beirflow.models.load import load_encoder
-from beirflow.models.model_files import check_model
+from beirflow.models.model_files import check_model, next_to_record
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.searched import sources_of
 
@@ -38,8 +38,8 @@ Encoding: TypeAlias = Computing[EncoderSettings]
 
 def encoding_of(snakemake: Any) -> Encoding:
     """How a job encodes, from Snakemake's object of that name."""
-    settings = snakemake.params.settings
-    return computing_of(snakemake, EncoderSettings(**settings["encoder"]), settings["precision"])
+    settings, model_path = snakemake.params.settings, snakemake.input.model
+    return computing_of(snakemake, next_to_record(EncoderSettings(**settings["encoder"]), model_path), settings["precision"])
 
 
 def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, job: Job) -> None:

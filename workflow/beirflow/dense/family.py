@@ -1,15 +1,19 @@
 """The family of dense systems, as the experiment sees it."""
 
+from pathlib import Path
 from typing import Any
 
 from beirflow.dense.settings import DenseSettings
 from beirflow.files.errors import ModelError
 from beirflow.models.model_files import is_local, model_card, model_digests, model_files, model_problem
 from beirflow.runs.family import Family, Setting
+from beirflow.training.problems import training_problem
 
 
 def problem(settings: Any) -> Setting | None:
-    """What keeps the model of a system from being used."""
+    """What keeps the model of a system from being used, or from being trained."""
+    if settings.train and (untrained := training_problem(settings, settings.train)):
+        return untrained
     found = model_problem(settings)
     if found is None and not settings.encoder and is_local(settings):
         try:
@@ -19,11 +23,18 @@ def problem(settings: Any) -> Setting | None:
     return Setting("encoder" if settings.encoder else "model", settings.source, found) if found else None
 
 
+def given_files(settings: Any, dataset: str) -> dict[str, Path]:
+    """The file that holds the queries that an encoder is trained on, by its setting; none where a model writes them."""
+    path = settings.added.file(dataset) if settings.added else None
+    return {"train.generator.path": path} if path else {}
+
+
 FAMILY = Family(
     name="dense",
     settings=DenseSettings,
     problem=problem,
     model_files=model_files,
+    given_files=given_files,
     has_model=True,
     model_digests=model_digests,
     scores_all=True,

@@ -78,7 +78,7 @@ def search_chunk(
     vectors_of = {query_vectors_path: queries_path, chunk_vectors_path: documents_path}
     sources = read_searched(vectors_of, model_path, job, system=encoder)
     _check_precision(sources)
-    similarity = similarity_of(similarity, model_path)
+    similarity, model = similarity_of(similarity, model_path), read_json(model_path)
     ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
     queries = np.array(read_vectors(query_vectors_path, len(ids.queries)))
     encoded = VectorFile(chunk_vectors_path, len(ids.documents))
@@ -106,6 +106,7 @@ def search_chunk(
         chunk=chunk,
         top_k=top_k,
         searched=sources,
+        trained={model_path: model} if "train" in model else {},
         made=made,
         seconds=time.perf_counter() - start,
     )

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 
+from beirflow.expansions.settings import WrittenQueries
 from beirflow.models.settings import EncoderSettings, ModelSettings
+from beirflow.training.settings import Training
 
 INSTRUCTION = "{instruction}"
 """In a prefix of queries, where the instruction of the dataset is written."""
@@ -20,6 +22,8 @@ class DenseSettings(EncoderSettings):
             has vectors of its own.
         vectors: Of a variant, what is stored of a vector: ``float32``, ``float16``, ``int8`` or ``binary``.
         stored_dimensions: Of a variant, how many of the first dimensions are stored; None for all.
+        train: How the encoder is trained for each dataset before it encodes that; ``model`` is what it begins as then. None where
+            it is used as it is.
     """
 
     similarity: str | None = None
@@ -27,18 +31,37 @@ class DenseSettings(EncoderSettings):
     variant_of: str | None = None
     vectors: str = "float32"
     stored_dimensions: int | None = None
+    train: Training | None = None
+
+    def __post_init__(self) -> None:
+        """Take entries of a configuration, and what the parameters of a rule or a manifest made of settings."""
+        if isinstance(self.train, Mapping):
+            object.__setattr__(self, "train", Training(**self.train))
+
+    @property
+    def added(self) -> WrittenQueries | None:
+        """The queries that are written for documents, which the encoder is trained on."""
+        return self.train.written if self.train else None
 
     @property
     def said(self) -> list[str]:
         """Names of the settings that the configuration says, in order."""
         return sorted(
-            key for key, value in asdict(self).items() if key not in (*_MODEL, *OF_A_VARIANT) and value not in (None, {})
+            key for key, value in asdict(self).items() if key not in (*_MODEL, *OF_A_VARIANT, "train") and value not in (None, {})
         )
 
     @property
     def encoding(self) -> EncoderSettings:
         """What determines the vectors of texts."""
         return EncoderSettings(**{each.name: getattr(self, each.name) for each in fields(EncoderSettings)})
+
+    @property
+    def trained(self) -> "DenseSettings":
+        """The same without a place of the model: a trained one is where its record is."""
+        nothing = dict.fromkeys(
+            ("revision", "offline", "weights_sha256", "query_model", "query_revision", "encoder", "arguments")
+        )
+        return replace(self, model="", weights="model.safetensors", **nothing)  # type: ignore[arg-type]  # by their names
 
     def without_instruction(self, datasets: Iterable[str]) -> list[str]:
         """Those of some datasets whose queries need an instruction that is not there."""

@@ -15,12 +15,14 @@ from scipy.stats import t as student
 
 from beirflow.dense.encode import with_separator
 from beirflow.dense.settings import DenseSettings
-from beirflow.files.layout import CHUNK_VECTORS, MODEL, QUERY_VECTORS, RUN
+from beirflow.expansions.spot_check import expansion_checks
+from beirflow.files.layout import CHUNK_VECTORS, MODEL, QUERY_VECTORS, RUN, TRAINED_MODEL_RECORD
 from beirflow.files.records import read_json
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.card import Kind
 from beirflow.models.encoder import Encoder
 from beirflow.models.load import load_encoder
+from beirflow.models.model_files import next_to_record
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_ranks, draw
 
@@ -58,12 +60,16 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
         random: Draws them.
 
     Returns:
-        Three checks: documents encoded again, queries encoded again, queries searched again.
+        Three checks: documents encoded again, queries encoded again, queries searched again; of a system that was trained,
+        with the weights that it has, and before them queries written again.
     """
     vectors = _Vectors(subject, sample, random)
     folder = QUERY_VECTORS(system=_encoder_of(subject), dataset=subject.dataset).rpartition("/")[0]
     run = RUN(system=subject.system.name, dataset=subject.dataset)
+    here = subject.here.settings if subject.here and subject.here.family == subject.system.family else None
+    added = subject.system.settings.added
     return [
+        *(expansion_checks(subject, added, here and here.added, sample, random) if added else []),
         SpotCheck("documents encoded again have the stored vectors", folder, partial(vectors.check, "documents")),
         SpotCheck("queries encoded again have the stored vectors", folder, partial(vectors.check, "queries")),
         SpotCheck("queries searched again have the recorded ranks", run, vectors.check_ranks),
@@ -184,14 +190,18 @@ class _Vectors:
 
     def _card(self) -> Mapping[str, Any]:
         """What the files of the model say, as it was recorded."""
-        card = read_json(self.subject.results / MODEL(system=self.subject.system.name)).get("card")
+        pattern = TRAINED_MODEL_RECORD if self.settings.train else MODEL
+        card = read_json(self.subject.results / pattern(**self._names)).get("card")
         if not isinstance(card, dict) or card.get("similarity") not in ("dot", "cosine"):
             raise ValueError("the record of the model does not say the similarity")
         return card
 
     def _path(self, chunk: int | None = None) -> str:
-        names: dict[str, Any] = {"system": _encoder_of(self.subject), "dataset": self.subject.dataset}
-        return QUERY_VECTORS(**names) if chunk is None else CHUNK_VECTORS(**names, chunk=chunk)
+        return QUERY_VECTORS(**self._names) if chunk is None else CHUNK_VECTORS(**self._names, chunk=chunk)
+
+    @property
+    def _names(self) -> dict[str, Any]:
+        return {"system": _encoder_of(self.subject), "dataset": self.subject.dataset}
 
     def _array(self, path: str) -> np.ndarray:
         array = np.load(self.subject.file(path), mmap_mode="r", allow_pickle=False)
@@ -215,12 +225,17 @@ class _Vectors:
         return self.subject.queries().take(rows), np.asarray(vectors[rows])
 
     def _encode(self, kind: Kind, texts: list[str]) -> np.ndarray:
-        settings = self.subject.with_model_of_here(self.settings.encoding, _PLACE)
-        config = self.subject.config
+        settings, config = self._encoding(), self.subject.config
         with gpu_job(config["device"], config["jobs_per_gpu"]):
             precision = "auto" if settings.has_own_precision else self._precision
             encoder = _encoder(settings, kind, config["device"], precision, config["token_budget"])
             return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
+
+    def _encoding(self) -> EncoderSettings:
+        """What encodes: the model that was trained, which is in the results, or the one that the person who audits names."""
+        if self.settings.train:
+            return next_to_record(self.settings.trained.encoding, self.subject.results / TRAINED_MODEL_RECORD(**self._names))
+        return self.subject.with_model_of_here(self.settings.encoding, _PLACE)
 
 
 _PLACE = (*MODEL_PLACE, "query_model", "query_revision", "encoder", "arguments")

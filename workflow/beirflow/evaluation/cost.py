@@ -20,7 +20,7 @@ from beirflow.files.layout import BENCHMARK
 from beirflow.files.records import Job, read_json
 from beirflow.files.writing import atomic_path
 
-STAGES = ("load", "queries", "expand", "index", "search", "merge", "fuse", "rerank", "evaluate")
+STAGES = ("load", "queries", "expand", "train", "index", "search", "merge", "fuse", "rerank", "evaluate")
 
 MEBIBYTE = 1 << 20
 """Snakemake's ``max_rss`` is in these."""

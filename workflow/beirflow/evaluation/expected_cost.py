@@ -22,6 +22,9 @@ WEIGHTS_BYTES = 1500.0
 DIMENSIONS = 768
 """Of vectors, until a system has run."""
 
+MODEL_BYTES = 5e8
+"""Of an encoder that is not here yet."""
+
 CANDIDATE_BYTES, RUN_BYTES = 12.0, 8.0
 """Of a document of a query, before and after the merge."""
 
@@ -100,11 +103,11 @@ def _part(
     if stored:
         done = 1.0
     fresh = 1 - done
-    if family == "dense" and (other := experiment.shared_with(size.name)):
+    if family == "dense" and (other := experiment.shared_with(size.name, system)):
         fresh *= max(0.0, 1 - experiment.documents(other) / size.documents)
     units = work(settings, size, experiment.config["top_k"])
     left = {stage: amount * (fresh if stage == "index" else 1.0) for stage, amount in units.items()}
-    steps = max(1, jobs(family, size) - round(done * size.chunks) - stored)
+    steps = max(1, jobs(family, size, trained=experiment.is_trained(system)) - round(done * size.chunks) - stored)
     seconds = sum(rates.seconds.get(stage, 0.0) * amount for stage, amount in left.items()) + steps * JOB_SECONDS
     per_word = rates.tokens_per_word or TOKENS_PER_WORD
     read = left["rerank"] if family == "rerank" else left["index"] + left["queries"]
@@ -148,7 +151,7 @@ def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts:
         cores: Of the machine: where a job takes all, a chunk is searched before another is encoded.
 
     Returns:
-        Bytes of archives, corpora, representations, candidates and runs, beyond what is there now.
+        Bytes of archives, corpora, models that are trained, representations, candidates and runs, beyond what is there now.
     """
     config, new = experiment.config, [size for size in sizes.values() if not size.prepared]
     archives = sorted({size.archive: size.download for size in sizes.values()}.values(), reverse=True)
@@ -158,10 +161,21 @@ def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts:
         "archives": float(sum(archives if config["keep_archives"] else archives[:2])),
         "corpora": sum(size.documents * size.words for size in new) * CORPUS_BYTES
         + max((size.documents * size.words for size in new), default=0.0) * SPILL_BYTES,
+        "models": _models(experiment, parts),
         "representations": _representations(experiment, sizes, parts, cores),
         "candidates": max(chunked.values(), default=0.0) * CANDIDATE_BYTES,
         "runs": sum(rows.values()) * RUN_BYTES,
     }
+
+
+def _models(experiment: Experiment, parts: Sequence[Part]) -> float:
+    """Bytes of models that will be trained, and of the checkpoint of the largest, which holds weights and two moments of each."""
+    found = [0.0]
+    for part in parts:
+        if part.done < 1 and part.system in experiment.trained_systems:
+            files = experiment.model_files(part.system)
+            found.append(float(sum(Path(file).stat().st_size for file in files)) or MODEL_BYTES)
+    return sum(found) + 3 * max(found)
 
 
 def _is_direct(experiment: Experiment, system: str) -> bool:

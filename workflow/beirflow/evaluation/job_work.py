@@ -6,6 +6,7 @@ from pathlib import Path
 from beirflow.evaluation.corpus_sizes import CorpusSize, corpus_size
 from beirflow.experiment.experiment import Experiment
 from beirflow.jobs.overall import Expected
+from beirflow.training.settings import Training
 
 START = 2.0
 """Seconds of every job beside its work."""
@@ -16,6 +17,7 @@ INDEXING = ("encode_chunk", "index_chunk", "weigh_chunk")
 SECONDS_OF_A_WORD = {
     "prepare_corpus": 3e-7,
     "encode_chunk": 2e-4,
+    "train_encoder": 4e-3,
     "weigh_chunk": 4e-4,
     "index_chunk": 2e-6,
     "sum_statistics": 1e-8,
@@ -47,6 +49,7 @@ def _expected(rule: str, size: CorpusSize | None, top_k: int) -> Expected:
     if size is None:
         return Expected(rule, START)
     documents = size.documents / size.chunks if rule.endswith("_chunk") or rule.startswith("search_") else float(size.documents)
+    documents = min(documents, Training.documents) if rule == "train_encoder" else documents
     seconds = (
         START
         + SECONDS_OF_A_WORD.get(rule, 0.0) * documents * size.words

@@ -52,13 +52,18 @@ def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str,
         top_k: Documents that a run keeps for each query.
 
     Returns:
-        Units that seconds are proportional to: words, pairs of queries and documents, rows of the run, jobs.
+        Units that seconds are proportional to: words, pairs of queries and documents, queries that a model writes to train on,
+        rows of the run, jobs.
     """
     depth = min(settings.get("depth") or 100, size.documents)
     rows = size.queries * min(top_k, size.documents)
+    train = settings.get("train") or {}
+    pairs = min(train.get("documents", 0), size.documents) * train.get("queries", 0)
     return {
         "load": size.chunks + 1,
         "queries": size.queries * size.query_words,
+        "expand": pairs,
+        "train": pairs * train.get("epochs", 0),
         "index": size.documents * read_words(settings, size),
         "search": size.queries * size.documents,
         "merge": rows,
@@ -68,11 +73,12 @@ def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str,
     }
 
 
-def jobs(family: str, size: CorpusSize) -> int:
+def jobs(family: str, size: CorpusSize, *, trained: bool = False) -> int:
     """Number of jobs of a system on a corpus, from the corpus to the metrics; postings are those of one analyzer."""
     blocks = max(1, -(-size.queries // BLOCK_QUERIES))
     of_runs = {"fusion": 1, "run": 1, "rerank": blocks + 1}
-    return (of_runs[family] if family in of_runs else 2 * size.chunks + 2) + 1
+    of_training = size.chunks + 1 if trained else 0  # queries are written chunk by chunk
+    return (of_runs[family] if family in of_runs else 2 * size.chunks + 2) + of_training + 1
 
 
 def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:

@@ -7,6 +7,7 @@ files of the model, or ``record``, what was found while it ran; and ``model_says
 configuration says it too.
 
 ``model_sha256`` is the sha256 of the lines that ``sha256sum`` prints of the model's files, in byte order of their names;
+``training_loss`` is how the loss of a model went that was trained for a dataset, in means over tenths of its steps;
 ``truncated_queries`` and ``truncated_documents`` count texts that were cut; ``steps`` are the modules that a text goes through;
 ``dim`` is how many numbers a vector has. A setting with another value for queries than for documents has a row for each. What a
 family does not have, or nobody knows any more, has no row.
@@ -17,10 +18,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import EXPANSION_MODEL, MODEL
+from beirflow.files.layout import EXPANSION_MODEL, MODEL, TRAINED_MODEL_RECORD
 from beirflow.files.records import Job, read_json
 from beirflow.files.writing import atomic_path
 
@@ -35,8 +37,11 @@ TRUNCATED = "truncated_"
 PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}
 """By kind of text, the setting that says what is written before it."""
 
-ADDED = ("expansion", "weights")
-"""Settings of lexical systems that have settings of their own, all of which are named."""
+ADDED = ("expansion", "weights", "train")
+"""Settings that have settings of their own, all of which are named."""
+
+LOSSES = 10
+"""How many means of the losses of a training are shown."""
 
 MADE = ("precision", "device")
 """What a run says of its making that belongs to the system; ``cost.csv`` and the run have the rest."""
@@ -106,8 +111,10 @@ def _facts(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], resul
     used: dict[str, list[Fact]] = {}
     for run in runs:
         records = _records(run, results)
-        model = next((record for path, record in records.items() if _is_model(path)), model)
-        for fact in _of_run(run, [record for record in records.values() if "encoder" in record]):
+        own = next((record for path, record in records.items() if _is_model(path)), {})
+        model = own or model
+        facts = _of_run(run, [record for record in records.values() if "encoder" in record])
+        for fact in (*facts, *_of_model(own, run["dataset"])):
             used.setdefault(fact.setting, []).append(fact)
     card = _of_card(model["card"]) if "card" in model else {}
     # In the order of the settings; the instructions of all datasets are left out, since those that were used are in the prompts.
@@ -115,8 +122,6 @@ def _facts(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], resul
     found |= {name: [Fact(name, value, OF_MODEL)] for name, value in card.items()}
     found |= {name: [Fact(name, settings[name], CONFIGURATION)] for name in settings if _says(settings, name)}
     found |= {name: _joined(facts, len(runs)) for name, facts in used.items()}
-    if "files" in model:
-        found["model_sha256"] = [Fact("model_sha256", _digest(model["files"]), RECORD)]
     for fact in (fact for facts in found.values() for fact in facts if fact.value is not None):
         also = card.get(fact.setting, card.get(_setting(fact.setting))) if fact.said_by == CONFIGURATION else None
         yield fact._replace(model_says=also)
@@ -128,7 +133,16 @@ def _says(settings: Mapping[str, Any], name: str) -> bool:
 
 def _is_model(path: str) -> bool:
     """Whether a path is that of the record of a model, a system's own or one that adds something to documents."""
-    return MODEL.names_in(path) is not None or EXPANSION_MODEL.names_in(path) is not None
+    return any(pattern.names_in(path) is not None for pattern in (MODEL, TRAINED_MODEL_RECORD, EXPANSION_MODEL))
+
+
+def _of_model(model: Mapping[str, Any], corpus: str) -> Iterator[Fact]:
+    """What the record of a model says that was used on a corpus: its digest, and how its training went."""
+    if "files" in model:
+        yield Fact("model_sha256", _digest(model["files"]), RECORD, corpus)
+    if losses := model.get("training", {}).get("losses"):
+        parts = np.array_split(losses, min(LOSSES, len(losses)))
+        yield Fact("training_loss", [f"{part.mean():.4g}" for part in parts], RECORD, corpus)
 
 
 def _records(run: Mapping[str, Any], results: Path) -> dict[str, dict[str, Any]]:

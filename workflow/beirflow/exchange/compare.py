@@ -32,6 +32,7 @@ from beirflow.files.layout import (
     PER_QUERY,
     RUN,
     SUMMARY,
+    TRAINED_MODEL_RECORD,
     Pattern,
 )
 from beirflow.files.records import RECORD_DIGEST, write_json
@@ -187,7 +188,7 @@ def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
 def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
     """Where corpora of the same name, or models, are not the same, by their records."""
     found = []
-    for pattern in (CORPUS(dataset="*"), MODEL(system="*")):
+    for pattern in (CORPUS(dataset="*"), MODEL(system="*"), TRAINED_MODEL_RECORD(system="*", dataset="*")):
         here, there = ({path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides)
         for name in sorted(here & there):
             one, other = (

@@ -29,6 +29,7 @@ from beirflow.files.layout import (
     RUN,
     RUN_RECORD,
     SUMMARY,
+    TRAINED_MODEL_RECORD,
 )
 from beirflow.files.writing import atomic_path
 from beirflow.jobs.provenance import REPOSITORY
@@ -282,7 +283,11 @@ class _Describer:
             description="Retrieval and evaluation",
             endTime=part(self.manifest, "written"),
         )
-        models = [path for path in self.files if MODEL.names_in(path) and self._depends(path, system)]
+        models = [
+            path
+            for path in self.files
+            if (MODEL.names_in(path) and self._depends(path, system)) or TRAINED_MODEL_RECORD.names_in(path) == names
+        ]
         action["agent"] = self.agent
         action["instrument"] = workflow
         action["object"] = [*self._of(CORPUS.folder(dataset=dataset)), *(self.files[path] for path in models)]

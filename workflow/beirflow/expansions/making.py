@@ -6,11 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
+
 from beirflow.datasets.corpus_files import Documents, recorded_digest
 from beirflow.expansions.files import write_expansion
 from beirflow.expansions.loading import TextReader
 from beirflow.expansions.log import ExpansionLog
-from beirflow.expansions.settings import KINDS, Expansion
+from beirflow.expansions.sampler import drawn
+from beirflow.expansions.settings import KINDS, Expansion, WrittenQueries
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
@@ -61,7 +64,8 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
     inputs = {documents_path: recorded_digest(documents_path), making.model_path: file_digest(making.model_path)}
     with Documents(documents_path) as documents:
         table = documents.read([chunk], ["doc_id", "text"])
-    doc_ids, texts = table["doc_id"].to_pylist(), table["text"].to_pylist()
+        rows = _rows(expansion, documents, chunk)
+    every_id, doc_ids, texts = (ids.to_pylist() for ids in (table["doc_id"], *table.take(rows).columns))
     with making.gpu(saves_memory="lower token_budget or max_length"):
         start = time.perf_counter()
         device = choose_device(making.device)
@@ -75,9 +79,11 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
         made = {"precision": precision, **made_with(device)}
     if sorted(log.values) != list(range(len(doc_ids))):
         raise damaged(log.path, f"found {len(log.values)} documents, expected {len(doc_ids)}")
-    values = [log.values[row] for row in range(len(doc_ids))]
+    values: list[Any] = [()] * len(every_id)
+    for place, row in enumerate(rows.tolist()):
+        values[row] = log.values[place]
     columns = [values] if expansion.kind == "queries" else [[each[part] for each in values] for part in (0, 1)]
-    write_expansion(output_path, expansion.kind, [doc_ids, *columns])
+    write_expansion(output_path, expansion.kind, [every_id, *columns])
     write_record(
         record_of(output_path),
         job,
@@ -89,10 +95,20 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
         counts=log.counts,
         expansion=expansion.name,
         kind=expansion.kind,
-        rows=len(doc_ids),
+        rows=len(every_id),
         made_by=expansion.made_by,
     )
     log.path.unlink()
+
+
+def _rows(expansion: Expansion, documents: Documents, chunk: int) -> np.ndarray:
+    """The rows of a chunk to whose documents something is added: all, unless queries are written only for some that are drawn."""
+    sizes = documents.sizes
+    if not isinstance(expansion, WrittenQueries) or expansion.documents is None or expansion.documents >= sum(sizes):
+        return np.arange(sizes[chunk])
+    every_id = documents.read(range(len(sizes)), ["doc_id"])["doc_id"].to_pylist()
+    first = sum(sizes[:chunk])
+    return np.flatnonzero(drawn(expansion.seed, every_id, expansion.documents)[first : first + sizes[chunk]])
 
 
 def _load(load: Load, making: Making) -> TextReader:

@@ -70,3 +70,21 @@ def pick(logits: torch.Tensor, numbers: torch.Tensor, top_k: int, top_p: float) 
     places = torch.minimum(numbers * total, torch.nextafter(total, torch.zeros_like(total)))
     place = (limits <= places[..., None]).sum(dim=-1)
     return ids.gather(-1, place.clamp(max=ids.shape[-1] - 1)[..., None])[..., 0]
+
+
+def drawn(seed: int, doc_ids: Sequence[str], documents: int) -> np.ndarray:
+    """Draw documents of a corpus: the same ones in whatever order they are, and of a larger draw these and others.
+
+    Args:
+        seed: Of the draw.
+        doc_ids: Ids of all n documents.
+        documents: How many are drawn; all where there are no more.
+
+    Returns:
+        Whether each is drawn, bool of shape (n,).
+    """
+    if documents >= len(doc_ids):
+        return np.ones(len(doc_ids), np.bool_)
+    keys = (hashlib.blake2b(f"{seed}\0{doc_id}".encode(), digest_size=8, person=b"drawn").digest() for doc_id in doc_ids)
+    numbers = np.fromiter((int.from_bytes(key, "little") for key in keys), np.uint64, len(doc_ids))
+    return numbers <= np.partition(numbers, documents - 1)[documents - 1]

@@ -83,6 +83,7 @@ class WrittenQueries(Expansion):
         top_p: And of these from the fewest whose probabilities reach this sum.
         query_length: Tokens after which a query is cut, the first one, which begins every query, included.
         seed: Of the draw.
+        documents: Most documents that queries are written for, drawn by the seed and their ids; None for all.
     """
 
     queries: int = 40
@@ -92,9 +93,15 @@ class WrittenQueries(Expansion):
     top_p: float = 1.0
     query_length: int = 64
     seed: int = 0
+    documents: int | None = None
 
     kind: ClassVar[str] = "queries"
     of_use: ClassVar[tuple[str, ...]] = ("join",)
+
+    @property
+    def made_by(self) -> dict[str, Any]:
+        """The settings that decide what is made; how many documents are drawn only where some are."""
+        return {key: value for key, value in super().made_by.items() if key != "documents" or value is not None}
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from beirflow.expansions.files import stored_rows
-from beirflow.expansions.settings import Expansion
+from beirflow.expansions.sampler import drawn as drawn_documents
+from beirflow.expansions.settings import Expansion, WrittenQueries
 from beirflow.expansions.word_weigher import WordWeigher
 from beirflow.expansions.writer import QueryWriter
 from beirflow.files.layout import EXPANSION
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.model_files import model_folder
-from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject
+from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, draw
 
 OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
 """By precision, the part of the queries that may be others: those where a draw falls between two roundings of a probability."""
@@ -73,13 +75,23 @@ class _Again:
     def _drawn(self) -> tuple[list[str], list[str], list[Any]]:
         """Ids and texts of some documents, and what is stored for each: queries, or pairs of a word and its weight."""
         sample = min(self.sample, MOST_DOCUMENTS) if self.added.kind == "queries" else self.sample
-        drawn = self.subject.draw_documents(sample, self.random)
+        drawn = self._rows(sample)
         stored: list[Any] = []
         for chunk, rows in enumerate(drawn):
             path = self.subject.file(EXPANSION(expansion=self.added.name, dataset=self.subject.dataset, chunk=chunk))
             stored += stored_rows(path, self.added.kind, pa.array(rows))
         table = self.subject.take_documents(drawn)
         return table["doc_id"].to_pylist(), table["text"].to_pylist(), stored
+
+    def _rows(self, sample: int) -> list[np.ndarray]:
+        """Of each chunk rows of some documents; where queries were written only for some that were drawn, of some of these."""
+        added, ids = self.added, [self.subject.doc_ids(chunk).to_pylist() for chunk in range(self.subject.chunks)]
+        if not isinstance(added, WrittenQueries) or added.documents is None or added.documents >= sum(map(len, ids)):
+            return self.subject.draw_documents(sample, self.random)
+        those = np.flatnonzero(drawn_documents(added.seed, list(chain.from_iterable(ids)), added.documents))
+        rows, ends = those[draw(len(those), sample, self.random)], np.cumsum([len(each) for each in ids])
+        parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+        return [part - (end - len(each)) for part, end, each in zip(parts, ends, ids, strict=True)]
 
     def _make(self, ids: Sequence[str], texts: Sequence[str]) -> list[Any]:
         name, config = self.subject.system.name, self.subject.config

@@ -10,6 +10,7 @@ from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, family_of
 from beirflow.experiment.schema import Problems, nearest, problems_with, read_yaml
 from beirflow.runs.family import System
+from beirflow.training.settings import Training
 
 CATALOGUE = Path(__file__).parents[2] / "catalogue"
 
@@ -183,7 +184,7 @@ def _instructions() -> dict[str, str]:
 def make_systems(
     entries: Mapping[str, Mapping[str, Any]], known: Mapping[str, System], path: str, problems: Problems
 ) -> dict[str, System]:
-    """Systems from their entries; a variant has the settings of the system that it names, and its own.
+    """Systems from their entries; a variant, or one that is trained, has the settings of the system that it names, and its own.
 
     Args:
         entries: By name, entries that their schema has checked.
@@ -192,15 +193,25 @@ def make_systems(
         problems: Where what is wrong is added.
 
     Returns:
-        By name, the systems, without variants of what cannot be varied.
+        By name, the systems, without variants of what cannot be varied, and without those trained from what cannot be trained.
     """
+    trained = {name: entry for name, entry in entries.items() if "base" in entry}
     variants = {name: entry for name, entry in entries.items() if "variant_of" in entry}
-    systems = {name: make_system(name, entry) for name, entry in entries.items() if name not in variants}
+    systems = {name: make_system(name, entry) for name, entry in entries.items() if name not in {**variants, **trained}}
     possible = {
         name: system
         for name, system in {**known, **systems}.items()
         if system.family == DEFAULT and not system.settings.variant_of
     }
+    for name, entry in trained.items():
+        base = entry["base"]
+        if isinstance(base, Mapping) or base in possible:
+            settings = make_system(name, base).settings if isinstance(base, Mapping) else possible[base].settings
+            systems[name] = System(name, DEFAULT, replace(settings, name=name, train=Training(**entry["train"])))
+        else:
+            allowed = f"allowed are the settings of an encoder, and dense systems that encode, {', '.join(possible)}"
+            problems.add(f"{path}.{name}.base", base, f"{allowed}{nearest(base, possible)}")
+    possible |= {name: systems[name] for name in trained if name in systems}
     for name, entry in variants.items():
         other = entry["variant_of"]
         if other in possible:

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from beirflow.dense.settings import DenseSettings
 from beirflow.expansions.models import expansion_files
+from beirflow.expansions.settings import Expansion
 from beirflow.files.digests import file_state
 from beirflow.lexical.settings import Index, LexicalSettings
 from beirflow.runs.family import System
@@ -21,9 +23,11 @@ class Expansions:
     """
 
     def __init__(self, systems: Iterable[System]) -> None:
-        used: list[LexicalSettings] = [each.settings for each in systems if isinstance(each.settings, LexicalSettings)]
-        self._of_system = {settings.name: settings.added for settings in used}
-        self._indexes = {settings.index.name: settings.index for settings in used}
+        used: list[LexicalSettings | DenseSettings] = [
+            each.settings for each in systems if isinstance(each.settings, LexicalSettings | DenseSettings)
+        ]
+        self._of_system: dict[str, Expansion | None] = {settings.name: settings.added for settings in used}
+        self._indexes = {settings.index.name: settings.index for settings in used if isinstance(settings, LexicalSettings)}
         self._all = {added.name: added for added in self._of_system.values() if added}
 
     @property
@@ -44,7 +48,7 @@ class Expansions:
         return [added for added in [self._indexes[name].expansion] if added]
 
     def of_system(self, name: str) -> list[str]:
-        """The name of what is added to the documents that a system searches; none where nothing is."""
+        """The name of what is added to the documents that a system searches or is trained on; none where nothing is."""
         added = self._of_system[name]
         return [added.name] if added else []
 

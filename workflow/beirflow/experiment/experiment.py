@@ -22,7 +22,7 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.schema import Problems, defaults, nearest, problems_with, with_booleans
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
-from beirflow.files.layout import ALL_DIMENSIONS, ARCHIVE
+from beirflow.files.layout import ALL_DIMENSIONS, ARCHIVE, MODEL, TRAINED_MODEL_RECORD
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import System
 
@@ -37,6 +37,10 @@ BLOCK_QUERIES = 256
 
 MOST_THREADS = 8
 """Of a job that encodes or searches."""
+
+
+NOT_OF_VECTORS = ("similarity", "instructions", "weights_sha256", "train", *OF_A_VARIANT)
+"""Settings of a dense system that change no vector, or change it as the record of the model says."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +98,18 @@ class Experiment:
         """By dataset that has forums, configured or not, the names of its corpora."""
         return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
 
-    def shared_with(self, name: str) -> str | None:
-        """The dataset whose vectors a dataset reuses for equal texts; None unless both are configured."""
+    def shared_with(self, name: str, system: str | None = None) -> str | None:
+        """The dataset whose vectors a dataset reuses for equal texts; None unless both are configured.
+
+        Args:
+            name: Name of the dataset.
+            system: Whose vectors; one that is trained for each dataset has others for equal texts. Any other if None.
+
+        Returns:
+            Name of the other dataset.
+        """
         other, chosen = self.datasets[name].shares_texts_with, self.chosen_rows
-        if name not in chosen or other is None:
+        if name not in chosen or other is None or (system is not None and self.is_trained(system)):
             return None
         return next((row for row in chosen if self.rows[row][0].whole_row == other), None)
 
@@ -193,8 +205,39 @@ class Experiment:
         Returns:
             ``encoder``, fields of :class:`~beirflow.models.settings.EncoderSettings`, and ``precision``.
         """
-        dropped = ("similarity", "instructions", "weights_sha256", *OF_A_VARIANT, *unused)
-        return {"encoder": self.settings_on(system, dataset, *dropped), "precision": self.config["precision"]}
+        settings = self.systems[system].settings.for_dataset(self.datasets[dataset].whole_row)
+        found = asdict(settings.trained if settings.train else settings)
+        encoder = {key: value for key, value in found.items() if key not in (*NOT_OF_VECTORS, *unused)}
+        return {"encoder": encoder, "precision": self.config["precision"]}
+
+    def training(self, system: str, dataset: str) -> dict[str, Any]:
+        """The settings that determine the encoder that is trained for a corpus.
+
+        Args:
+            system: Name of the system.
+            dataset: Name of the corpus.
+
+        Returns:
+            ``encoder``, fields of the encoder that it begins as; ``similarity``; and ``train``, fields of
+            :class:`~beirflow.training.settings.Training`.
+        """
+        settings = self.settings_on(system, dataset)
+        encoder = {key: value for key, value in settings.items() if key not in NOT_OF_VECTORS}
+        return {"encoder": encoder, **{key: settings[key] for key in ("similarity", "train")}}
+
+    def is_trained(self, system: str) -> bool:
+        """Whether the encoder of a system is trained for each dataset."""
+        return getattr(self.systems[system].settings, "train", None) is not None
+
+    @property
+    def trained_systems(self) -> list[str]:
+        """Names of all known systems whose encoders are trained, without variants of them."""
+        return [name for name in self.systems if self.is_trained(name) and self.encoder_of(name) == name]
+
+    def model_record(self, system: str, dataset: str) -> str:
+        """The record of the model that a system uses on a dataset: its own, or that of the system that it is a variant of."""
+        pattern = TRAINED_MODEL_RECORD if self.is_trained(system) else MODEL
+        return pattern.below(RESULTS).format(system=self.encoder_of(system), dataset=dataset)
 
     def encoder_of(self, system: str) -> str:
         """The system whose model and representations a system uses: its own, unless it is a variant of another."""

@@ -68,6 +68,14 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 ARCHIVE = Pattern("data/{archive}.zip")
 MODEL = Pattern("models/{system}.json")
+TRAINED_MODEL = Pattern("models/{system}/{dataset}")
+"""The folder of a model that was trained for one dataset."""
+
+TRAINED_MODEL_RECORD = Pattern("models/{system}/{dataset}.json")
+TRAINED_FILE = Pattern("models/{system}/{dataset}/{file}")
+TRAINED_MODULE_FILE = Pattern("models/{system}/{dataset}/{module}/{file}")
+TRAINING_CHECKPOINT = Pattern("models/{system}/{dataset}.pt")
+"""What a training that was ended before its last step goes on from."""
 
 DOCUMENTS = Pattern("corpora/{dataset}/documents.parquet")
 QUERIES = Pattern("corpora/{dataset}/queries.parquet")

@@ -79,6 +79,34 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     _flush(path.parent)
 
 
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """The same for a folder of files: whole or absent.
+
+    Args:
+        path: The folder to create or replace. Missing parent folders are made.
+
+    Yields:
+        A temporary folder, next to it, which is empty.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = own_partial(path)
+    try:
+        with written_here(path):
+            partial.mkdir()
+            yield partial
+            for each in sorted(partial.rglob("*"), reverse=True):
+                _flush(each)
+            _flush(partial)
+        shutil.rmtree(path, ignore_errors=True)
+        partial.rename(path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    _flush(path.parent)
+
+
 class Buffer(Protocol):
     """Whatever shows its bytes, as Arrow's buffers do."""
 

@@ -177,6 +177,13 @@ class Backbone:
             if not any(isinstance(part, Lowercase) for part in parts):
                 self._fast.normalizer = Normalizers([Lowercase(), *parts])
 
+    def shorten(self, max_length: int) -> None:
+        """Cut texts after fewer tokens than before, special tokens included; nothing happens where they are not more."""
+        if self.max_length is None or self.max_length > max_length:
+            self.max_length = max_length
+            if self._fast is not None:
+                self._fast.enable_truncation(max_length - self._inserted, direction=self.tokenizer.truncation_side)
+
     def token_ids(self, texts: list[str]) -> list[list[int]]:
         """Token ids of each text, special tokens included."""
         if self._fast is None:

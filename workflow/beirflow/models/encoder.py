@@ -240,9 +240,7 @@ class TransformersEncoder:
             NotFiniteError: A vector is not finite.
         """
         tokenize = partial(self._tokenize, texts, self.card.prompts[kind])
-        left_out = (
-            0 if self._include_prompt or not self.card.prompts[kind] else self.backbone.prompt_length(self.card.prompts[kind])
-        )
+        left_out = self._left_out(kind)
         on_the_way: Arrival | None = None
         with Progress(f"encode with {self.system.name}", len(texts), kind, "tokens") as progress:
             for window in map_ahead(tokenize, range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
@@ -252,6 +250,36 @@ class TransformersEncoder:
                 on_the_way = arrival
             if on_the_way:
                 yield on_the_way.wait()
+
+    def shorten(self, max_length: int) -> None:
+        """Cut texts after fewer tokens than before, where a transformer reads them."""
+        if isinstance(self.backbone, Backbone):
+            self.backbone.shorten(max_length)
+            self.max_length = self.backbone.max_length
+
+    def tokens_of(self, texts: Sequence[str], kind: Kind) -> Tokens:
+        """Token ids of all texts at once, with the prompt of their kind, for :meth:`vectors_of`."""
+        windows = [self._tokenize(texts, self.card.prompts[kind], start) for start in range(0, len(texts), WINDOW_TEXTS)]
+        ids, lengths = ([getattr(window, name) for window in windows] for name in ("ids", "lengths"))
+        return Tokens(0, np.concatenate(ids), np.concatenate(lengths))
+
+    def vectors_of(self, texts: Tokens, rows: np.ndarray, kind: Kind) -> torch.Tensor:
+        """Vectors of some texts in one batch, with gradients where torch computes them.
+
+        Args:
+            texts: What :meth:`tokens_of` gave; none of the rows is without tokens.
+            rows: Which texts, int64 of shape (n,).
+            kind: What they are.
+
+        Returns:
+            On the device, float32 of shape (n, dim).
+        """
+        return self._finish(self._pooled(texts, rows, self._left_out(kind)))[:, : self.dim].float()
+
+    def _left_out(self, kind: Kind) -> int:
+        """Tokens at the beginning of each text that are not pooled: those of a prompt, where the model leaves it out."""
+        prompt = self.card.prompts[kind]
+        return 0 if self._include_prompt or not prompt else self.backbone.prompt_length(prompt)
 
     def _tokenize(self, texts: Sequence[str], prefix: str, start: int) -> Tokens:
         tokens = Tokens.of(start, self.backbone.token_ids([prefix + text for text in texts[start : start + WINDOW_TEXTS]]))

@@ -88,6 +88,19 @@ def model_problem(system: ModelSettings) -> str | None:
     return next((problem for problem in problems if problem), None)
 
 
+def next_to_record(system: Settings, record_path: str | Path) -> Settings:
+    """A model that was trained here has no place in its settings: it is next to its record.
+
+    Args:
+        system: The system.
+        record_path: The record of its model.
+
+    Returns:
+        The system with the folder of that name as its model; any other system as it is.
+    """
+    return system if system.source else replace(system, model=str(Path(record_path).with_suffix("")))
+
+
 def _problem(system: ModelSettings) -> str | None:
     """What keeps one model from being used."""
     folder = local_folder(system)

@@ -14,7 +14,8 @@ class ModelSettings:
 
     Attributes:
         name: Name of the system that uses it.
-        model: Hub id, folder, or ``package:<import name>/<folder>``; empty where there is an ``encoder``.
+        model: Hub id, folder, or ``package:<import name>/<folder>``; empty where there is an ``encoder``, and of a model
+            that was trained here, which is next to its record.
         revision: Commit of the hub repository, 40 hexadecimal digits; None for a folder or a package.
         offline: Where the same weights are found without a hub, as ``package:<import name>/<folder>``; None if nowhere.
         weights: Name of the file that holds the weights; of an ONNX graph, its path below the folder.

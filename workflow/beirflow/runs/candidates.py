@@ -67,7 +67,12 @@ OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job")
 
 
 def found_by(
-    job: Job, *, searched: Mapping[str, Mapping[str, Any]], read: Mapping[str, str] | None = None, **facts: Any
+    job: Job,
+    *,
+    searched: Mapping[str, Mapping[str, Any]],
+    read: Mapping[str, str] | None = None,
+    trained: Mapping[str, Mapping[str, Any]] | None = None,
+    **facts: Any,
 ) -> Found:
     """Where candidates of a job come from.
 
@@ -75,6 +80,7 @@ def found_by(
         job: The job that searched.
         searched: The files that were searched, each with what its record holds.
         read: Other inputs, which these records do not name: sha256 by path below the results.
+        trained: Paths of the records of models that were trained for this, each with what it holds.
         **facts: The fields of :class:`Found` but ``inputs``, ``sources``, ``job`` and ``code``.
 
     Returns:
@@ -85,8 +91,15 @@ def found_by(
         name = job.below(record_of(path))
         # With the inputs of the record, so that the run still names them when what was searched has been deleted.
         inputs |= record["inputs"] | {job.below(path): output_digest(record, path), name: file_digest(record_of(path))}
-        sources[name] = {key: record[key] for key in OF_A_SOURCE if key in record}
+        sources[name] = _of_a_source(record)
+    for path, record in (trained or {}).items():
+        inputs[job.below(path)] = file_digest(path)
+        sources[job.below(path)] = _of_a_source(record)
     return Found(inputs=inputs, sources=sources, job=job.name, code=job.code, **facts)
+
+
+def _of_a_source(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: record[key] for key in OF_A_SOURCE if key in record}
 
 
 def write_candidates(path: str | Path, candidates: Candidates, found: Found) -> None:

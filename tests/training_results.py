@@ -1,0 +1,119 @@
+"""Results of a system that is trained, made in this process by the functions that the rules call."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
+from beirflow.dense.search import search_chunk
+from beirflow.expansions.making import Making
+from beirflow.expansions.write_queries import write_queries
+from beirflow.files.layout import (
+    CANDIDATES,
+    CHUNK_VECTORS,
+    DOCUMENTS,
+    EXPANSION,
+    EXPANSION_MODEL,
+    MODEL,
+    QUERIES,
+    QUERY_VECTORS,
+    RUN_RECORD,
+    TRAINED_MODEL,
+    TRAINED_MODEL_RECORD,
+)
+from beirflow.files.records import read_json
+from beirflow.models.computing import Computing
+from beirflow.models.model_files import fetch_model, next_to_record
+from beirflow.models.settings import EncoderSettings
+from beirflow.training.settings import Training
+from beirflow.training.train_encoder import train_encoder
+from lexical_results import LexicalResults
+from lucene_reference import Document
+
+SYSTEM = "trained"
+
+
+class TrainingResults(LexicalResults):
+    """A prepared corpus, for whose documents queries are written, on which an encoder is trained.
+
+    Args:
+        folder: Where source and results are written.
+        corpus: The documents.
+        base: Folder of the encoder that it begins as.
+        training: How it is trained.
+        size: Most documents of a chunk.
+        settings: Settings of the encoder.
+    """
+
+    def __init__(
+        self, folder: Path, corpus: list[Document], base: Path, training: Training, size: int = 1000, **settings: Any
+    ) -> None:
+        super().__init__(folder, corpus, {"q": "w1"}, size=size)
+        self.encoder = EncoderSettings(SYSTEM, str(base), **{"pooling": "mean", **settings})
+        self.training = training
+
+    def of_system(self, pattern: Any, **names: Any) -> str:
+        """A file of the system."""
+        return self.path(pattern, system=SYSTEM, **names)
+
+    def queries(self, chunk: int) -> str:
+        """The file of the queries of a chunk."""
+        return self.path(EXPANSION, expansion=self.training.written.name, chunk=chunk)
+
+    def write(self) -> None:
+        """Write queries for all chunks, and find the encoder."""
+        wanted = self.training.written
+        model = self.path(EXPANSION_MODEL, expansion=wanted.name)
+        fetch_model(system=wanted.as_model(), said=None, output_path=model, job=self.job("fetch_expansion_model"))
+        making = Making(wanted, model, "float32", "cpu", 400)
+        for chunk in range(self.chunks):
+            where = {"documents_path": self.path(DOCUMENTS), "output_path": self.queries(chunk)}
+            write_queries(making=making, chunk=chunk, job=self.job("write_queries"), **where)
+        said, base = ["pooling", "similarity"], self.of_system(MODEL)
+        fetch_model(system=self.encoder, said=said, output_path=base, job=self.job("fetch_model"))
+
+    def train(self, precision: str = "float32", similarity: str = "cosine") -> Path:
+        """Train the encoder; gives its folder."""
+        train_encoder(
+            base=Computing(self.encoder, self.of_system(MODEL), precision, "cpu"),
+            similarity=similarity,
+            training=self.training,
+            documents_path=self.path(DOCUMENTS),
+            query_paths=[self.queries(chunk) for chunk in range(self.chunks)],
+            output_path=self.of_system(TRAINED_MODEL),
+            record_path=self.of_system(TRAINED_MODEL_RECORD),
+            job=self.job("train_encoder"),
+        )
+        return Path(self.of_system(TRAINED_MODEL))
+
+    def search_trained(self, similarity: str = "cosine") -> dict[str, Any]:
+        """Encode queries and corpus with the trained encoder, search and merge; gives the record of the run."""
+        record = self.of_system(TRAINED_MODEL_RECORD)
+        settings = next_to_record(replace(self.encoder, model="", weights="model.safetensors"), record)
+        encoding, queries = Encoding(settings, record, "float32", "cpu"), self.of_system(QUERY_VECTORS)
+        encode_queries(queries_path=self.path(QUERIES), output_path=queries, encoding=encoding, job=self.job("encode_queries"))
+        for chunk in range(self.chunks):
+            vectors = self.of_system(CHUNK_VECTORS, chunk=chunk)
+            where = {"documents_path": self.path(DOCUMENTS), "chunk": chunk, "output_path": vectors}
+            encode_chunk(**where, encoding=encoding, job=self.job("encode_chunk"))
+            search_chunk(
+                system=SYSTEM,
+                queries_path=self.path(QUERIES),
+                documents_path=self.path(DOCUMENTS),
+                model_path=record,
+                chunk=chunk,
+                query_vectors_path=queries,
+                chunk_vectors_path=vectors,
+                output_path=self.of_system(CANDIDATES, chunk=chunk),
+                similarity=similarity,
+                top_k=self.top_k,
+                drop_self_matches=True,
+                job=self.job("search_chunk"),
+                device="cpu",
+            )
+        self.merge(SYSTEM)
+        return self.record(RUN_RECORD, system=SYSTEM)
+
+    def trained(self) -> dict[str, Any]:
+        """The record of the trained encoder."""
+        return read_json(self.of_system(TRAINED_MODEL_RECORD))

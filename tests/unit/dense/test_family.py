@@ -1,0 +1,90 @@
+"""A trained encoder is used as any other: its run says what the training took, and an audit makes a sample again with it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from beirflow.dense.settings import DenseSettings
+from beirflow.dense.spot_check import spot_checks
+from beirflow.evaluation.systems import describe_systems
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import RUN_RECORD, SYSTEMS, TRAINED_MODEL_RECORD
+from beirflow.report.named_tables import read_named_csv
+from beirflow.runs.family import System
+from beirflow.runs.spot_check import Finding, Subject
+from beirflow.training.settings import Training
+from lexical_results import DATASET
+from tiny_expanders import save_tiny_t5
+from training_results import SYSTEM, TrainingResults
+from workflow_runs import words
+
+CORPUS = [(f"d{i:02}", words(i, i % 3), words(50 + i, 3 + 5 * i % 17)) for i in range(16)]
+pytestmark = pytest.mark.usefixtures("threads_as_before")
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> TrainingResults:
+    folder = tmp_path_factory.mktemp("trained")
+    training = Training(str(save_tiny_t5(folder / "t5")), queries=2, documents=12, query_length=8, batch=6, learning_rate=1e-3)
+    made = TrainingResults(folder, CORPUS, tiny_bert, training, size=9)
+    made.write()
+    made.train()
+    made.search_trained()
+    return made
+
+
+def test_a_run_counts_what_the_training_took_once(searched: TrainingResults) -> None:
+    run, model = searched.record(RUN_RECORD, system=SYSTEM), searched.trained()
+    path = TRAINED_MODEL_RECORD(system=SYSTEM, dataset=DATASET)
+    assert run["inputs"][path] == file_digest(searched.of_system(TRAINED_MODEL_RECORD))
+    assert {stage: run["seconds"][stage] for stage in ("train", "expand")} == {
+        stage: model["seconds"][stage] for stage in ("train", "expand")
+    }
+    assert run["counts"]["training_steps"] == model["counts"]["training_steps"] > 0
+    assert (run["made"]["precision"], run["made"]["training_precision"]) == ("float32", "float32")
+    assert model["job"] in run["jobs"]
+
+
+def test_the_table_of_systems_has_model_and_losses_of_the_dataset(searched: TrainingResults) -> None:
+    table = Path(searched.path(SYSTEMS))
+    systems = {SYSTEM: {"family": "dense", "name": SYSTEM, "train": vars(searched.training)}}
+    paths = [searched.path(RUN_RECORD, system=SYSTEM)]
+    describe_systems(systems=systems, record_paths=paths, systems_path=str(table), job=searched.job("describe_systems"))
+    values = read_named_csv(str(table)).set_index("setting")["value"]
+    losses = [float(each) for each in values["training_loss"].split(", ")]
+    assert losses == pytest.approx(searched.trained()["training"]["losses"], rel=1e-3)
+    assert "batch 6" in values["train"]
+
+
+def subject(made: TrainingResults) -> Subject:
+    settings = DenseSettings(SYSTEM, made.encoder.model, pooling="mean", similarity="cosine", train=made.training)
+    system = System(SYSTEM, "dense", settings)
+    return Subject(
+        results=made.results,
+        system=system,
+        here=system,
+        dataset=DATASET,
+        made={"precision": "float32"},
+        top_k=made.top_k,
+        drop_self_matches=True,
+        chunks=made.chunks,
+        config={"device": "cpu", "token_budget": 400, "jobs_per_gpu": 1},
+    )
+
+
+def findings(about: Subject) -> dict[str, Finding]:
+    return {check.name: check.run() for check in spot_checks(about, 6, np.random.default_rng(2))}
+
+
+def test_a_sample_is_made_again_with_the_trained_weights(searched: TrainingResults) -> None:
+    found = findings(subject(searched))
+    assert [name.partition(" ")[0] for name in found] == ["queries", "documents", "queries", "queries"]
+    assert all(finding.passed for finding in found.values())
+    assert "6 documents" in found["queries written again are the stored ones"].found
+
+
+def test_no_class_runs_because_results_name_it(searched: TrainingResults) -> None:
+    about = subject(searched)
+    hostile = replace(about.system.settings, encoder="no.such:Class", arguments={"a": 1}, query_model="a/b")
+    assert all(finding.passed for finding in findings(replace(about, system=replace(about.system, settings=hostile))).values())

@@ -1,0 +1,84 @@
+"""Systems that are trained for each dataset, through Snakemake: what is planned, what a run leaves, what an audit says of it."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.audit.audit import run_checks
+from beirflow.experiment.experiment import load_experiment
+from beirflow.files.records import read_json
+from tiny_bert import save_tiny_bert
+from tiny_expanders import save_tiny_t5
+from workflow_runs import Workflow, small_dataset, tiny_system
+
+SUMMARY = "results/summary.csv"
+DATASETS = ("one", "two")
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> Workflow:
+    """What is configured; nothing has run."""
+    for dataset in DATASETS:
+        small_dataset(tmp_path / dataset, 24 if dataset == "one" else 30, queries=3)
+    train = {"generator": str(save_tiny_t5(tmp_path / "t5")), "queries": 3, "documents": 20, "query_length": 8, "batch": 8}
+    systems: dict[str, Any] = {
+        "genq": {"family": "dense", "base": tiny_system(save_tiny_bert(tmp_path / "bert")), "train": train},
+        "shorter": {"variant_of": "genq", "dimensions": 8},
+    }
+    config = {
+        "systems": ["genq"],
+        "datasets": list(DATASETS),
+        "precision": "float32",
+        "device": "cpu",
+        "top_k": 10,
+        "cutoffs": [1, 10],
+        "custom": {
+            "systems": systems,
+            "datasets": {dataset: {"path": str(tmp_path / dataset)} for dataset in DATASETS},
+        },
+    }
+    workflow = Workflow(tmp_path / "work", config)
+    workflow.folder.mkdir()
+    return workflow
+
+
+def test_an_encoder_is_trained_for_each_dataset(trained: Workflow) -> None:
+    trained.config["systems"].append("shorter")
+    once = dict.fromkeys(("fetch_model", "fetch_expansion_model", "summarize"), 1)
+    twice = dict.fromkeys(("prepare_corpus", "write_queries", "train_encoder", "encode_queries", "encode_chunk"), 2)
+    of_both = dict.fromkeys(("search_chunk", "merge_chunks", "evaluate_run"), 4)
+    assert trained.planned(SUMMARY) == {**once, **twice, **of_both}
+
+
+@pytest.mark.long
+def test_a_whole_run(trained: Workflow) -> None:
+    trained.config["systems"].append("shorter")
+    trained.run(SUMMARY, "results/report.html")
+    for dataset in DATASETS:
+        record = read_json(trained.result(f"models/genq/{dataset}.json"))
+        run = read_json(trained.result(f"runs/genq/{dataset}.json"))
+        assert run["seconds"]["train"] == record["seconds"]["train"] > 0
+        assert run["counts"]["training_steps"] == record["counts"]["training_steps"]
+        assert f"models/genq/{dataset}.json" in run["inputs"]
+    assert not list(trained.result("models").rglob("*.pt"))
+    described = list(csv.DictReader(trained.result("systems.csv").open()))
+    rows = [(row["setting"], row["dataset"]) for row in described if row["system"] == "genq"]
+    for name in ("model_sha256", "training_loss"):
+        assert [dataset for setting, dataset in rows if setting == name] == list(DATASETS)
+    _, sections = run_checks(trained.result(""), load_experiment(trained.config), 4, 1)
+    checks = [check for name, section in sections.items() for check in section if name != "provenance"]
+    assert [check for check in checks if check.status == "failed"] == []
+    not_made = [check.found for check in checks if check.name == "trained models are what their training gives"]
+    assert not_made == [f"the training of genq on {dataset} was not made again" for dataset in DATASETS]
+    passed = {check.name for check in checks if check.status == "passed"}
+    assert passed >= {
+        "models are those that were used",
+        "queries written again are the stored ones",
+        "documents encoded again have the stored vectors",
+        "queries searched again have the recorded ranks",
+    }
+    trained.config["custom"]["systems"]["genq"]["train"]["learning_rate"] = 1e-3
+    assert trained.planned("results/metrics/genq/one.json") == dict.fromkeys(
+        ("train_encoder", "encode_queries", "encode_chunk", "search_chunk", "merge_chunks", "evaluate_run"), 1
+    )

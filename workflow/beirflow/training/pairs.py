@@ -1,0 +1,130 @@
+"""Pairs of a query and the document that it was written for, and how they are divided into batches."""
+
+import hashlib
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.datasets.corpus_files import Documents
+from beirflow.datasets.corpus_reader import separated
+from beirflow.expansions.files import COLUMNS, ExpansionFile
+from beirflow.files.records import Job
+from beirflow.files.verified import damaged
+
+FILE_ROWS = 65_536
+"""Rows of a file that are read at a time."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What an encoder is trained on: p pairs of n documents.
+
+    Attributes:
+        doc_ids: Ids of the documents that have a query.
+        texts: Their texts.
+        documents: By pair, the place of its document, int64 of shape (p,).
+        queries: By pair, its query; a document has no query twice.
+    """
+
+    doc_ids: list[str]
+    texts: list[str]
+    documents: np.ndarray
+    queries: list[str]
+
+    def order(self, seed: int, epoch: int) -> np.ndarray:
+        """The pairs in an order that depends on their ids and texts, and not on where they stand in the corpus.
+
+        Args:
+            seed: Of the training.
+            epoch: Its number: each has an order of its own.
+
+        Returns:
+            Numbers of the pairs, int64 of shape (p,).
+        """
+        keys = np.empty(len(self.queries), np.uint64)
+        for pair, (document, query) in enumerate(zip(self.documents.tolist(), self.queries, strict=True)):
+            said = f"{seed}\0{epoch}\0{self.doc_ids[document]}\0{query}".encode()
+            keys[pair] = int.from_bytes(hashlib.blake2b(said, digest_size=8).digest(), "little")
+        return np.argsort(keys, kind="stable")
+
+    def batches(self, size: int, seed: int, epoch: int) -> list[np.ndarray]:
+        """Divide the pairs into batches in which no document and no query stands twice, equal texts being one.
+
+        Where a document stood twice, it would be wrong for the other query that was written for it. A pair that does not fit
+        into a batch goes into the next; those that are left when no whole batch can be made any more are left out.
+
+        Args:
+            size: Pairs of a batch.
+            seed: Of the training.
+            epoch: Its number.
+
+        Returns:
+            Numbers of the pairs of each batch, int64 of shape (size,).
+        """
+        texts, queries = _numbered(self.texts)[self.documents].tolist(), _numbered(self.queries).tolist()
+        waiting = deque(self.order(seed, epoch).tolist())
+        found: list[np.ndarray] = []
+        while len(waiting) >= size:
+            batch: list[int] = []
+            later: list[int] = []
+            seen_texts: set[int] = set()
+            seen_queries: set[int] = set()
+            while waiting and len(batch) < size:
+                pair = waiting.popleft()
+                if texts[pair] in seen_texts or queries[pair] in seen_queries:
+                    later.append(pair)
+                    continue
+                batch.append(pair)
+                seen_texts.add(texts[pair])
+                seen_queries.add(queries[pair])
+            if len(batch) < size:
+                break
+            found.append(np.array(batch))
+            waiting.extendleft(reversed(later))
+        return found
+
+
+def _numbered(texts: Sequence[str]) -> np.ndarray:
+    """A number for each text, equal texts having one."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
+
+
+def read_pairs(documents_path: str, query_paths: Sequence[str], separator: str | None, job: Job) -> Pairs:
+    """Read the queries that were written for the documents of a corpus, and those documents.
+
+    Args:
+        documents_path: ``documents.parquet``, next to its ``corpus.json``.
+        query_paths: By chunk, what :func:`~beirflow.expansions.files.write_expansion` wrote.
+        separator: What stands between title and text; None for the space that is there.
+        job: The job that reads.
+
+    Returns:
+        The pairs, in the order of the corpus.
+
+    Raises:
+        DataError: A file was damaged, or made of another corpus.
+    """
+    doc_ids: list[str] = []
+    texts: list[str] = []
+    queries: list[list[str]] = []
+    with Documents(documents_path) as documents:
+        for chunk, path in enumerate(query_paths):
+            batches = ExpansionFile(path, "queries", documents_path, job).batches(FILE_ROWS)
+            rows = pa.Table.from_batches(batches, COLUMNS["queries"])
+            table = documents.read([chunk], ["doc_id", "text", "title_bytes"])
+            if not rows["doc_id"].combine_chunks().equals(table["doc_id"].combine_chunks()):
+                raise damaged(path, f"its documents are not those of chunk {chunk} of {documents_path}")
+            here = pa.array([row for row, found in enumerate(rows["queries"].to_pylist()) if found], pa.int64())
+            table, rows = table.take(here), rows.take(here)
+            joined = table["text"].combine_chunks()
+            if separator is not None:
+                joined = separated(joined, table["title_bytes"].to_numpy(), separator)
+            doc_ids += table["doc_id"].to_pylist()
+            texts += joined.to_pylist()
+            queries += [list(dict.fromkeys(found)) for found in rows["queries"].to_pylist()]
+    counts = [len(found) for found in queries]
+    return Pairs(doc_ids, texts, np.repeat(np.arange(len(counts)), counts), [query for found in queries for query in found])

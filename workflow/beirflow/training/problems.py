@@ -1,0 +1,55 @@
+"""What keeps an encoder from being trained, as far as a look at the disk can tell."""
+
+from pathlib import Path
+
+from beirflow.expansions.models import model_problem
+from beirflow.files.errors import ModelError
+from beirflow.models.card_files import read_card
+from beirflow.models.model_files import local_folder
+from beirflow.models.settings import ONNX, EncoderSettings
+from beirflow.runs.family import Setting
+from beirflow.training.settings import Training
+
+NOT_TRAINED = "what is trained is one transformer of torch for queries and documents"
+
+
+def training_problem(base: EncoderSettings, training: Training) -> Setting | None:
+    """What keeps an encoder from being trained.
+
+    Args:
+        base: The encoder that it begins as.
+        training: How it is trained.
+
+    Returns:
+        The setting that cannot be used; None if every one can.
+    """
+    if found := model_problem(training.written):
+        return Setting("train.generator.model", training.generator["model"], found)
+    if base.encoder:
+        return Setting("base", base.encoder, f"this is a class of your own; {NOT_TRAINED}")
+    if base.weights.endswith(ONNX):
+        return Setting("base", base.weights, f"this is a graph of ONNX; {NOT_TRAINED}")
+    if base.query_model:
+        return Setting("base", base.query_model, f"queries have a model of their own; {NOT_TRAINED}")
+    folder = local_folder(base)
+    found = card_problem(folder) if folder is not None and folder.is_dir() else None
+    return Setting("base", base.model, found) if found else None
+
+
+def card_problem(folder: Path) -> str | None:
+    """What the files of a model say that keeps it from being trained.
+
+    Args:
+        folder: Of the model.
+
+    Returns:
+        A sentence; None if nothing does, or if they cannot be read, which is said where the model is looked at as an encoder.
+    """
+    try:
+        steps = read_card(folder).steps
+    except ModelError:
+        return None
+    firsts = sorted({(each[0].kind, each[0].folder) for each in steps.values()})
+    if [kind for kind, _ in firsts] == ["transformer"]:
+        return None
+    return f"its files have {' and '.join(' '.join(filter(None, first)) for first in firsts)}; {NOT_TRAINED}"

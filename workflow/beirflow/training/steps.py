@@ -1,0 +1,92 @@
+"""The steps of a training: AdamW, a rate that rises and falls, dropout that is the same whenever a step is made."""
+
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from beirflow.files.errors import ModelError
+from beirflow.files.progress import Progress
+from beirflow.models.batching import Tokens
+from beirflow.training.checkpoint import Checkpoint
+from beirflow.training.settings import Training
+from beirflow.training.trainee import Trainee
+
+WEIGHT_DECAY = 0.01
+"""Of matrices; biases and the weights of normalisations have none, as sentence-transformers trains."""
+
+LARGEST_GRADIENT = 1.0
+"""Length that the gradient of all weights together is cut to."""
+
+
+def rate(step: int, steps: int, warmup: float) -> float:
+    """The share of the learning rate that a step has.
+
+    Args:
+        step: Its number, from 0.
+        steps: Of the whole training.
+        warmup: Share of the steps in which it rises.
+
+    Returns:
+        From 0 in the first step to 1, and down to 0 behind the last, each in a straight line.
+    """
+    rising = int(steps * warmup)
+    return step / rising if step < rising else (steps - step) / max(1, steps - rising)
+
+
+def optimizer_of(model: torch.nn.Module) -> torch.optim.AdamW:
+    """AdamW for the weights of a model, with the defaults of torch but for the decay."""
+    named = list(model.named_parameters())
+    plain = [each for name, each in named if name.endswith("bias") or each.ndim < 2]
+    others = [each for name, each in named if not (name.endswith("bias") or each.ndim < 2)]
+    groups = [{"params": others, "weight_decay": WEIGHT_DECAY}, {"params": plain, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups)
+
+
+def train(
+    trainee: Trainee,
+    texts: tuple[Tokens, Tokens],
+    documents: np.ndarray,
+    batches: Sequence[np.ndarray],
+    training: Training,
+    checkpoint: Checkpoint,
+    title: str,
+) -> None:
+    """Train an encoder, from where the checkpoint is.
+
+    Args:
+        trainee: The encoder; changed.
+        texts: Tokens of the queries of all pairs, and of the documents.
+        documents: By pair, the place of its document, int64 of shape (pairs,).
+        batches: By step, the numbers of its pairs.
+        training: How.
+        checkpoint: Where an earlier job has come to.
+        title: Of the progress.
+
+    Raises:
+        ModelError: A loss or a gradient is not finite.
+    """
+    optimizer = optimizer_of(trainee.model)
+    checkpoint.restore(trainee.model, optimizer)
+    first = len(checkpoint.losses)
+    with Progress(title, sum(map(len, batches[first:])), "pairs") as progress:
+        for step in range(first, len(batches)):
+            start = time.perf_counter()
+            for group in optimizer.param_groups:
+                group["lr"] = training.learning_rate * rate(step, len(batches), training.warmup)
+            # Of a step, and not of those before it: so nothing of the generator needs to be kept.
+            torch.manual_seed(int(np.random.SeedSequence([training.seed, step]).generate_state(1, np.uint64)[0] >> 1))
+            pairs = batches[step]
+            loss = trainee.loss(*texts, (pairs, documents[pairs]))
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            length = torch.nn.utils.clip_grad_norm_(trainee.model.parameters(), LARGEST_GRADIENT)
+            found = float(loss.detach())
+            if not (math.isfinite(found) and math.isfinite(float(length))):
+                told = f"the loss of step {step + 1} of {len(batches)} is {found}, its gradient {float(length)}"
+                raise ModelError(f"{title}: {told}; lower train.learning_rate, or use precision float32")
+            optimizer.step()
+            checkpoint.add(found, time.perf_counter() - start, trainee.model, optimizer)
+            progress.advance(len(pairs))
