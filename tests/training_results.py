@@ -23,7 +23,8 @@ from beirflow.files.layout import (
 )
 from beirflow.files.records import read_json
 from beirflow.models.computing import Computing
-from beirflow.models.model_files import fetch_model, next_to_record
+from beirflow.models.model_files import fetch_model
+from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
 from beirflow.training.settings import Training
 from beirflow.training.train_encoder import train_encoder

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from beirflow.files.writing import DigestingWriter
-from beirflow.models.model_files import local_folder
+from beirflow.models.model_places import local_folder
 from beirflow.sparse.files import SegmentWriter
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.rows import Rows

@@ -38,6 +38,7 @@ NEED_TORCH = {
     *("late.encoder", "late.max_sim", "late.search", "late.steps", "late.spot_check"),
     *("rerank.score_pairs", "rerank.cross_encoder", "rerank.spot_check"),
     *("expansions.decoder", "expansions.loading", "expansions.making", "expansions.sampler", "expansions.spot_check"),
+    *("training.checkpoint", "training.steps", "training.train_encoder", "training.trainee"),
     *("expansions.weigh_words", "expansions.word_weigher", "expansions.write_queries", "expansions.writer"),
 }
 

@@ -22,7 +22,9 @@ from beirflow.files.records import Job, read_json
 from beirflow.models.card import Step
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.head import load_head
-from beirflow.models.model_files import fetch_model, local_folder, model_files, model_folder, model_problem, module_weights
+from beirflow.models.model_files import fetch_model, model_files
+from beirflow.models.model_layout import module_weights
+from beirflow.models.model_places import local_folder, model_folder, model_problem
 from beirflow.models.settings import EncoderSettings
 from http_servers import Answer, FileServer, hub_files
 from onnx_twin import GRAPH, export
@@ -222,7 +224,8 @@ import json, sys
 from pathlib import Path
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job
-from beirflow.models.model_files import fetch_model, model_folder
+from beirflow.models.model_files import fetch_model
+from beirflow.models.model_places import model_folder
 from beirflow.models.settings import EncoderSettings
 job = json.loads(sys.argv[1])
 system = EncoderSettings(**job["system"])

@@ -11,7 +11,8 @@ import pytest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
 from beirflow.models.encoder import TransformersEncoder
-from beirflow.models.model_files import model_digests, model_problem
+from beirflow.models.model_files import model_digests
+from beirflow.models.model_places import model_problem
 from beirflow.models.onnx_file import read_onnx
 from beirflow.models.settings import EncoderSettings
 from onnx import TensorProto, helper

@@ -10,7 +10,8 @@ import pytest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.records import Job, read_json
-from beirflow.models.model_files import check_model, fetch_model, model_digests, model_files, model_problem
+from beirflow.models.model_files import check_model, fetch_model, model_digests, model_files
+from beirflow.models.model_places import model_problem
 from beirflow.models.own_class import class_files, load_class
 from beirflow.models.settings import ModelSettings
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from beirflow.files.errors import ModelError
-from beirflow.models.model_files import model_folder
+from beirflow.models.model_places import model_folder
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank import cross_encoder as module
 from beirflow.rerank.cross_encoder import CrossEncoder

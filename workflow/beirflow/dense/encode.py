@@ -23,7 +23,8 @@ from beirflow.models.card import Kind
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.encoder import NotFiniteError
 from beirflow.models.load import load_encoder
-from beirflow.models.model_files import check_model, next_to_record
+from beirflow.models.model_files import check_model
+from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.searched import sources_of
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from beirflow.dense.settings import DenseSettings
 from beirflow.files.errors import ModelError
-from beirflow.models.model_files import is_local, model_card, model_digests, model_files, model_problem
+from beirflow.models.model_files import model_card, model_digests, model_files
+from beirflow.models.model_places import is_local, model_problem
 from beirflow.runs.family import Family, Setting
 from beirflow.training.problems import training_problem
 

@@ -22,7 +22,7 @@ from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.card import Kind
 from beirflow.models.encoder import Encoder
 from beirflow.models.load import load_encoder
-from beirflow.models.model_files import next_to_record
+from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_ranks, draw
 

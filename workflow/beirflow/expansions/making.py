@@ -22,7 +22,8 @@ from beirflow.files.verified import damaged
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
-from beirflow.models.model_files import check_model, model_folder
+from beirflow.models.model_files import check_model
+from beirflow.models.model_places import model_folder
 
 logger = logging.getLogger(__name__)
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from beirflow.expansions.settings import Expansion
 from beirflow.files.errors import ModelError
-from beirflow.models.model_files import local_folder, model_digests, model_files
-from beirflow.models.model_files import model_problem as files_problem
+from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_json import read_object
+from beirflow.models.model_places import local_folder
+from beirflow.models.model_places import model_problem as files_problem
 
 TYPES = ("t5", "mt5")
 """Types of models that write queries; they have one architecture."""

@@ -16,7 +16,7 @@ from beirflow.expansions.word_weigher import WordWeigher
 from beirflow.expansions.writer import QueryWriter
 from beirflow.files.layout import EXPANSION
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.models.model_files import model_folder
+from beirflow.models.model_places import model_folder
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, draw
 
 OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}

@@ -6,7 +6,8 @@ from beirflow.files.errors import ModelError
 from beirflow.late.card import with_lengths
 from beirflow.late.card_files import read_token_card
 from beirflow.late.settings import LateSettings
-from beirflow.models.model_files import is_local, model_digests, model_files, model_folder, model_problem
+from beirflow.models.model_files import model_digests, model_files
+from beirflow.models.model_places import is_local, model_folder, model_problem
 from beirflow.runs.family import Family, Setting
 
 

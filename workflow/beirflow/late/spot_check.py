@@ -16,7 +16,7 @@ from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors, in_rows, read_segments
 from beirflow.models.card import Kind
-from beirflow.models.model_files import model_folder
+from beirflow.models.model_places import model_folder
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_ranks, draw
 
 TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}

@@ -24,7 +24,8 @@ from beirflow.late.vectors import SegmentWriter, TokenVectors, in_rows, read_seg
 from beirflow.models.card import Kind
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.encoder import NotFiniteError
-from beirflow.models.model_files import check_model, model_folder
+from beirflow.models.model_files import check_model
+from beirflow.models.model_places import model_folder
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.ranking import byte_order
 from beirflow.runs.searched import read_ids, read_searched, sources_of

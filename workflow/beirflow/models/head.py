@@ -9,7 +9,7 @@ from torch import nn
 
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
-from beirflow.models.model_files import module_weights
+from beirflow.models.model_layout import module_weights
 
 
 class Dense(nn.Module):
@@ -101,7 +101,7 @@ def read_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
 
     Args:
         folder: The folder of the module.
-        weights: As for :func:`~beirflow.models.model_files.module_weights`.
+        weights: As for :func:`~beirflow.models.model_layout.module_weights`.
 
     Returns:
         Tensors in float32, or of integers, by name.

@@ -2,7 +2,7 @@
 
 from beirflow.models.card import Kind
 from beirflow.models.encoder import Encoder, TransformersEncoder
-from beirflow.models.model_files import model_folder, towers
+from beirflow.models.model_places import model_folder, towers
 from beirflow.models.own_encoder import OwnEncoder
 from beirflow.models.settings import EncoderSettings
 

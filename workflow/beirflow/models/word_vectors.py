@@ -25,7 +25,7 @@ class WordVectors:
     Args:
         folder: The folder of the module.
         step: What the card says of it.
-        weights: As for :func:`~beirflow.models.model_files.module_weights`.
+        weights: As for :func:`~beirflow.models.model_layout.module_weights`.
         dtype: What the vectors of words are rounded to.
 
     Attributes:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from beirflow.models.model_files import model_digests, model_files, model_problem
+from beirflow.models.model_files import model_digests, model_files
+from beirflow.models.model_places import model_problem
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.family import Family, Reads, Setting
 

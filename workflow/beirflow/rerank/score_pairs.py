@@ -15,7 +15,8 @@ from beirflow.files.records import Job, write_record
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
-from beirflow.models.model_files import check_model, model_folder
+from beirflow.models.model_files import check_model
+from beirflow.models.model_places import model_folder
 from beirflow.rerank.cross_encoder import CrossEncoder
 from beirflow.rerank.pairs import kept_scores, pairs_of_block, write_pairs
 from beirflow.rerank.settings import RerankSettings

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from beirflow.files.layout import PAIRS, RUN
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.models.model_files import model_folder
+from beirflow.models.model_places import model_folder
 from beirflow.rerank.cross_encoder import CrossEncoder
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, as_block, compare_ranks, draw

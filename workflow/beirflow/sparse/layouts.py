@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from beirflow.files.errors import ModelError
 from beirflow.models.card_modules import refuse_what_is_not_hashed
-from beirflow.models.model_files import PATTERNS, TOKENIZER_FILES, weight_files
+from beirflow.models.model_layout import PATTERNS, TOKENIZER_FILES, weight_files
 from beirflow.sparse.settings import SparseSettings
 
 MODULES, ROUTES, ENCODER = "modules.json", "router_config.json", "config_sentence_transformers.json"

@@ -2,13 +2,14 @@
 
 import logging
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
-from beirflow.files.records import Job, read_json, write_record
-from beirflow.files.verified import damaged
-from beirflow.models.model_files import PACKAGE, PATTERNS, local_folder
+from beirflow.files.records import Job, write_record
+from beirflow.models.model_files import check_digests, check_weights
+from beirflow.models.model_layout import PATTERNS
+from beirflow.models.model_places import absent, fetching, local_folder, weight_patterns
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Setting
 from beirflow.sparse.layouts import Parts, files_of, read_parts
@@ -48,20 +49,13 @@ def model_problem(settings: SparseSettings) -> Setting | None:
             missing = f"no such folder is here, so this is a hub model, which needs {named!r}, the 40-digit commit that pins it"
             return Setting(key, model.model, missing)
         if folder is not None and not folder.is_dir():
-            return Setting(key, model.model, _not_there(model.model))
+            return Setting(key, model.model, absent(model.model, example="naver/splade-v3"))
     if folders := _local_folders(settings):
         try:
             read_parts(settings, *folders)
         except ModelError as error:
             return Setting("model", settings.model, str(error).removeprefix(f"system {settings.name}: "))
     return None
-
-
-def _not_there(model: str) -> str:
-    if model.startswith(PACKAGE):
-        package = model.removeprefix(PACKAGE).partition("/")[0]
-        return f"the Python package {package!r} with this folder is not installed; install it, or name a folder or a hub id"
-    return "nothing is there; expected a folder, a hub id such as 'naver/splade-v3', or package:<import name>/<folder>"
 
 
 def _local_folders(settings: SparseSettings) -> Folders | None:
@@ -111,18 +105,11 @@ def _folder(model: ModelSettings, download: bool) -> Path:
 def _hub_folder(model: ModelSettings, download: bool) -> Path:
     from huggingface_hub import snapshot_download
 
-    stem, suffix = model.weights.rsplit(".", 1)
-    names = (model.weights, f"{stem}-*-of-*.{suffix}")
+    names = weight_patterns(model.weights)
     patterns = [*PATTERNS, *names, *(f"*/{name}" for name in names)]  # each module of a SparseEncoder has a folder
-    try:
-        return Path(
-            snapshot_download(model.model, revision=model.revision, allow_patterns=patterns, local_files_only=not download)
-        )
-    except Exception as error:  # the HTTP library below huggingface_hub differs between versions, and its exceptions with it
-        todo = "check HF_ENDPOINT and the network, or put the model into a folder and name it under custom.systems"
-        raise ModelError(
-            f"system {model.name}: {model.model} at {model.revision} could not be fetched ({error}); {todo}"
-        ) from error
+    how: dict[str, Any] = {"revision": model.revision, "allow_patterns": patterns, "local_files_only": not download}
+    with fetching(model):
+        return Path(snapshot_download(model.model, **how))
 
 
 def model_digests(folders: Folders, parts: Parts) -> dict[str, str]:
@@ -161,10 +148,7 @@ def check_models(folders: Folders, parts: Parts, record_path: str) -> None:
     Raises:
         DataError: A file is another now.
     """
-    found, recorded = model_digests(folders, parts), read_json(record_path)["files"]
-    changed = sorted({name for name, _ in found.items() ^ recorded.items()})
-    if changed:
-        raise damaged(record_path, f"the model in {folders.model} has another {', '.join(changed)} than is recorded here")
+    check_digests(model_digests(folders, parts), record_path, f"the model in {folders.model}")
 
 
 def fetch_sparse_model(*, settings: SparseSettings, output_path: str, job: Job) -> None:
@@ -180,13 +164,7 @@ def fetch_sparse_model(*, settings: SparseSettings, output_path: str, job: Job) 
     """
     folders = model_folders(settings, download=True)
     digests = model_digests(folders, read_parts(settings, *folders))
-    found = digests.get(settings.weights)
-    if settings.weights_sha256 not in (None, found):
-        raise ModelError(
-            f"system {settings.name}: {folders.model / settings.weights} has the sha256 {found}, expected"
-            f" {settings.weights_sha256}; these are other weights. Delete the file and run again, or use them under a name of"
-            " your own in custom.systems"
-        )
+    check_weights(settings, folders.model, digests)
     write_record(
         output_path,
         job,

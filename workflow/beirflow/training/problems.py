@@ -5,7 +5,7 @@ from pathlib import Path
 from beirflow.expansions.models import model_problem
 from beirflow.files.errors import ModelError
 from beirflow.models.card_files import read_card
-from beirflow.models.model_files import local_folder
+from beirflow.models.model_places import local_folder
 from beirflow.models.settings import ONNX, EncoderSettings
 from beirflow.runs.family import Setting
 from beirflow.training.settings import Training

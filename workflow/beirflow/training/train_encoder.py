@@ -20,7 +20,9 @@ from beirflow.models.card_files import read_card
 from beirflow.models.card_modules import MODEL_CONFIG
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
-from beirflow.models.model_files import check_model, model_folder, weight_files
+from beirflow.models.model_files import check_model
+from beirflow.models.model_layout import weight_files
+from beirflow.models.model_places import model_folder
 from beirflow.models.settings import EncoderSettings
 from beirflow.training.checkpoint import Checkpoint
 from beirflow.training.pairs import Pairs, read_pairs

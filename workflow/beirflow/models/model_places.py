@@ -1,0 +1,201 @@
+"""Where a model is: on a hub at a pinned revision, in a folder, or in a Python package."""
+
+import importlib.util
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from beirflow.files.errors import ModelError
+from beirflow.models.model_layout import PATTERNS, incomplete, module_folders, module_weight_files
+from beirflow.models.own_class import class_problem
+from beirflow.models.settings import ModelSettings
+
+Settings = TypeVar("Settings", bound=ModelSettings)
+
+PACKAGE = "package:"
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+def local_folder(system: ModelSettings) -> Path | None:
+    """The folder of a model that needs no hub.
+
+    Args:
+        system: The system.
+
+    Returns:
+        The folder, which may not exist; None for a model on the hub, unless an installed package ships the same weights.
+    """
+    if system.offline and (folder := _package_folder(system.offline)):
+        return folder
+    if system.model.startswith(PACKAGE):
+        return _package_folder(system.model) or Path(system.model)
+    path = Path(system.model).expanduser()
+    return path if path.is_dir() or not HUB_ID.fullmatch(system.model) else None
+
+
+def is_local(system: ModelSettings) -> bool:
+    """Whether all models of a system need no hub."""
+    return all(local_folder(tower) is not None for tower in towers(system))
+
+
+def _package_folder(location: str) -> Path | None:
+    """Folder that a package ships, without importing the package; None if the package is not installed."""
+    package, _, folder = location.removeprefix(PACKAGE).partition("/")
+    spec = importlib.util.find_spec(package) if "." not in package else None
+    return Path(spec.submodule_search_locations[0], folder) if spec and spec.submodule_search_locations else None
+
+
+def towers(system: Settings) -> list[Settings]:
+    """The models of a system, each as a system of its own.
+
+    Args:
+        system: The system.
+
+    Returns:
+        That of the documents; and that of the queries, where they have another.
+    """
+    documents = replace(system, query_model=None, query_revision=None)
+    if system.query_model is None:
+        return [documents]
+    queries = replace(documents, model=system.query_model, revision=system.query_revision, offline=None, weights_sha256=None)
+    return [documents, queries]
+
+
+def model_problem(system: ModelSettings) -> str | None:
+    """What keeps a system's model from being used, as far as a look at the disk can tell.
+
+    Args:
+        system: The system.
+
+    Returns:
+        A sentence that says what is missing and what to do; None if nothing is.
+    """
+    if system.encoder:
+        return class_problem(system)
+    problems = (_problem(tower) for tower in towers(system))
+    return next((problem for problem in problems if problem), None)
+
+
+def next_to_record(system: Settings, record_path: str | Path) -> Settings:
+    """A model that was trained here has no place in its settings: it is next to its record.
+
+    Args:
+        system: The system.
+        record_path: The record of its model.
+
+    Returns:
+        The system with the folder of that name as its model; any other system as it is.
+    """
+    return system if system.source else replace(system, model=str(Path(record_path).with_suffix("")))
+
+
+def _problem(system: ModelSettings) -> str | None:
+    """What keeps one model from being used."""
+    folder = local_folder(system)
+    if folder is None:
+        return (
+            None
+            if system.revision
+            else "no such folder is here, so this is a hub model, which needs 'revision', the 40-digit commit that pins it"
+        )
+    if not folder.is_dir():
+        return absent(system.model, example="facebook/contriever")
+    return incomplete(folder, system)
+
+
+def absent(model: str, example: str) -> str:
+    """Why no folder is where a model should be.
+
+    Args:
+        model: What the configuration names.
+        example: A hub id of a model of the family.
+
+    Returns:
+        A sentence that says what to do.
+    """
+    if model.startswith(PACKAGE):
+        package = model.removeprefix(PACKAGE).partition("/")[0]
+        return f"the Python package {package!r} with this folder is not installed; install it, or name a folder or a hub id"
+    return f"nothing is there; expected a folder, a hub id such as {example!r}, or package:<import name>/<folder>"
+
+
+def model_folder(system: ModelSettings, *, download: bool = False) -> Path:
+    """The folder to load a model from.
+
+    Args:
+        system: The system; of one with two models, that of the documents.
+        download: Whether a hub may be asked; if not, what an earlier download left is used.
+
+    Returns:
+        A folder that holds a model.
+
+    Raises:
+        ModelError: The model is not there or not complete.
+    """
+    system = towers(system)[0]
+    local = local_folder(system)
+    folder = local or _hub_folder(system, download)
+    problem = model_problem(system) if local else incomplete(folder, system)
+    if problem:
+        raise ModelError(f"system {system.name}, model {system.model}: {problem}")
+    return folder
+
+
+def _hub_folder(system: ModelSettings, download: bool) -> Path:
+    from huggingface_hub import snapshot_download
+
+    if system.revision is None:
+        raise ModelError(f"system {system.name}, model {system.model}: {model_problem(system)}")
+    fetch = partial(snapshot_download, system.model, revision=system.revision, local_files_only=not download)
+    with fetching(system):
+        folder = Path(fetch(allow_patterns=[*PATTERNS, *weight_patterns(system.weights)]))
+        for weights in (system.weights, "model.safetensors", "pytorch_model.bin"):
+            modules = [each for each in module_folders(folder)[1:] if not module_weight_files(each, system, root=folder)]
+            names = [each.relative_to(folder).as_posix() for each in modules]
+            if patterns := [f"{name}/{pattern}" for name in names for pattern in weight_patterns(weights)]:
+                fetch(allow_patterns=patterns)
+        missing = [path for path in module_weight_files(folder, system, root=folder) if not path.is_file()]
+        if missing:  # beside an ONNX graph, which names them
+            fetch(allow_patterns=[path.relative_to(folder).as_posix() for path in missing])
+    return folder
+
+
+@contextmanager
+def fetching(system: ModelSettings) -> Iterator[None]:
+    """Say in a sentence why a model cannot be fetched.
+
+    Args:
+        system: The system.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        ModelError: It cannot.
+    """
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:  # the HTTP library below huggingface_hub differs between versions, and its exceptions with it
+        todo = "check HF_ENDPOINT and the network, or put the model into a folder and name it under custom.systems"
+        raise ModelError(
+            f"system {system.name}: {system.model} at {system.revision} could not be fetched ({error}); {todo}"
+        ) from error
+
+
+def weight_patterns(weights: str) -> list[str]:
+    """A file of weights, or its parts.
+
+    Args:
+        weights: Name of the file.
+
+    Returns:
+        Patterns of names.
+    """
+    stem, suffix = weights.rsplit(".", 1)
+    return [weights, f"{stem}-*-of-*.{suffix}"]
