@@ -23,7 +23,10 @@ MANIFEST = {
     "inputs": {},
     "outputs": {"summary.csv": "5" * 64},
 }
-FIGURES = ("ndcg_difference", "recall_over_k", "ndcg_per_query", "document_lengths", "holes", "cost")
+FIGURES = (
+    *("ndcg_difference", "critical_difference", "recall_over_k", "ndcg_per_query"),
+    *("document_lengths", "holes", "pareto", "cost"),
+)
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 320" width="640" height="320"><rect width="640" height="320" '
     'fill="#fff"/><path d="M60 260H600" stroke="#333"/><text x="300" y="160">{name}</text></svg>'

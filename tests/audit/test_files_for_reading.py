@@ -49,7 +49,14 @@ def edit_inspection(reported: Forger) -> str:
     return "inspection/small.json"
 
 
-@pytest.mark.parametrize("change", [edit_page, edit_scores, edit_significance, edit_cost, edit_inspection])
+def edit_ranks(reported: Forger) -> str:
+    name = layout.FIGURE_DATA(figure="critical_difference")
+    table = pd.read_csv(reported.path(name)).assign(average_rank=3.0)
+    reported.replace(name, table.to_csv(index=False).encode())
+    return name
+
+
+@pytest.mark.parametrize("change", [edit_page, edit_scores, edit_significance, edit_cost, edit_inspection, edit_ranks])
 @pytest.mark.parametrize("record", ["made again", "deleted"])
 def test_a_file_for_reading_that_does_not_show_the_results_is_found(reported: Forger, change, record: str) -> None:
     name = change(reported)

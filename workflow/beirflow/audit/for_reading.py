@@ -39,6 +39,7 @@ from beirflow.files.layout import (
 from beirflow.files.records import Job
 from beirflow.jobs.code_version import code_version
 from beirflow.paper.facts import facts_digests
+from beirflow.report.figure_tables import TABLES, write_figure_tables
 from beirflow.report.report import FIGURES, write_report
 
 NAME = "files for reading show the results"
@@ -159,6 +160,9 @@ class _Again:
         dataset = INSPECTION.names_in(path)
         if dataset:
             return partial(self._inspection, dataset["dataset"]), other_record
+        figure = layout.FIGURE_DATA.names_in(path)
+        if figure and figure["figure"] in TABLES:
+            return self._figure_tables, other_table
         made: dict[str, Step] = {
             SCORES: (self._scores, other_scores),
             SIGNIFICANCE: (self._significance, other_table),
@@ -233,6 +237,12 @@ class _Again:
     def _costs(self) -> None:
         paths = {"means_paths": self._paths(METRICS), "record_paths": self._paths(layout.RUN_RECORD)}
         collect_costs(**paths, rows=self.rows, costs_path=f"{self.scratch}/{COST}", job=Job(self.scratch))
+
+    def _figure_tables(self) -> None:
+        folder = self.scratch / "figures"
+        folder.mkdir(exist_ok=True)
+        rows = [f"{self.scratch}/{path}" for path in self.chain.means]
+        write_figure_tables(means_paths=rows, costs_path=str(self.chain.file(COST)), folder=str(folder))
 
     def _inspection(self, dataset: str) -> None:
         corpus = {"documents": layout.DOCUMENTS, "queries": layout.QUERIES, "qrels": layout.QRELS, "corpus": layout.CORPUS}
