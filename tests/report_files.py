@@ -8,7 +8,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from beirflow.analysis.query_scores import query_scores
 from beirflow.evaluation.summary import summarize
 from beirflow.files.records import Job, write_json, write_record
 from beirflow.report.report import write_report
@@ -165,6 +167,13 @@ class ReportFiles:
         names = [*self.hostile, *(f"doc-{i}" for i in range(50 * self.queries))]
         texts = {name: self._words(pick, 40)[:240] for name in names} | {name: name for name in self.hostile}
         histogram = {"mean": 40.5, "n": 1000, "quantiles": {"5": 3, "25": 20, "50": 38, "75": 60, "95": 101}}
+        queries = [self._query(pick, i, names) for i in range(self.queries)]
+        unseen = {f"unseen-{i}": self._words(pick, 9) for i in range(4 * self.queries)}
+        scores = {
+            system: np.array([query["ndcg"][system] for query in queries] + [pick.choice((0.2, 0.5, 0.8)) for _ in unseen])
+            for system in self.systems
+        }
+        ids, texts_of_queries = zip(*[(query["id"], query["text"]) for query in queries], *unseen.items(), strict=True)
         content = {
             "split": "test",
             "documents": 10**6,
@@ -173,8 +182,9 @@ class ReportFiles:
             "depth": 10,
             "systems": list(self.systems),
             "sample": {"shown": self.queries, "of": self.of, "how": "the worst, and others drawn at random"},
-            "queries": [self._query(pick, i, names) for i in range(self.queries)],
+            "queries": queries,
             "texts": texts,
+            "scores": query_scores(ids, texts_of_queries, scores, range(self.queries)),
             "lengths": {
                 "unit": "words",
                 "all": histogram,

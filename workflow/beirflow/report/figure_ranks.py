@@ -40,7 +40,7 @@ def critical_difference(results: Results) -> Figure:
     spans = alike(ranks, test)
     rows = -(-len(ranks) // 2)
     depth = BAR * (len(spans) + 1) + ROW * (rows + 0.5)
-    margin = LETTER * max(len(f"{system}  {rank:.2f}  ") for system, rank in zip(table["system"], ranks, strict=True))
+    margin = LETTER * max(len(f"{system} {rank:.2f}  ") for system, rank in zip(table["system"], ranks, strict=True))
     width, height = max(WIDTH, LEAST + 2 * margin), ABOVE + 0.25 + depth + BELOW
     figure = Figure(figsize=(width, height))
     panel = figure.add_axes((margin / width, BELOW / height, 1 - 2 * margin / width, 1 - BELOW / height))
@@ -90,5 +90,5 @@ def _names(panel: Axes, systems: Sequence[str], ranks: Sequence[float], top: flo
         height = top - ROW * (0.5 + (place if left else len(systems) - 1 - place))
         end = ends[0] if left else ends[1]
         panel.plot([rank, rank, end], [0, height, height], color="#333333", linewidth=0.6)
-        text = f"{system}  {rank:.2f} " if left else f" {rank:.2f}  {system}"
-        panel.text(end, height, text, ha="right" if left else "left", va="center")
+        text, side, aside = (f"{system} {rank:.2f}", "right", -4) if left else (f"{rank:.2f} {system}", "left", 4)
+        panel.annotate(text, (end, height), (aside, 0), textcoords="offset points", ha=side, va="center")

@@ -124,7 +124,7 @@ def write_report(
         "facts": _facts(manifest, manifest_path),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
-    write_page("report.html.j2", report_path, values, script="report.js")
+    write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
     written = [report_path, *inspection_paths, comparison_path, costs_path, systems_path, *figure_paths, *other_paths]
     record_path = str(record_of(report_path))
     record_files_for_reading(paths=written, manifest_path=manifest_path, record_path=record_path, job=job)
