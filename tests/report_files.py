@@ -8,7 +8,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from beirflow.analysis.query_scores import query_scores
 from beirflow.evaluation.summary import summarize
 from beirflow.files.records import Job, write_json, write_record
 from beirflow.report.report import write_report
@@ -23,7 +25,10 @@ MANIFEST = {
     "inputs": {},
     "outputs": {"summary.csv": "5" * 64},
 }
-FIGURES = ("ndcg_difference", "recall_over_k", "ndcg_per_query", "document_lengths", "holes", "cost")
+FIGURES = (
+    *("ndcg_difference", "critical_difference", "recall_over_k", "ndcg_per_query"),
+    *("document_lengths", "holes", "pareto", "cost"),
+)
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 320" width="640" height="320"><rect width="640" height="320" '
     'fill="#fff"/><path d="M60 260H600" stroke="#333"/><text x="300" y="160">{name}</text></svg>'
@@ -162,6 +167,13 @@ class ReportFiles:
         names = [*self.hostile, *(f"doc-{i}" for i in range(50 * self.queries))]
         texts = {name: self._words(pick, 40)[:240] for name in names} | {name: name for name in self.hostile}
         histogram = {"mean": 40.5, "n": 1000, "quantiles": {"5": 3, "25": 20, "50": 38, "75": 60, "95": 101}}
+        queries = [self._query(pick, i, names) for i in range(self.queries)]
+        unseen = {f"unseen-{i}": self._words(pick, 9) for i in range(4 * self.queries)}
+        scores = {
+            system: np.array([query["ndcg"][system] for query in queries] + [pick.choice((0.2, 0.5, 0.8)) for _ in unseen])
+            for system in self.systems
+        }
+        ids, texts_of_queries = zip(*[(query["id"], query["text"]) for query in queries], *unseen.items(), strict=True)
         content = {
             "split": "test",
             "documents": 10**6,
@@ -170,8 +182,9 @@ class ReportFiles:
             "depth": 10,
             "systems": list(self.systems),
             "sample": {"shown": self.queries, "of": self.of, "how": "the worst, and others drawn at random"},
-            "queries": [self._query(pick, i, names) for i in range(self.queries)],
+            "queries": queries,
             "texts": texts,
+            "scores": query_scores(ids, texts_of_queries, scores, range(self.queries)),
             "lengths": {
                 "unit": "words",
                 "all": histogram,

@@ -29,6 +29,7 @@ from beirflow.models.settings import EncoderSettings, ModelSettings
 from beirflow.paper.page import FIGURES as PAPER_FIGURES
 from beirflow.paper.page import PARTS as PAPER_TABLES
 from beirflow.paper.page import write_paper
+from beirflow.report.figure_tables import TABLES, write_figure_tables
 from beirflow.report.report import FIGURES, write_report
 from beirflow.runs.merge import merge_chunks
 from beirflow.runs.run_file import write_trec
@@ -112,6 +113,7 @@ def make_report(results: Path, experiment: Experiment) -> None:
     (results / "figures").mkdir()
     for figure in FIGURES:
         (results / f"figures/{figure}.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{figure}</desc></svg>')
+    write_figure_tables(means_paths=rows, costs_path=tables["cost.csv"], folder=f"{results}/figures")
     write_report(
         summary_path=f"{results}/summary.csv",
         means_paths=[*rows, *means],
@@ -123,7 +125,7 @@ def make_report(results: Path, experiment: Experiment) -> None:
         figure_paths=[f"{results}/figures/{figure}.svg" for figure in FIGURES],
         manifest_path=f"{results}/manifest.json",
         report_path=f"{results}/report.html",
-        other_paths=[f"{results}/scores.parquet"],
+        other_paths=[f"{results}/scores.parquet", *(f"{results}/figures/{name}.csv" for name in TABLES)],
         job=job,
     )
 

@@ -1,9 +1,14 @@
 """Pages and tables that were made prettier, with the record of the report made again: they no longer show the results."""
 
+import json
+
 import pandas as pd
 import pytest
+from beirflow.audit.mteb_again import MtebAgain
+from beirflow.experiment.catalogue import MtebTask, load_catalogue
+from beirflow.files import layout
 from beirflow.files.digests import file_digest
-from forger import FAILED, WARNING, Forger, named
+from forger import FAILED, PASSED, WARNING, Forger, named
 
 RECORD = "report.json"
 
@@ -44,7 +49,14 @@ def edit_inspection(reported: Forger) -> str:
     return "inspection/small.json"
 
 
-@pytest.mark.parametrize("change", [edit_page, edit_scores, edit_significance, edit_cost, edit_inspection])
+def edit_ranks(reported: Forger) -> str:
+    name = layout.FIGURE_DATA(figure="critical_difference")
+    table = pd.read_csv(reported.path(name)).assign(average_rank=3.0)
+    reported.replace(name, table.to_csv(index=False).encode())
+    return name
+
+
+@pytest.mark.parametrize("change", [edit_page, edit_scores, edit_significance, edit_cost, edit_inspection, edit_ranks])
 @pytest.mark.parametrize("record", ["made again", "deleted"])
 def test_a_file_for_reading_that_does_not_show_the_results_is_found(reported: Forger, change, record: str) -> None:
     name = change(reported)
@@ -66,3 +78,20 @@ def test_files_of_the_report_that_are_gone_are_a_warning(reported: Forger) -> No
 def test_what_was_not_made_again_is_listed(reported: Forger) -> None:
     listed = [check for check in reported.checks() if check.name == "files for reading"]
     assert {path for check in listed for path in check.files} >= {"figures/cost.svg"}
+
+
+def test_results_in_the_forms_of_mteb_are_made_again(reported: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(load_catalogue().mteb, "small", MtebTask("Small", "mteb/small", "English"))
+    names = [layout.MTEB_RESULT(system="tiny", task="Small"), layout.MODEL_INDEX(system="tiny")]
+    again = MtebAgain(reported.results, reported.results, reported.experiment.chosen_rows)
+    for name in names:
+        step = again.step(name)
+        assert step
+        step[0]()
+    checks = reported.checks()
+    assert [check.status for name in names for check in named(checks, name)] == [PASSED, PASSED]
+    score = json.loads(reported.path(names[0]).read_text())["scores"]["test"][0]["main_score"]
+    for name, shown in zip(names, (score, round(100 * score, 10)), strict=True):
+        reported.replace(name, reported.path(name).read_text().replace(f"{shown}", "0.99", 1).encode())
+    checks = reported.checks()
+    assert all(FAILED in [check.status for check in named(checks, name)] for name in names)

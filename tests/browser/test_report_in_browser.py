@@ -189,6 +189,48 @@ def test_a_query_opens_and_shows_what_was_judged_and_found(browser: Chromium, re
         assert all(part in line for part in (hit["doc_id"], grade, f"{hit['score']:.4f}"))
 
 
+def pairs(content: dict[str, Any]) -> list[tuple[str, float, float]]:
+    """Every query with its scores by the two systems."""
+    values, of = content["scores"]["values"], content["scores"]["of"]
+    columns = ([values[place] for place in of[system]] for system in content["systems"])
+    return list(zip(content["scores"]["ids"], *columns, strict=True))
+
+
+def test_two_systems_are_compared_query_by_query(browser: Chromium, report: Path, results: ReportFiles) -> None:
+    opened(browser, report)
+    browser.wait_for("document.getElementById('outcome').textContent.startsWith('On scifact,')")
+    found = pairs(inspection(results))
+    wins, losses = (sum(sign * (a - b) > 0 for _, a, b in found) for sign in (1, -1))
+    assert f"contriever is ahead on {wins} of 300 queries and tas-b on {losses}; on {300 - wins - losses} they are equal" in (
+        browser.evaluate("document.getElementById('outcome').textContent")
+    )
+    assert browser.evaluate("document.querySelectorAll('.scatter circle').length") == len({pair[1:] for pair in found})
+    choose(browser, "first", "tas-b")
+    choose(browser, "second", "contriever")
+    browser.wait_for(f"document.getElementById('outcome').textContent.includes('tas-b is ahead on {losses} of')")
+    listed = texts(browser, "#ahead div:first-child .id")
+    lead = {query_id: b - a for query_id, a, b in found}
+    assert [lead[name] for name in listed] == sorted(lead.values(), reverse=True)[:10]
+    opened(browser, report, "forums")
+    browser.wait_for("document.getElementById('outcome').textContent.includes(' of 600 queries')")
+
+
+def test_a_listed_query_leads_to_its_documents_whatever_its_id_is(browser: Chromium, report: Path, results: ReportFiles) -> None:
+    opened(browser, report, "debate")
+    browser.wait_for("!!document.querySelector('#ahead a')")
+    name = texts(browser, "#ahead li:has(a) .id")[0]
+    browser.click("#ahead a")
+    browser.wait_for("!!document.querySelector('.query[open] .detail')")
+    assert texts(browser, ".query[open] summary .id") == [name]
+    hostile = results.hostile[3]
+    browser.evaluate(f"location.hash = '#query=scifact/' + encodeURIComponent({json.dumps(hostile)})")
+    browser.wait_for("document.getElementById('measures-caption').textContent.endsWith(' scifact')")
+    browser.wait_for("!!document.querySelector('.query[open] .detail')")
+    assert shown_queries(browser)[0] == hostile
+    browser.evaluate("location.hash = '#query=gone/%ZZ'")
+    assert browser.complaints() == []
+
+
 def test_hostile_texts_and_ids_stay_text(browser: Chromium, report: Path, results: ReportFiles) -> None:
     opened(browser, report)
     before = browser.evaluate("[document.scripts.length, document.images.length]")

@@ -86,7 +86,7 @@ def bm25(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
         "chunk_documents": 3000,
     }
     workflow = Workflow(folder, config)
-    workflow.run("results/summary.csv")
+    workflow.run("results/summary.csv", "results/mteb/bm25/model-index.yaml")
     return workflow
 
 
@@ -121,6 +121,15 @@ def test_the_summary_and_the_audit_name_the_published_scores_of_bm25(bm25: Workf
     assert [check["status"] for check in published if check["status"] != "not checked"] == ["passed"] * (8 + 2)
     for system, dataset in BM25:
         assert any(system in check["found"] and dataset in check["found"] for check in published), (system, dataset)
+
+
+def test_results_are_written_as_mteb_does_under_its_names(bm25: Workflow) -> None:
+    for dataset, task in {"nfcorpus": "NFCorpus", "scifact": "SciFact"}.items():
+        result = json.loads(bm25.result(f"mteb/bm25/{task}.json").read_text())
+        assert result["task_name"] == task
+        assert result["scores"]["test"][0]["main_score"] == measures(bm25, dataset, "bm25")[0]
+    (index,) = yaml.safe_load(bm25.result("mteb/bm25/model-index.yaml").read_text())["model-index"]
+    assert [each["dataset"]["type"] for each in index["results"]] == ["mteb/nfcorpus", "mteb/scifact"]
 
 
 def test_the_configuration_of_the_table_has_all_systems_of_these_tests() -> None:

@@ -28,12 +28,12 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
     costs = pd.read_csv(finished.result("cost.csv"))
     assert costs["index_bytes"].tolist() == [30 * 32 * 4 + 3 * NPY_HEADER]
     assert (costs["peak_memory_bytes"] > 1e7).all()
-    assert len(list(finished.result("figures").iterdir())) == 12
+    assert len(list(finished.result("figures").iterdir())) == 2 * 8 + 2
     page = finished.result("report.html").read_text(encoding="utf-8")
     assert f"{means['NDCG@10']:.4f}</td>" in page
-    assert page.count('src="data:image/svg+xml') == 6
+    assert page.count('src="data:image/svg+xml') == 8
     recorded = read_json(finished.result("report.json"))["outputs"]
-    assert len(recorded) == 2 * 6 + 2 * 8 + len(
+    assert len(recorded) == 2 * 8 + 2 + 2 * 8 + len(
         ("report.html", "scores.parquet", "significance.csv", "cost.csv", "systems.csv", "inspection/small.json")
     )
     assert all(file_digest(finished.result(name)) == digest for name, digest in recorded.items())

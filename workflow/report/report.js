@@ -1,86 +1,6 @@
-"use strict";
-// The page's behaviour. What stands in the data becomes text nodes and nothing else: no line here parses markup.
+// The page's behaviour: one dataset and its queries. Elements and tables are made by tables.js, two systems compared by pair.js.
 
 const BATCH = 50; // queries that are put on the page at a time
-const find = (id) => document.getElementById(id);
-
-/** An element; strings among the children become text. */
-function make(tag, attributes, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes ?? {})) element.setAttribute(name, value);
-  element.append(...children.filter((child) => child !== null));
-  return element;
-}
-
-const fixed = (value, decimals) => (value == null ? "" : value.toFixed(decimals).replace("-", "−"));
-const count = (value) => value.toLocaleString("en");
-
-// ---------------------------------------------------------------- tables
-
-/** Order the rows of a table's first body by a column; a third press restores the first order. Rows without a value stay last. */
-function sortBy(table, header, column) {
-  const body = table.tBodies[0];
-  table.originalRows ??= [...body.rows];
-  const number = header.classList.contains("number");
-  const directions = number ? ["descending", "ascending", "none"] : ["ascending", "descending", "none"];
-  const direction = directions[(directions.indexOf(header.getAttribute("aria-sort")) + 1) % 3];
-  for (const other of table.querySelectorAll("th[aria-sort]")) other.setAttribute("aria-sort", "none");
-  header.setAttribute("aria-sort", direction);
-  const key = (row) => (number ? row.cells[column].dataset.value : row.cells[column].textContent.trim());
-  const sign = direction === "ascending" ? 1 : -1;
-  const compare = (a, b) => {
-    if (key(a) === "" || key(b) === "") return (key(a) === "") - (key(b) === "");
-    return sign * (number ? key(a) - key(b) : key(a).localeCompare(key(b), "en", { numeric: true }));
-  };
-  body.append(...(direction === "none" ? table.originalRows : [...table.originalRows].sort(compare)));
-}
-
-/** Give every column header of a table a button that sorts. */
-function makeSortable(table) {
-  const headers = table.querySelectorAll('thead th[scope="col"]');
-  headers.forEach((header, column) => {
-    const button = make("button", { type: "button" }, ...header.childNodes);
-    header.setAttribute("aria-sort", "none");
-    header.append(button);
-    button.addEventListener("click", () => sortBy(table, header, column));
-  });
-  return table;
-}
-
-/**
- * A table in a container in which it scrolls.
- * @param columns [{label, decimals}]; a column with decimals holds numbers.
- * @param rows Cells by row: strings, numbers, null, or {value, best}.
- */
-function makeTable(name, caption, columns, rows) {
-  const kind = (i) => (i ? "" : "stub ") + (columns[i].decimals === undefined ? "" : "number");
-  const head = columns.map((column, i) => make("th", { scope: "col", class: kind(i) }, column.label));
-  const body = rows.map((cells) =>
-    make("tr", null, ...cells.map((cell, i) => {
-      const { value, best } = cell?.value === undefined ? { value: cell } : cell;
-      const numeric = columns[i].decimals !== undefined;
-      const text = numeric && value !== null ? (columns[i].decimals ? fixed(value, columns[i].decimals) : count(value)) : value ?? "";
-      const mark = best ? make("span", { class: "hidden" }, " best") : null;
-      const attributes = { class: kind(i) + (best ? " best" : ""), ...(numeric ? { "data-value": value ?? "" } : {}) };
-      return i ? make("td", attributes, text, mark) : make("th", { scope: "row", class: kind(i) }, text);
-    }))
-  );
-  const title = make("caption", { id: name }, caption);
-  const table = make("table", null, title, make("thead", null, make("tr", null, ...head)), make("tbody", null, ...body));
-  return make("div", { class: "scroll", role: "region", tabindex: "0", "aria-labelledby": name }, makeSortable(table));
-}
-
-/** How wide a table is at the least, in its own em: what its type is scaled by in print, where nothing scrolls. */
-function measureTable(table) {
-  table.classList.add("measured");
-  const ems = table.offsetWidth / parseFloat(getComputedStyle(table).fontSize);
-  table.classList.remove("measured");
-  if (ems) table.style.setProperty("--ems", (1.02 * ems).toFixed(2)); // a little more, for the lines between the columns
-}
-
-const measureTables = () => document.querySelectorAll(".scroll > table").forEach(measureTable);
-
-// ---------------------------------------------------------------- one dataset
 
 const index = JSON.parse(find("index").textContent);
 let dataset; // the entry of `index` that is shown
@@ -229,11 +149,12 @@ function showMore() {
   find("more").hidden = waiting.length === 0;
 }
 
-function showQueries() {
+/** Put the queries that are searched for on the page in their order, one of them before all others. */
+function showQueries(first = null) {
   const by = Object.values(orders()).flat()[Number(find("order").value)][1];
   const words = find("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   const matches = (query) => words.every((word) => (query.searched ??= searched(query)).includes(word));
-  waiting = inspection.queries.filter(matches).sort((a, b) => by(a) - by(b));
+  waiting = inspection.queries.filter(matches).sort((a, b) => (b.id === first) - (a.id === first) || by(a) - by(b));
   find("found").textContent = `${count(waiting.length)} of ${count(inspection.queries.length)} queries found`;
   find("queries").replaceChildren();
   showMore();
@@ -265,6 +186,24 @@ async function showDataset() {
   showMeasures();
   showLengths();
   showInspector();
+  await showPair();
+}
+
+/** Show the query that the address of the page names, `#query=<corpus>/<id>`, if it is among those that are here. */
+async function followAddress() {
+  const named = location.hash.match(/^#query=([^/]+)\/(.+)$/);
+  const number = index.datasets.findIndex(({ name }) => encodeURIComponent(name) === named?.[1]);
+  if (number < 0) return;
+  find("choice").value = number;
+  await showDataset();
+  const wanted = inspection?.queries.find(({ id }) => encodeURIComponent(id) === named[2]);
+  if (!wanted) return;
+  find("search").value = "";
+  showQueries(wanted.id);
+  const query = find("queries").firstElementChild;
+  query.open = true;
+  query.querySelector("summary").focus();
+  query.scrollIntoView();
 }
 
 /** Let the dataset in the header of a row be chosen there. */
@@ -287,10 +226,12 @@ function start() {
   fillSelect(find("measure"), [["", "all"], ...[...kinds].map((kind) => [kind, kind])]);
   find("choice").addEventListener("change", showDataset);
   find("measure").addEventListener("change", showMeasures);
-  find("order").addEventListener("change", showQueries);
-  find("search").addEventListener("input", showQueries);
+  find("order").addEventListener("change", () => showQueries());
+  find("search").addEventListener("input", () => showQueries());
   find("more").addEventListener("click", showMore);
-  showDataset();
+  window.addEventListener("hashchange", followAddress);
+  startPair();
+  showDataset().then(followAddress);
 }
 
 start();

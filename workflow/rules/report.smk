@@ -9,7 +9,7 @@ REQUIRED INPUTS
 OUTPUTS
   summary  = <results>/summary.csv         a row a system and dataset, then the averages over datasets
   manifest = <results>/manifest.json       the root of all digests, with configuration, code and environment
-  figures  = <results>/figures/<name>.pdf, .svg
+  figures  = <results>/figures/<name>.pdf, .svg, and .csv of those whose numbers are in no other table
   tables   = <results>/tables/<name>.tex, .md
   report   = <results>/report.html         all of it on one page, which needs no network; report.json, its digests and the others'
 
@@ -56,12 +56,17 @@ rule summarize:
 # Those of beirflow/figures.py, which is not imported here because it takes long, and what they are called in Snakemake's report.
 FIGURES = {
     "ndcg_difference": "difference to the baseline",
+    "critical_difference": "average ranks",
     "recall_over_k": "recall over k",
     "ndcg_per_query": "distribution over queries",
     "document_lengths": "lengths of documents",
     "holes": "unjudged documents",
+    "pareto": "score and cost",
     "cost": "cost",
 }
+
+# Those whose numbers are in no other table: TABLES of beirflow/report/figure_tables.py.
+FIGURE_TABLES = ["pareto", "critical_difference"]
 
 
 rule draw_figures:
@@ -78,6 +83,7 @@ rule draw_figures:
         costs=at(layout.COST),
     output:
         pdf=expand(at(layout.FIGURE_PDF), figure=FIGURES),
+        data=expand(at(layout.FIGURE_DATA), figure=FIGURE_TABLES),
         svg=[
             report(
                 at(layout.FIGURE_SVG).format(figure=name),
@@ -147,6 +153,7 @@ rule write_report:
         systems=rules.describe_systems.output[0],
         figures=rules.draw_figures.output.svg,
         pdf=rules.draw_figures.output.pdf,
+        figure_data=rules.draw_figures.output.data,
         tables=[*rules.export_tables.output.tex, *rules.export_tables.output.markdown],
         scores=rules.collect_scores.output[0],
         published=rules.summarize.input.published,

@@ -14,6 +14,6 @@ if __name__ == "__main__":
             figure_paths=list(snakemake.input.figures),
             report_path=snakemake.output.report,
             baseline=snakemake.params.baseline,
-            other_paths=[snakemake.input.scores, *snakemake.input.pdf, *snakemake.input.tables],
+            other_paths=[snakemake.input.scores, *snakemake.input.pdf, *snakemake.input.figure_data, *snakemake.input.tables],
             job=this,
         )

@@ -78,7 +78,9 @@ def test_every_table_is_written_in_both_forms_and_for_reading(exported: Path) ->
 
 
 def test_the_rule_names_these_tables() -> None:
-    rule = Path(layout.__file__).parents[2].joinpath("rules/report.smk").read_text().partition("TABLES = [")[2].partition("]")[0]
+    rule = (
+        Path(layout.__file__).parents[2].joinpath("rules/report.smk").read_text().partition("\nTABLES = [")[2].partition("]")[0]
+    )
     assert re.findall(r'"(\w+)"', rule) == list(EXPORTS)
 
 

@@ -1,5 +1,6 @@
 """The figures: what they show is what was computed, and the same results give the same bytes."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,8 +16,11 @@ from beirflow.files.records import Job, write_json, write_record
 from beirflow.report.figure_cost import cost
 from beirflow.report.figure_data import Results, read_results
 from beirflow.report.figure_lengths import document_lengths
+from beirflow.report.figure_pareto import pareto
+from beirflow.report.figure_ranks import critical_difference
 from beirflow.report.figure_scores import holes, ndcg_difference, ndcg_per_query, recall_over_k
 from beirflow.report.figure_style import MARKERS, house_style, style_of
+from beirflow.report.figure_tables import TABLES
 from beirflow.report.figures import FIGURES, draw_figures
 from results_writer import write_metrics
 
@@ -88,6 +92,7 @@ def test_the_rule_knows_the_names_of_all_figures() -> None:
     rules = (REPOSITORY / "workflow/rules/report.smk").read_text()
     names = re.findall(r'^    "(\w+)": ', rules, re.MULTILINE)
     assert names == [draw.__name__ for draw in FIGURES]
+    assert re.findall(r"^FIGURE_TABLES = (.*)$", rules, re.MULTILINE) == [json.dumps(TABLES)]
     assert all((REPOSITORY / f"workflow/report/{name}.rst").is_file() for name in names)
 
 
@@ -100,7 +105,8 @@ def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: 
     for folder in ("one", "two"):
         draw_figures(folder=str(tmp_path / folder), **arguments)
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert files == sorted(f"{draw.__name__}.{kind}" for draw in FIGURES for kind in ("pdf", "svg"))
+    tables = [f"{name}.csv" for name in TABLES]
+    assert files == sorted([*(f"{draw.__name__}.{kind}" for draw in FIGURES for kind in ("pdf", "svg")), *tables])
     for name in files:
         content = (tmp_path / "one" / name).read_bytes()
         assert content == (tmp_path / "two" / name).read_bytes()
@@ -108,7 +114,8 @@ def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: 
         assert b"dc:date" not in content
     for draw in FIGURES:
         text = " ".join(text_of(tmp_path / f"one/{draw.__name__}.svg"))
-        assert all(name in text for name in ("plain", "stack", "y"))
+        named = [] if draw in (pareto, critical_difference) else ["plain", "stack"]
+        assert all(name in text for name in (*named, "y"))
 
 
 def test_differences_to_the_baseline_are_sorted_and_have_the_sign_of_the_system(tmp_path: Path) -> None:
@@ -138,7 +145,10 @@ def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_an
     assert [text.get_text() for text in drawn["ndcg_difference"].texts] == [
         "x is the only system: there is nothing to compare it with."
     ]
-    assert [name for name, figure in drawn.items() if not figure.axes] == ["ndcg_difference"]
+    assert [text.get_text() for text in drawn["critical_difference"].texts] == [
+        "Ranks are tested from 3 systems and 2 datasets on."
+    ]
+    assert [name for name, figure in drawn.items() if not figure.axes] == ["ndcg_difference", "critical_difference"]
 
 
 def test_recall_is_shown_at_every_cutoff(results: Results) -> None:

@@ -67,8 +67,9 @@ def test_the_page_names_nothing_outside_itself(files: ReportFiles) -> None:
     assert re.findall(r"url\(|@import", page) == []
 
 
-def test_the_script_puts_text_on_the_page_as_text() -> None:
-    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["tables.js", "pair.js", "report.js"])
+def test_the_script_puts_text_on_the_page_as_text(name: str) -> None:
+    script = (TEMPLATES / name).read_text(encoding="utf-8")
     assert re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(|new Function", script) == []
     assert len(script.splitlines()) <= 300
 

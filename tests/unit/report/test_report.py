@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from beirflow.files.digests import file_digest
+from beirflow.report.figure_tables import TABLES
 from beirflow.report.report import FIGURES
 from report_files import ReportFiles
 
@@ -49,6 +50,7 @@ def test_every_figure_is_on_the_page_with_words_and_a_link(files: ReportFiles) -
         assert f'<img alt="{alt}" src="data:image/svg+xml;base64,{svg}">' in page
         assert f"<b>{title}.</b>" in page
         assert f'<a href="figures/{name}.pdf">' in page
+        assert (f'<a href="figures/{name}.csv">' in page) == (name in TABLES)
 
 
 def test_the_page_says_what_made_the_results(files: ReportFiles) -> None:

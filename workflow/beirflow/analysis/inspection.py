@@ -3,8 +3,9 @@
 ``inspection/<dataset>.json`` holds, for one corpus: ``dataset``, ``split``, ``documents`` (their number), ``measure`` and
 ``cutoff`` of the scores, ``depth`` (hits that are shown), ``systems``; ``sample`` (``shown``, ``of`` how many queries,
 ``how``); ``queries``, the worst first; ``texts``, the beginning of every document that is named, by id (a judged document that
-is not in the corpus has none); ``lengths``; and what every record says. A query has ``id``, ``text``, ``relevant`` (number of
-documents judged above 0), ``ndcg`` by system, ``judged_total``, ``judged`` (at most 20, highest grade first, each with
+is not in the corpus has none); ``scores`` of all queries (:mod:`beirflow.analysis.query_scores`); ``lengths``; and what every
+record says. A query has ``id``, ``text``, ``relevant`` (number of documents judged above 0), ``ndcg`` by system,
+``judged_total``, ``judged`` (at most 20, highest grade first, each with
 ``doc_id``, ``grade``, and ``ranks`` by system, null where it is not in the run), and ``hits`` by system in the order of the
 ranks (``doc_id``, ``score``, and ``grade``, null where it is not judged). ``lengths`` has, with their ``unit``, histograms
 (:mod:`beirflow.analysis.lengths`) of ``all`` documents, of the ``relevant`` (one count a judgement above 0) and of the
@@ -22,6 +23,7 @@ import pyarrow.compute as pc
 
 from beirflow.analysis.document_scan import scan_documents
 from beirflow.analysis.first_hits import FirstHits, read_first_hits
+from beirflow.analysis.query_scores import query_scores
 from beirflow.analysis.shown_queries import choose_queries
 from beirflow.datasets.corpus_files import read_table
 from beirflow.evaluation.scores import main_cutoff, read_per_query
@@ -73,7 +75,8 @@ def inspect_dataset(
         for system, means_path, path in zip(means, means_paths, per_query_paths, strict=True)
     }
     sample = choose_queries(np.stack(list(scores.values())), measure)
-    queries = read_table(queries_path).take(pa.array(sample.rows)).to_pylist()
+    all_queries = read_table(queries_path)
+    queries = all_queries.take(pa.array(sample.rows)).to_pylist()
     ids = [query["query_id"] for query in queries]
     runs = {
         system: read_first_hits(path, means[system]["inputs"][job.below(path)], means_path, DEPTH, ids)
@@ -110,6 +113,7 @@ def inspect_dataset(
         sample=sample.described(),
         queries=entries,
         texts=texts,
+        scores=query_scores(all_queries["query_id"].to_pylist(), all_queries["text"].to_pylist(), scores, sample.rows),
         lengths={
             "unit": "words",
             "all": lengths[0],

@@ -4,7 +4,7 @@ They are made in a folder of their own, in which links lead to the results.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from beirflow.analysis.inspection import inspect_dataset
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unreadable
 from beirflow.audit.made_again import other_page, other_record, other_scores, other_table
+from beirflow.audit.mteb_again import MtebAgain
 from beirflow.audit.paper_again import LINKS, PaperAgain, Step
 from beirflow.audit.reading import part, read_record
 from beirflow.evaluation.cost import collect_costs
@@ -38,6 +39,7 @@ from beirflow.files.layout import (
 from beirflow.files.records import Job
 from beirflow.jobs.code_version import code_version
 from beirflow.paper.facts import facts_digests
+from beirflow.report.figure_tables import TABLES, write_figure_tables
 from beirflow.report.report import FIGURES, write_report
 
 NAME = "files for reading show the results"
@@ -131,17 +133,19 @@ class _Again:
 
     def check(self, path: str) -> Iterator[Check]:
         """Make a file again and compare; nothing for one that takes long or needs what is not here."""
-        of_paper = self._paper.steps(path)
-        step = of_paper or self._step(path)
+        of_paper, of_mteb = self._paper.steps(path), self._mteb.step(path)
+        step = of_paper or of_mteb or self._step(path)
         if step is None:
             return
         make, compare = step
-        repair = self.chain.repair_command(path, goal=layout.PAPER if of_paper else REPORT)
+        repair = self.chain.repair_command(path, goal=layout.PAPER if of_paper else path if of_mteb else REPORT)
         try:
             for link in ("corpora", "runs", "metrics", "benchmarks"):
                 self._link(link)
             if of_paper:
-                self._link_for_paper()
+                self._link_in(self._paper.source, LINKS)
+            if of_mteb:
+                self._link_in(self._mteb.source, ("corpora", "metrics", "mteb"))
             make()
             problem = compare(self.chain.file(path), (self._paper.target if of_paper else self.scratch) / path)
         except BeirflowError as error:
@@ -156,6 +160,9 @@ class _Again:
         dataset = INSPECTION.names_in(path)
         if dataset:
             return partial(self._inspection, dataset["dataset"]), other_record
+        figure = layout.FIGURE_DATA.names_in(path)
+        if figure and figure["figure"] in TABLES:
+            return self._figure_tables, other_table
         made: dict[str, Step] = {
             SCORES: (self._scores, other_scores),
             SIGNIFICANCE: (self._significance, other_table),
@@ -196,11 +203,16 @@ class _Again:
         baseline = part(self.chain.manifest, "configuration", "baseline") or self.systems[0]
         return PaperAgain(self.scratch / "paper-source", self.scratch / "paper-made", self.systems, self.rows, baseline)
 
-    def _link_for_paper(self) -> None:
-        """Let links of its own lead to what the tables of the paper are made from, some of which is made again elsewhere."""
-        links = _Again(self.chain, self._paper.source)
+    @property
+    def _mteb(self) -> MtebAgain:
+        """Makes results in the forms of MTEB again."""
+        return MtebAgain(self.scratch / "mteb-source", self.scratch, self.rows)
+
+    def _link_in(self, source: Path, names: Sequence[str]) -> None:
+        """Let links in a folder of their own lead to what files are made from, some of which is made again elsewhere."""
+        links = _Again(self.chain, source)
         links.scratch.mkdir(exist_ok=True)
-        for name in LINKS:
+        for name in names:
             links._link(name)
 
     def _link(self, name: str) -> None:
@@ -225,6 +237,12 @@ class _Again:
     def _costs(self) -> None:
         paths = {"means_paths": self._paths(METRICS), "record_paths": self._paths(layout.RUN_RECORD)}
         collect_costs(**paths, rows=self.rows, costs_path=f"{self.scratch}/{COST}", job=Job(self.scratch))
+
+    def _figure_tables(self) -> None:
+        folder = self.scratch / "figures"
+        folder.mkdir(exist_ok=True)
+        rows = [f"{self.scratch}/{path}" for path in self.chain.means]
+        write_figure_tables(means_paths=rows, costs_path=str(self.chain.file(COST)), folder=str(folder))
 
     def _inspection(self, dataset: str) -> None:
         corpus = {"documents": layout.DOCUMENTS, "queries": layout.QUERIES, "qrels": layout.QRELS, "corpus": layout.CORPUS}

@@ -84,6 +84,15 @@ class Reference:
 
 
 @dataclass(frozen=True)
+class MtebTask:
+    """A task of MTEB: its name, what model cards call its data, and the language as the catalogue names it."""
+
+    name: str
+    dataset: str
+    language: str
+
+
+@dataclass(frozen=True)
 class Catalogue:
     """The content of ``workflow/catalogue``.
 
@@ -94,6 +103,7 @@ class Catalogue:
         published: By system, its sources, the most precise first, as in ``published.yaml``.
         words: By dataset, mean words of its ``documents`` and ``queries``.
         kinds: By dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``.
+        mteb: By dataset and by forum, in their order, the task of MTEB with the same queries.
     """
 
     host: str
@@ -102,6 +112,7 @@ class Catalogue:
     published: Mapping[str, list[dict[str, Any]]]
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    mteb: Mapping[str, MtebTask] = field(default_factory=dict)
 
     def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
         """The most precise published score that may be compared with ours.
@@ -150,7 +161,19 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         published=published["systems"],
         words={name: entry["words"] for name, entry in datasets["datasets"].items()},
         kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in datasets["datasets"].items()},
+        mteb=_mteb_tasks(datasets["datasets"]),
     )
+
+
+def _mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]:
+    """By dataset and forum, its task of MTEB."""
+    found = {}
+    for name, entry in datasets.items():
+        forums = {f"{name}-{forum}": each for forum, each in entry.get("forums", {}).items()}
+        for each, facts in {name: entry, **forums}.items():
+            if "mteb" in facts:
+                found[each] = MtebTask(facts["mteb"]["task"], facts["mteb"]["dataset"], entry["language"])
+    return found
 
 
 def _load(path: Path, schema: str) -> Any:
@@ -240,7 +263,8 @@ def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]
         counts = {key: entry[key] for key in ("documents", "queries")}
         return (Dataset(name=name, row=name, files=entry.get("files", {}), **counts, **common),)
     return tuple(
-        Dataset(name=f"{name}-{forum}", row=name, forum=forum, **counts, **common) for forum, counts in entry["forums"].items()
+        Dataset(name=f"{name}-{forum}", row=name, forum=forum, documents=of["documents"], queries=of["queries"], **common)
+        for forum, of in entry["forums"].items()
     )
 
 

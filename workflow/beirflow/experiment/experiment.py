@@ -88,6 +88,12 @@ class Experiment:
         return [name for names in self.chosen_rows.values() for name in names]
 
     @property
+    def mteb_datasets(self) -> list[str]:
+        """Names of the configured datasets and forums that are tasks of MTEB; a part of a dataset's queries is none."""
+        names = [name for row, corpora in self.chosen_rows.items() for name in dict.fromkeys((row, *corpora))]
+        return [name for name in names if name in self.catalogue.mteb]
+
+    @property
     def extra_judgements(self) -> dict[str, str]:
         """By configured corpus, the file of its further judgements."""
         files: Mapping[str, str] = self.config["extra_judgements"]

@@ -140,8 +140,13 @@ SYSTEMS = Pattern("systems.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
 TABLE_TEX = Pattern("tables/{table}.tex")
 TABLE_MD = Pattern("tables/{table}.md")
+MTEB_RESULT = Pattern("mteb/{system}/{task}.json")
+"""Of a task of MTEB, in its form."""
+
+MODEL_INDEX = Pattern("mteb/{system}/model-index.yaml")
 FIGURE_PDF = Pattern("figures/{figure}.pdf")
 FIGURE_SVG = Pattern("figures/{figure}.svg")
+FIGURE_DATA = Pattern("figures/{figure}.csv")
 REPORT = Pattern("report.html")
 REPORT_RECORD = Pattern("report.json")
 
@@ -174,7 +179,8 @@ CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, POSTINGS, TERM_WEIGHTS, TOKEN_VECTOR
 """Those that grow with the corpus, and that no later step needs once a chunk has been searched."""
 
 FOR_READING = (
-    *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, FIGURE_PDF, FIGURE_SVG, TABLE_TEX, TABLE_MD, REPORT, REPORT_RECORD),
+    *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, FIGURE_PDF, FIGURE_SVG, FIGURE_DATA, TABLE_TEX, TABLE_MD),
+    *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE, CRATE_README, OPEN_RUN),
 )

@@ -12,10 +12,11 @@ from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from beirflow.files.writing import atomic_path
 
@@ -70,6 +71,10 @@ WITHOUT_DATES: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
+UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+WIDE = 30
+"""Factor between the largest and the smallest value from which an axis is logarithmic."""
 
 plain = FuncFormatter(lambda value, _: f"{value:,.10g}")
 """Numbers as people write them, on an axis that is logarithmic."""
@@ -162,6 +167,29 @@ def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[flo
     panel.grid(visible=False, axis="y")
     for row in range(0, len(rows), 2):
         panel.axhspan(row - 0.5, row + 0.5, color="#f5f5f5", linewidth=0, zorder=0)
+
+
+def bytes_unit(largest: float) -> tuple[str, float]:
+    """How to write bytes: the end of the label, and what they are divided by."""
+    name, size = next(((name, size) for name, size in UNITS if largest >= size), UNITS[-1])
+    return f", {name}", size
+
+
+def log_where_wide(panel: Axes, values: pd.Series) -> None:
+    """Let the horizontal axis begin at 0, or be logarithmic where values are far apart; without ticks where there are none.
+
+    Args:
+        panel: Where they are drawn.
+        values: All that are.
+    """
+    if values.empty:
+        panel.set_xticks([])
+    elif values.max() > WIDE * values.min() > 0:
+        panel.set_xscale("log")
+        panel.xaxis.set_major_locator(LogLocator(numticks=5))
+        panel.xaxis.set_major_formatter(plain)
+    else:
+        panel.set_xlim(0, 1.08 * values.max())
 
 
 def words_only(text: str) -> Figure:

@@ -1,31 +1,38 @@
 """Draw the figures, each as PDF for papers and as SVG for pages.
 
-``ndcg_difference``, ``recall_over_k``, ``ndcg_per_query``, ``document_lengths``, ``holes`` and ``cost``; the functions of these
-names say what they show. The same results give the same bytes.
+``ndcg_difference``, ``critical_difference``, ``recall_over_k``, ``ndcg_per_query``, ``document_lengths``, ``holes``, ``pareto``
+and ``cost``; the functions of these names say what they show. The same results give the same bytes.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from beirflow.report.figure_cost import cost
 from beirflow.report.figure_data import read_results
 from beirflow.report.figure_lengths import document_lengths
+from beirflow.report.figure_pareto import pareto
+from beirflow.report.figure_ranks import critical_difference
 from beirflow.report.figure_scores import holes, ndcg_difference, ndcg_per_query, recall_over_k
 from beirflow.report.figure_style import house_style, save
+from beirflow.report.figure_tables import write_figure_tables
 
-FIGURES = (ndcg_difference, recall_over_k, ndcg_per_query, document_lengths, holes, cost)
+FIGURES = (ndcg_difference, critical_difference, recall_over_k, ndcg_per_query, document_lengths, holes, pareto, cost)
 
 
-def draw_figures(*, folder: str, **sources: Any) -> None:
+def draw_figures(*, folder: str, means_paths: Sequence[str], costs_path: str, **sources: Any) -> None:
     """Draw all figures.
 
     Args:
-        folder: Where to write them, each as ``<name>.pdf`` and ``<name>.svg``.
-        **sources: What :func:`~beirflow.report.figure_data.read_results` takes.
+        folder: Where to write them, each as ``<name>.pdf`` and ``<name>.svg``, some with their numbers as ``<name>.csv``.
+        means_paths: The ``metrics`` JSON of every system on every dataset.
+        costs_path: ``cost.csv``.
+        **sources: What else :func:`~beirflow.report.figure_data.read_results` takes.
 
     Raises:
         DataError: Values are not those that were recorded.
     """
-    results = read_results(**sources)
+    results = read_results(means_paths=means_paths, costs_path=costs_path, **sources)
+    write_figure_tables(means_paths=means_paths, costs_path=costs_path, folder=folder)
     with house_style():
         for draw in FIGURES:
             save(draw(results), folder, draw.__name__)

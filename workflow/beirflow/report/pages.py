@@ -95,28 +95,28 @@ def number(value: Any, form: str = ".4f") -> Cell:
     return Cell("") if missing else Cell(format(value, form).replace("-", "−"), float(value))
 
 
-def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, script: str | None = None) -> None:
+def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, scripts: Sequence[str] = ()) -> None:
     """Fill a template; what it is filled with is escaped.
 
     Args:
         template: Name of a file in ``workflow/report``.
         path: HTML to write.
         values: What the template knows as ``report``; one that extends ``page.html.j2`` needs ``title``.
-        script: Name of the script in ``workflow/report`` that the page holds; None for a page without.
+        scripts: Names of the scripts in ``workflow/report`` that the page holds, as one.
     """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
-    code = {name: _own(file) for name, file in (("style", "report.css"), ("script", script)) if file}
+    code = {name: _own(files) for name, files in (("style", ["report.css"]), ("script", scripts)) if files}
     page = environment.get_template(template).render(report=values, policy=_policy(code), **({"script": None} | code))
     with atomic_path(path) as partial:
         partial.write_text(page, encoding="utf-8")
 
 
-def _own(file: str) -> Markup:
-    """A file of the project, which is not escaped."""
-    return Markup((TEMPLATES / file).read_text(encoding="utf-8"))  # noqa: S704
+def _own(files: Sequence[str]) -> Markup:
+    """Files of the project, which are not escaped."""
+    return Markup("\n".join((TEMPLATES / file).read_text(encoding="utf-8") for file in files))  # noqa: S704
 
 
 def _policy(code: Mapping[str, str]) -> str:

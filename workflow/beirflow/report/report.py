@@ -10,6 +10,7 @@ from typing import Any
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SCORES, record_of
 from beirflow.files.records import Job, read_json
+from beirflow.report.figure_tables import TABLES
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
 from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import TEMPLATES, write_page
@@ -21,6 +22,11 @@ FIGURES = {
     "ndcg_difference": (
         "Difference to the baseline",
         "Bars: for every dataset, NDCG@10 of each system minus that of the baseline. The numbers are in the first table.",
+    ),
+    "critical_difference": (
+        "Average ranks",
+        "Diagram: average rank of each system over the datasets, with bars over systems that are not told apart. The numbers are "
+        "in critical_difference.csv.",
     ),
     "recall_over_k": (
         "Recall over k",
@@ -36,6 +42,11 @@ FIGURES = {
         "table “Lengths of documents”.",
     ),
     "holes": ("Unjudged documents", "Points: NDCG@10 against Hole@10. The numbers are in the table “Unjudged documents”."),
+    "pareto": (
+        "Score and cost",
+        "Points: mean NDCG@10 of each system against its milliseconds a query and the size of its index. The numbers are in "
+        "pareto.csv.",
+    ),
     "cost": (
         "Cost",
         "Points: speed, seconds, memory and size of each system on every dataset. The numbers are in the last table.",
@@ -113,7 +124,7 @@ def write_report(
         "facts": _facts(manifest, manifest_path),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
-    write_page("report.html.j2", report_path, values, script="report.js")
+    write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
     written = [report_path, *inspection_paths, comparison_path, costs_path, systems_path, *figure_paths, *other_paths]
     record_path = str(record_of(report_path))
     record_files_for_reading(paths=written, manifest_path=manifest_path, record_path=record_path, job=job)
@@ -140,13 +151,14 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
     return f"How well {_listed(systems)} retrieve from {where}. Written {manifest['written'].partition('T')[0]}."
 
 
-def _figure(path: Path, folder: Path) -> dict[str, str | None]:
+def _figure(path: Path, folder: Path) -> dict[str, Any]:
     """A figure as the template needs it: inside the page as an image, so that nothing in it touches the page."""
     title, alt = FIGURES[path.stem]
     caption = (TEMPLATES / f"{path.stem}.rst").read_text(encoding="utf-8").replace("``", "")
-    pdf = path.with_suffix(".pdf")
-    link = pdf.relative_to(folder).as_posix() if pdf.is_relative_to(folder) else None
-    return {"title": title, "alt": alt, "caption": caption, "pdf": link, "data": b64encode(path.read_bytes()).decode()}
+    kinds = ("pdf", "csv") if path.stem in TABLES else ("pdf",)
+    others = [path.with_suffix(f".{kind}") for kind in kinds]
+    links = [other.relative_to(folder).as_posix() for other in others if other.is_relative_to(folder)]
+    return {"title": title, "alt": alt, "caption": caption, "links": links, "data": b64encode(path.read_bytes()).decode()}
 
 
 def _packed(path: str) -> str:

@@ -1,0 +1,74 @@
+"""Ranks over datasets, against what Demšar prints (JMLR 7, 2006)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from beirflow.evaluation.ranks import Friedman, alike, average_ranks, critical_difference, friedman
+from scipy import stats
+
+RANKS = [1.964, 2.000, 2.893, 3.143]
+"""His example: average ranks of four learners on fourteen datasets."""
+
+
+def scores(systems: int, datasets: int) -> np.ndarray:
+    """With ties."""
+    return np.random.default_rng(systems).random((systems, datasets)).round(1)
+
+
+def test_the_best_has_rank_1_and_equal_ones_share_theirs() -> None:
+    ranks = [[1.0, 3.5], [2.5, 3.5], [2.5, 1.0], [4.0, 2.0]]
+    found = average_ranks(np.array([[0.9, 0.1], [0.5, 0.1], [0.5, 0.8], [0.2, 0.3]]))
+    assert found.tolist() == [sum(each) / 2 for each in ranks]
+
+
+def test_the_friedman_test_is_his_formula_corrected_for_ties() -> None:
+    def plain(ranks: Sequence[float], datasets: int) -> float:
+        k = len(ranks)
+        return 12 * datasets / (k * (k + 1)) * (sum(rank**2 for rank in ranks) - k * (k + 1) ** 2 / 4)
+
+    assert plain(RANKS, 14) == pytest.approx(9.28, abs=0.01)
+    values = scores(4, 14)
+    counts = [np.unique(column, return_counts=True)[1] for column in values.T]
+    ties = sum(float(np.sum(count**3 - count)) for count in counts)
+    assert ties > 0
+    found = friedman(values)
+    assert found
+    assert found.chi_square == pytest.approx(plain(average_ranks(values).tolist(), 14) / (1 - ties / (14 * 4 * 15)))
+    assert found.p == pytest.approx(stats.chi2.sf(found.chi_square, 3))
+
+
+@pytest.mark.parametrize(("p", "rejected"), [(0.049, True), (0.05, False)])
+def test_it_rejects_at_the_level(p: float, rejected: bool) -> None:
+    assert Friedman(1.0, p, 1.0).rejected == rejected
+
+
+def test_his_example_tells_no_two_apart() -> None:
+    found = critical_difference(4, 14)
+    assert found == pytest.approx(1.25, abs=0.01)
+    assert alike(RANKS, Friedman(9.28, 0.026, found)) == [(0, 3)]
+
+
+@pytest.mark.parametrize(
+    ("systems", "quantile"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (7, 2.949), (8, 3.031), (10, 3.164)]
+)
+def test_the_critical_difference_has_the_quantiles_of_his_table_5(systems: int, quantile: float) -> None:
+    expected = quantile * np.sqrt(systems * (systems + 1) / (6 * 14))
+    assert critical_difference(systems, 14) == pytest.approx(expected, abs=1e-3)
+
+
+def test_groups_are_the_largest_of_which_no_two_differ_by_the_critical_difference() -> None:
+    rejected = Friedman(9.0, 0.01, 1.0)
+    assert alike([1.0, 1.5, 2.0, 2.4, 4.0], rejected) == [(0, 1), (1, 3)]
+    assert alike([1.0, 2.0, 3.0], rejected) == []
+    assert alike([1.0, 1.1, 1.2], rejected) == [(0, 2)]
+    assert alike([1.0, 3.0, 5.0], Friedman(1.0, 0.3, 1.0)) == [(0, 2)]
+
+
+@pytest.mark.parametrize("shape", [(2, 10), (5, 1)])
+def test_too_few_are_not_tested(shape: tuple[int, int]) -> None:
+    assert friedman(np.random.default_rng(0).random(shape)) is None
+
+
+def test_systems_that_are_equal_everywhere_are_not_tested() -> None:
+    assert friedman(np.full((3, 4), 0.5)) is None

@@ -1,0 +1,112 @@
+"""What a score costs, and average ranks: the numbers, and what is drawn of them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from beirflow.evaluation.ranks import critical_difference as nemenyi
+from beirflow.report.figure_data import Results
+from beirflow.report.figure_pareto import pareto
+from beirflow.report.figure_ranks import critical_difference
+from beirflow.report.figure_style import house_style
+from beirflow.report.figure_tables import on_front, pareto_table, ranks_table
+from beirflow.report.named_tables import read_named_csv
+
+DATASETS = ("a", "b", "c", "d", "e", "f")
+
+
+def means(scores: dict[str, list[float]]) -> dict[tuple[str, str], dict[str, float]]:
+    return {
+        (system, dataset): {"NDCG@10": value, "NDCG@1": 0.0}
+        for system, values in scores.items()
+        for dataset, value in zip(DATASETS, values, strict=False)
+    }
+
+
+def costs(**of: list[dict[str, Any]]) -> pd.DataFrame:
+    """By system, what differs on every dataset from a search of ten queries in a second."""
+    stages = ("queries", "search", "merge", "fuse", "rerank")
+    usual = {**{f"{stage}_seconds": np.nan for stage in stages}, "search_seconds": 1.0, "index_seconds": 100.0}
+    usual |= {"queries": 10, "index_bytes": 1000.0, "devices": "cpu"}
+    return pd.DataFrame(
+        [{"system": s, "dataset": d, **usual, **each} for s, rows in of.items() for d, each in zip(DATASETS, rows, strict=False)]
+    )
+
+
+def results(scores: dict[str, list[float]], table: pd.DataFrame | None = None) -> Results:
+    datasets = list(DATASETS[: len(next(iter(scores.values())))])
+    table = costs(**{system: [{}] * len(datasets) for system in scores}) if table is None else table
+    return Results(list(scores), next(iter(scores)), datasets, 10, means(scores), {}, {}, pd.DataFrame(), table)
+
+
+def test_who_is_beaten_is_not_on_the_front() -> None:
+    scores, prices = np.array([0.5, 0.4, 0.6, 0.5, 0.9]), np.array([1.0, 2.0, 3.0, 1.0, np.nan])
+    assert on_front(scores, prices) == [True, False, True, True, False]
+    assert on_front(np.array([0.5, 0.5]), np.array([2.0, 1.0])) == [False, True]
+
+
+def test_seconds_are_those_of_queries_and_what_is_not_known_stays_unknown() -> None:
+    table = costs(
+        x=[{"queries_seconds": 2.0, "rerank_seconds": 1.0}, {"queries": 30, "devices": "NVIDIA H100, cpu"}],
+        imported=[{"search_seconds": np.nan, "index_bytes": np.nan}, {}],
+    )
+    found = pareto_table(means({"x": [0.2, 0.4], "imported": [0.5, 0.5]}), table).set_index("system")
+    assert found["NDCG@10"].tolist() == pytest.approx([0.3, 0.5])
+    assert found["seconds_per_query"]["x"] == (2 + 1 + 1 + 1) / 40
+    assert found["index_bytes"]["x"] == 2000
+    assert np.isnan(found.loc["imported", ["seconds_per_query", "index_bytes"]].astype(float)).all()
+    assert found[["front_of_seconds", "front_of_bytes"]].to_numpy().tolist() == [[True, True], [False, False]]
+    assert found["devices"].tolist() == ["NVIDIA H100, cpu", "cpu"]
+
+
+def test_the_front_is_drawn_along_those_that_no_other_beats() -> None:
+    table = costs(x=[{}], y=[{"search_seconds": 60.0}], z=[{"search_seconds": 70.0, "index_bytes": np.nan}])
+    with house_style():
+        seconds, size = pareto(results({"x": [0.3], "y": [0.5], "z": [0.4]}, table)).axes
+    front, *systems = seconds.lines
+    assert list(zip(front.get_xdata(), front.get_ydata(), strict=True)) == [(100.0, 0.3), (6000.0, 0.5)]
+    assert [line.get_xdata()[0] for line in systems] == [100.0, 6000.0, 7000.0]
+    assert seconds.get_xscale() == "log"
+    assert size.get_xlabel() == "index on disk, kB,\nnot known of 1"
+    assert len(size.lines) == 3
+
+
+def test_ranks_come_with_groups_and_tests() -> None:
+    table = ranks_table(means({"worst": [0.1] * 6, "best": [0.3] * 6, "middle": [0.2] * 6}))
+    assert table["system"].tolist() == ["best", "middle", "worst"]
+    assert table["average_rank"].tolist() == [1, 2, 3]
+    assert table["chi_square"].tolist() == pytest.approx([12] * 3)
+    assert table["critical_difference"].tolist() == pytest.approx([nemenyi(3, 6)] * 3)
+    assert table["groups"].tolist() == ["a", "a b", "b"]
+
+
+def test_too_few_have_ranks_and_no_tests(tmp_path: Path) -> None:
+    table = ranks_table(means({"NA": [0.1, 0.2], "y": [0.3, 0.1]}))
+    table.to_csv(tmp_path / "table.csv", index=False)
+    read = read_named_csv(str(tmp_path / "table.csv"))
+    assert read["system"].tolist() == ["NA", "y"]
+    assert read["average_rank"].tolist() == [1.5, 1.5]
+    assert read[["groups", "chi_square", "p", "critical_difference"]].isna().all(axis=None)
+
+
+def test_bars_join_what_is_not_told_apart() -> None:
+    scores = {"worst": [0.1] * 6, "best": [0.3] * 6, "middle": [0.2] * 6}
+    with house_style():
+        figure = critical_difference(results(scores))
+    (panel,) = figure.axes
+    bars = [line.get_xdata() for line in panel.lines if line.get_linewidth() > 2]
+    assert [list(bar) for bar in bars] == [[1, 2], [2, 3]]
+    texts = [text.get_text() for text in panel.texts]
+    assert {"best 1.00", "middle 2.00", "3.00 worst", f"critical difference {nemenyi(3, 6):.2f}"} <= set(texts)
+    assert "p = 0.002" in " ".join(figure.get_supxlabel().split())
+
+
+def test_a_test_that_rejects_nothing_tells_no_two_apart() -> None:
+    with house_style():
+        figure = critical_difference(results({"x": [0.1, 0.3], "y": [0.2, 0.2], "z": [0.3, 0.1]}))
+        equal = critical_difference(results({name: [0.5, 0.5] for name in "xyz"}))
+    assert [list(line.get_xdata()) for line in figure.axes[0].lines if line.get_linewidth() > 2] == [[2, 2]]
+    assert " ".join(figure.get_supxlabel().split()).endswith("no two systems are told apart.")
+    assert [text.get_text() for text in equal.texts] == ["All systems are equal on every dataset: there are no ranks to test."]

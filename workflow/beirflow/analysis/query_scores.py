@@ -1,0 +1,55 @@
+"""The score of every query of a corpus by every system, for setting two systems side by side."""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from beirflow.analysis.document_scan import snippet
+
+LISTED = 10
+"""Queries that are listed where one system is ahead of another; the page lists as many."""
+
+
+def query_scores(
+    ids: Sequence[str], texts: Sequence[str], scores: Mapping[str, np.ndarray], shown: Collection[int]
+) -> dict[str, Any]:
+    """The scores of all queries, and what is needed to list those on which two systems differ most.
+
+    Args:
+        ids: Ids of all q queries.
+        texts: Their texts.
+        scores: By system, float64 of shape (q,).
+        shown: Numbers of the queries that are shown with their documents.
+
+    Returns:
+        ``ids``; ``values``, every score that occurs, ascending, and ``of``, by system the place of each query's score there,
+        since few occur; ``texts``, by id the beginning of those that are listed and not shown.
+    """
+    values, places = np.unique(np.stack(list(scores.values())), return_inverse=True)
+    unseen = np.ones(len(ids), bool)
+    unseen[list(shown)] = False
+    listed = {row for a, b in permutations(scores, 2) for row in ahead(scores[a], scores[b], unseen)}
+    return {
+        "ids": list(ids),
+        "values": values.tolist(),
+        "of": {system: row.tolist() for system, row in zip(scores, places.reshape(len(scores), -1), strict=True)},
+        "texts": {ids[row]: snippet(texts[row]) for row in sorted(listed) if unseen[row]},
+    }
+
+
+def ahead(first: np.ndarray, second: np.ndarray, unseen: np.ndarray) -> list[int]:
+    """Where one system is ahead of another by most.
+
+    Args:
+        first: Scores of one system, float64 of shape (q,).
+        second: Of the other.
+        unseen: Whether a query is not shown with its documents, bool of shape (q,).
+
+    Returns:
+        Numbers of the queries, at most ``LISTED``; of equal differences first those that are shown, then by number.
+    """
+    difference = first - second
+    order = np.lexsort((unseen, -difference))[:LISTED]
+    return [int(row) for row in order if difference[row] > 0]

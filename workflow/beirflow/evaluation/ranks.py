@@ -1,0 +1,101 @@
+"""Systems compared over several datasets by their ranks.
+
+J. Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7 (2006): on every dataset the best system has the
+rank 1, equal ones the mean of theirs; the Friedman test asks whether all average ranks are equal; where it rejects that, two
+systems differ if their average ranks do so by the critical difference of the Nemenyi test or more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+LEVEL = 0.05
+
+FEWEST_SYSTEMS, FEWEST_DATASETS = 3, 2
+"""The test is defined from these on; of two systems every dataset is a win or a loss."""
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """The tests of some average ranks.
+
+    Attributes:
+        chi_square: Friedman's statistic, corrected for ties.
+        p: Of it, by the chi-square distribution with one degree of freedom less than there are systems.
+        critical_difference: Of Nemenyi, at ``LEVEL``.
+    """
+
+    chi_square: float
+    p: float
+    critical_difference: float
+
+    @property
+    def rejected(self) -> bool:
+        """Whether some systems differ."""
+        return self.p < LEVEL
+
+
+def average_ranks(scores: np.ndarray) -> np.ndarray:
+    """The mean over datasets of the ranks of systems.
+
+    Args:
+        scores: Higher is better; float64 of shape (systems, datasets).
+
+    Returns:
+        From 1, the best on every dataset; float64 of shape (systems,).
+    """
+    ranks: np.ndarray = stats.rankdata(-scores, axis=0).mean(axis=1)
+    return ranks
+
+
+def friedman(scores: np.ndarray) -> Friedman | None:
+    """Test whether systems differ.
+
+    Args:
+        scores: Higher is better; float64 of shape (systems, datasets).
+
+    Returns:
+        The test; None for fewer systems or datasets than it needs, and where all systems are equal on every dataset.
+    """
+    systems, datasets = scores.shape
+    if systems < FEWEST_SYSTEMS or datasets < FEWEST_DATASETS or (scores == scores[0]).all():
+        return None
+    chi_square, p = stats.friedmanchisquare(*-scores)
+    return Friedman(float(chi_square), float(p), critical_difference(systems, datasets))
+
+
+def critical_difference(systems: int, datasets: int) -> float:
+    """By how much average ranks must differ, at ``LEVEL``.
+
+    Args:
+        systems: How many are compared.
+        datasets: On how many.
+
+    Returns:
+        Nemenyi's critical difference: the studentised range over the square root of 2, times the standard error.
+    """
+    quantile = float(stats.studentized_range.ppf(1 - LEVEL, systems, np.inf)) / np.sqrt(2)
+    return float(quantile * np.sqrt(systems * (systems + 1) / (6 * datasets)))
+
+
+def alike(ranks: Sequence[float], test: Friedman) -> list[tuple[int, int]]:
+    """Groups of systems that the test does not tell apart.
+
+    Args:
+        ranks: Average ranks, ascending.
+        test: Of these ranks.
+
+    Returns:
+        The first and the last of every largest group of at least two, by their places in ``ranks``; one of all if the Friedman
+        test does not reject that they are equal.
+    """
+    if not test.rejected:
+        return [(0, len(ranks) - 1)]
+    found: list[tuple[int, int]] = []
+    for first, rank in enumerate(ranks):
+        last = max(place for place, other in enumerate(ranks) if other - rank < test.critical_difference)
+        if last > first and (not found or last > found[-1][1]):
+            found.append((first, last))
+    return found

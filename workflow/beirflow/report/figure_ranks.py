@@ -1,0 +1,94 @@
+"""The diagram of critical differences: average ranks over datasets, and which of them are not told apart (Demšar 2006)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from beirflow.evaluation.ranks import FEWEST_DATASETS, FEWEST_SYSTEMS, LEVEL, Friedman, alike
+from beirflow.report.figure_data import Results
+from beirflow.report.figure_style import WIDTH, below, words_only
+from beirflow.report.figure_tables import ranks_table
+
+ROW, BAR = 0.17, 0.07
+"""Inches from a name to the next, and from a bar that joins systems to the next."""
+
+ABOVE = 0.3
+"""Inches from the axis to the critical difference above it."""
+
+BELOW = 0.6
+"""Inches below the last name, for what the tests found."""
+
+LETTER, LEAST = 0.067, 3.0
+"""Inches of a letter of a name, and the least of the axis between the names."""
+
+EDGE = 0.03
+"""Of the axis, how far the lines to the names go beyond it."""
+
+MOST_TICKS = 12
+
+
+def critical_difference(results: Results) -> Figure:
+    """Systems by their average rank, the best at the left; bars join those that the tests do not tell apart."""
+    table = ranks_table(results.means)
+    first = table.iloc[0]
+    if np.isnan(first["p"]):
+        return words_only(_why_not(len(table), len(results.datasets)))
+    test = Friedman(first["chi_square"], first["p"], first["critical_difference"])
+    ranks = table["average_rank"].tolist()
+    spans = alike(ranks, test)
+    rows = -(-len(ranks) // 2)
+    depth = BAR * (len(spans) + 1) + ROW * (rows + 0.5)
+    margin = LETTER * max(len(f"{system} {rank:.2f}  ") for system, rank in zip(table["system"], ranks, strict=True))
+    width, height = max(WIDTH, LEAST + 2 * margin), ABOVE + 0.25 + depth + BELOW
+    figure = Figure(figsize=(width, height))
+    panel = figure.add_axes((margin / width, BELOW / height, 1 - 2 * margin / width, 1 - BELOW / height))
+    panel.set_axis_off()
+    last = max(float(len(ranks)), 1 + test.critical_difference)
+    ends = 1 - EDGE * (last - 1), last + EDGE * (last - 1)
+    panel.set_xlim(*ends)
+    panel.set_ylim(-depth, ABOVE + 0.25)
+    _axis(panel, len(ranks), test.critical_difference)
+    for number, (start, end) in enumerate(spans, 1):
+        panel.plot([ranks[start], ranks[end]], [-BAR * number] * 2, color="black", linewidth=2.4, solid_capstyle="round")
+    _names(panel, table["system"].tolist(), ranks, -BAR * (len(spans) + 1), ends)
+    below(figure, _said(test, len(results.datasets), results.cutoff))
+    return figure
+
+
+def _why_not(systems: int, datasets: int) -> str:
+    if systems < FEWEST_SYSTEMS or datasets < FEWEST_DATASETS:
+        return f"Ranks are tested from {FEWEST_SYSTEMS} systems and {FEWEST_DATASETS} datasets on."
+    return "All systems are equal on every dataset: there are no ranks to test."
+
+
+def _said(test: Friedman, datasets: int, cutoff: int) -> str:
+    """What the tests found, in words."""
+    p = f"p = {test.p:.3f}" if test.p >= 0.001 else "p < 0.001"
+    found = f"Average rank by NDCG@{cutoff} over {datasets} datasets. Friedman test: χ² = {test.chi_square:.2f}, {p}"
+    if not test.rejected:
+        return f"{found}, which is not below {LEVEL}: no two systems are told apart."
+    return f"{found}. A bar joins systems that differ by less than the critical difference (Nemenyi, {LEVEL})."
+
+
+def _axis(panel: Axes, systems: int, reach: float) -> None:
+    """The ranks, and above them how far apart two must be."""
+    panel.plot([1, systems], [0, 0], color="black", linewidth=0.8)
+    for rank in range(1, systems + 1, -(-systems // MOST_TICKS)):
+        panel.plot([rank, rank], [0, 0.04], color="black", linewidth=0.8)
+        panel.text(rank, 0.06, str(rank), ha="center", va="bottom")
+    panel.plot([1, 1 + reach], [ABOVE] * 2, color="black", linewidth=0.8, marker="|", markersize=5)
+    panel.text(1 + reach / 2, ABOVE + 0.05, f"critical difference {reach:.2f}", ha="center", va="bottom")
+
+
+def _names(panel: Axes, systems: Sequence[str], ranks: Sequence[float], top: float, ends: tuple[float, float]) -> None:
+    """The better half by name at the left, the others at the right, those at the ends first, so that no lines cross."""
+    half = -(-len(systems) // 2)
+    for place, (system, rank) in enumerate(zip(systems, ranks, strict=True)):
+        left = place < half
+        height = top - ROW * (0.5 + (place if left else len(systems) - 1 - place))
+        end = ends[0] if left else ends[1]
+        panel.plot([rank, rank, end], [0, height, height], color="#333333", linewidth=0.6)
+        text, side, aside = (f"{system} {rank:.2f}", "right", -4) if left else (f"{rank:.2f} {system}", "left", 4)
+        panel.annotate(text, (end, height), (aside, 0), textcoords="offset points", ha=side, va="center")

@@ -1,0 +1,128 @@
+"""The numbers of the figures that no other table has, each as CSV beside its figure.
+
+``pareto.csv`` has a row a system: NDCG, the plain mean over the datasets; ``seconds_per_query``, the seconds in which all jobs
+together encoded queries, searched, merged, fused and scored pairs, over the number of queries, so no latency of a single one (of
+runs from elsewhere, also where others are made from them, nobody knows it); ``index_bytes`` of all datasets; whether it is on the
+front of each: no other system is at least as good for at most as much, and better in one; and ``devices``.
+
+``critical_difference.csv`` has a row a system, the best first: ``average_rank`` over ``datasets``, by NDCG; ``groups``, letters
+that systems share which are not told apart; and, on every row the same, ``chi_square`` and ``p`` of the Friedman test and the
+``critical_difference``, as :mod:`beirflow.evaluation.ranks` says.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import ascii_lowercase
+
+import numpy as np
+import pandas as pd
+
+from beirflow.evaluation.ranks import alike, average_ranks, friedman
+from beirflow.evaluation.scores import main_cutoff
+from beirflow.files.records import read_json
+from beirflow.files.writing import atomic_path
+from beirflow.report.named_tables import read_named_csv
+
+TABLES = ("pareto", "critical_difference")
+"""Names of the figures; the rule names the same."""
+
+OF_QUERIES = ("queries", "search", "merge", "fuse", "rerank")
+"""Stages that are gone through for queries, once everything is indexed."""
+
+FRONTS = {"seconds_per_query": "front_of_seconds", "index_bytes": "front_of_bytes"}
+"""By kind of cost, the column that says who is on its front."""
+
+Means = Mapping[tuple[str, str], Mapping[str, float]]
+"""By system and dataset, the measures."""
+
+
+def write_figure_tables(*, means_paths: Sequence[str], costs_path: str, folder: str) -> None:
+    """Write the tables.
+
+    Args:
+        means_paths: The ``metrics`` JSON of every system on every dataset.
+        costs_path: ``cost.csv``.
+        folder: Where to write them, each as ``<name>.csv``.
+    """
+    every = [read_json(path) for path in means_paths]
+    means = {(each["system"], each["dataset"]): each["measures"] for each in every}
+    tables = {"pareto": pareto_table(means, read_named_csv(costs_path)), "critical_difference": ranks_table(means)}
+    for name, table in tables.items():
+        with atomic_path(Path(folder, f"{name}.csv")) as partial:
+            table.to_csv(partial, index=False)
+
+
+def pareto_table(means: Means, costs: pd.DataFrame) -> pd.DataFrame:
+    """What every system achieves and costs.
+
+    Args:
+        means: The measures.
+        costs: What ``cost.csv`` holds.
+
+    Returns:
+        The table, as this module says.
+    """
+    measure, systems, scores = _scores(means)
+    table = pd.DataFrame({"system": systems, "datasets": scores.shape[1], measure: scores.mean(axis=1)})
+    of_system = [costs[costs["system"] == system] for system in systems]
+    table["seconds_per_query"] = [_query_seconds(each) / each["queries"].sum() for each in of_system]
+    table["index_bytes"] = [each["index_bytes"].sum(skipna=False) for each in of_system]
+    for cost, column in FRONTS.items():
+        table[column] = on_front(table[measure].to_numpy(), table[cost].to_numpy())
+    table["devices"] = [", ".join(sorted(set(", ".join(each["devices"].dropna()).split(", ")) - {""})) for each in of_system]
+    return table
+
+
+def _scores(means: Means) -> tuple[str, list[str], np.ndarray]:
+    """The main measure, the systems, and its values, float64 of shape (systems, datasets)."""
+    measure = f"NDCG@{main_cutoff(next(iter(means.values())))}"
+    systems, datasets = (list(dict.fromkeys(names)) for names in zip(*means, strict=True))
+    return measure, systems, np.array([[means[system, dataset][measure] for dataset in datasets] for system in systems])
+
+
+def _query_seconds(costs: pd.DataFrame) -> float:
+    """Seconds that all queries took; not-a-number where it is not known how long a search took."""
+    known = bool(costs["search_seconds"].notna().all())
+    return float(costs[[f"{stage}_seconds" for stage in OF_QUERIES]].sum().sum()) if known else float("nan")
+
+
+def on_front(scores: np.ndarray, costs: np.ndarray) -> list[bool]:
+    """Who is on the Pareto front.
+
+    Args:
+        scores: Higher is better; float64 of shape (systems,).
+        costs: Lower is better, not-a-number where not known; float64 of shape (systems,).
+
+    Returns:
+        By system, whether its cost is known and no other is at least as good for at most as much, and better in one.
+    """
+    as_good, as_cheap = scores >= scores[:, None], costs <= costs[:, None]
+    better = (scores > scores[:, None]) | (costs < costs[:, None])
+    beaten = (as_good & as_cheap & better).any(axis=1)
+    return [bool(value) for value in ~beaten & ~np.isnan(costs)]
+
+
+def ranks_table(means: Means) -> pd.DataFrame:
+    """Average ranks of systems, and which of them are not told apart.
+
+    Args:
+        means: The measures.
+
+    Returns:
+        The table, as this module says; without groups and tests where there are too few systems or datasets.
+    """
+    _, systems, scores = _scores(means)
+    table = pd.DataFrame({"system": systems, "average_rank": average_ranks(scores), "datasets": scores.shape[1]})
+    table = table.sort_values("average_rank", kind="stable", ignore_index=True)
+    test = friedman(scores)
+    spans = alike(table["average_rank"].tolist(), test) if test else []
+    letters = [" ".join(_letter(i) for i, (first, last) in enumerate(spans) if first <= row <= last) for row in range(len(table))]
+    table["groups"] = [each or None for each in letters]
+    for column in ("chi_square", "p", "critical_difference"):
+        table[column] = getattr(test, column) if test else np.nan
+    return table
+
+
+def _letter(number: int) -> str:
+    """The letter of a group: a to z, then aa and so on."""
+    return ("" if number < 26 else _letter(number // 26 - 1)) + ascii_lowercase[number % 26]

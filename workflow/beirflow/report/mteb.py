@@ -1,0 +1,135 @@
+"""Results in the forms of MTEB: its JSON of a task, and the ``model-index`` of a model card.
+
+The JSON is what ``TaskResult`` of mteb 2 reads, with measures at full precision. It says nothing that was not measured here:
+``dataset_revision`` is no revision of the hub but ``beir-sha256-`` and the sha256 of the lines that ``sha256sum`` prints of the
+source files, since BEIR's own files were evaluated and not a copy of them; ``mteb_version``, ``kg_co2_emissions`` and ``date``
+are null; ``evaluation_time`` is the sum over all jobs, from loading models to the measures, in seconds.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from beirflow.evaluation.means import read_means
+from beirflow.evaluation.summary import PUBLISHED
+from beirflow.files.errors import DataError
+from beirflow.files.records import read_json
+from beirflow.files.writing import atomic_path
+
+MEASURES = {"NDCG": "ndcg", "MAP": "map", "Recall": "recall", "P": "precision", "MRR": "mrr", "Accuracy": "hit_rate"}
+"""Of our measures those that MTEB has, by the names that it gives them."""
+
+MAIN = "NDCG@10"
+"""MTEB's main score of retrieval."""
+
+LANGUAGES = {"English": "eng-Latn"}
+"""The languages of the catalogue, as MTEB calls them."""
+
+
+def export_mteb(*, task: str, language: str, means_path: str, corpus_paths: Sequence[str], result_path: str) -> None:
+    """Write the results of one system on one task.
+
+    Args:
+        task: Name of the task.
+        language: Of its texts, as the catalogue names it.
+        means_path: The ``metrics`` JSON of the dataset.
+        corpus_paths: ``corpus.json`` of its corpora: one, or one a forum.
+        result_path: JSON to write.
+
+    Raises:
+        DataError: The data are not BEIR's, or NDCG@10 was not measured.
+    """
+    means = read_means(means_path)
+    if means["official_data"] is False:
+        raise DataError(
+            f"{means_path}: {means['dataset']} was not evaluated on the data of BEIR, so these are no results of the task {task}"
+            " of MTEB; the log of prepare_corpus says what differs"
+        )
+    measures = means["measures"]
+    if MAIN not in measures:
+        found = f"has {', '.join(measures)}, and the main score of MTEB is {MAIN}"
+        raise DataError(f"{means_path} {found}; add 10 to the cutoffs of the configuration")
+    scores = {
+        **{_name(measure): value for measure, value in measures.items() if measure.partition("@")[0] in MEASURES},
+        "main_score": measures[MAIN],
+        "hf_subset": "default",
+        "languages": [LANGUAGES[language]],
+    }
+    result = {
+        "dataset_revision": revision([read_json(path) for path in corpus_paths]),
+        "task_name": task,
+        "mteb_version": None,
+        "scores": {means["split"]: [scores]},
+        "evaluation_time": sum(means["seconds"].values()),
+        "kg_co2_emissions": None,
+        "date": None,
+    }
+    _write(result_path, json.dumps(result, indent=2, allow_nan=False) + "\n")
+
+
+def revision(corpora: Sequence[Mapping[str, Any]]) -> str:
+    """What was evaluated, in the place of a revision.
+
+    Args:
+        corpora: The records of the corpora.
+
+    Returns:
+        A digest of the digests of all source files, in the order of their names.
+    """
+    files = sorted(item for each in corpora for item in each["source_sha256"].items())
+    lines = "".join(f"{digest}  {name}\n" for name, digest in files)
+    return f"beir-sha256-{hashlib.sha256(lines.encode()).hexdigest()}"
+
+
+def _name(measure: str) -> str:
+    """What MTEB calls a measure."""
+    name, _, k = measure.partition("@")
+    return f"{MEASURES[name]}_at_{k}"
+
+
+def write_model_index(
+    *, system: str, result_paths: Sequence[str], datasets: Mapping[str, str], left_out: Sequence[str], index_path: str
+) -> None:
+    """Write the block of a model card that holds the results of one system.
+
+    Args:
+        system: Its name.
+        result_paths: What :func:`export_mteb` wrote.
+        datasets: By task, what model cards call its data.
+        left_out: Configured datasets that are no tasks.
+        index_path: YAML to write; the values are percentages, as in other model cards.
+
+    Raises:
+        DataError: There is no task at all, which no model card may say.
+    """
+    if not result_paths:
+        raise DataError(
+            f"{index_path}: no configured dataset is a task of MTEB, so there is nothing to say of {', '.join(left_out)};"
+            " datasets of the catalogue are tasks, but not their samples and other splits"
+        )
+    results = [json.loads(Path(path).read_bytes()) for path in result_paths]
+    entries = [_entry(result, datasets[result["task_name"]]) for result in results]
+    said = ["Measured by beirflow on the files of BEIR, not on the copies that the hub has of them."]
+    said += [f"Left out, since MTEB has no such task: {', '.join(left_out)}."] if left_out else []
+    block = yaml.safe_dump({"model-index": [{"name": system, "results": entries}]}, sort_keys=False)
+    _write(index_path, "".join(f"# {line}\n" for line in said) + block)
+
+
+def _entry(result: Mapping[str, Any], dataset: str) -> dict[str, Any]:
+    """What a model card says of one task."""
+    ((split, (scores,)),) = result["scores"].items()
+    names = ["main_score", *map(_name, PUBLISHED)]
+    return {
+        "task": {"type": "Retrieval"},
+        "dataset": {"type": dataset, "name": f"MTEB {result['task_name']}", "config": "default", "split": split},
+        "metrics": [{"type": name, "value": round(100 * scores[name], 10)} for name in names if name in scores],
+    }
+
+
+def _write(path: str, text: str) -> None:
+    with atomic_path(path) as partial:
+        partial.write_text(text, encoding="utf-8")

@@ -1,0 +1,86 @@
+"""Write results in the forms of MTEB.
+
+REQUIRED INPUTS
+  means  = <results>/metrics/<system>/<dataset>.json
+  corpora = <results>/corpora/<dataset>/corpus.json, of a dataset of forums those of all
+
+OUTPUTS
+  result = <results>/mteb/<system>/<task>.json             one task, as mteb's TaskResult reads it
+  index  = <results>/mteb/<system>/model-index.yaml        all configured tasks, for the model card of the system
+
+STEPS
+  - name every measure as MTEB does; refuse other data than BEIR's
+  - write the main scores of all tasks as the block of a model card
+"""
+
+dataset_of_task = {
+    task.name: dataset for dataset, task in experiment.catalogue.mteb.items()
+}
+
+
+rule export_mteb:
+    input:
+        means=lambda wildcards: at(layout.METRICS).format(
+            system=wildcards.system, dataset=dataset_of_task[wildcards.task]
+        ),
+        corpora=lambda wildcards: expand(
+            at(layout.CORPUS),
+            dataset=experiment.rows_of_forums.get(
+                dataset_of_task[wildcards.task], dataset_of_task[wildcards.task]
+            ),
+        ),
+    output:
+        at(layout.MTEB_RESULT),
+    log:
+        "<results>/logs/export_mteb/{system}/{task}.log",
+    benchmark:
+        "<results>/benchmarks/export_mteb/{system}/{task}.tsv"
+    wildcard_constraints:
+        task=one_of(dataset_of_task),
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("export_mteb"),
+        language=lambda wildcards: experiment.catalogue.mteb[
+            dataset_of_task[wildcards.task]
+        ].language,
+    message:
+        "write {wildcards.task} of {wildcards.system} as MTEB does"
+    script:
+        "../scripts/export_mteb.py"
+
+
+rule write_model_index:
+    input:
+        expand(
+            at(layout.MTEB_RESULT),
+            task=[
+                experiment.catalogue.mteb[name].name
+                for name in experiment.mteb_datasets
+            ],
+            allow_missing=True,
+        ),
+    output:
+        at(layout.MODEL_INDEX),
+    log:
+        "<results>/logs/write_model_index/{system}.log",
+    benchmark:
+        "<results>/benchmarks/write_model_index/{system}.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("write_model_index"),
+        datasets={
+            task.name: task.dataset for task in experiment.catalogue.mteb.values()
+        },
+        left_out=[
+            name
+            for name in experiment.chosen_rows
+            if name not in experiment.catalogue.mteb
+        ],
+    message:
+        "write the model index of {wildcards.system}"
+    script:
+        "../scripts/write_model_index.py"
