@@ -20,6 +20,7 @@ from beirflow.rerank.spot_check import spot_checks
 from beirflow.runs.family import System
 from beirflow.runs.spot_check import NotHereError
 from run_results import DATASET, RunResults, Scores, change_rows
+from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from tiny_cross_encoder import save_cross_encoder
 from workflow_runs import words
 
@@ -150,6 +151,19 @@ def test_a_greater_depth_only_adds_pairs_and_a_changed_first_stage_only_what_is_
     assert reranked.score() == {"pairs": 46, "pairs_reused": 46 - len(new)}
     reranked.settings = replace(reranked.settings, depth=2)
     assert reranked.score() == {"pairs": 11, "pairs_reused": 11}
+
+
+def test_language_models_add_pairs_too_and_another_instruction_scores_all_again(tmp_path: Path) -> None:
+    asked = Reranked(tmp_path / "monot5", save_tiny_monot5(tmp_path / "models/monot5"))
+    judged = Reranked(tmp_path / "qwen3", save_tiny_qwen3(tmp_path / "models/qwen3"))
+    for made in (asked, judged):
+        assert made.score() == {"pairs": 26, "pairs_reused": 0}
+        made.settings = replace(made.settings, depth=9)
+        assert made.score() == {"pairs": 46, "pairs_reused": 26}
+        made.rank()
+        assert [check.run().passed for check in checks(made)] == [True, True]
+    judged.settings = replace(judged.settings, instruction="Find w3")
+    assert judged.score() == {"pairs": 46, "pairs_reused": 0}
 
 
 @pytest.mark.parametrize("change", ["code", "length", "precision", "file", "record"])

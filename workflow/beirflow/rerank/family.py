@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from beirflow.models.model_files import model_digests, model_files, model_problem
+from beirflow.files.errors import ModelError
+from beirflow.models.model_files import is_local, model_digests, model_files, model_folder, model_problem
+from beirflow.rerank.kinds import kind_of
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.family import Family, Reads, Setting
 
@@ -10,6 +12,11 @@ from beirflow.runs.family import Family, Reads, Setting
 def problem(settings: Any) -> Setting | None:
     """What keeps the model of a system from being used."""
     found = model_problem(settings)
+    if found is None and is_local(settings):
+        try:
+            kind_of(model_folder(settings), settings)
+        except ModelError as error:
+            found = str(error)
     return Setting("model", settings.model, found) if found else None
 
 

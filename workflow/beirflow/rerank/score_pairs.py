@@ -16,7 +16,7 @@ from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
 from beirflow.models.model_files import check_model, model_folder
-from beirflow.rerank.cross_encoder import CrossEncoder
+from beirflow.rerank.load import load_scorer
 from beirflow.rerank.pairs import kept_scores, pairs_of_block, write_pairs
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.first_stages import FirstStages
@@ -74,7 +74,8 @@ def score_pairs(
     with scoring.gpu(saves_memory="lower max_length"):
         device = choose_device(scoring.device)
         precision = str(choose_precision(scoring.precision, device)).removeprefix("torch.")
-        same: dict[str, Any] = {"precision": precision, "max_length": settings.max_length, "code": job.code}
+        read: dict[str, Any] = {"max_length": settings.max_length, "purpose": settings.instruction}
+        same: dict[str, Any] = {"precision": precision, "code": job.code, **read}
         scores = kept_scores(output_path, pairs, {**same, "inputs": first.corpus | model})
         missing = np.isnan(scores)
         counts, seconds = {"pairs": len(scores), "pairs_reused": int((~missing).sum())}, {"load": 0.0, "rerank": 0.0}
@@ -93,7 +94,7 @@ def score_pairs(
         counts=counts,
         system=settings.name,
         precision=precision,
-        max_length=settings.max_length,
+        **read,
         depth=settings.depth,
         block=block,
         blocks=blocks,
@@ -106,7 +107,7 @@ def _score(
     """Scores of some pairs, float32; what was counted; and how long it took. Each two texts are scored once."""
     start = time.perf_counter()
     with checked_meanwhile(partial(check_model, scoring.settings, scoring.model_path)):
-        model = CrossEncoder(scoring.settings, model_folder(scoring.settings), **scoring.on)
+        model = load_scorer(scoring.settings, model_folder(scoring.settings), **scoring.on)
     loaded = time.perf_counter()
     of_queries = dict(zip(queries["query_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
     of_documents = texts_of(documents_path, pairs["doc_id"].combine_chunks())

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 from beirflow.files.layout import PAIRS, RUN
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.model_files import model_folder
-from beirflow.rerank.cross_encoder import CrossEncoder
+from beirflow.rerank.load import load_scorer
+from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, as_block, compare_ranks, draw
 
@@ -47,7 +48,7 @@ class _Again:
 
     def __init__(self, subject: Subject, sample: int, random: np.random.Generator, folder: str) -> None:
         self.subject, self.sample, self.random, self.folder = subject, sample, random, folder
-        self.settings: RerankSettings = subject.system.settings
+        self.settings: RerankSettings = subject.system.settings.for_dataset(subject.row or subject.dataset)
 
     def check_scores(self) -> Finding:
         """Score some pairs again and compare them with what is stored."""
@@ -122,6 +123,6 @@ class _Again:
 
 
 @lru_cache(maxsize=1)
-def _model(settings: RerankSettings, device: str, precision: str, token_budget: int | str) -> CrossEncoder:
+def _model(settings: RerankSettings, device: str, precision: str, token_budget: int | str) -> PairScorer:
     """The model of a system, which serves one corpus after the other."""
-    return CrossEncoder(settings, model_folder(settings), device=device, precision=precision, token_budget=token_budget)
+    return load_scorer(settings, model_folder(settings), device=device, precision=precision, token_budget=token_budget)
