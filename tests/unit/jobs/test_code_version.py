@@ -36,7 +36,15 @@ NEED_TORCH = {
         "sparse.spot_check",
     ),
     *("late.encoder", "late.max_sim", "late.search", "late.steps", "late.spot_check"),
-    *("rerank.score_pairs", "rerank.cross_encoder", "rerank.answers", "rerank.pair_scorer", "rerank.load", "rerank.spot_check"),
+    *(
+        "rerank.score_pairs",
+        "rerank.cross_encoder",
+        "rerank.answers",
+        "rerank.pair_scorer",
+        "rerank.encoders",
+        "rerank.load",
+        "rerank.spot_check",
+    ),
     *("expansions.decoder", "expansions.loading", "expansions.making", "expansions.sampler", "expansions.spot_check"),
     *("expansions.weigh_words", "expansions.word_weigher", "expansions.write_queries", "expansions.writer"),
 }

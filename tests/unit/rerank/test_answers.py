@@ -28,7 +28,9 @@ Score = Callable[[Path, str, str], float]
 
 def loaded(folder: Path, precision: str = "float32", budget: int | str = "auto", **settings: Any) -> PairScorer:
     system = RerankSettings("asked", str(folder), first="bm25", **settings)
-    return load_scorer(system, folder, device="cpu", precision=precision, token_budget=budget)
+    found = load_scorer(system, device="cpu", precision=precision, token_budget=budget)
+    assert isinstance(found, PairScorer)
+    return found
 
 
 @cache

@@ -24,7 +24,9 @@ PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 80)) for i in range(40)] 
 
 def loaded(folder: Path, precision: str = "float32", budget: int | str = "auto", **settings: Any) -> PairScorer:
     system = RerankSettings("crossed", str(folder), first="bm25", **settings)
-    return load_scorer(system, folder, device="cpu", precision=precision, token_budget=budget)
+    found = load_scorer(system, device="cpu", precision=precision, token_budget=budget)
+    assert isinstance(found, PairScorer)
+    return found
 
 
 def by_sentence_transformers(folder: Path, pairs: list[tuple[str, str]]) -> np.ndarray:

@@ -20,6 +20,7 @@ from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_mem
 from beirflow.models.batching import Tokens, plan
 from beirflow.models.card_modules import refuse_what_is_not_hashed
 from beirflow.models.lean_imports import load_lean
+from beirflow.models.made import made_with
 from beirflow.rerank.settings import RerankSettings
 
 logger = logging.getLogger(__name__)
@@ -144,12 +145,19 @@ class PairScorer(ABC):
     def _compute(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
         """Scores of one batch, float32 of shape (rows,)."""
 
-    def scores(self, pairs: Sequence[Pair], unit: str = "pairs") -> np.ndarray:
+    def made(self) -> dict[str, str]:
+        """Precision, device and versions that pairs are scored with, for the record."""
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
+
+    def counts(self) -> dict[str, int]:
+        """Tokens that were read so far, and pairs that were probably cut, by name."""
+        return {"tokens": self.tokens, "truncated_pairs": self.truncated}
+
+    def scores(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Score pairs of texts.
 
         Args:
             pairs: n pairs of a query and a document.
-            unit: What progress counts.
 
         Returns:
             float32 of shape (n,).
@@ -160,7 +168,7 @@ class PairScorer(ABC):
         """
         found = np.empty(len(pairs), np.float32)
         tokenize = partial(self._tokenize, pairs)
-        with Progress(f"score with {self.system.name}", len(pairs), unit, "tokens") as progress:
+        with Progress(f"score with {self.system.name}", len(pairs), "pairs", "tokens") as progress:
             for window in map_ahead(tokenize, range(0, len(pairs), WINDOW_PAIRS)):
                 start, lengths = window.ids.start, window.ids.lengths
                 self.truncated += int((lengths >= self.max_length).sum())
