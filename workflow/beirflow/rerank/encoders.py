@@ -5,7 +5,7 @@ Each text is encoded once. Documents come window by window, longest first, and g
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -25,25 +25,39 @@ from beirflow.models.load import load_encoder
 from beirflow.models.model_files import model_card, model_folder
 
 Pair = tuple[str, str]
+Vectors = TypeVar("Vectors")
 
 
 class EncodedPairs(ABC):
     """Scores pairs by encoding their texts apart.
 
     Args:
-        on: ``device``, ``precision`` and ``token_budget``.
+        system: Name of the system.
+        encoders: By kind of text, what encodes it.
+        device: ``auto``, ``cuda`` or ``cpu``.
     """
 
-    def __init__(self, on: dict[str, Any]) -> None:
-        self._on, self._device = on, choose_device(on["device"])
+    def __init__(self, system: str, encoders: Mapping[Kind, Encoder] | Mapping[Kind, TokenEncoder], device: str) -> None:
+        self._system, self._encoders, self._device = system, encoders, choose_device(device)
 
-    @abstractmethod
     def made(self) -> dict[str, str]:
         """Precision, device and versions that pairs are scored with, for the record."""
+        return self._encoders["documents"].made()
 
-    @abstractmethod
     def counts(self) -> dict[str, int]:
-        """Tokens that were read so far, and texts that were probably cut, by name."""
+        """Tokens that were read so far, and texts that were probably cut, by name; without what an encoder does not know."""
+        tokens = [encoder.tokens for encoder in self._encoders.values()]
+        counts = {"tokens": None if None in tokens else sum(filter(None, tokens))}
+        counts |= {f"truncated_{kind}": encoder.truncated for kind, encoder in self._encoders.items()}
+        return {name: count for name, count in counts.items() if count is not None}
+
+    def _encoded(self, kind: Kind, texts: Sequence[str], windows: Iterator[Vectors]) -> Iterator[Vectors]:
+        """Vectors, window by window; one that is not finite is named by its text."""
+        try:
+            yield from windows
+        except NotFiniteError as error:
+            said = f"the vector of {texts[error.row][:60]!r}, one of the {kind}, holds infinity or not-a-number"
+            raise ModelError(f"system {self._system}: {said}; use precision float32, or look at its text") from error
 
     @abstractmethod
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
@@ -84,26 +98,14 @@ class DensePairs(EncodedPairs):
     """
 
     def __init__(self, settings: DenseSettings, **on: Any) -> None:
-        super().__init__(on)
-        self._settings = settings
+        self._own = {kind: load_encoder(settings.encoding, kind, **on) for kind in KINDS}
+        super().__init__(settings.name, self._own, on["device"])
         self._similarity = str(settings.similarity or model_card(settings).similarity)
-        self._encoders = {kind: load_encoder(settings.encoding, kind, **on) for kind in KINDS}
-
-    def made(self) -> dict[str, str]:
-        """Precision, device and versions that pairs are scored with, for the record."""
-        return self._encoders["documents"].made()
-
-    def counts(self) -> dict[str, int]:
-        """Tokens that were read so far, and texts that were probably cut, by name."""
-        return _counts(self._encoders)
 
     def _windows(self, kind: Kind, texts: Sequence[str]) -> Iterator[tuple[int, torch.Tensor]]:
         """The number of the first text of a window, and vectors as the search compares them, float32 of shape (texts, dim)."""
-        try:
-            for start, vectors in self._encoders[kind].windows(texts, kind):
-                yield start, prepare(np.asarray(vectors, np.float32), self._similarity, self._device)
-        except NotFiniteError as error:
-            raise _not_finite(self._settings.name, kind, texts[error.row]) from error
+        for start, vectors in self._encoded(kind, texts, self._own[kind].windows(texts, kind)):
+            yield start, prepare(np.asarray(vectors, np.float32), self._similarity, self._device)
 
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
         """Scores of pairs, given by the numbers of their texts; float32 of their shape."""
@@ -129,27 +131,16 @@ class LatePairs(EncodedPairs):
     """
 
     def __init__(self, settings: LateSettings, **on: Any) -> None:
-        super().__init__(on)
-        self._settings = settings
         folder = model_folder(settings)
-        self._encoders = {kind: TokenEncoder(settings, folder, kind, **on) for kind in KINDS}
-
-    def made(self) -> dict[str, str]:
-        """Precision, device and versions that pairs are scored with, for the record."""
-        return self._encoders["documents"].made()
-
-    def counts(self) -> dict[str, int]:
-        """Tokens that were read so far, and texts that were probably cut, by name."""
-        return _counts(self._encoders)
+        self._own = {kind: TokenEncoder(settings, folder, kind, **on) for kind in KINDS}
+        super().__init__(settings.name, self._own, on["device"])
 
     def _windows(self, kind: Kind, texts: Sequence[str]) -> Iterator[TokenVectors]:
-        try:
-            yield from self._encoders[kind].windows(texts)
-        except NotFiniteError as error:
-            raise _not_finite(self._settings.name, kind, texts[error.row]) from error
+        return self._encoded(kind, texts, self._own[kind].windows(texts))
 
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
         """Scores of pairs, given by the numbers of their texts; float32 of their shape."""
+        torch.set_float32_matmul_precision("highest")  # the bound of what can be a token's best match supposes it
         of_queries = Queries.of(TokenVectors.together(list(self._windows("queries", queries))), self._device)
         found, start = np.empty(len(query), np.float32), 0
         for window in self._windows("documents", documents):
@@ -169,15 +160,3 @@ class LatePairs(EncodedPairs):
             numbers, rows = (torch.from_numpy(each).to(self._device) for each in (query[here], place[text[here]] - first))
             found[here] = exact_scores(queries, block, numbers, rows).cpu().numpy()
         return found
-
-
-def _counts(encoders: Mapping[Kind, Encoder] | Mapping[Kind, TokenEncoder]) -> dict[str, int]:
-    tokens = [encoder.tokens for encoder in encoders.values()]
-    cut = {f"truncated_{kind}": encoder.truncated for kind, encoder in encoders.items()}
-    counts = {"tokens": None if None in tokens else sum(filter(None, tokens)), **cut}
-    return {name: count for name, count in counts.items() if count is not None}
-
-
-def _not_finite(system: str, kind: Kind, text: str) -> ModelError:
-    said = f"the vector of {text[:60]!r}, one of the {kind}, holds infinity or not-a-number"
-    return ModelError(f"system {system}: {said}; use precision float32, or look at its text")
