@@ -51,7 +51,7 @@ def readme_of_families() -> dict[str, list[str]]:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
     start = next(number for number, row in enumerate(rows) if row[:3] == ["system", "family", "kitchen"])
     names = demo_of_families()["systems"]
-    return {row[0]: row[2:6] for row in rows[start + 2 : start + 2 + len(names)]}
+    return {row[0]: row[2:6] for row in rows[start + 1 : start + 1 + len(names)]}
 
 
 def test_the_readme_shows_every_system_of_the_demo_of_families(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ in plain Python and with nothing of ``rerank_run.py``.
 """
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -63,11 +63,9 @@ class _Again:
         stored = stored.take(draw(stored.num_rows, self.sample, self.random))
         again, recorded = self._scores(stored), stored["score"].to_numpy()
         apart = np.abs(again - recorded) / np.maximum(np.abs(recorded), 1)
-        worst, precision = int(np.argmax(apart)), self.subject.made.get("precision")
         tolerance = TOLERANCE_OF_ENCODERS if self.settings.encoder_settings else TOLERANCE
-        if precision not in tolerance:
-            raise ValueError(f"the run was made in the precision {precision!r}")
-        found = f"{self.subject.system.name} on {self.subject.dataset}: {len(recorded)} pairs, at most {apart[worst]:.1e} apart"
+        worst, precision = int(np.argmax(apart)), self.subject.precision(tolerance)
+        found = f"{self.subject.name}: {len(recorded)} pairs, at most {apart[worst]:.1e} apart"
         passed = bool(apart[worst] <= tolerance[precision])
         found += "" if passed else f", {stored['doc_id'][worst].as_py()!r} of query {stored['query_id'][worst].as_py()!r}"
         return Finding(passed, found, f"at most {tolerance[precision]:.0e} in {precision}")
@@ -106,13 +104,9 @@ class _Again:
         return pa.concat_tables([pq.read_table(file) for file in files])
 
     def _scores(self, pairs: pa.Table) -> np.ndarray:
-        here = self.subject.here
-        if here is None or here.family != self.subject.system.family:
-            name = self.subject.system.name
-            raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
-        place = {key: getattr(here.settings, key) for key in PLACE}
-        own = {key: replace(found, **place) for key in ("dense", "late") if (found := getattr(self.settings, key))}
-        settings = replace(self.settings, **place, **own)
+        local = partial(self.subject.with_model_of_here, keys=PLACE)
+        own = {key: local(found) for key in ("dense", "late") if (found := getattr(self.settings, key))}
+        settings = replace(local(self.settings), **own)
         config, texts = self.subject.config, self._texts(pairs)
         with gpu_job(config["device"], config["jobs_per_gpu"]):
             precision = "auto" if settings.has_own_precision else str(self.subject.made.get("precision"))
