@@ -36,6 +36,7 @@ TOKENIZER_FILES = (
     "tokenizer.model",
     WORDS,
 )
+OF_SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 PATTERNS = ("*.json", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
 """Files that describe a model, and all that tokenizers read."""
@@ -143,6 +144,8 @@ def _incomplete(folder: Path, system: ModelSettings) -> str | None:
         if not any(_has_tokenizer(here) for here in folders):
             expected = f"one of {', '.join(TOKENIZER_FILES)} was expected, as tokenizer.save_pretrained writes"
             return f"{folder} has no tokenizer; {expected}"
+        if problem := next(filter(None, map(_sentencepiece_problem, folders)), None):
+            return problem
         found = [path for here in folders for path in _weight_files(here, system, root=folder)]
     except ModelError as error:
         return str(error)
@@ -159,6 +162,27 @@ def _has_tokenizer(folder: Path) -> bool:
     config = folder / "tokenizer_config.json"
     kind = read_object(config).get("tokenizer_class") if config.is_file() else None
     return kind in WITHOUT_VOCABULARY or any((folder / name).is_file() for name in TOKENIZER_FILES)
+
+
+def _sentencepiece_problem(folder: Path) -> str | None:
+    """Why a tokenizer cannot be read that is a file of sentencepiece alone, as those of older models are; None if it can."""
+    name = next((name for name in OF_SENTENCEPIECE if (folder / name).is_file()), None)
+    absent = [package for package in ("sentencepiece", "google.protobuf") if not _is_installed(package)]
+    if (
+        name is None
+        or not absent
+        or any((folder / other).is_file() for other in TOKENIZER_FILES if other not in OF_SENTENCEPIECE)
+    ):
+        return None
+    todo = "pip install sentencepiece protobuf, or load it where they are and save it again, which writes tokenizer.json"
+    return f"{folder} has its tokenizer in {name} alone, which is read with packages that are not installed here; {todo}"
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False
 
 
 def module_folders(folder: Path) -> list[Path]:
