@@ -64,7 +64,7 @@ class Answers(PairScorer):
             raise self._wrong(f"{found}; set a larger max_length")
         self._check_answer(words)
         head = self.model.get_output_embeddings()
-        both = torch.nn.Linear(head.in_features, 2, bias=head.bias is not None)
+        both = torch.nn.Linear(head.in_features, 2, bias=head.bias is not None, device=self.device)
         both.load_state_dict({name: value.detach()[words] for name, value in head.named_parameters()})
         in_float32(both)
         self.model.set_output_embeddings(both)
@@ -85,8 +85,7 @@ class Answers(PairScorer):
     @torch.inference_mode()
     def _check_answer(self, words: Sequence[int]) -> None:
         """Say so where the model answers something else: its files do not tell what it was trained for."""
-        ids = torch.tensor(self._read([KNOWN])[0])
-        self.model.eval()
+        ids = torch.tensor(self._read([KNOWN])[0], device=self.device)
         found = int(self._logits(ids, torch.ones_like(ids)).argmax())
         if found not in words:
             says, (relevant, other) = self.tokenizer.decode([found]), self.prompt.words

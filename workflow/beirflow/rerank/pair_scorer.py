@@ -87,9 +87,9 @@ class PairScorer(ABC):
             raise self._wrong(f"{found}; {todo}") from error
         self._check_weights(report)
         self._vocabulary = len(self.model.get_input_embeddings().weight)
+        self.model.to(self.device).eval()
         self.max_length = self._longest()
         self._prepare()
-        self.model.to(self.device).eval()
 
     def _wrong(self, found: str) -> ModelError:
         return ModelError(f"system {self.system.name}: {found}")
@@ -135,7 +135,7 @@ class PairScorer(ABC):
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Check and change the model once it is loaded, and before it is on its device."""
+        """Check and change the model once it is loaded."""
 
     @abstractmethod
     def _read(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]] | None]:
