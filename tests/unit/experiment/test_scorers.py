@@ -9,6 +9,7 @@ from beirflow.files.errors import ConfigError
 from beirflow.rerank.settings import RerankSettings
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
+from tiny_expanders import save_tiny_t5
 
 
 @pytest.fixture
@@ -21,6 +22,7 @@ def systems(tmp_path: Path) -> dict[str, dict[str, Any]]:
             "query_lengths": {"scifact": 9},
         },
         "bits": {"variant_of": "mine", "vectors": "binary"},
+        "taught": {"base": "mine", "train": {"generator": str(save_tiny_t5(tmp_path / "t5"))}},
     }
 
 
@@ -54,6 +56,7 @@ def test_it_has_the_lengths_of_a_system_of_late_interaction_by_dataset(systems: 
     [
         ({"model": "bm25"}, "systems.again.model: found 'bm25'; it is a system, but none that can score a pair; allowed are"),
         ({"model": "bits"}, "systems.again.model: found 'bits'; it is a system, but none that can score a pair; allowed are"),
+        ({"model": "taught"}, "systems.again.model: found 'taught'; it is a system, but none that can score a pair; allowed are"),
         ({"model": "again"}, "systems.again.model: found 'again'; it is a system, but none that can score a pair; allowed are"),
         ({"model": "mine", "max_length": 9}, "systems.again.max_length: found 9; the model is that of the system mine"),
         ({"model": "mine", "instruction": "Find"}, "systems.again.instruction: found 'Find'; the model is that of the system"),
