@@ -6,12 +6,18 @@ PIP := --quiet --disable-pip-version-check
 # Every job is a process of its own: where modules were not kept compiled, each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test pictures bench bench-scale bench-gpu lint lint-types lint-form fix clean
+.PHONY: demo demo-families test pictures bench bench-scale bench-gpu lint lint-types lint-form fix clean
 
 # Three little datasets, evaluated from the JSONL files to results/demo/summary.csv.
 demo: .venv/ready
 	rm -f results/demo/summary.csv
 	$(BIN)/snakemake --cores $(CORES) --configfile tests/data/demo.yaml --quiet host reason -- results/demo/summary.csv
+
+# BM25, a SPLADE, a dense system, their fusion and a re-ranking of it, on the same datasets, to results/demo-families/summary.csv.
+demo-families: .venv/ready
+	rm -f results/demo-families/summary.csv
+	$(BIN)/snakemake --cores $(CORES) --configfile tests/data/demo.yaml tests/data/demo-families.yaml --quiet host reason -- \
+		results/demo-families/summary.csv
 
 # Everything that is checked: format, lint, types, tests, and the demo through Snakemake. Two processes, the longest files first.
 test: .venv/ready-dev lint
@@ -53,7 +59,7 @@ fix: .venv/ready-dev
 	$(BIN)/snakefmt Snakefile workflow/rules
 
 clean:
-	rm -rf .venv .snakemake results/demo results/pictures
+	rm -rf .venv .snakemake results/demo results/demo-families results/pictures
 
 .venv/ready: envs/requirements.txt envs/requirements-models.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("beirflow needs Python 3.11 or newer, found " + sys.version.split()[0] + "; run make PYTHON=/path/to/python3.11")'

@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
+from beirflow.experiment.experiment import load_experiment
 from workflow_runs import REPOSITORY
 
 README_TABLE = {"kitchen": 0.8020, "debate": 0.8875, "forums": 0.9343, "mean of 3 (kitchen, debate, forums)": 0.8746}
@@ -32,3 +35,38 @@ def test_the_demo_gives_the_table_of_the_readme(results: str) -> None:
     readme = (REPOSITORY / "README.md").read_text()
     for name, value in README_TABLE.items():
         assert [line for line in readme.splitlines() if line.strip().startswith(name) and f"{value:.4f}" in line]
+
+
+def demo_of_families() -> dict[str, Any]:
+    """The configuration of the demo of families: one file over the other, as Snakemake lays them."""
+    demo, families = (yaml.safe_load((REPOSITORY / f"tests/data/{name}.yaml").read_text()) for name in ("demo", "demo-families"))
+    config: dict[str, Any] = {**demo, **families, "custom": {**demo["custom"], **families["custom"]}}
+    del config["pathvars"]
+    return config
+
+
+def readme_of_families() -> dict[str, list[str]]:
+    """By system, its NDCG@10 on each dataset and their mean, as the README prints them."""
+    lines = (REPOSITORY / "README.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    start = next(number for number, row in enumerate(rows) if row[:3] == ["system", "family", "kitchen"])
+    names = demo_of_families()["systems"]
+    return {row[0]: row[2:6] for row in rows[start + 1 : start + 1 + len(names)]}
+
+
+def test_the_readme_shows_every_system_of_the_demo_of_families(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    experiment = load_experiment(demo_of_families())
+    families = [experiment.systems[name].family for name in experiment.chosen_systems]
+    assert families == ["lexical", "sparse", "dense", "fusion", "rerank"]
+    assert list(readme_of_families()) == experiment.chosen_systems
+
+
+@pytest.mark.long
+def test_the_demo_of_families_gives_the_table_of_the_readme() -> None:
+    files = "--configfile tests/data/demo.yaml tests/data/demo-families.yaml"
+    command = f"--cores 2 {files} -- results/demo-families/summary.csv"
+    subprocess.run([sys.executable, "-m", "snakemake", *command.split()], cwd=REPOSITORY, check=True, capture_output=True)
+    summary = pd.read_csv(REPOSITORY / "results/demo-families/summary.csv")
+    found = {name: [f"{value:.4f}" for value in rows["NDCG@10"]] for name, rows in summary.groupby("system", sort=False)}
+    assert found == readme_of_families()

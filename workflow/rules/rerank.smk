@@ -53,8 +53,8 @@ rule score_pairs:
         gpu=gpu_places,
     params:
         code=code_version("score_pairs"),
-        settings=lambda wildcards: experiment.settings(
-            wildcards.system, "below", "weights_sha256"
+        settings=lambda wildcards: experiment.settings_on(
+            wildcards.system, wildcards.dataset, "below", "weights_sha256"
         ),
         precision=config["precision"],
         blocks=lambda wildcards: experiment.query_blocks(wildcards.dataset),
@@ -92,8 +92,8 @@ rule rerank_run:
         "../../envs/data.yaml"
     params:
         code=code_version("rerank_run"),
-        settings=lambda wildcards: experiment.settings(
-            wildcards.system, "weights_sha256"
+        settings=lambda wildcards: experiment.settings_on(
+            wildcards.system, wildcards.dataset, "weights_sha256"
         ),
         top_k=config["top_k"],
     message:

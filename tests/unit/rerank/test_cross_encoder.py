@@ -10,8 +10,9 @@ import torch
 from beirflow.files.errors import ModelError
 from beirflow.models.model_places import model_folder
 from beirflow.models.settings import ModelSettings
-from beirflow.rerank import cross_encoder as module
-from beirflow.rerank.cross_encoder import CrossEncoder
+from beirflow.rerank import pair_scorer as module
+from beirflow.rerank.load import load_scorer
+from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.settings import RerankSettings
 from safetensors.torch import load_file, save_file
 from tiny_cross_encoder import KINDS, save_cross_encoder, save_with_head
@@ -21,9 +22,11 @@ PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 80)) for i in range(40)] 
 """Of all lengths, some longer than the model reads, on either side."""
 
 
-def loaded(folder: Path, precision: str = "float32", budget: int | str = "auto", **settings: Any) -> CrossEncoder:
+def loaded(folder: Path, precision: str = "float32", budget: int | str = "auto", **settings: Any) -> PairScorer:
     system = RerankSettings("crossed", str(folder), first="bm25", **settings)
-    return CrossEncoder(system, folder, device="cpu", precision=precision, token_budget=budget)
+    found = load_scorer(system, device="cpu", precision=precision, token_budget=budget)
+    assert isinstance(found, PairScorer)
+    return found
 
 
 def by_sentence_transformers(folder: Path, pairs: list[tuple[str, str]]) -> np.ndarray:

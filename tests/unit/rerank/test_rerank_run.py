@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from beirflow.dense.settings import DenseSettings
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
+from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import fetch_model
 from beirflow.rerank.cross_encoder import CrossEncoder
+from beirflow.rerank.encoders import DensePairs, LatePairs
 from beirflow.rerank.family import FAMILY
 from beirflow.rerank.rerank_run import rerank_run
 from beirflow.rerank.score_pairs import Scoring, score_pairs
@@ -20,6 +23,9 @@ from beirflow.rerank.spot_check import spot_checks
 from beirflow.runs.family import System
 from beirflow.runs.spot_check import NotHereError
 from run_results import DATASET, RunResults, Scores, change_rows
+from tiny_answers import save_tiny_monot5, save_tiny_qwen3
+from tiny_bert import save_tiny_bert
+from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
 from workflow_runs import words
 
@@ -150,6 +156,48 @@ def test_a_greater_depth_only_adds_pairs_and_a_changed_first_stage_only_what_is_
     assert reranked.score() == {"pairs": 46, "pairs_reused": 46 - len(new)}
     reranked.settings = replace(reranked.settings, depth=2)
     assert reranked.score() == {"pairs": 11, "pairs_reused": 11}
+
+
+def test_language_models_add_pairs_too_and_another_instruction_scores_all_again(tmp_path: Path) -> None:
+    asked = Reranked(tmp_path / "monot5", save_tiny_monot5(tmp_path / "models/monot5"))
+    judged = Reranked(tmp_path / "qwen3", save_tiny_qwen3(tmp_path / "models/qwen3"))
+    for made in (asked, judged):
+        assert made.score() == {"pairs": 26, "pairs_reused": 0}
+        made.settings = replace(made.settings, depth=9)
+        assert made.score() == {"pairs": 46, "pairs_reused": 26}
+        made.rank()
+        assert [check.run().passed for check in checks(made)] == [True, True]
+    judged.settings = replace(judged.settings, instruction="Find w3")
+    assert judged.score() == {"pairs": 46, "pairs_reused": 0}
+
+
+def test_a_system_that_encodes_scores_pairs_by_its_own_similarity(tmp_path: Path) -> None:
+    bert, colbert = save_tiny_bert(tmp_path / "models/bert"), save_colbert(tmp_path / "models/colbert")
+    cosine = DenseSettings("mine", str(bert), pooling="mean", similarity="cosine")
+    on: dict[str, Any] = {"device": "cpu", "precision": "float32", "token_budget": "auto"}
+    for own, scorer in (
+        ({"dense": cosine}, DensePairs(cosine, **on)),
+        ({"late": LateSettings("mine", str(colbert))}, LatePairs(LateSettings("mine", str(colbert)), **on)),
+    ):
+        made = Reranked(tmp_path / next(iter(own)), bert if "dense" in own else colbert)
+        made.settings = replace(made.settings, **own)
+        assert made.score() == {"pairs": 26, "pairs_reused": 0}
+        made.settings = replace(made.settings, depth=15)
+        assert made.score() == {"pairs": 76, "pairs_reused": 26}
+        rows = made.rank()
+        expected = scorer.scores([(QUERIES[query], DOCUMENTS[doc_id]) for query, doc_id, *_ in rows])
+        np.testing.assert_allclose([score for *_, score, _ in rows], expected, rtol=2e-3)
+        found = [check.run() for check in checks(made)]
+        assert [each.passed for each in found] == [True, True]
+    assert found[0].expected == "at most 1e-03 in float32"
+
+
+def test_another_similarity_scores_all_again(tmp_path: Path) -> None:
+    made = Reranked(tmp_path / "results", save_tiny_bert(tmp_path / "bert"))
+    for similarity, reused in (("cosine", 0), ("dot", 0), ("dot", 26)):
+        dense = DenseSettings("mine", made.settings.model, pooling="mean", similarity=similarity)
+        made.settings = replace(made.settings, dense=dense)
+        assert made.score() == {"pairs": 26, "pairs_reused": reused}
 
 
 @pytest.mark.parametrize("change", ["code", "length", "precision", "file", "record"])

@@ -37,7 +37,7 @@ TRUNCATED = "truncated_"
 PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}
 """By kind of text, the setting that says what is written before it."""
 
-ADDED = ("expansion", "weights", "train")
+ADDED = ("expansion", "weights", "train", "dense", "late")
 """Settings that have settings of their own, all of which are named."""
 
 LOSSES = 10

@@ -9,6 +9,7 @@ from typing import Any
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, family_of
 from beirflow.experiment.schema import Problems, nearest, problems_with, read_yaml
+from beirflow.experiment.scorers import with_scorers
 from beirflow.runs.family import System
 from beirflow.training.settings import Training
 
@@ -209,6 +210,8 @@ def make_systems(
 ) -> dict[str, System]:
     """Systems from their entries; a variant, or one that is trained, has the settings of the system that it names, and its own.
 
+    A reranker may name a system in place of a model.
+
     Args:
         entries: By name, entries that their schema has checked.
         known: Systems that are defined elsewhere.
@@ -244,7 +247,7 @@ def make_systems(
         else:
             allowed = f"allowed are dense systems that encode, {', '.join(possible)}{nearest(other, possible)}"
             problems.add(f"{path}.{name}.variant_of", other, allowed)
-    return {name: systems[name] for name in entries if name in systems}
+    return with_scorers({name: systems[name] for name in entries if name in systems}, entries, known, path, problems)
 
 
 def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:

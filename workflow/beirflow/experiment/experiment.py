@@ -493,11 +493,13 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
             if wrong := FAMILIES[system.family].problem(system.settings):
                 problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
         check_run_files(origin, system, [experiment.datasets[each].whole_name for each in experiment.chosen_datasets], problems)
-        if isinstance(system.settings, DenseSettings):
+        dense = getattr(system.settings, "dense", system.settings)
+        if isinstance(dense, DenseSettings):
+            where = origin if dense is system.settings else f"custom.systems.{dense.name}"
             rows = dict.fromkeys(experiment.rows[row][0].whole_row for row in experiment.chosen_rows)
-            for row in system.settings.without_instruction(rows):
+            for row in dense.without_instruction(rows):
                 allowed = f"queries of {row} need an instruction: say what they are for, in words that the model's card uses"
-                problems.add(f"{origin}.instructions.{row}", None, allowed)
+                problems.add(f"{where}.instructions.{row}", None, allowed)
 
 
 def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:

@@ -1,5 +1,6 @@
 """Which files make a folder a model: configuration, tokenizer, modules, weights."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -18,6 +19,8 @@ TOKENIZER_FILES = (
     "tokenizer.model",
     WORDS,
 )
+OF_SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
+READ_SENTENCEPIECE = ("sentencepiece", "google.protobuf")
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 PATTERNS = ("*.json", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
 """Files that describe a model, and all that tokenizers read."""
@@ -135,6 +138,8 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
         if not any(_has_tokenizer(here) for here in folders):
             expected = f"one of {', '.join(TOKENIZER_FILES)} was expected, as tokenizer.save_pretrained writes"
             return f"{folder} has no tokenizer; {expected}"
+        if problem := next(filter(None, map(_sentencepiece_problem, folders)), None):
+            return problem
         found = [path for here in folders for path in module_weight_files(here, system, root=folder)]
     except ModelError as error:
         return str(error)
@@ -151,3 +156,20 @@ def _has_tokenizer(folder: Path) -> bool:
     config = folder / "tokenizer_config.json"
     kind = read_object(config).get("tokenizer_class") if config.is_file() else None
     return kind in WITHOUT_VOCABULARY or any((folder / name).is_file() for name in TOKENIZER_FILES)
+
+
+def _sentencepiece_problem(folder: Path) -> str | None:
+    """Why a tokenizer cannot be read that is a file of sentencepiece alone, as those of older models are; None if it can."""
+    name = next((name for name in OF_SENTENCEPIECE if (folder / name).is_file()), None)
+    others = [other for other in TOKENIZER_FILES if other not in OF_SENTENCEPIECE]
+    if name is None or any((folder / other).is_file() for other in others) or all(map(_is_installed, READ_SENTENCEPIECE)):
+        return None
+    todo = "pip install sentencepiece protobuf, or load it where they are and save it again, which writes tokenizer.json"
+    return f"{folder} has its tokenizer in {name} alone, which is read with packages that are not installed here; {todo}"
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False

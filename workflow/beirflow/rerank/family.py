@@ -2,15 +2,27 @@
 
 from typing import Any
 
+from beirflow.dense.family import problem as dense_problem
+from beirflow.files.errors import ModelError
+from beirflow.late.family import problem as late_problem
 from beirflow.models.model_files import model_digests, model_files
-from beirflow.models.model_places import model_problem
+from beirflow.models.model_places import is_local, model_folder, model_problem
+from beirflow.rerank.kinds import kind_of
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.family import Family, Reads, Setting
 
 
 def problem(settings: Any) -> Setting | None:
     """What keeps the model of a system from being used."""
+    if settings.encoder_settings:
+        wrong = dense_problem(settings.dense) if settings.dense else late_problem(settings.late)
+        return wrong and Setting("model", settings.encoder_settings.name, wrong.problem)
     found = model_problem(settings)
+    if found is None and is_local(settings):
+        try:
+            kind_of(model_folder(settings), settings)
+        except ModelError as error:
+            found = str(error)
     return Setting("model", settings.model, found) if found else None
 
 

@@ -69,7 +69,7 @@ def read_pairs(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
         return pq.read_table(path), record
 
 
-def kept_scores(path: str | Path, pairs: pa.Table, expected: Mapping[str, Any]) -> np.ndarray:
+def kept_scores(path: str | Path, pairs: pa.Table, expected: Mapping[str, Any]) -> tuple[np.ndarray, dict[str, str] | None]:
     """Scores that an earlier job left for the same pairs.
 
     Args:
@@ -78,21 +78,21 @@ def kept_scores(path: str | Path, pairs: pa.Table, expected: Mapping[str, Any]) 
         expected: Keys of the record, ``inputs`` among them, of which all must be as they are now.
 
     Returns:
-        float32 of shape (n,), not-a-number where there is none.
+        float32 of shape (n,), not-a-number where there is none; and what they were made with, None where none is used.
     """
     scores = np.full(pairs.num_rows, np.nan, np.float32)
     try:
         before, record = read_pairs(path)
     except (FileNotFoundError, DataError) as error:
         logger.info("no scores of before are used: %s", error)
-        return scores
+        return scores, None
     changed = [key for key, value in expected.items() if key != "inputs" and record.get(key) != value]
     changed += [name for name, digest in expected["inputs"].items() if record["inputs"].get(name) != digest]
     if changed:
         logger.info("no scores of before are used: %s changed", ", ".join(changed))
-        return scores
+        return scores, None
     known = dict(zip(_keys(before), before["score"].to_pylist(), strict=True))
-    return np.array([known.get(key, np.nan) for key in _keys(pairs)], np.float32).reshape(len(scores))
+    return np.array([known.get(key, np.nan) for key in _keys(pairs)], np.float32).reshape(len(scores)), record["made"]
 
 
 def _keys(pairs: pa.Table) -> list[tuple[str, str]]:

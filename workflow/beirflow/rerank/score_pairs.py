@@ -1,6 +1,7 @@
 """Score the pairs of a block of queries, as far as they were not scored before."""
 
 import time
+from dataclasses import asdict, fields
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import Documents, read_table
+from beirflow.dense.encode import with_separator
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
@@ -16,14 +18,19 @@ from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
 from beirflow.models.model_files import check_model
-from beirflow.models.model_places import model_folder
-from beirflow.rerank.cross_encoder import CrossEncoder
+from beirflow.models.settings import ModelSettings
+from beirflow.rerank.load import load_scorer
 from beirflow.rerank.pairs import kept_scores, pairs_of_block, write_pairs
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.first_stages import FirstStages
 
 BATCH_DOCUMENTS = 8192
 """Documents that are read at once."""
+
+COLUMNS = ["doc_id", "text", "title_bytes"]
+
+OF_THE_MODEL = {"instructions", *(field.name for field in fields(ModelSettings))}
+"""Settings of a system that say where its model is, whose digests say more; and instructions, of which a prompt has its own."""
 
 
 Scoring: TypeAlias = Computing[RerankSettings]
@@ -73,15 +80,13 @@ def score_pairs(
     pairs = pairs_of_block(first.runs[0], queries["query_id"].combine_chunks(), settings.depth, block, blocks)
     scoring.use_threads()
     with scoring.gpu(saves_memory="lower max_length"):
-        device = choose_device(scoring.device)
-        precision = str(choose_precision(scoring.precision, device)).removeprefix("torch.")
-        same: dict[str, Any] = {"precision": precision, "max_length": settings.max_length, "code": job.code}
-        scores = kept_scores(output_path, pairs, {**same, "inputs": first.corpus | model})
+        same = _same(scoring)
+        scores, made = kept_scores(output_path, pairs, {**same, "code": job.code, "inputs": first.corpus | model})
         missing = np.isnan(scores)
         counts, seconds = {"pairs": len(scores), "pairs_reused": int((~missing).sum())}, {"load": 0.0, "rerank": 0.0}
         if missing.any():
             new = pairs.filter(pa.array(missing))
-            scores[missing], more, seconds = _score(scoring, new, queries, documents_path)
+            scores[missing], made, more, seconds = _score(scoring, new, queries, documents_path)
             counts |= more
     write_pairs(output_path, pairs, scores)
     write_record(
@@ -89,44 +94,58 @@ def score_pairs(
         job,
         inputs={job.results / name: digest for name, digest in (first.inputs | model).items()},
         outputs={output_path: file_digest(output_path)},
-        made={"precision": precision, **made_with(device)},
+        made=made or {"precision": same["precision"], **made_with(choose_device(scoring.device))},
         seconds=seconds,
         counts=counts,
         system=settings.name,
-        precision=precision,
-        max_length=settings.max_length,
+        **same,
         depth=settings.depth,
         block=block,
         blocks=blocks,
     )
 
 
+def _same(scoring: Scoring) -> dict[str, Any]:
+    """What must be the same for scores of before to be used, for the record; besides what was read, and the code."""
+    settings = scoring.settings
+    precision = str(choose_precision(scoring.precision, choose_device(scoring.device))).removeprefix("torch.")
+    same = {"precision": precision, "max_length": settings.max_length, "purpose": settings.instruction}
+    if settings.encoder_settings is None:
+        return same
+    own = asdict(settings.encoder_settings)
+    return {**same, "scoring": {key: value for key, value in own.items() if key not in OF_THE_MODEL}}
+
+
 def _score(
     scoring: Scoring, pairs: pa.Table, queries: pa.Table, documents_path: str
-) -> tuple[np.ndarray, dict[str, int], dict[str, float]]:
-    """Scores of some pairs, float32; what was counted; and how long it took. Each two texts are scored once."""
+) -> tuple[np.ndarray, dict[str, str], dict[str, int], dict[str, float]]:
+    """Scores of some pairs, float32; what they were made with; what was counted; and how long it took.
+
+    Each two texts are scored once.
+    """
     start = time.perf_counter()
     with checked_meanwhile(partial(check_model, scoring.settings, scoring.model_path)):
-        model = CrossEncoder(scoring.settings, model_folder(scoring.settings), **scoring.on)
+        model = load_scorer(scoring.settings, **scoring.on)
     loaded = time.perf_counter()
     of_queries = dict(zip(queries["query_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
-    of_documents = texts_of(documents_path, pairs["doc_id"].combine_chunks())
+    separator = getattr(scoring.settings.dense, "title_separator", None)
+    of_documents = texts_of(documents_path, pairs["doc_id"].combine_chunks(), separator)
     texts = [
         (of_queries[query], of_documents[document])
         for query, document in zip(pairs["query_id"].to_pylist(), pairs["doc_id"].to_pylist(), strict=True)
     ]
     number = {pair: place for place, pair in enumerate(dict.fromkeys(texts))}
     scores = model.scores(list(number))[[number[pair] for pair in texts]]
-    counts = {"tokens": model.tokens, "truncated_pairs": model.truncated}
-    return scores, counts, {"load": loaded - start, "rerank": time.perf_counter() - loaded}
+    return scores, model.made(), model.counts(), {"load": loaded - start, "rerank": time.perf_counter() - loaded}
 
 
-def texts_of(documents_path: str, doc_ids: pa.Array) -> dict[str, str]:
+def texts_of(documents_path: str, doc_ids: pa.Array, separator: str | None) -> dict[str, str]:
     """Texts of some documents, of a corpus that is read a little at a time.
 
     Args:
         documents_path: ``documents.parquet``, next to its ``corpus.json``.
         doc_ids: The documents; some may come twice.
+        separator: What stands between title and text; None for the space that is there.
 
     Returns:
         Texts by id.
@@ -134,7 +153,7 @@ def texts_of(documents_path: str, doc_ids: pa.Array) -> dict[str, str]:
     wanted, found = pc.unique(doc_ids), dict[str, str]()
     with Documents(documents_path, piecewise=True) as file:
         for chunk in range(len(file.sizes)):
-            for batch in file.batches(chunk, ["doc_id", "text"], BATCH_DOCUMENTS):
-                chosen = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
+            for batch in file.batches(chunk, COLUMNS, BATCH_DOCUMENTS):
+                chosen = with_separator(batch.filter(pc.is_in(batch["doc_id"], value_set=wanted)), separator)
                 found |= zip(chosen["doc_id"].to_pylist(), chosen["text"].to_pylist(), strict=True)
     return found

@@ -1,8 +1,11 @@
 """The settings of a reranker."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
+from beirflow.dense.settings import DenseSettings
+from beirflow.late.settings import LateSettings
 from beirflow.models.settings import ModelSettings
 
 Below = Literal["drop", "keep"]
@@ -10,16 +13,54 @@ Below = Literal["drop", "keep"]
 
 @dataclass(frozen=True)
 class RerankSettings(ModelSettings):
-    """A cross-encoder, and which documents it reads.
+    """A model that scores pairs of a query and a document, and which documents it scores.
+
+    The model reads both texts together; or it is that of a system which encodes them apart, and then has a copy of its settings.
 
     Attributes:
         first: Name of the system whose run is ranked again.
         depth: Documents of each query that are scored.
         below: Whether the documents below the depth are dropped, or keep their order behind the others.
-        max_length: Tokens after which a pair is cut, special tokens included; what the model says if None.
+        max_length: Tokens after which a pair is cut, special tokens and prompt included; what the model says if None.
+        instruction: What queries are for, where the prompt of the model has a place for it; what its card says if None.
+        instructions: The same by dataset, which goes before it.
+        dense: The dense system whose scores pairs have; None for another model.
+        late: The system of late interaction, likewise.
     """
 
     first: str = field(kw_only=True)
     depth: int = 100
     below: Below = "drop"
     max_length: int | None = None
+    instruction: str | None = None
+    instructions: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    dense: DenseSettings | None = field(default=None, hash=False)
+    late: LateSettings | None = field(default=None, hash=False)
+
+    def __post_init__(self) -> None:
+        """Take what the parameters of a rule or a manifest made of settings."""
+        for key, kind in (("dense", DenseSettings), ("late", LateSettings)):
+            given: Any = getattr(self, key)
+            if isinstance(given, Mapping):
+                object.__setattr__(self, key, kind(**given))
+
+    @property
+    def encoder_settings(self) -> DenseSettings | LateSettings | None:
+        """The system whose scores pairs have; None for a model that reads both texts together."""
+        return self.dense or self.late
+
+    @property
+    def said(self) -> list[str] | None:
+        """Names of the settings of an encoder that the configuration says; None where the model has no card."""
+        return self.dense.said if self.dense else None
+
+    def for_dataset(self, dataset: str) -> "RerankSettings":
+        """The same as it is for one dataset, whichever of its forums it is: its instruction, prompt and lengths."""
+        return replace(
+            self,
+            instruction=self.instructions.get(dataset, self.instruction),
+            instructions={},
+            dense=replace(self.dense.for_dataset(dataset), instructions={}) if self.dense else None,
+            late=self.late.for_dataset(dataset) if self.late else None,
+        )

@@ -5,22 +5,30 @@ in plain Python and with nothing of ``rerank_run.py``.
 """
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from beirflow.dense.encode import with_separator
 from beirflow.files.layout import PAIRS, RUN
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.models.model_places import model_folder
-from beirflow.rerank.cross_encoder import CrossEncoder
+from beirflow.rerank.encoders import EncodedPairs
+from beirflow.rerank.load import load_scorer
+from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, as_block, compare_ranks, draw
 
 TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
 """By precision, how far two logits may be apart, over the larger of 1 and the stored one; wider than what was measured."""
+
+TOLERANCE_OF_ENCODERS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "int8": 4e-1, "unknown": 1e-1}
+"""The same of two similarities, or sums of such: twice what the spot checks of vectors allow, and no less than a thousandth."""
+
+PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encoder", "arguments")
+"""Settings that are those of the person who audits: no code runs because results from elsewhere name it."""
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
@@ -47,7 +55,7 @@ class _Again:
 
     def __init__(self, subject: Subject, sample: int, random: np.random.Generator, folder: str) -> None:
         self.subject, self.sample, self.random, self.folder = subject, sample, random, folder
-        self.settings: RerankSettings = subject.system.settings
+        self.settings: RerankSettings = subject.system.settings.for_dataset(subject.row or subject.dataset)
 
     def check_scores(self) -> Finding:
         """Score some pairs again and compare them with what is stored."""
@@ -55,13 +63,12 @@ class _Again:
         stored = stored.take(draw(stored.num_rows, self.sample, self.random))
         again, recorded = self._scores(stored), stored["score"].to_numpy()
         apart = np.abs(again - recorded) / np.maximum(np.abs(recorded), 1)
-        worst, precision = int(np.argmax(apart)), self.subject.made.get("precision")
-        if precision not in TOLERANCE:
-            raise ValueError(f"the run was made in the precision {precision!r}")
-        found = f"{self.subject.system.name} on {self.subject.dataset}: {len(recorded)} pairs, at most {apart[worst]:.1e} apart"
-        passed = bool(apart[worst] <= TOLERANCE[precision])
+        tolerance = TOLERANCE_OF_ENCODERS if self.settings.encoder_settings else TOLERANCE
+        worst, precision = int(np.argmax(apart)), self.subject.precision(tolerance)
+        found = f"{self.subject.name}: {len(recorded)} pairs, at most {apart[worst]:.1e} apart"
+        passed = bool(apart[worst] <= tolerance[precision])
         found += "" if passed else f", {stored['doc_id'][worst].as_py()!r} of query {stored['query_id'][worst].as_py()!r}"
-        return Finding(passed, found, f"at most {TOLERANCE[precision]:.0e} in {precision}")
+        return Finding(passed, found, f"at most {tolerance[precision]:.0e} in {precision}")
 
     def check_ranks(self) -> Finding:
         """Rank the documents of some queries again and compare with the run."""
@@ -97,15 +104,13 @@ class _Again:
         return pa.concat_tables([pq.read_table(file) for file in files])
 
     def _scores(self, pairs: pa.Table) -> np.ndarray:
-        here = self.subject.here
-        if here is None or here.family != self.subject.system.family:
-            name = self.subject.system.name
-            raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
-        place = {key: getattr(here.settings, key) for key in ("model", "offline", "revision")}
+        local = partial(self.subject.with_model_of_here, keys=PLACE)
+        own = {key: local(found) for key in ("dense", "late") if (found := getattr(self.settings, key))}
+        settings = replace(local(self.settings), **own)
         config, texts = self.subject.config, self._texts(pairs)
         with gpu_job(config["device"], config["jobs_per_gpu"]):
-            precision = str(self.subject.made.get("precision"))
-            return _model(replace(self.settings, **place), config["device"], precision, config["token_budget"]).scores(texts)
+            precision = "auto" if settings.has_own_precision else str(self.subject.made.get("precision"))
+            return _model(settings, config["device"], precision, config["token_budget"]).scores(texts)
 
     def _texts(self, pairs: pa.Table) -> list[tuple[str, str]]:
         queries = self.subject.queries()
@@ -115,13 +120,13 @@ class _Again:
         for chunk in range(self.subject.chunks):
             table = self.subject.documents(chunk)
             rows = [row for row, doc_id in enumerate(table["doc_id"].to_pylist()) if doc_id in wanted]
-            found = table.take(rows)
+            found = with_separator(table.take(rows), getattr(self.settings.dense, "title_separator", None))
             of_documents |= zip(found["doc_id"].to_pylist(), found["text"].to_pylist(), strict=True)
         ids = zip(pairs["query_id"].to_pylist(), pairs["doc_id"].to_pylist(), strict=True)
         return [(of_queries[query], of_documents[document]) for query, document in ids]
 
 
 @lru_cache(maxsize=1)
-def _model(settings: RerankSettings, device: str, precision: str, token_budget: int | str) -> CrossEncoder:
+def _model(settings: RerankSettings, device: str, precision: str, token_budget: int | str) -> PairScorer | EncodedPairs:
     """The model of a system, which serves one corpus after the other."""
-    return CrossEncoder(settings, model_folder(settings), device=device, precision=precision, token_budget=token_budget)
+    return load_scorer(settings, device=device, precision=precision, token_budget=token_budget)

@@ -1,0 +1,76 @@
+"""A reranker may name a system in place of a model, and has its model and settings then."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.files.errors import ConfigError
+from beirflow.rerank.settings import RerankSettings
+from tiny_bert import save_tiny_bert
+from tiny_colbert import save_colbert
+from tiny_expanders import save_tiny_t5
+
+
+@pytest.fixture
+def systems(tmp_path: Path) -> dict[str, dict[str, Any]]:
+    return {
+        "mine": {"model": str(save_tiny_bert(tmp_path / "bert")), "pooling": "mean", "similarity": "cosine"},
+        "tokens": {
+            "family": "late-interaction",
+            "model": str(save_colbert(tmp_path / "colbert")),
+            "query_lengths": {"scifact": 9},
+        },
+        "bits": {"variant_of": "mine", "vectors": "binary"},
+        "taught": {"base": "mine", "train": {"generator": str(save_tiny_t5(tmp_path / "t5"))}},
+    }
+
+
+def loaded(systems: dict[str, Any], **reranker: Any) -> Experiment:
+    again = {"family": "rerank", "first": "bm25", **reranker}
+    return load_experiment({"systems": "again", "datasets": ["scifact"], "custom": {"systems": {**systems, "again": again}}})
+
+
+def test_it_has_the_model_and_the_settings_of_a_dense_system(systems: dict[str, dict[str, Any]]) -> None:
+    experiment = loaded(systems, model="mine", depth=50)
+    settings: RerankSettings = experiment.systems["again"].settings
+    assert settings.dense == experiment.systems["mine"].settings
+    assert (settings.late, settings.model, settings.first, settings.depth) == (None, systems["mine"]["model"], "bm25", 50)
+    assert experiment.model_settings("again")["model"] == systems["mine"]["model"]
+    assert experiment.said("again") == ["pooling", "similarity"]
+    assert experiment.needed_systems == ["again", "bm25"]
+    parameters = experiment.settings_on("again", "scifact", "below", "weights_sha256")
+    assert RerankSettings(**parameters, below="drop") == settings.for_dataset("scifact")
+
+
+def test_it_has_the_lengths_of_a_system_of_late_interaction_by_dataset(systems: dict[str, dict[str, Any]]) -> None:
+    settings = loaded(systems, model="tokens").systems["again"].settings
+    assert settings.dense is None
+    assert settings.late.query_lengths == {"scifact": 9}
+    assert settings.for_dataset("scifact").late.query_length == 9
+    assert loaded(systems, model="tokens").said("again") is None
+
+
+@pytest.mark.parametrize(
+    ("reranker", "expected"),
+    [
+        ({"model": "bm25"}, "systems.again.model: found 'bm25'; it is a system, but none that can score a pair; allowed are"),
+        ({"model": "bits"}, "systems.again.model: found 'bits'; it is a system, but none that can score a pair; allowed are"),
+        ({"model": "taught"}, "systems.again.model: found 'taught'; it is a system, but none that can score a pair; allowed are"),
+        ({"model": "again"}, "systems.again.model: found 'again'; it is a system, but none that can score a pair; allowed are"),
+        ({"model": "mine", "max_length": 9}, "systems.again.max_length: found 9; the model is that of the system mine"),
+        ({"model": "mine", "instruction": "Find"}, "systems.again.instruction: found 'Find'; the model is that of the system"),
+    ],
+)
+def test_what_scores_no_pairs_or_has_settings_twice_is_refused(
+    systems: dict[str, dict[str, Any]], reranker: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        loaded(systems, **reranker)
+    assert expected in str(caught.value)
+
+
+def test_what_its_system_lacks_is_said(systems: dict[str, dict[str, Any]]) -> None:
+    del systems["mine"]["pooling"]
+    with pytest.raises(ConfigError, match=r"again\.model: found 'mine'.*pooling"):
+        loaded(systems, model="mine")

@@ -1,0 +1,44 @@
+"""Which kind of reranker a folder holds, by the class of model that its ``config.json`` names."""
+
+from pathlib import Path
+from typing import Literal
+
+from beirflow.files.errors import ModelError
+from beirflow.models.card_modules import MODEL_CONFIG, other_family
+from beirflow.models.model_json import read_object
+from beirflow.rerank.settings import RerankSettings
+
+Kind = Literal["cross-encoder", "monot5", "qwen3-reranker"]
+
+CLASSIFIER = "ForSequenceClassification"
+CLASSES: dict[str, Kind] = {"T5ForConditionalGeneration": "monot5", "Qwen3ForCausalLM": "qwen3-reranker"}
+"""Language models, by class; what they are asked is not in their folders, so that each is one known kind of reranker."""
+
+EXPECTED = (
+    f"a cross-encoder, …{CLASSIFIER}; monoT5, T5ForConditionalGeneration; or Qwen3-Reranker, Qwen3ForCausalLM. What other"
+    " language models were trained to be asked, and to answer, is not in their files"
+)
+
+
+def kind_of(folder: Path, settings: RerankSettings) -> Kind:
+    """The kind of reranker in a folder.
+
+    Args:
+        folder: The folder.
+        settings: The system that uses it.
+
+    Returns:
+        Its kind.
+
+    Raises:
+        ModelError: It is none that is known, or it is told an instruction that it would not read.
+    """
+    names = read_object(folder / MODEL_CONFIG).get("architectures")
+    name = str(names[0]) if isinstance(names, list) and names else "nothing"
+    kind: Kind | None = "cross-encoder" if name.endswith(CLASSIFIER) else CLASSES.get(name)
+    if kind is None:
+        family = "" if name.endswith(("ForConditionalGeneration", "ForCausalLM")) else other_family(name)
+        raise ModelError(f"{folder / MODEL_CONFIG} says that the model is {name}; expected {EXPECTED}{family}")
+    if kind != "qwen3-reranker" and (settings.instruction or settings.instructions):
+        raise ModelError(f"the model in {folder} is a {kind}, which reads no instruction; remove it")
+    return kind

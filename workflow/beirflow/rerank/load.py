@@ -1,0 +1,39 @@
+"""From the settings of a reranker to what scores pairs."""
+
+from beirflow.files.errors import ModelError
+from beirflow.models.model_places import model_folder
+from beirflow.rerank.answers import MonoT5, Qwen3Reranker
+from beirflow.rerank.cross_encoder import CrossEncoder
+from beirflow.rerank.encoders import DensePairs, EncodedPairs, LatePairs
+from beirflow.rerank.kinds import Kind, kind_of
+from beirflow.rerank.pair_scorer import PairScorer
+from beirflow.rerank.settings import RerankSettings
+
+SCORERS: dict[Kind, type[PairScorer]] = {"cross-encoder": CrossEncoder, "monot5": MonoT5, "qwen3-reranker": Qwen3Reranker}
+
+
+def load_scorer(system: RerankSettings, *, device: str, precision: str, token_budget: int | str) -> PairScorer | EncodedPairs:
+    """Load the model of a reranker, whichever kind it is.
+
+    Args:
+        system: The system, as it is for the dataset.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        token_budget: Tokens of a batch, or ``auto``.
+
+    Returns:
+        What scores pairs.
+
+    Raises:
+        ModelError: The model is not here, of no kind that is known, or cannot be loaded whole.
+    """
+    if system.dense:
+        return DensePairs(system.dense, device=device, precision=precision, token_budget=token_budget)
+    if system.late:
+        return LatePairs(system.late, device=device, precision=precision, token_budget=token_budget)
+    folder = model_folder(system)
+    try:
+        scorer = SCORERS[kind_of(folder, system)]
+    except ModelError as error:
+        raise ModelError(f"system {system.name}: {error}") from error
+    return scorer(system, folder, device=device, precision=precision, token_budget=token_budget)

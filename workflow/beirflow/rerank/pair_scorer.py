@@ -1,0 +1,242 @@
+"""Pairs of texts in, one float32 a pair out: what all models that read both texts at once have in common."""
+
+import json
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+import transformers
+from transformers.utils import logging as transformers_logging
+
+from beirflow.files.background import map_ahead
+from beirflow.files.errors import ModelError
+from beirflow.files.progress import Progress
+from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
+from beirflow.models.batching import Tokens, plan
+from beirflow.models.card_modules import refuse_what_is_not_hashed
+from beirflow.models.lean_imports import load_lean
+from beirflow.models.made import made_with
+from beirflow.rerank.settings import RerankSettings
+
+logger = logging.getLogger(__name__)
+
+WINDOW_PAIRS = 8192
+"""Pairs that are tokenised together and sorted by length before they are batched."""
+
+AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
+
+UNLIMITED = 10**9
+"""Tokens: more than any model reads."""
+
+Pair = tuple[str, str]
+
+
+class TokenPairs(NamedTuple):
+    """Token ids of consecutive pairs, and to which text of its pair each token belongs; None for models that are not told."""
+
+    ids: Tokens
+    types: Tokens | None = None
+
+
+class PairScorer(ABC):
+    """A model of the transformers library that reads a query and a document together.
+
+    Pairs are sorted by their number of tokens, batched up to a budget of tokens, and padded to the longest of the batch.
+
+    Args:
+        system: The system.
+        folder: Folder of the model.
+        device: ``auto``, ``cuda`` or ``cpu``.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        token_budget: Tokens of a batch, padding included, or ``auto``.
+
+    Attributes:
+        max_length: Tokens after which a pair is cut.
+        tokens: Tokens read so far, padding not counted.
+        truncated: Pairs that were as long as the maximum, so probably cut.
+
+    Raises:
+        ModelError: The model cannot be loaded whole, or is none that gives a query and a document one score.
+    """
+
+    loader: ClassVar[str]
+    """The class of transformers that loads such models."""
+
+    own_modules: ClassVar[tuple[str, ...]] = ()
+    """Modules of sentence-transformers that do what is done here anyway."""
+
+    def __init__(self, system: RerankSettings, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
+        self.system, self.folder = system, folder
+        self.device = choose_device(device)
+        self.dtype = choose_precision(precision, self.device)
+        self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
+        self.tokens = self.truncated = 0
+        self._check_folder()
+        transformers_logging.disable_progress_bar()
+        transformers_logging.set_verbosity_error()
+        try:
+            self.tokenizer, self.model, report = load_lean(self._load)
+        except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
+            found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
+            todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
+            raise self._wrong(f"{found}; {todo}") from error
+        self._check_weights(report)
+        self._vocabulary = len(self.model.get_input_embeddings().weight)
+        self.model.to(self.device).eval()
+        self.max_length = self._longest()
+        self._prepare()
+
+    def _wrong(self, found: str) -> ModelError:
+        return ModelError(f"system {self.system.name}: {found}")
+
+    def _check_folder(self) -> None:
+        """Refuse what no digest covers, and what sentence-transformers would do besides."""
+        try:
+            refuse_what_is_not_hashed(self.folder)
+        except ModelError as error:
+            raise self._wrong(str(error)) from error
+        modules = read_json(self.folder / "modules.json", [])
+        prompts = read_json(self.folder / "config_sentence_transformers.json").get("prompts") or {}
+        others = [name for name in (str(module.get("type")) for module in modules[1:]) if not name.endswith(self.own_modules)]
+        if others or any(prompts.values()):
+            names = ", ".join(others + [f"prompt {name}" for name in prompts])
+            raise self._wrong(f"{self.folder} also asks for {names}, which is not done here")
+
+    def _load(self) -> tuple[Any, Any, dict[str, Any]]:
+        """Tokenizer, model, and the report on its weights."""
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False, local_files_only=True)
+        model, report = getattr(transformers, self.loader).from_pretrained(
+            self.folder,
+            dtype=self.dtype,
+            use_safetensors=self.system.weights.endswith(".safetensors"),
+            weights_only=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+        return tokenizer, model, report
+
+    def _check_weights(self, report: dict[str, Any]) -> None:
+        """Refuse weights that are missing, which would be random, or that would not be used."""
+        for key, says in (("missing_keys", "no weights for"), ("unexpected_keys", "weights that the model does not use:")):
+            names = sorted(report[key])
+            if names:
+                found = f"{says} {', '.join(names[:5])}" + (" and others" if len(names) > 5 else "")
+                raise self._wrong(f"{self.folder / self.system.weights} has {found}; it is another model")
+
+    @abstractmethod
+    def _longest(self) -> int:
+        """Tokens of the longest pair."""
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Check and change the model once it is loaded."""
+
+    @abstractmethod
+    def _read(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]] | None]:
+        """Token ids of pairs, and their types."""
+
+    @abstractmethod
+    def _compute(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
+        """Scores of one batch, float32 of shape (rows,)."""
+
+    def made(self) -> dict[str, str]:
+        """Precision, device and versions that pairs are scored with, for the record."""
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
+
+    def counts(self) -> dict[str, int]:
+        """Tokens that were read so far, and pairs that were probably cut, by name."""
+        return {"tokens": self.tokens, "truncated_pairs": self.truncated}
+
+    def scores(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """Score pairs of texts.
+
+        Args:
+            pairs: n pairs of a query and a document.
+
+        Returns:
+            float32 of shape (n,).
+
+        Raises:
+            ModelError: A score is not finite, or the tokenizer does not belong to the model.
+            RuntimeError: The device fails.
+        """
+        found = np.empty(len(pairs), np.float32)
+        tokenize = partial(self._tokenize, pairs)
+        with Progress(f"score with {self.system.name}", len(pairs), "pairs", "tokens") as progress:
+            for window in map_ahead(tokenize, range(0, len(pairs), WINDOW_PAIRS)):
+                start, lengths = window.ids.start, window.ids.lengths
+                self.truncated += int((lengths >= self.max_length).sum())
+                for rows in plan(lengths, lambda: self.token_budget, packed=False):
+                    found[start + rows] = self._forward(window, rows)
+                    tokens = int(lengths[rows].sum())
+                    self.tokens += tokens
+                    progress.advance(len(rows), tokens)
+        wrong = np.flatnonzero(~np.isfinite(found))
+        if len(wrong):
+            query, document = (text[:60] for text in pairs[int(wrong[0])])
+            said = f"the score of {query!r} and {document!r} is infinity or not-a-number; use precision float32"
+            raise self._wrong(said)
+        return found
+
+    def _tokenize(self, pairs: Sequence[Pair], start: int) -> TokenPairs:
+        ids, types = self._read(pairs[start : start + WINDOW_PAIRS])
+        tokens = Tokens.of(start, ids)
+        highest = int(tokens.ids.max(initial=0))
+        if highest >= self._vocabulary:
+            found = f"the tokenizer gives the token {highest}, but the model knows only {self._vocabulary}"
+            raise self._wrong(f"{found}; they do not belong together, save both again")
+        return TokenPairs(tokens, None if types is None else Tokens.of(start, types))
+
+    @torch.inference_mode()
+    def _forward(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
+        """Scores of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
+        try:
+            return self._compute(window, rows)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(rows) == 1:
+                found = f"a pair of {window.ids.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
+                raise self._wrong(f"{found}; free memory, lower max_length, or use another device") from error
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        tokens = int(len(rows) * window.ids.lengths[rows].max())
+        self.token_budget = max(1, min(self.token_budget, tokens // 2))
+        logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
+        return np.concatenate([self._forward(window, half) for half in np.array_split(rows, 2)])
+
+
+def in_float32(head: torch.nn.Module) -> None:
+    """Let the last layers of a model compute in float32, whatever the others do: values with eight bits would tie.
+
+    Args:
+        head: The layers.
+    """
+    head.float().register_forward_pre_hook(lambda _, inputs: tuple(each.float() for each in inputs))
+
+
+def read_json(path: Path, missing: Any = None) -> Any:
+    """Read a file of a model's folder.
+
+    Args:
+        path: The file.
+        missing: What stands for a file that is not there; an empty object if None.
+
+    Returns:
+        What it holds.
+
+    Raises:
+        ModelError: It is no JSON.
+    """
+    if not path.is_file():
+        return {} if missing is None else missing
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ModelError(f"{path}: expected JSON ({error}); copy the model again") from error
