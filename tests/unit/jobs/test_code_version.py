@@ -39,6 +39,7 @@ NEED_TORCH = {
     *("rerank.score_pairs", "rerank.cross_encoder", "rerank.spot_check"),
     *("expansions.decoder", "expansions.loading", "expansions.making", "expansions.sampler", "expansions.spot_check"),
     *("expansions.weigh_words", "expansions.word_weigher", "expansions.write_queries", "expansions.writer"),
+    *("training.checkpoint", "training.steps", "training.train_encoder", "training.trainee"),
 }
 
 REACHED = {
@@ -54,6 +55,7 @@ REACHED = {
     "merge_chunks": {"runs.merge", "runs.candidates", "runs.ranking", "runs.run_file", "files.records"},
     "prepare_corpus": {"datasets.prepare", "datasets.beir_files", "datasets.judged_queries", "files.writing"},
     "search_chunk": {"dense.search", "runs.ranking", "files.digests"},
+    "train_encoder": {"training.train_encoder", "training.steps", "training.trainee", "training.pairs", "models.encoder"},
     "summarize": {"evaluation.summary", "experiment.catalogue", "files.records"},
     "index_chunk": {"expansions.files", "lexical.expanded", "lexical.analyzer"},
     "write_queries": {"expansions.sampler", "expansions.decoder", "models.batching"},
