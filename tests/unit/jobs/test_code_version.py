@@ -48,6 +48,7 @@ NEED_TORCH = {
     *("expansions.decoder", "expansions.loading", "expansions.making", "expansions.sampler", "expansions.spot_check"),
     *("training.checkpoint", "training.steps", "training.train_encoder", "training.trainee"),
     *("expansions.weigh_words", "expansions.word_weigher", "expansions.write_queries", "expansions.writer"),
+    *("training.checkpoint", "training.steps", "training.train_encoder", "training.trainee"),
 }
 
 REACHED = {
@@ -63,6 +64,7 @@ REACHED = {
     "merge_chunks": {"runs.merge", "runs.candidates", "runs.ranking", "runs.run_file", "files.records"},
     "prepare_corpus": {"datasets.prepare", "datasets.beir_files", "datasets.judged_queries", "files.writing"},
     "search_chunk": {"dense.search", "runs.ranking", "files.digests"},
+    "train_encoder": {"training.train_encoder", "training.steps", "training.trainee", "training.pairs", "models.encoder"},
     "summarize": {"evaluation.summary", "experiment.catalogue", "files.records"},
     "index_chunk": {"expansions.files", "lexical.expanded", "lexical.analyzer"},
     "write_queries": {"expansions.sampler", "expansions.decoder", "models.batching"},

@@ -59,6 +59,8 @@ def test_cost_is_read_in_units_for_people() -> None:
     assert seen(cost_table(pd.DataFrame([row | {"rerank_seconds": float("nan")}]))) == seen(table)
     table = cost_table(pd.DataFrame([row | {"rerank_seconds": 12.5}]))
     assert [text for text in seen(table)[0] if text.endswith(".5")] == ["1.5", "1.5", "1.5", "12.5", "1.5"]
+    trained = cost_table(pd.DataFrame([row | {"expand_seconds": 2.5, "train_seconds": 12.5}]))
+    assert [text for text in seen(trained)[0] if text.endswith(".5")] == ["2.5", "12.5", "1.5", "1.5", "1.5", "1.5"]
     expanded = cost_table(pd.DataFrame([row | {"expand_seconds": 12.5}]))
     assert [text for text in seen(expanded)[0] if text.endswith(".5")] == ["12.5", "1.5", "1.5", "1.5", "1.5"]
     assert sum(span for _, span in table.groups) == len(table.columns) - 1

@@ -37,6 +37,7 @@ COST = {
     },
     "Seconds of all jobs": {
         "expand_seconds": ("Expand", ",.1f", 1),
+        "train_seconds": ("Train", ",.1f", 1),
         "index_seconds": ("Index", ",.1f", 1),
         "queries_seconds": ("Queries", ",.1f", 1),
         "search_seconds": ("Search", ",.1f", 1),
@@ -51,7 +52,7 @@ COST = {
 }
 """By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
 
-RARE = ("expand_seconds", "rerank_seconds")
+RARE = ("expand_seconds", "train_seconds", "rerank_seconds")
 """Columns of ``cost.csv`` that are left out where no system has such a stage."""
 
 COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}
