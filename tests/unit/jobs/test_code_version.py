@@ -39,14 +39,13 @@ NEED_TORCH = {
     *(
         "rerank.score_pairs",
         "rerank.cross_encoder",
-        "rerank.answers",
+        "rerank.language_models",
         "rerank.pair_scorer",
         "rerank.encoders",
         "rerank.load",
         "rerank.spot_check",
     ),
     *("expansions.decoder", "expansions.loading", "expansions.making", "expansions.sampler", "expansions.spot_check"),
-    *("training.checkpoint", "training.steps", "training.train_encoder", "training.trainee"),
     *("expansions.weigh_words", "expansions.word_weigher", "expansions.write_queries", "expansions.writer"),
     *("training.checkpoint", "training.steps", "training.train_encoder", "training.trainee"),
 }

@@ -2,10 +2,10 @@
 
 from beirflow.files.errors import ModelError
 from beirflow.models.model_places import model_folder
-from beirflow.rerank.answers import MonoT5, Qwen3Reranker
 from beirflow.rerank.cross_encoder import CrossEncoder
 from beirflow.rerank.encoders import DensePairs, EncodedPairs, LatePairs
 from beirflow.rerank.kinds import Kind, kind_of
+from beirflow.rerank.language_models import MonoT5, Qwen3Reranker
 from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.settings import RerankSettings
 
