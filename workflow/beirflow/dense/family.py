@@ -4,6 +4,7 @@ from typing import Any
 
 from beirflow.dense.settings import DenseSettings
 from beirflow.files.errors import ModelError
+from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, RANGES, Pattern
 from beirflow.models.model_files import is_local, model_card, model_digests, model_files, model_problem
 from beirflow.runs.family import Family, Setting
 
@@ -19,6 +20,11 @@ def problem(settings: Any) -> Setting | None:
     return Setting("encoder" if settings.encoder else "model", settings.source, found) if found else None
 
 
+def searched(settings: Any) -> tuple[Pattern, ...]:
+    """What a search reads of every chunk, and of the corpus."""
+    return (CHUNK_VECTORS, CHUNK_VECTORS_RECORD, *((RANGES,) if settings.vectors == "int8" else ()))
+
+
 FAMILY = Family(
     name="dense",
     settings=DenseSettings,
@@ -28,4 +34,6 @@ FAMILY = Family(
     model_digests=model_digests,
     scores_all=True,
     spot_checks="beirflow.dense.spot_check:spot_checks",
+    answers="beirflow.dense.answers:open_answers",
+    searched=searched,
 )

@@ -137,6 +137,8 @@ FIGURE_SVG = Pattern("figures/{figure}.svg")
 REPORT = Pattern("report.html")
 REPORT_RECORD = Pattern("report.json")
 
+LATENCY = Pattern("latency/{system}/{dataset}.json")
+
 PAPER_TABLE = Pattern("paper/{table}.csv")
 PAPER_FIGURE_PDF = Pattern("paper/{figure}.pdf")
 PAPER_FIGURE_SVG = Pattern("paper/{figure}.svg")
@@ -167,7 +169,7 @@ CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, POSTINGS, TERM_WEIGHTS, TOKEN_VECTOR
 
 FOR_READING = (
     *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, FIGURE_PDF, FIGURE_SVG, TABLE_TEX, TABLE_MD, REPORT, REPORT_RECORD),
-    *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
+    *(LATENCY, PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE, CRATE_README, OPEN_RUN),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
