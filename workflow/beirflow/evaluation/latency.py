@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -80,7 +80,7 @@ def measure_latency(
     asking = Asking({name: _system(name, entry) for name, entry in systems.items()}, dataset, job, threads)
     found: dict[str, dict[str, Any]] = {}
     reasons: dict[str, str] = {}
-    with _surroundings(asking.systems, device, threads, jobs_per_gpu) as devices:
+    with _surroundings(asking.systems, device, threads, jobs_per_gpu) as (devices, without_gpu, gpu):
         for place in devices:
             if place in found:  # nothing of the system is on a GPU
                 continue
@@ -91,7 +91,7 @@ def measure_latency(
                 reasons[place] = str(error)
             gc.collect()  # what was in memory
     if "cuda" not in found:
-        reasons.setdefault("cuda", "no GPU was used")
+        reasons.setdefault("cuda", without_gpu)
     run = asking.run(system)
     write_record(
         output_path,
@@ -109,6 +109,7 @@ def measure_latency(
         top_k=top_k,
         threads=threads,
         processor=processor(),
+        gpu=gpu,
         devices=found,
         reasons=reasons,
     )
@@ -223,11 +224,19 @@ def _system(name: str, entry: Mapping[str, Any]) -> System:
     return System(name, entry["family"], FAMILIES[entry["family"]].settings(**entry["settings"]))
 
 
+class _Devices(NamedTuple):
+    """The devices that are measured, a GPU first; why a system may have no time on a GPU; and the name of the GPU."""
+
+    names: list[str]
+    without_gpu: str
+    gpu: str | None
+
+
 @contextmanager
-def _surroundings(systems: Mapping[str, System], device: str, threads: int, jobs_per_gpu: int) -> Iterator[list[str]]:
-    """The devices that are measured, a GPU first, which is held meanwhile; torch is imported only where there is a model."""
+def _surroundings(systems: Mapping[str, System], device: str, threads: int, jobs_per_gpu: int) -> Iterator[_Devices]:
+    """Hold a GPU meanwhile, where there is one; torch is imported only where a system has a model."""
     if all(FAMILIES[system.family].model_digests is None for system in systems.values()):
-        yield ["cpu"]
+        yield _Devices(["cpu"], "nothing of it computes on one", None)
         return
     import torch
 
@@ -237,7 +246,10 @@ def _surroundings(systems: Mapping[str, System], device: str, threads: int, jobs
     torch.set_num_threads(threads)
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     with gpu_job(device, jobs_per_gpu):
-        yield list(dict.fromkeys([choose_device(device).type, "cpu"]))
+        if choose_device(device).type == "cuda":
+            yield _Devices(["cuda", "cpu"], "nothing of it computes on one", torch.cuda.get_device_name())
+        else:
+            yield _Devices(["cpu"], "device is cpu" if device == "cpu" else "there is none here", None)
 
 
 def _measure(
