@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from beirflow.jobs import code_version as module
-from beirflow.jobs.code_version import NO_INFLUENCE, code_version, reached_modules
+from beirflow.jobs.code_version import NO_INFLUENCE, code_of, code_version, reached_modules
 
 WORKFLOW = module.PACKAGE.parent
 MODULES = sorted(
@@ -232,3 +232,12 @@ def test_only_modules_that_encode_or_search_import_torch() -> None:
     assert len(names) >= 15
     program = f"import importlib, sys\nfor name in {names}: importlib.import_module(name)\n"
     assert run(program + "print({'torch', 'transformers'} & set(sys.modules))") == "set()\n"
+
+
+def test_modules_that_are_imported_by_name_have_a_digest_of_all_that_they_reach(copy: Path) -> None:
+    names = ["beirflow.lexical.answers", "beirflow.fusion.answers"]
+    before = code_of(names)
+    assert code_of(reversed(names)) == before != code_of(names[:1])
+    (copy / "beirflow/lexical/bm25.py").write_text("# edited")
+    module._imports.cache_clear()
+    assert code_of(names) != before

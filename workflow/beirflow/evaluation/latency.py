@@ -240,13 +240,12 @@ def _surroundings(systems: Mapping[str, System], device: str, threads: int, jobs
         return
     import torch
 
-    from beirflow.jobs.devices import choose_device
     from beirflow.jobs.gpu_job import gpu_job
 
     torch.set_num_threads(threads)
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     with gpu_job(device, jobs_per_gpu):
-        if choose_device(device).type == "cuda":
+        if device != "cpu" and torch.cuda.is_available():
             yield _Devices(["cuda", "cpu"], "nothing of it computes on one", torch.cuda.get_device_name())
         else:
             yield _Devices(["cpu"], "device is cpu" if device == "cpu" else "there is none here", None)
