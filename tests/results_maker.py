@@ -18,6 +18,7 @@ from beirflow.evaluation.scores import collect_scores
 from beirflow.evaluation.significance import compare_systems
 from beirflow.evaluation.summary import summarize
 from beirflow.evaluation.systems import describe_systems
+from beirflow.experiment.asked import corpus_of
 from beirflow.experiment.catalogue import CATALOGUE
 from beirflow.experiment.experiment import Experiment, load_experiment
 from beirflow.experiment.manifest import write_manifest
@@ -33,6 +34,7 @@ from beirflow.report.figure_tables import TABLES, write_figure_tables
 from beirflow.report.report import FIGURES, write_report
 from beirflow.runs.merge import merge_chunks
 from beirflow.runs.run_file import write_trec
+from latencies import write_latency
 from workflow_runs import small_dataset, tiny_system
 
 Config = dict[str, Any]
@@ -133,6 +135,7 @@ def make_report(results: Path, experiment: Experiment) -> None:
 def make_paper(results: Path, experiment: Experiment) -> None:
     """The tables of the BEIR paper and their page, with figures that are none."""
     again = PaperAgain(results, results, experiment.chosen_systems, experiment.chosen_rows, experiment.baseline)
+    latencies = [write_latency(results, name, corpus_of(experiment)) for name in experiment.chosen_systems]
     words = [layout.PAPER_WORDS(dataset=name) for name in experiment.chosen_datasets]
     for path in [*words, *(layout.PAPER_TABLE(table=name) for name in PAPER_TABLES)]:
         step = again.steps(path)
@@ -143,7 +146,7 @@ def make_paper(results: Path, experiment: Experiment) -> None:
             (results / pattern(figure=name)).write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{name}</desc></svg>')
     write_paper(
         folder=f"{results}/paper",
-        words_paths=[str(results / path) for path in words],
+        other_paths=[*(str(results / path) for path in words), *map(str, latencies)],
         manifest_path=f"{results}/manifest.json",
         page_path=f"{results}/paper/index.html",
         record_path=f"{results}/paper/index.json",

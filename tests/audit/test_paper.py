@@ -59,7 +59,7 @@ def test_untouched_tables_are_what_the_results_give(papered: Forger) -> None:
     ]
     made = {path for check in found if check.status == PASSED for path in check.files}
     tables = {path.relative_to(papered.results).as_posix() for path in papered.path("paper").glob("*.csv")}
-    assert len(tables) == 11
+    assert len(tables) == 12
     assert tables < made
     assert {"paper/words/small.json", "paper/words/small.parquet"} < made
     assert {check.status for check in found} == {PASSED, NOT_CHECKED}
@@ -73,10 +73,11 @@ def test_untouched_tables_are_what_the_results_give(papered: Forger) -> None:
         edit("paper/claims.csv", verdict="holds"),
         edit("paper/overlap.csv", similarity=0.5),
         edit("paper/bias.csv", hole=0.0),
+        edit("paper/efficiency.csv", cpu_ms=1.0),
         edit_statistics,
         edit_words,
     ],
-    ids=["table-2", "claims", "overlap", "bias", "statistics", "words"],
+    ids=["table-2", "claims", "overlap", "bias", "efficiency", "statistics", "words"],
 )
 def test_a_table_that_does_not_show_the_results_is_found(papered: Forger, change: Callable[[Forger], str]) -> None:
     name = change(papered)

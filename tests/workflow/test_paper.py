@@ -11,6 +11,7 @@ COUNTED = ("compare_systems", "collect_costs", "inspect_dataset")
 OWN = (
     *("tabulate_paper", "count_corpus", "describe_corpora", "check_claims", "compare_with_baseline"),
     *("measure_overlap", "tabulate_lengths", "measure_bias", "draw_paper", "write_paper"),
+    *("measure_latency", "tabulate_efficiency"),
 )
 
 
@@ -23,13 +24,16 @@ def test_a_part_is_a_target_of_its_own_and_nothing_before_it_is_made_again(finis
 def test_the_whole_paper_is_made_from_a_finished_run(finished_lexical: Workflow) -> None:
     finished_lexical.run(PAGE)
     recorded = read_json(finished_lexical.result("paper/index.json"))["outputs"]
-    assert len(recorded) == 11 + 2 * 5 + 2 + 1
+    assert len(recorded) == 12 + 2 * 5 + 2 + 1 + 1
     assert all(file_digest(finished_lexical.result(name)) == digest for name, digest in recorded.items())
     table = pd.read_csv(finished_lexical.result("paper/table-2.csv")).set_index("dataset")
     means = read_json(finished_lexical.result("metrics/tiny/small.json"))["measures"]
     assert table.loc["small", "here tiny"] == pytest.approx(means["NDCG@10"], abs=1e-15)
     statistics = pd.read_csv(finished_lexical.result("paper/table-1.csv")).set_index("dataset")
     assert statistics.loc["small", "documents"] == 30
+    efficiency = pd.read_csv(finished_lexical.result("paper/efficiency.csv")).set_index("system")
+    assert 0 < efficiency.loc["tiny", "cpu_ms"] <= efficiency.loc["tiny", "cpu_p95_ms"]
+    assert (efficiency.loc["tiny", "documents"], efficiency.loc["tiny", "threads"]) == (30, 2)
     claims = pd.read_csv(finished_lexical.result("paper/claims.csv"))
     assert set(claims.query("source == 'here'")["verdict"]) == {"not enough systems", "not enough datasets"}
     assert finished_lexical.planned(PAGE) == {}

@@ -5,6 +5,7 @@ REQUIRED INPUTS
   runs, records = <results>/runs/<system>/<dataset>.parquet, .json
   documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
   inspections, comparison, costs = what the rules of analyse.smk write
+  latencies  = <results>/latency/<system>/<dataset>.json of every configured system on one dataset
   printed    = workflow/catalogue/paper.yaml, published.yaml: what the paper prints
 
 OUTPUTS
@@ -18,8 +19,11 @@ STEPS
   - count documents, queries and words; compare the words of datasets
   - check every finding of section 5
   - measure what unjudged documents may change
+  - set latency and size of indexes beside what is quoted of the paper
   - draw the figures, write the page
 """
+
+from beirflow.experiment.asked import corpus_of
 
 PRINTED = [f"{HERE}/workflow/catalogue/{name}.yaml" for name in ("paper", "published")]
 
@@ -242,16 +246,43 @@ rule measure_bias:
         "../scripts/measure_bias.py"
 
 
+rule tabulate_efficiency:
+    input:
+        latencies=lambda wildcards: expand(
+            at(layout.LATENCY),
+            system=experiment.chosen_systems,
+            dataset=corpus_of(experiment),
+        ),
+        printed=PRINTED,
+    output:
+        at(layout.PAPER_TABLE).format(table="efficiency"),
+    log:
+        "<results>/logs/tabulate_efficiency.log",
+    benchmark:
+        "<results>/benchmarks/tabulate_efficiency.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        code=code_version("tabulate_efficiency"),
+    message:
+        "set latencies and indexes beside those that are quoted of the paper"
+    script:
+        "../scripts/tabulate_efficiency.py"
+
+
 rule write_paper:
     input:
         rules.tabulate_paper.output,
         rules.describe_corpora.output,
+        rules.tabulate_efficiency.output,
         rules.check_claims.output,
         rules.draw_paper.input,
         rules.draw_paper.output,
         rules.measure_bias.output,
         words=rules.measure_overlap.input.words,
         statistics=rules.measure_overlap.input.statistics,
+        latencies=rules.tabulate_efficiency.input.latencies,
         manifest=rules.summarize.output.manifest,
         templates=rules.write_report.input.templates,
         printed=PRINTED,

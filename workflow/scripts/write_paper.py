@@ -8,7 +8,7 @@ if __name__ == "__main__":
 
         write_paper(
             folder=snakemake.output.page.rpartition("/")[0],
-            words_paths=[*snakemake.input.words, *snakemake.input.statistics],
+            other_paths=[*snakemake.input.words, *snakemake.input.statistics, *snakemake.input.latencies],
             manifest_path=snakemake.input.manifest,
             page_path=snakemake.output.page,
             record_path=snakemake.output.record,

@@ -341,6 +341,14 @@ def test_work_is_shared_in_equal_parts(count: int, most: int, threads: int) -> N
     assert len(parts) >= min(count, threads)
 
 
+def test_a_single_item_leaves_the_work_to_the_threads_of_torch() -> None:
+    torch.set_num_threads(2)
+    with Threads(CPU, alone=True) as threads:
+        found: list[int] = []
+        threads.share(lambda part: found.extend([part.start, part.stop, torch.get_num_threads()]), 1, 5)
+    assert found == [0, 1, 2]
+
+
 def test_vectors_of_different_dimensions_are_an_error() -> None:
     with pytest.raises(DataError, match="2 dimensions, the documents' 3"):
         search.exact_top_k(

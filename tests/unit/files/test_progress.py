@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from beirflow.files import progress as module
-from beirflow.files.progress import Progress
+from beirflow.files.progress import Progress, silence
 
 
 class Clock:
@@ -103,3 +103,17 @@ def test_a_file_or_pipe_gets_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress("encode", 4, "documents") as progress:
         progress.advance(4)
     assert capsys.readouterr().err == ""
+
+
+def test_nothing_is_shown_or_logged_of_work_that_is_measured(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    caplog.set_level(logging.INFO, "beirflow")
+    with silence(), Progress("search", 4, "documents") as progress:
+        progress.advance(4)
+    assert (terminal.getvalue(), caplog.messages) == ("", [])
+    with Progress("search", 4, "documents") as progress:
+        progress.advance(4)
+    assert len(caplog.messages) == 1

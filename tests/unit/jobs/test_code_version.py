@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from beirflow.jobs import code_version as module
-from beirflow.jobs.code_version import NO_INFLUENCE, code_version, reached_modules
+from beirflow.jobs.code_version import NO_INFLUENCE, code_of, code_version, reached_modules
 
 WORKFLOW = module.PACKAGE.parent
 MODULES = sorted(
@@ -48,6 +48,7 @@ NEED_TORCH = {
     *("expansions.decoder", "expansions.loading", "expansions.making", "expansions.sampler", "expansions.spot_check"),
     *("expansions.weigh_words", "expansions.word_weigher", "expansions.write_queries", "expansions.writer"),
     *("training.checkpoint", "training.steps", "training.train_encoder", "training.trainee"),
+    *("dense.answers", "sparse.answers", "late.answers", "rerank.answers"),
 }
 
 REACHED = {
@@ -242,8 +243,10 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
         assert other_imports(source)
     found = {name: other_imports((module.PACKAGE.joinpath(*name.split(".")).with_suffix(".py")).read_text()) for name in MODULES}
     found |= {script: other_imports((WORKFLOW / f"scripts/{script}.py").read_text()) for script in SCRIPTS}
-    # They import the compiler of torch, classes of the user, whose files are hashed, and spot checks, which no result depends on.
-    assert {name for name, ways in found.items() if ways} == {"models.lean_imports", "models.own_class", "audit.samples"}
+    # They import the compiler of torch, classes of the user, whose files are hashed, spot checks, which no result depends on, and
+    # what answers queries, whose digest is a parameter of its own.
+    known = {"models.lean_imports", "models.own_class", "audit.samples", "evaluation.latency"}
+    assert {name for name, ways in found.items() if ways} == known
 
 
 def run(program: str) -> str:
@@ -281,3 +284,12 @@ def test_only_modules_that_encode_or_search_import_torch() -> None:
     assert len(names) >= 15
     program = f"import importlib, sys\nfor name in {names}: importlib.import_module(name)\n"
     assert run(program + "print({'torch', 'transformers'} & set(sys.modules))") == "set()\n"
+
+
+def test_modules_that_are_imported_by_name_have_a_digest_of_all_that_they_reach(copy: Path) -> None:
+    names = ["beirflow.lexical.answers", "beirflow.fusion.answers"]
+    before = code_of(names)
+    assert code_of(reversed(names)) == before != code_of(names[:1])
+    (copy / "beirflow/lexical/bm25.py").write_text("# edited")
+    module._imports.cache_clear()
+    assert code_of(names) != before

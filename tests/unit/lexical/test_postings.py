@@ -11,7 +11,9 @@ import pytest
 from beirflow.files.errors import DataError
 from beirflow.lexical import indexing
 from beirflow.lexical.indexing import index_texts
-from beirflow.lexical.postings import Postings, read_postings, write_postings
+from beirflow.lexical.postings import Postings, places_in_order, places_of, read_postings, write_postings
+from hypothesis import given
+from hypothesis import strategies as st
 
 TITLES = ["Cats and dogs", "", " \x00", "Only a title", "Cat", "\u00a0"]
 TEXTS = ["A cat is no dog.", "dogs dogs cats", "", " \n", "the", "\u3000"]
@@ -119,3 +121,10 @@ def test_columns_that_do_not_fit_together_are_refused(tmp_path: Path, column: st
     write_postings(tmp_path / "0.arrow", Postings(**content), "lucene-english")
     with pytest.raises(DataError, match="found"):
         read_postings(tmp_path / "0.arrow", "lucene-english")
+
+
+@given(st.sets(st.text("ab\u00e9\U00010000", max_size=3)), st.sets(st.text("ab\u00e9\U00010000", max_size=3)))
+def test_a_few_terms_are_found_where_all_are_looked_at(wanted: set[str], there: set[str]) -> None:
+    terms = pa.array(sorted(wanted), pa.large_string())
+    among = pa.array(sorted(there, key=str.encode), pa.large_string())
+    assert places_in_order(terms, among).tolist() == places_of(terms, among).tolist()

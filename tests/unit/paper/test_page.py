@@ -12,6 +12,7 @@ from beirflow.files.records import Job, read_json, write_json
 from beirflow.paper.against_baseline import against_baseline
 from beirflow.paper.bias import COLUMNS as BIAS_COLUMNS
 from beirflow.paper.claims import claims
+from beirflow.paper.efficiency import efficiency
 from beirflow.paper.evidence import Evidence
 from beirflow.paper.facts import load_facts
 from beirflow.paper.length_tables import JUDGED, MEDIANS, RETRIEVED, _bins, _medians
@@ -19,6 +20,7 @@ from beirflow.paper.page import FIGURES, PARTS, write_paper
 from beirflow.paper.scores import Scores
 from beirflow.paper.table_1 import table_1
 from beirflow.paper.table_2 import MEASURES, table_2
+from latencies import write_latency
 
 FACTS = load_facts()
 HOSTILE = "<script>alert(1)</script>"
@@ -45,6 +47,7 @@ def write(folder: Path, systems: tuple[str, ...] = ("bm25", "tas-b", HOSTILE)) -
         JUDGED: _bins({}),
         MEDIANS: _medians({RETRIEVED: lengths, JUDGED: {}}, systems),
         "bias": pd.DataFrame([("scifact", "bm25", True, 0.25, *[0.5] * 11)], columns=list(BIAS_COLUMNS)),
+        "efficiency": efficiency([read_json(write_latency(folder, name, "scifact")) for name in systems[:2]], FACTS),
     }
     for name, table in tables.items():
         table.to_csv(paper / f"{name}.csv", index=False)
@@ -54,7 +57,7 @@ def write(folder: Path, systems: tuple[str, ...] = ("bm25", "tas-b", HOSTILE)) -
     write_json(folder / "manifest.json", MANIFEST)
     write_paper(
         folder=str(paper),
-        words_paths=[],
+        other_paths=[],
         manifest_path=str(folder / "manifest.json"),
         page_path=str(paper / "index.html"),
         record_path=str(paper / "index.json"),
@@ -80,6 +83,8 @@ def test_the_page_says_what_is_missing_and_what_may_not_be_compared(tmp_path: Pa
         "Not public, so never here: BioASQ, Signal-1M, TREC-NEWS, Robust04.",
         "The archive holds version 2 of the judgements; the paper used version 1.",
         "980 further judgements",
+        "Latencies and index sizes of the paper (section 4.1) are as quoted elsewhere",
+        "2 threads of a processor",
         "The paper says 11 (doct5query above), but its table gives 12.",
         "over scifact, webis-touche2020, own",
     ]

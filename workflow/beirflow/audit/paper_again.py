@@ -10,12 +10,14 @@ import pyarrow.parquet as pq
 
 from beirflow.audit.made_again import other_table
 from beirflow.audit.reading import read_columns, read_record
+from beirflow.experiment.asked import asked_corpus
 from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job
 from beirflow.paper.against_baseline import write_against_baseline
 from beirflow.paper.bias import measure_bias
 from beirflow.paper.claims import write_claims
+from beirflow.paper.efficiency import tabulate_efficiency
 from beirflow.paper.length_tables import TABLES as LENGTHS
 from beirflow.paper.length_tables import write_length_tables
 from beirflow.paper.overlap import measure_overlap
@@ -24,7 +26,7 @@ from beirflow.paper.table_1 import write_table_1
 from beirflow.paper.table_2 import MEASURES, write_tables
 from beirflow.report.named_tables import read_named_csv
 
-LINKS = ("corpora", "inspection", "metrics", "paper", "runs", layout.SIGNIFICANCE, layout.COST)
+LINKS = ("corpora", "inspection", "latency", "metrics", "paper", "runs", layout.SIGNIFICANCE, layout.COST)
 """Below the results, what the tables are made from; tables of the paper themselves, since each is compared by itself."""
 
 COUNTED = ("dataset", "split", "counts", "grades", "lengths")
@@ -74,6 +76,7 @@ class PaperAgain:
             "against-baseline": self._against_baseline,
             "overlap": self._overlap,
             "bias": self._bias,
+            "efficiency": self._efficiency,
         }
         make = makers.get(table["table"]) if table else None
         return (make, other_table) if make else None
@@ -150,6 +153,13 @@ class PaperAgain:
             bias_path=self._to("bias"),
             job=Job(self.source),
         )
+
+    def _efficiency(self) -> None:
+        documents = {
+            name: read_record(self.source / layout.CORPUS(dataset=name))["counts"]["documents"] for name in self._corpora
+        }
+        latencies = self._pairs(layout.LATENCY, [asked_corpus(documents)])
+        tabulate_efficiency(latency_paths=latencies, table_path=self._to("efficiency"))
 
     def _count(self, name: str) -> None:
         corpus = {"documents": layout.DOCUMENTS, "queries": layout.QUERIES, "qrels": layout.QRELS, "corpus": layout.CORPUS}

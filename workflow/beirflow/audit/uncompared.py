@@ -6,7 +6,7 @@ Whoever changes any other fact is found out, however many digests they make agai
 import re
 from dataclasses import dataclass
 
-from beirflow.files.layout import MANIFEST, METRICS, MODEL, QUERY_TOKEN_VECTORS, QUERY_VECTORS, RUN
+from beirflow.files.layout import LATENCY, MANIFEST, METRICS, MODEL, QUERY_TOKEN_VECTORS, QUERY_VECTORS, RUN
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ UNCOMPARED = (
     Uncompared(MANIFEST, "environment/.*", "the machine of the summary; a package is compared where runs name it too"),
     Uncompared(MANIFEST, "repository/.*", "the commit, and whether it was clean; only that the checkout here has it"),
     Uncompared(RUNS, "seconds/(search|merge)", "how long the search and the merge took; metrics and costs repeat it"),
+    Uncompared(f"{LATENCY.folder()}.*", ".*", "how long answers took; the table of efficiency repeats it"),
     Uncompared(METRICS_OF_ALL, "seconds/evaluate", "how long the evaluation took; averages and costs repeat it"),
     Uncompared(VECTORS, "distinct_texts", "different texts that were encoded"),
     Uncompared(f"{QUERY_TOKEN_VECTORS.folder()}.*", "dim", "dimensions of token vectors"),

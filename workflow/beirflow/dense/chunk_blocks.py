@@ -1,7 +1,8 @@
 """A chunk as it is searched: documents that are read in blocks, a block ahead, and threads that share the queries."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +59,33 @@ class Block(NamedTuple):
     norms: torch.Tensor
 
 
+class Held:
+    """Documents that stay on the device, ready to be compared, for what searches them again and again.
+
+    Args:
+        parts: Consecutive documents, such as those of each chunk.
+        similarity: ``dot`` or ``cosine``, as every search of them says.
+        device: Where searches compute.
+
+    Attributes:
+        blocks: All documents.
+        shape: Their number, and their dimensions.
+    """
+
+    def __init__(self, parts: Sequence[Vectors], similarity: str, device: torch.device) -> None:
+        self.blocks: list[Block] = []
+        self.shape = sum(len(part) for part in parts), parts[0].shape[1]
+        size, first = BLOCKS[device.type].of_dim(self.shape[1]).documents, 0
+        for part in parts:
+            for start in range(0, len(part), size):
+                vectors = prepare(part[start : start + size], similarity, device)
+                self.blocks.append(Block(first, vectors, vectors.norm(dim=1)))
+                first += len(vectors)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
 @dataclass(frozen=True)
 class Chunk:
     """What is searched for and in what.
@@ -71,7 +99,7 @@ class Chunk:
     """
 
     queries: torch.Tensor
-    documents: Vectors
+    documents: Vectors | Held
     excluded: torch.Tensor
     similarity: str
     threads: Threads
@@ -91,10 +119,13 @@ class Chunk:
 
     def blocks(self) -> Iterator[Block]:
         """The documents, block by block."""
-        yield from map_ahead(self._block, range(0, len(self.documents), self.sizes.documents))
+        if isinstance(self.documents, Held):
+            yield from self.documents.blocks
+        else:
+            yield from map_ahead(partial(self._block, self.documents), range(0, len(self.documents), self.sizes.documents))
 
-    def _block(self, start: int) -> Block:
-        vectors = prepare(self.documents[start : start + self.sizes.documents], self.similarity, self.queries.device)
+    def _block(self, documents: Vectors, start: int) -> Block:
+        vectors = prepare(documents[start : start + self.sizes.documents], self.similarity, self.queries.device)
         return Block(start, vectors, vectors.norm(dim=1))
 
     def scores(self, queries: slice | torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:

@@ -5,6 +5,7 @@ from typing import Any
 
 from beirflow.dense.settings import DenseSettings
 from beirflow.files.errors import ModelError
+from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, RANGES, Pattern
 from beirflow.models.model_files import model_card, model_digests, model_files
 from beirflow.models.model_places import is_local, model_problem
 from beirflow.runs.family import Family, Setting
@@ -30,6 +31,11 @@ def given_files(settings: Any, dataset: str) -> dict[str, Path]:
     return {"train.generator.path": path} if path else {}
 
 
+def searched(settings: Any) -> tuple[Pattern, ...]:
+    """What a search reads of every chunk, and of the corpus."""
+    return (CHUNK_VECTORS, CHUNK_VECTORS_RECORD, *((RANGES,) if settings.vectors == "int8" else ()))
+
+
 FAMILY = Family(
     name="dense",
     settings=DenseSettings,
@@ -40,4 +46,6 @@ FAMILY = Family(
     model_digests=model_digests,
     scores_all=True,
     spot_checks="beirflow.dense.spot_check:spot_checks",
+    answers="beirflow.dense.answers:open_answers",
+    searched=searched,
 )

@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 import torch
 
-from beirflow.dense.chunk_blocks import Block, Chunk, Vectors, prepare
+from beirflow.dense.chunk_blocks import Block, Chunk, Held, Vectors, prepare
 from beirflow.dense.exact_scores import exact_scores
 from beirflow.files.errors import DataError
 from beirflow.files.progress import Progress
@@ -46,7 +46,7 @@ SMALLEST_NORMAL = 2.0**-126
 
 def exact_top_k(
     queries: np.ndarray,
-    documents: Vectors,
+    documents: Vectors | Held,
     id_order: np.ndarray,
     k: int,
     *,
@@ -58,7 +58,7 @@ def exact_top_k(
 
     Args:
         queries: float32 of shape (queries, dim).
-        documents: float32 of shape (documents, dim); read in slices.
+        documents: float32 of shape (documents, dim); read in slices, unless they are held for the same similarity and device.
         id_order: Place of each document's id in byte order, integers of shape (documents,).
         k: Documents to keep for each query.
         similarity: ``dot`` or ``cosine``; a vector of zeros has cosine 0 with every other.
@@ -80,7 +80,7 @@ def exact_top_k(
     if not len(documents) or not len(queries):
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
     matrix = prepare(queries, similarity, device)
-    with Threads(device) as threads:
+    with Threads(device, alone=len(queries) == 1) as threads:
         chunk = Chunk(matrix, documents, torch.from_numpy(excluded.astype(np.int64)).to(device), similarity, threads)
         scores, rows, longest = _fast_pass(chunk, min(len(documents), k + SPARE))
         bounds = _error_bounds(matrix, longest)
@@ -141,7 +141,7 @@ def _fast_pass(chunk: Chunk, keep: int) -> tuple[torch.Tensor, torch.Tensor, tor
 
 
 def _first_guess(chunk: Chunk, keep: int) -> torch.Tensor | None:
-    """For each query a score below that of at least ``keep`` documents, very likely; None where there are few documents.
+    """For each query a score below that of at least ``keep`` documents, very likely; None where a guess saves nothing.
 
     Args:
         chunk: Is sampled.
@@ -150,14 +150,17 @@ def _first_guess(chunk: Chunk, keep: int) -> torch.Tensor | None:
     Returns:
         float32 of shape (queries, 1).
     """
-    size = min(len(chunk.documents) // SAMPLE, chunk.sizes.documents)
-    expected = keep * size / max(1, len(chunk.documents))
+    documents = chunk.documents
+    if isinstance(documents, Held):  # then there are few queries
+        return None
+    size = min(len(documents) // SAMPLE, chunk.sizes.documents)
+    expected = keep * size / max(1, len(documents))
     rank = int(expected + MARGIN * (1 + expected**0.5))
     if size < 2 * rank:
         return None
     width = -(-size // SLICES)
-    starts = np.linspace(0, len(chunk.documents) - width, SLICES).astype(int).tolist()
-    sample = prepare(np.concatenate([chunk.documents[at : at + width] for at in starts]), chunk.similarity, chunk.queries.device)
+    starts = np.linspace(0, len(documents) - width, SLICES).astype(int).tolist()
+    sample = prepare(np.concatenate([documents[at : at + width] for at in starts]), chunk.similarity, chunk.queries.device)
     best = torch.empty(len(chunk.queries), 1, device=sample.device)
 
     def guess(queries: slice) -> None:

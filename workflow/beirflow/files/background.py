@@ -1,7 +1,7 @@
 """Work that goes on in the background, so that what computes does not wait for what reads."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -15,12 +15,15 @@ def map_ahead(function: Callable[[Item], Result], items: Iterable[Item], threads
     Args:
         function: Called in another thread; faster only where it releases the interpreter's lock, as Arrow, the tokenizers and
             the reading of files do.
-        items: Taken one at a time, when there is room for another.
+        items: Taken one at a time, when there is room for another. A single one, of what knows its length, starts no thread.
         threads: Calls at the same time; one more item than this is waiting or done at most.
 
     Yields:
         The results in the order of the items. An exception of the function is raised when its result is due.
     """
+    if isinstance(items, Sized) and len(items) == 1:
+        yield from map(function, items)
+        return
     with ThreadPoolExecutor(threads) as background:
         pending: deque[Future[Result]] = deque()
         for item in items:

@@ -3,6 +3,8 @@
 import logging
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from tqdm import tqdm
@@ -24,6 +26,20 @@ def name_job(name: str) -> None:
     _of_job[:] = [name] if name else []
 
 
+_silenced: list[bool] = []
+"""Not empty while nothing is shown."""
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Show and log no progress meanwhile: for short work that is measured again and again."""
+    _silenced.append(True)
+    try:
+        yield
+    finally:
+        _silenced.pop()
+
+
 class Progress:
     """Counts units of work towards a known total.
 
@@ -41,8 +57,14 @@ class Progress:
         self.done = 0
         self.second_done = 0
         self._start = self._logged = time.monotonic()
+        self._shown = not _silenced
         self._bar = tqdm(
-            total=total, desc=title, unit=f" {unit}", unit_scale=True, file=sys.stderr, disable=not sys.stderr.isatty()
+            total=total,
+            desc=title,
+            unit=f" {unit}",
+            unit_scale=True,
+            file=sys.stderr,
+            disable=not self._shown or not sys.stderr.isatty(),
         )
 
     def __enter__(self) -> "Progress":
@@ -50,7 +72,8 @@ class Progress:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._bar.close()
-        logger.info("%s", self.line())
+        if self._shown:
+            logger.info("%s", self.line())
 
     def advance(self, count: int, second_count: int = 0) -> None:
         """Count finished work, and report it when the last report is old enough."""
@@ -61,7 +84,7 @@ class Progress:
         if self.second_unit:
             rate = self.second_done / max(now - self._start, 1e-9)
             self._bar.set_postfix_str(f"{rate:,.0f} {self.second_unit}/s", refresh=False)
-        if now - self._logged >= LOG_EVERY_SECONDS:
+        if self._shown and now - self._logged >= LOG_EVERY_SECONDS:
             self._logged = now
             logger.info("%s", self.line())
 

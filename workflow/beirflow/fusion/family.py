@@ -32,4 +32,5 @@ FAMILY = Family(
     reads=reads,
     direct=True,
     spot_checks="beirflow.fusion.spot_check:spot_checks",
+    answers="beirflow.fusion.answers:open_answers",
 )

@@ -7,6 +7,7 @@ or through other modules of the package, and no others.
 import ast
 import hashlib
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -53,6 +54,22 @@ def code_version(script: str) -> str:
     adapter = SCRIPTS / f"{script}.py"
     digest = hashlib.sha256(module_at(adapter).content)
     for name in sorted(reached_modules(adapter)):
+        digest.update(name.encode() + b"\0" + module_at(_file_of(name)).content)
+    return digest.hexdigest()[:16]
+
+
+def code_of(modules: Iterable[str]) -> str:
+    """Digest of modules that are imported by their names, which no import statement leads to, and of all that they reach.
+
+    Args:
+        modules: Their full names, e.g. ``"beirflow.dense.answers"``.
+
+    Returns:
+        16 hexadecimal digits.
+    """
+    below = {name.removeprefix(f"{PACKAGE.name}.") for name in modules}
+    digest = hashlib.sha256()
+    for name in sorted(below.union(*(reached_modules(_file_of(module)) for module in below))):
         digest.update(name.encode() + b"\0" + module_at(_file_of(name)).content)
     return digest.hexdigest()[:16]
 

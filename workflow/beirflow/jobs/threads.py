@@ -15,14 +15,16 @@ class Threads:
 
     Args:
         device: Where to compute; on a GPU, nothing is shared.
+        alone: Whether there is a single item, which cannot be shared: torch's own threads compute it together.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, *, alone: bool = False) -> None:
         self._before = torch.get_num_threads()
-        self._count = 1 if device.type == "cuda" else self._before
+        self._alone = alone
+        self._count = 1 if alone or device.type == "cuda" else self._before
 
     def __enter__(self) -> Self:
-        torch.set_num_threads(1)
+        torch.set_num_threads(self._before if self._alone else 1)
         self._pool = ThreadPoolExecutor(self._count)
         return self
 

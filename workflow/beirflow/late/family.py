@@ -3,6 +3,7 @@
 from typing import Any
 
 from beirflow.files.errors import ModelError
+from beirflow.files.layout import TOKEN_VECTORS
 from beirflow.late.card import with_lengths
 from beirflow.late.card_files import read_token_card
 from beirflow.late.settings import LateSettings
@@ -31,4 +32,6 @@ FAMILY = Family(
     model_digests=model_digests,
     scores_all=True,
     spot_checks="beirflow.late.spot_check:spot_checks",
+    answers="beirflow.late.answers:open_answers",
+    searched=lambda _: (TOKEN_VECTORS,),
 )

@@ -8,6 +8,7 @@ lie about the k-th score than there is room for.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ CROWDED_PAIRS = 1 << 20
 
 
 class Part(NamedTuple):
-    """Documents of a segment, ready to be compared.
+    """Documents of a segment, ready to be compared; where a search gets them as they are, its device has them already.
 
     Attributes:
         start: Number of the first document, as they are read.
@@ -57,7 +58,7 @@ class Chunk:
     """
 
     queries: Queries
-    segments: Callable[[], Iterable[Segment]]
+    segments: Callable[[], Iterable[Segment | Part]]
     documents: int
     excluded: np.ndarray
     threads: Threads
@@ -70,14 +71,9 @@ class Chunk:
     def parts(self) -> Iterator[Part]:
         """The documents, a segment at a time."""
         start = 0
-        for segment, blocks in map_ahead(self._arranged, self.segments()):
-            place = np.empty(len(blocks.order), np.int64)
-            place[blocks.order] = np.arange(len(place))
-            yield Part(start, segment.rows.astype(np.int64), place[segment.text], blocks)
-            start += len(segment.rows)
-
-    def _arranged(self, segment: Segment) -> tuple[Segment, Blocks]:
-        return segment, in_blocks(segment.texts, self.device)
+        for part in map_ahead(partial(arranged, device=self.device), self.segments()):
+            yield part._replace(start=start)
+            start += len(part.rows)
 
     def scores(self, which: slice | torch.Tensor, part: Part) -> torch.Tensor:
         """Fast scores of some queries; minus infinity for a document that is left out. float32 of shape (queries, documents)."""
@@ -89,9 +85,27 @@ class Chunk:
         return scores
 
 
+def arranged(segment: Segment | Part, device: torch.device) -> Part:
+    """The documents of a segment, ready to be compared.
+
+    Args:
+        segment: The segment, or the same ready already.
+        device: Where to compute.
+
+    Returns:
+        The documents, numbered from 0.
+    """
+    if isinstance(segment, Part):
+        return segment
+    blocks = in_blocks(segment.texts, device)
+    place = np.empty(len(blocks.order), np.int64)
+    place[blocks.order] = np.arange(len(place))
+    return Part(0, segment.rows.astype(np.int64), place[segment.text], blocks)
+
+
 def exact_top_k(
     queries: TokenVectors,
-    segments: Callable[[], Iterable[Segment]],
+    segments: Callable[[], Iterable[Segment | Part]],
     id_order: np.ndarray,
     k: int,
     *,
@@ -102,7 +116,7 @@ def exact_top_k(
 
     Args:
         queries: The vectors of the queries.
-        segments: Gives the vectors of the documents; called several times.
+        segments: Gives the vectors of the documents, which may be arranged already; called several times.
         id_order: Place of each document's id in the order of ties, integers of shape (documents,).
         k: Documents to keep for each query.
         excluded: For each query the row of a document that is left out, or -1; shape (queries,).
@@ -116,7 +130,7 @@ def exact_top_k(
     if not documents or not len(queries.counts):
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
     order = np.argsort(-queries.counts, kind="stable")
-    with Threads(device) as threads:
+    with Threads(device, alone=len(queries.counts) == 1) as threads:
         chunk = Chunk(Queries.of(queries.take(order), device), segments, documents, excluded[order], threads)
         scores, places = _shortlist(chunk, min(documents, k + SPARE))
         least = scores[:, min(k, scores.shape[1]) - 1] - 2 * error_bounds(chunk.queries)

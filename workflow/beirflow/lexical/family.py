@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.expansions.models import model_problem
+from beirflow.files.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.runs.family import Family, Setting
 
@@ -39,4 +40,6 @@ FAMILY = Family(
     problem=problem,
     given_files=given_files,
     spot_checks="beirflow.lexical.spot_check:spot_checks",
+    answers="beirflow.lexical.answers:open_answers",
+    searched=lambda _: (POSTINGS, STATISTICS, STATISTICS_RECORD),
 )

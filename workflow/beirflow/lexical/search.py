@@ -7,13 +7,14 @@ a score depends on the query, the document and the statistics alone, not on the 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from beirflow.files.background import map_ahead
 from beirflow.lexical.bm25 import length_codes, scores
-from beirflow.lexical.postings import Postings, places_of
+from beirflow.lexical.postings import Postings, places_in_order, places_of
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField
 from beirflow.postings.search import Cut, Lists, WantedLists, search_lists
 from beirflow.runs.ranking import Hits, Ties, byte_order
@@ -33,6 +34,18 @@ SEARCHED = (
 """What a search reads of the postings."""
 
 
+class Held(NamedTuple):
+    """What does not depend on the queries, for what searches the same postings again and again for a few terms each time.
+
+    Attributes:
+        id_order: Place of each document's id in the order of ties, int64 of shape (documents,).
+        inverse_norms: For each field, what the counts of each document are multiplied by, float32 of shape (documents,).
+    """
+
+    id_order: np.ndarray
+    inverse_norms: Sequence[np.ndarray]
+
+
 def search_postings(
     queries: AnalyzedQueries,
     fields: Sequence[ScoredField],
@@ -43,6 +56,7 @@ def search_postings(
     excluded: np.ndarray,
     ties: Ties = "ascending",
     threads: int = 1,
+    held: Held | None = None,
 ) -> tuple[Hits, int]:
     """The k best documents of each query by the ranking rule, among those that have one of its terms.
 
@@ -55,12 +69,13 @@ def search_postings(
         excluded: For each query the row of a document that is left out, or -1; shape (queries,).
         ties: How ties are ordered; Lucene's ascend.
         threads: Threads to compute with.
+        held: What is known already of these fields, postings and ids.
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank; and how
         many documents have a term of the query, but were left out.
     """
-    chunk = _Chunk(queries, fields, postings, doc_ids, ties)
+    chunk = _Chunk(queries, fields, postings, doc_ids, ties, held)
     _ = chunk.id_order, chunk.inverse_norms  # made once, before several threads ask for them
     parts: list[Hits] = []
     self_matches = 0
@@ -76,6 +91,21 @@ def search_postings(
     return (query, row, score), self_matches
 
 
+def inverse_norms_of(fields: Sequence[ScoredField], postings: Postings) -> list[np.ndarray]:
+    """What the counts of each document are multiplied by.
+
+    Args:
+        fields: The fields that are scored.
+        postings: The lengths of the documents.
+
+    Returns:
+        For each field float32 of shape (documents,).
+    """
+    titles, texts = postings.title_lengths, postings.text_lengths
+    lengths = {"contents": titles + texts, "title": titles, "text": texts}
+    return [field.inverse_norms[length_codes(lengths[field.name])] for field in fields]
+
+
 @dataclass(frozen=True)
 class _Chunk:
     """What is searched for and in what."""
@@ -85,11 +115,13 @@ class _Chunk:
     postings: Postings
     doc_ids: pa.Array
     ties: Ties
+    held: Held | None = None
 
     @cached_property
     def places(self) -> np.ndarray:
         """Place of the term of each pair among the chunk's terms, or -1; int64 of shape (p,)."""
-        return places_of(self.queries.terms, self.postings.terms)[self.queries.pair_terms]
+        find = places_in_order if self.held else places_of
+        return find(self.queries.terms, self.postings.terms)[self.queries.pair_terms]
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -102,14 +134,12 @@ class _Chunk:
     @cached_property
     def id_order(self) -> np.ndarray:
         """Place of each document's id in the order of ties, int64 of shape (documents,)."""
-        return byte_order(self.doc_ids, self.ties)
+        return self.held.id_order if self.held else byte_order(self.doc_ids, self.ties)
 
     @cached_property
-    def inverse_norms(self) -> list[np.ndarray]:
+    def inverse_norms(self) -> Sequence[np.ndarray]:
         """What each document's counts in each field are multiplied by, float32 of shape (documents,)."""
-        titles, texts = self.postings.title_lengths, self.postings.text_lengths
-        lengths = {"contents": titles + texts, "title": titles, "text": texts}
-        return [field.inverse_norms[length_codes(lengths[field.name])] for field in self.fields]
+        return self.held.inverse_norms if self.held else inverse_norms_of(self.fields, self.postings)
 
     def counts(self, name: str, spans: list[slice], rows: np.ndarray) -> np.ndarray:
         """How often a field has the term, for the postings of some spans and their rows."""

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from beirflow.files.writing import atomic_path
 from beirflow.lexical.bm25 import FieldStatistics
-from beirflow.lexical.postings import DOCUMENT_COLUMNS, TERM_COLUMNS, Postings, places_of, read_postings
+from beirflow.lexical.postings import DOCUMENT_COLUMNS, TERM_COLUMNS, Postings, places_in_order, places_of, read_postings
 
 PENDING_TERMS = 1 << 22
 """Terms of chunks that wait to be added up: some 40 bytes each."""
@@ -111,3 +111,29 @@ def frequencies_of(table_path: str | Path, terms: pa.Array, field: str) -> np.nd
     table = pq.read_table(table_path, columns=["term", field], page_checksum_verification=True)
     places = places_of(terms, table["term"].combine_chunks())
     return np.append(table[field].to_numpy(), 0)[places]  # the last for -1
+
+
+class Frequencies:
+    """The table of :func:`add_up` in memory, for what asks it again and again.
+
+    Args:
+        table_path: The table.
+        fields: Names of the fields that are asked for.
+    """
+
+    def __init__(self, table_path: str | Path, fields: Sequence[str]) -> None:
+        table = pq.read_table(table_path, columns=["term", *fields], page_checksum_verification=True)
+        self._terms = table["term"].combine_chunks()
+        self._counts = {field: np.append(table[field].to_numpy(), 0) for field in fields}  # the last for -1
+
+    def of(self, terms: pa.Array) -> dict[str, np.ndarray]:
+        """By field what :func:`frequencies_of` gives, for a few terms.
+
+        Args:
+            terms: Terms, large_string of shape (n,).
+
+        Returns:
+            int64 of shape (n,) each.
+        """
+        places = places_in_order(terms, self._terms)
+        return {field: counts[places] for field, counts in self._counts.items()}

@@ -23,6 +23,7 @@ class PaperFacts:
         datasets: By name, in the order of table 2, those that are not public too: ``label``, ``task``, ``domain``, ``documents``,
             ``queries`` and more.
         ndcg: By system and dataset, NDCG@10.
+        efficiency: By system ``gpu_ms`` and ``cpu_ms``, milliseconds of a query, and ``index_gb``, as quoted elsewhere.
         median_words: By dataset and system, the median words of what is retrieved.
         not_comparable: By dataset, the ``measures`` whose values may not be compared, and the ``reason``.
     """
@@ -30,6 +31,7 @@ class PaperFacts:
     systems: Mapping[str, Mapping[str, Any]]
     datasets: Mapping[str, Mapping[str, Any]]
     ndcg: Mapping[tuple[str, str], float]
+    efficiency: Mapping[str, Mapping[str, float]]
     median_words: Mapping[str, Mapping[str, float]]
     not_comparable: Mapping[str, Mapping[str, Any]]
 
@@ -87,7 +89,9 @@ def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
             if source["citation"].startswith(content["citation"]):
                 ndcg |= {(system, name): scores[0] for name, scores in source["scores"].items() if scores[0] is not None}
         ndcg |= {(system, name): entry["ndcg"][place] for name, entry in datasets.items() if "ndcg" in entry}
-    return PaperFacts(content["systems"], datasets, ndcg, content["median_words"], content["not_comparable"])
+    return PaperFacts(
+        content["systems"], datasets, ndcg, content["efficiency"], content["median_words"], content["not_comparable"]
+    )
 
 
 def facts_digests(folder: Path = CATALOGUE) -> dict[str, str]:

@@ -5,6 +5,7 @@ from string import ascii_lowercase
 
 import pandas as pd
 
+from beirflow.paper.efficiency import GIGABYTE
 from beirflow.paper.table_1 import NUMBERS
 from beirflow.report.pages import Cell, Column, Table, number
 
@@ -34,6 +35,17 @@ BIAS = {
     "printed_ndcg_annotated": "annotated, printed",
 }
 """Columns of ``bias.csv`` and their headers."""
+
+EFFICIENCY = {
+    "documents": ("Documents", ",.0f"),
+    "gpu_ms": ("GPU, ms", ",.1f"),
+    "gpu_p95_ms": ("GPU, 95th percentile", ",.1f"),
+    "cpu_ms": ("CPU, ms", ",.1f"),
+    "cpu_p95_ms": ("CPU, 95th percentile", ",.1f"),
+    "queries": ("Queries", ",.0f"),
+    "index_bytes": ("Index, GB", ",.3g"),
+}
+"""Numbers of ``efficiency.csv``: their headers, and how they are written."""
 
 CLAIMS = {"finding": "Finding", "says": "The paper says", "source": "In", "verdict": "Verdict", "sentence": "Computed"}
 
@@ -138,6 +150,36 @@ def bias_table(table: pd.DataFrame) -> Table | None:
     return Table(
         "bias", "Annotation bias (section 6)", "Unjudged documents where judgements are pooled", columns, rows, close=True
     )
+
+
+def efficiency_table(table: pd.DataFrame, notes: Notes) -> Table:
+    """Latency and index: what is quoted of the paper, then ours.
+
+    Args:
+        table: What ``efficiency.csv`` holds.
+        notes: Is told on what ours were measured, and why a time is not there.
+
+    Returns:
+        The table.
+    """
+    words = {"source": "Source", "dataset": "Dataset"}
+    columns = [
+        Column("System", number=False, classes="stub"),
+        *(Column(each, number=False, classes="") for each in words.values()),
+    ]
+    columns += [Column(label, classes="number upright") for label, _ in EFFICIENCY.values()]
+    rows = []
+    for row in table.to_dict("records"):
+        cores = "" if row["threads"] != row["threads"] else f"{row['threads']:.0f} threads of {row['processor']}"
+        said = [cores, *(row[key] for key in ("gpu", "note") if isinstance(row[key], str))]
+        numbers = row | {"index_bytes": row["index_bytes"] / GIGABYTE}
+        cells = [
+            Cell(str(row["system"]), note=notes.letter("; ".join(filter(None, said)))),
+            *(Cell(str(row[key])) for key in words),
+        ]
+        rows.append([*cells, *(number(numbers[key], form) for key, (_, form) in EFFICIENCY.items())])
+    title = "Latency and index (section 4.1)"
+    return Table("efficiency", title, "Milliseconds of one query, and the size of the index", columns, rows, close=True)
 
 
 def medians_table(table: pd.DataFrame) -> Table:

@@ -41,4 +41,5 @@ FAMILY = Family(
     reads=reads,
     direct=True,
     spot_checks="beirflow.rerank.spot_check:spot_checks",
+    answers="beirflow.rerank.answers:open_answers",
 )

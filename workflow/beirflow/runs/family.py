@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from beirflow.files.layout import Pattern
+
 
 class Setting(NamedTuple):
     """A setting that cannot be used: its key, its value, and a sentence that says why and what to do."""
@@ -60,6 +62,11 @@ def no_source(settings: Any, dataset: str) -> Path | None:
     return None
 
 
+def nothing_searched(settings: Any) -> tuple[Pattern, ...]:
+    """What a family searches that makes its runs of others: nothing of its own."""
+    return ()
+
+
 def no_given_files(settings: Any, dataset: str) -> dict[str, Path]:
     """The files of a family that makes everything itself: none."""
     return {}
@@ -86,6 +93,9 @@ class Family:
             corpus is.
         spot_checks: ``module:function`` that makes a sample again, :data:`~beirflow.runs.spot_check.SpotChecks`; None if there is
             none.
+        answers: ``module:function`` that opens a system for one query at a time, :data:`~beirflow.runs.answers.Open`; None where
+            its systems cannot be asked.
+        searched: The representations that a system searches, of every chunk where they have one.
     """
 
     name: str
@@ -100,6 +110,8 @@ class Family:
     direct: bool = False
     scores_all: bool = False
     spot_checks: str | None = None
+    answers: str | None = None
+    searched: Callable[[Any], tuple[Pattern, ...]] = nothing_searched
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:
         """A system of this family.

@@ -27,6 +27,7 @@ def search_segments(
     excluded: np.ndarray,
     ties: Ties = "descending",
     threads: int = 1,
+    id_order: np.ndarray | None = None,
 ) -> tuple[Hits, int]:
     """The k best documents of each query by the ranking rule, among those that have one of its terms.
 
@@ -38,12 +39,13 @@ def search_segments(
         excluded: For each query the row of a document that is left out, or -1; shape (queries,).
         ties: How ties are ordered.
         threads: Threads to compute with.
+        id_order: Place of each document's id in that order, int64 of shape (documents,), where it is known already.
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank; and how
         many documents have a term of the query, but were left out.
     """
-    id_order = byte_order(doc_ids, ties)
+    id_order = byte_order(doc_ids, ties) if id_order is None else id_order
     best = _Best(len(queries.counts), k, id_order)
     terms, lists = np.unique(queries.terms, return_inverse=True)
     wanted = WantedLists(lists, queries.starts, queries.weights.astype(np.float64))

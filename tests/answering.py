@@ -1,0 +1,45 @@
+"""Systems that are asked for one query at a time, by what measures their latency."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from beirflow.evaluation.latency import Asking
+from beirflow.files.records import Job
+from beirflow.runs.family import System
+from lexical_results import Row
+
+
+def answered(results: Path, dataset: str, systems: Sequence[System], top_k: int, **on: Any) -> list[Row]:
+    """The answers of the first system to all queries, as rows of a run.
+
+    Args:
+        results: The folder of all results.
+        dataset: Name of the corpus.
+        systems: The system, and those that it is made from.
+        top_k: Documents of an answer.
+        **on: Where and how to compute; on a CPU in float32 if nothing is said.
+
+    Returns:
+        Query, document, score and rank, as a run is sorted.
+    """
+    asking = Asking({each.name: each for each in systems}, dataset, Job(results), threads=1)
+    how = {"device": "cpu", "precision": "float32", "token_budget": "auto", **on}
+    opened = asking.opener(how)(systems[0].name, top_k)
+    rows: list[Row] = []
+    for query_id, text in zip(asking.query_ids, asking.texts, strict=True):
+        query, row, score = opened.answer(text)
+        assert not query.any()
+        doc_ids = asking.doc_ids.take(row).to_pylist()
+        rows += [(query_id, *found, rank) for rank, found in enumerate(zip(doc_ids, score.tolist(), strict=True), 1)]
+    return sorted(rows, key=lambda row: (row[0].encode(), row[3]))
+
+
+def without_scores(rows: Sequence[Row]) -> list[tuple[str, str, int]]:
+    """Queries, documents and ranks."""
+    return [(query, document, rank) for query, document, _, rank in rows]
+
+
+def scores_of(rows: Sequence[Row]) -> list[float]:
+    """Scores, which differ in their last digits where queries are encoded in other batches."""
+    return [score for _, _, score, _ in rows]

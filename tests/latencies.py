@@ -1,0 +1,42 @@
+"""Records of latencies that nobody measured."""
+
+from pathlib import Path
+from typing import Any
+
+from beirflow.files.layout import LATENCY
+from beirflow.files.records import Job, write_record
+
+
+def latency(ms: float, queries: int = 5) -> dict[str, Any]:
+    """What is said of one device."""
+    return {"p50_ms": ms, "p95_ms": 2 * ms, "mean_ms": 1.5 * ms, "queries": queries, "where": {"postings": "cpu"}, "made": {}}
+
+
+def write_latency(results: Path, system: str, dataset: str, documents: int = 30, **facts: Any) -> Path:
+    """The record of a system on a corpus; gives its path."""
+    path = results / LATENCY(system=system, dataset=dataset)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_record(
+        path,
+        Job(results, f"measure_latency/{system}/{dataset}", "c0de"),
+        inputs={},
+        outputs={},
+        sizes={"index": 1_500_000},
+        **{
+            "system": system,
+            "dataset": dataset,
+            "documents": documents,
+            "queries": ["q1"],
+            "of_queries": 1,
+            "seed": 0,
+            "warm_up": 1,
+            "top_k": 20,
+            "threads": 2,
+            "processor": "a processor",
+            "gpu": None,
+            "devices": {"cpu": latency(3.0)},
+            "reasons": {"cuda": "there is none here"},
+            **facts,
+        },
+    )
+    return path

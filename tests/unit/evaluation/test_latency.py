@@ -1,0 +1,142 @@
+"""Latency: one query at a time, warm; a slow answer shows in the percentiles, and what cannot be measured says why."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from beirflow.evaluation import latency as module
+from beirflow.evaluation.latency import measure_latency, milliseconds, time_answers
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import LATENCY, POSTINGS, RUN_RECORD
+from beirflow.files.records import Job, read_json
+from beirflow.fusion.settings import FusionSettings
+from beirflow.lexical.settings import LexicalSettings
+from beirflow.runs import answers
+from beirflow.runs.answers import no_hits
+from beirflow.runs.ranking import Hits
+from latencies import write_latency
+from lexical_results import DATASET, LexicalResults
+
+SETTINGS = LexicalSettings("bm25")
+QUERIES = {f"q{number}": f"w{number}" for number in range(12)}
+
+
+class Clock:
+    """A clock that moves only while queries are answered."""
+
+    def __init__(self) -> None:
+        self.seconds, self.asked = 0.0, list[str]()
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def answering(self, takes: Callable[[str], float]) -> Callable[[str], Hits]:
+        """Answers that take as long as a function of the query says."""
+
+        def answer(query: str) -> Hits:
+            self.asked.append(query)
+            self.seconds += takes(query)
+            return no_hits()
+
+        return answer
+
+
+def test_a_slow_answer_shows_in_the_95th_percentile_and_not_in_the_median() -> None:
+    clock, queries = Clock(), [str(number) for number in range(100)]
+    answer = clock.answering(lambda query: 1.0 if int(query) % 10 == 9 else 0.01)
+    found = milliseconds(time_answers(answer, queries, clock))
+    assert found == {"p50_ms": pytest.approx(10), "p95_ms": pytest.approx(1000), "mean_ms": pytest.approx(109)}
+    assert clock.asked == [*queries[:10], *queries]  # some are answered once before
+
+
+def test_queries_that_take_long_are_fewer_and_never_less_than_some() -> None:
+    clock, queries = Clock(), [str(number) for number in range(100)]
+    assert time_answers(clock.answering(lambda _: 100.0), queries, clock) == [100.0] * 5
+    assert clock.asked == ["0", *queries[:5]]
+    clock = Clock()
+    assert len(time_answers(clock.answering(lambda _: 10.0), queries, clock)) == 31
+
+
+def test_what_is_loaded_at_the_first_query_is_not_measured() -> None:
+    clock = Clock()
+    found = time_answers(clock.answering(lambda _: 0.0 if clock.asked[1:] else 50.0), ["a", "b"], clock)
+    assert found == [0.0, 0.0]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> LexicalResults:
+    corpus = [(f"d{i}", "", f"w{i % 12} w{i % 5}") for i in range(30)]
+    made = LexicalResults(tmp_path, corpus, QUERIES, size=20, top_k=10).index_all()
+    made.run(SETTINGS)
+    return made
+
+
+def measured(made: LexicalResults, system: str = "bm25", **systems: Any) -> dict[str, Any]:
+    entries = {"bm25": {"family": "lexical", "settings": asdict(SETTINGS)}, **systems}
+    path = made.results / LATENCY(system=system, dataset=DATASET)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    measure_latency(
+        system=system,
+        systems=entries,
+        dataset=DATASET,
+        top_k=10,
+        precision="auto",
+        device="auto",
+        token_budget="auto",
+        output_path=str(path),
+        job=Job(made.results, f"measure_latency/{system}/{DATASET}", "c0de"),
+    )
+    return read_json(path)
+
+
+def test_a_record_says_what_was_measured_on_what(made: LexicalResults, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_QUERIES", 7)
+    record = measured(made)
+    cpu = record["devices"]["cpu"]
+    assert 0 < cpu["p50_ms"] <= cpu["p95_ms"]
+    assert (cpu["queries"], cpu["where"]) == (7, {"postings": "cpu"})
+    assert record["reasons"] == {"cuda": "nothing of it computes on one"}
+    assert (record["documents"], record["of_queries"], record["top_k"], record["threads"]) == (30, 12, 10, 1)
+    assert len(set(record["queries"])) == 7
+    assert record["queries"] != sorted(record["queries"])  # drawn
+    assert set(record["queries"]) < set(QUERIES)
+    assert record["bytes"] == {"index": made.record(RUN_RECORD, system="bm25")["bytes"]["index"]}
+    for chunk in (0, 1):
+        path = made.path(POSTINGS, chunk=chunk)
+        assert record["inputs"][made.job("x").below(path)] == file_digest(path)
+    assert record.keys() == read_json(write_latency(made.results, "other", DATASET)).keys()
+
+
+def test_the_same_queries_are_drawn_for_every_system(made: LexicalResults) -> None:
+    other = LexicalSettings("other", k1=2.0)
+    made.run(other)
+    entry = {"family": "lexical", "settings": asdict(other)}
+    assert measured(made)["queries"] == measured(made, "other", other=entry)["queries"]
+
+
+def test_what_cannot_be_measured_says_why_and_what_else_there_is_to_say(
+    made: LexicalResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "available_memory", lambda: 1000)
+    record = measured(made)
+    assert record["devices"] == {}
+    assert record["reasons"]["cpu"].endswith("GB are free")
+    assert record["bytes"]["index"] > 0
+
+
+def test_a_system_that_needs_a_run_of_elsewhere_is_not_measured(made: LexicalResults) -> None:
+    record = made.results / RUN_RECORD(system="fused", dataset=DATASET)
+    record.parent.mkdir()
+    record.write_bytes((made.results / RUN_RECORD(system="bm25", dataset=DATASET)).read_bytes())
+    fused = {"family": "fusion", "settings": asdict(FusionSettings("fused", ["bm25", "theirs"]))}
+    theirs = {"family": "run", "settings": {"name": "theirs", "run": "/runs/small.trec"}}
+    found = measured(made, "fused", fused=fused, theirs=theirs)
+    assert found["reasons"]["cpu"] == "theirs was made elsewhere, so that it cannot be asked"
+
+
+def test_two_times_are_interpolated_between() -> None:
+    assert milliseconds([0.001, 0.002])["p50_ms"] == pytest.approx(1.5)
+    assert milliseconds(np.arange(1, 101).tolist())["p95_ms"] == pytest.approx(95_050)

@@ -1,0 +1,63 @@
+"""What systems need to be asked: theirs and that of the systems that they are made from."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from beirflow.experiment.asked import all_cores, asked_code, asked_corpus, asked_files, asked_systems, corpus_of
+from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.experiment.families import FAMILIES
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    dense = {"model": "sentence-transformers/all-MiniLM-L6-v2", "revision": "0" * 40}
+    custom: dict[str, Any] = {
+        "encoded": dense,
+        "small": {"variant_of": "encoded", "vectors": "int8", "dimensions": 64},
+        "fused": {"family": "fusion", "of": ["bm25", "small"]},
+        "twice": {"family": "fusion", "of": ["fused", "bm25-multifield"]},
+    }
+    config = {
+        "systems": list(custom),
+        "datasets": ["scifact", "nfcorpus"],
+        "chunk_documents": 3000,
+        "custom": {"systems": custom},
+    }
+    return load_experiment(config)
+
+
+def test_files_are_those_that_the_searches_of_all_needed_systems_read(experiment: Experiment) -> None:
+    postings, vectors = "<results>/postings/lucene-english/scifact", "<results>/embeddings/encoded/scifact"
+    found = asked_files(experiment, "twice", "scifact")
+    records = [f"<results>/runs/{name}/scifact.json" for name in ("twice", "fused", "bm25-multifield", "bm25", "small")]
+    assert set(found) == {
+        *records,
+        *(f"{postings}/{name}" for name in ("chunk-0.arrow", "chunk-1.arrow", "statistics.parquet", "statistics.json")),
+        *(f"{vectors}/{name}" for name in ("chunk-0.npy", "chunk-0.json", "chunk-1.npy", "chunk-1.json", "ranges-64.npy")),
+    }
+    assert len(found) == len(set(found))
+    assert asked_files(experiment, "bm25", "scifact")[0] == "<results>/runs/bm25/scifact.json"
+
+
+def test_systems_come_with_those_that_they_are_made_from(experiment: Experiment) -> None:
+    found = asked_systems(experiment, "fused", "scifact")
+    assert {name: entry["family"] for name, entry in found.items()} == {"fused": "fusion", "bm25": "lexical", "small": "dense"}
+    for name, entry in found.items():
+        assert FAMILIES[entry["family"]].settings(**entry["settings"]) == experiment.systems[name].settings
+
+
+def test_code_that_answers_is_known_although_nothing_imports_it(experiment: Experiment) -> None:
+    codes = [asked_code(experiment, name) for name in ("bm25", "encoded", "fused", "twice")]
+    assert len(set(codes)) == 3
+    assert codes[2] == codes[3]
+
+
+def test_the_corpus_is_that_of_the_paper_or_the_largest(experiment: Experiment) -> None:
+    assert corpus_of(experiment) == "scifact"
+    assert asked_corpus({"fever": 9, "dbpedia-entity.sample-50": 3}) == "dbpedia-entity.sample-50"
+
+
+@pytest.mark.parametrize(("limits", "cores"), [({"_cores": 6}, 6), ({"_cores": None}, 8), ({}, 8)])
+def test_all_cores_are_taken_that_are_known(limits: dict[str, Any], cores: int) -> None:
+    assert all_cores({name: SimpleNamespace(value=value) for name, value in limits.items()}) == cores

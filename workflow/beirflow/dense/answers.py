@@ -1,0 +1,71 @@
+"""A dense system that is asked for one query at a time: its encoder and all vectors stay in memory, or on the GPU."""
+
+import numpy as np
+import torch
+
+from beirflow.dense.chunk_blocks import Held, Vectors
+from beirflow.dense.compression import CompressedFile, Compression
+from beirflow.dense.settings import DenseSettings
+from beirflow.dense.top_k import exact_top_k
+from beirflow.dense.vectors import VectorFile, similarity_of
+from beirflow.files.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_RECORD, MODEL, RANGES
+from beirflow.models.load import load_encoder
+from beirflow.models.model_files import check_model
+from beirflow.runs.answers import Asked, Opened
+from beirflow.runs.ranking import Hits, byte_order
+
+NOTHING_EXCLUDED = np.array([-1])
+
+
+def open_answers(asked: Asked) -> Opened:
+    """Open a dense system.
+
+    Args:
+        asked: The system and the corpus.
+
+    Returns:
+        It, with its vectors on the device; those of a variant as it stores them, in float32.
+
+    Raises:
+        NoAnswerError: The vectors do not fit into memory.
+    """
+    settings: DenseSettings = asked.system.settings
+    device, owner = torch.device(asked.device), settings.variant_of or asked.system.name
+    model_path = asked.file(MODEL, system=owner)
+    check_model(settings, model_path)
+    encoder = load_encoder(settings.encoding, "queries", **asked.on)
+    similarity = similarity_of(settings.similarity, model_path)
+    compression = _compression(asked, similarity, owner) if settings.variant_of else None
+    files = _vector_files(asked, owner)
+    parts: list[Vectors] = [CompressedFile(file, compression) for file in files] if compression else [*files]
+    similarity = compression.similarity if compression else similarity
+    documents = Held(parts, similarity, device)
+    order = byte_order(asked.doc_ids)
+
+    def answer(query: str) -> Hits:
+        vectors = np.concatenate([found for _, found in encoder.windows([query], "queries")])
+        stored = compression.compressed(vectors) if compression else vectors
+        return exact_top_k(stored, documents, order, asked.top_k, similarity=similarity, excluded=NOTHING_EXCLUDED, device=device)
+
+    where = {"model": "its own place" if settings.encoder else device.type, "vectors": device.type}
+    return Opened(answer, where, encoder.made())
+
+
+def _vector_files(asked: Asked, owner: str) -> list[VectorFile]:
+    """The vectors of each chunk, which are those that its record names."""
+    asked.files(CHUNK_VECTORS_RECORD, system=owner)
+    names = {"system": owner, "dataset": asked.dataset}
+    paths = [str(asked.job.results / CHUNK_VECTORS(**names, chunk=chunk)) for chunk in range(len(asked.sizes))]
+    if asked.device == "cpu":
+        asked.make_room(paths, 1.0)
+    return [VectorFile(path, size) for path, size in zip(paths, asked.sizes, strict=True)]
+
+
+def _compression(asked: Asked, similarity: str, owner: str) -> Compression:
+    """How a variant stores vectors."""
+    settings: DenseSettings = asked.system.settings
+    ranges = None
+    if settings.vectors == "int8":
+        path = asked.file(RANGES, system=owner, dimensions=settings.stored_dimensions or ALL_DIMENSIONS)
+        ranges = np.load(path, allow_pickle=False)
+    return Compression(settings.vectors, settings.stored_dimensions, similarity == "cosine", ranges)

@@ -1,0 +1,273 @@
+"""Latency: how long a system takes for one query, from its text to its ranked documents, with everything in memory.
+
+Queries are asked one after the other and alone; each family answers with the functions that make its runs. Times are those of all
+documents that are there. What a person would have to add, such as a network, is not in them.
+"""
+
+import gc
+import importlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.experiment.families import FAMILIES
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import DOCUMENTS, QUERIES, RUN_RECORD
+from beirflow.files.progress import silence
+from beirflow.files.records import Job, read_json, write_record
+from beirflow.jobs.provenance import processor
+from beirflow.runs.answers import Answer, Asked, NoAnswerError, Open, Opened
+from beirflow.runs.family import System
+
+MOST_QUERIES = 200
+"""That are measured, drawn from all."""
+
+SEED = 0
+"""Of the draw."""
+
+WARM_UP = 10
+"""Of these queries that are answered once before anything is measured."""
+
+MOST_SECONDS = {"warm up": 30.0, "measure": 300.0}
+"""After which no further query begins."""
+
+LEAST_QUERIES = 5
+"""That are measured however long they take."""
+
+PERCENTILES = (50, 95)
+
+
+def measure_latency(
+    *,
+    system: str,
+    systems: Mapping[str, Mapping[str, Any]],
+    dataset: str,
+    top_k: int,
+    output_path: str,
+    job: Job,
+    precision: str,
+    device: str,
+    token_budget: int | str,
+    threads: int = 1,
+    jobs_per_gpu: int = 1,
+) -> None:
+    """Measure how long a system takes for a query, and record it.
+
+    Args:
+        system: Name of the system.
+        systems: By name ``family`` and ``settings`` of it and of all systems that it is made from, as they are for the corpus.
+        dataset: Name of the corpus.
+        top_k: Documents of an answer.
+        output_path: The record to write.
+        job: The job, for the record.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        device: ``cpu``; or ``auto`` or ``cuda``, where a GPU is measured besides the CPU.
+        token_budget: Tokens of a batch, or ``auto``.
+        threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time.
+
+    Raises:
+        DataError: A file is not the one that the run was made from.
+        DeviceError: The GPU fails.
+    """
+    asking = Asking({name: _system(name, entry) for name, entry in systems.items()}, dataset, job, threads)
+    found: dict[str, dict[str, Any]] = {}
+    reasons: dict[str, str] = {}
+    with _surroundings(asking.systems, device, threads, jobs_per_gpu) as (devices, without_gpu, gpu):
+        for place in devices:
+            if place in found:  # nothing of the system is on a GPU
+                continue
+            try:
+                measured_on, values = _measure(asking, system, top_k, precision, place, token_budget)
+                found[measured_on] = values
+            except NoAnswerError as error:
+                reasons[place] = str(error)
+            gc.collect()  # what was in memory
+    if "cuda" not in found:
+        reasons.setdefault("cuda", without_gpu)
+    run = asking.run(system)
+    write_record(
+        output_path,
+        job,
+        inputs={job.results / path: digest for path, digest in asking.read.items()},
+        outputs={},
+        sizes={key: value for key, value in run.get("bytes", {}).items() if key == "index"},
+        system=system,
+        dataset=dataset,
+        documents=len(asking.doc_ids),
+        queries=asking.query_ids,
+        of_queries=asking.of_queries,
+        seed=SEED,
+        warm_up=min(WARM_UP, len(asking.query_ids)),
+        top_k=top_k,
+        threads=threads,
+        processor=processor(),
+        gpu=gpu,
+        devices=found,
+        reasons=reasons,
+    )
+
+
+def milliseconds(seconds: Sequence[float]) -> dict[str, float]:
+    """What is said of times.
+
+    Args:
+        seconds: How long each query took.
+
+    Returns:
+        ``p50_ms``, ``p95_ms``, where two times are interpolated between, and ``mean_ms``.
+    """
+    times = 1000 * np.array(seconds)
+    return {f"p{each}_ms": float(np.percentile(times, each)) for each in PERCENTILES} | {"mean_ms": float(times.mean())}
+
+
+def time_answers(answer: Answer, queries: Sequence[str], clock: Callable[[], float] = time.perf_counter) -> list[float]:
+    """Ask queries, one at a time.
+
+    Args:
+        answer: Answers them.
+        queries: Their texts.
+        clock: Says the time in seconds.
+
+    Returns:
+        How long each took, in seconds; fewer than there are queries where they take long.
+    """
+    start = clock()
+    for query in queries[:WARM_UP]:
+        answer(query)
+        if clock() - start > MOST_SECONDS["warm up"]:
+            break
+    seconds: list[float] = []
+    start = clock()
+    for query in queries:
+        before = clock()
+        answer(query)
+        seconds.append(clock() - before)
+        if clock() - start > MOST_SECONDS["measure"] and len(seconds) >= LEAST_QUERIES:
+            break
+    return seconds
+
+
+class Asking:
+    """The systems and the corpus, read once for all devices.
+
+    Args:
+        systems: By name.
+        dataset: Name of the corpus.
+        job: Says where the results are.
+        threads: Threads to compute with on the CPU.
+
+    Attributes:
+        doc_ids: Ids of all documents.
+        query_ids: Ids of the queries that are asked, as drawn.
+        texts: Their texts.
+        of_queries: How many there are.
+        read: Digests of what was read, by path below the results.
+    """
+
+    def __init__(self, systems: Mapping[str, System], dataset: str, job: Job, threads: int) -> None:
+        self.systems, self.dataset, self.job, self.threads = systems, dataset, job, threads
+        documents, queries = (str(job.results / pattern(dataset=dataset)) for pattern in (DOCUMENTS, QUERIES))
+        self.read = job.digests({path: recorded_digest(path) for path in (documents, queries)})
+        with Documents(documents) as file:
+            self._sizes = file.sizes
+            self.doc_ids = file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks()
+        table = read_table(queries)
+        self.of_queries = table.num_rows
+        drawn = np.random.default_rng(SEED).permutation(table.num_rows)[:MOST_QUERIES]
+        self.query_ids, self.texts = (table[name].take(pa.array(drawn)).to_pylist() for name in ("query_id", "text"))
+
+    def run(self, system: str) -> dict[str, Any]:
+        """The record of the run of a system."""
+        path = RUN_RECORD(system=system, dataset=self.dataset)
+        self.read[path] = file_digest(self.job.results / path)
+        return read_json(self.job.results / path)
+
+    def opener(self, on: Mapping[str, Any]) -> Callable[[str, int], Opened]:
+        """What opens systems on a device, each once."""
+
+        @cache
+        def opened(name: str, top_k: int) -> Opened:
+            family = FAMILIES[self.systems[name].family]
+            if family.answers is None:
+                raise NoAnswerError(f"{name} was made elsewhere, so that it cannot be asked")
+            module, _, function = family.answers.partition(":")
+            open_answers: Open = getattr(importlib.import_module(module), function)  # imported only now: it may need torch
+            return open_answers(
+                Asked(
+                    **on,
+                    job=self.job,
+                    system=self.systems[name],
+                    dataset=self.dataset,
+                    run=self.run(name),
+                    doc_ids=self.doc_ids,
+                    sizes=self._sizes,
+                    top_k=top_k,
+                    threads=self.threads,
+                    read=self.read,
+                    open=opened,
+                )
+            )
+
+        return opened
+
+
+def _system(name: str, entry: Mapping[str, Any]) -> System:
+    """A system, from its family and its settings."""
+    return System(name, entry["family"], FAMILIES[entry["family"]].settings(**entry["settings"]))
+
+
+class _Devices(NamedTuple):
+    """The devices that are measured, a GPU first; why a system may have no time on a GPU; and the name of the GPU."""
+
+    names: list[str]
+    without_gpu: str
+    gpu: str | None
+
+
+@contextmanager
+def _surroundings(systems: Mapping[str, System], device: str, threads: int, jobs_per_gpu: int) -> Iterator[_Devices]:
+    """Hold a GPU meanwhile, where there is one; torch is imported only where a system has a model."""
+    if all(FAMILIES[system.family].model_digests is None for system in systems.values()):
+        yield _Devices(["cpu"], "nothing of it computes on one", None)
+        return
+    import torch
+
+    from beirflow.jobs.gpu_job import gpu_job
+
+    torch.set_num_threads(threads)
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
+    with gpu_job(device, jobs_per_gpu):
+        if device != "cpu" and torch.cuda.is_available():
+            yield _Devices(["cuda", "cpu"], "nothing of it computes on one", torch.cuda.get_device_name())
+        else:
+            yield _Devices(["cpu"], "device is cpu" if device == "cpu" else "there is none here", None)
+
+
+def _measure(
+    asking: Asking, system: str, top_k: int, precision: str, device: str, token_budget: int | str
+) -> tuple[str, dict[str, Any]]:
+    """On which device a system was measured, and what is said of it there."""
+    on = {"device": device, "precision": precision, "token_budget": token_budget}
+    try:
+        opened = asking.opener(on)(system, top_k)
+        with silence():
+            seconds = time_answers(opened.answer, asking.texts)
+    except RuntimeError as error:
+        if "out of memory" not in str(error):
+            raise
+        raise NoAnswerError(f"there is too little memory for what is searched, besides the model: {error}") from error
+    measured_on = "cuda" if "cuda" in opened.where.values() else "cpu"
+    return measured_on, {
+        **milliseconds(seconds),
+        "queries": len(seconds),
+        "where": dict(opened.where),
+        "made": dict(opened.made),
+    }

@@ -1,0 +1,91 @@
+"""What systems need that are asked for one query at a time, so that their latency is measured: as the rules see it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from beirflow.experiment.dependencies import needed
+from beirflow.experiment.experiment import MOST_THREADS, RESULTS, Experiment
+from beirflow.experiment.families import FAMILIES
+from beirflow.files.layout import RUN_RECORD
+from beirflow.jobs.code_version import code_of
+
+OF_THE_PAPER = "dbpedia-entity"
+"""The corpus that the paper's efficiency was measured on a part of."""
+
+
+def asked_corpus(documents: Mapping[str, int]) -> str:
+    """The corpus that latency is measured on for the table of efficiency.
+
+    Args:
+        documents: Of each configured corpus, their number.
+
+    Returns:
+        That of the paper, or a part of its queries; else the largest.
+    """
+    of_paper = [name for name in documents if name.partition(".")[0] == OF_THE_PAPER]
+    return of_paper[0] if of_paper else max(documents, key=documents.__getitem__)
+
+
+def corpus_of(experiment: Experiment) -> str:
+    """The same of an experiment."""
+    return asked_corpus({name: experiment.documents(name) for name in experiment.chosen_datasets})
+
+
+def asked_systems(experiment: Experiment, system: str, dataset: str) -> dict[str, dict[str, Any]]:
+    """A system and those that it is made from, as parameters of a rule.
+
+    Args:
+        experiment: Knows the systems.
+        system: Name of the system.
+        dataset: Name of the corpus.
+
+    Returns:
+        By name ``family`` and ``settings``, as they are for the corpus.
+    """
+    found = {}
+    for name in needed([system], experiment.systems):
+        known = experiment.systems[name]
+        has_own = hasattr(known.settings, "for_dataset")
+        settings = experiment.settings_on(name, dataset) if has_own else experiment.settings(name)
+        found[name] = {"family": known.family, "settings": settings}
+    return found
+
+
+def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
+    """Records of the runs of a system and of those that it is made from, and all that these search.
+
+    Args:
+        experiment: Knows the systems and the corpus.
+        system: Name of the system.
+        dataset: Name of the corpus.
+
+    Returns:
+        Paths, as rules have them.
+    """
+    found: list[str] = []
+    for name in needed([system], experiment.systems):
+        known = experiment.systems[name]
+        found.append(RUN_RECORD.below(RESULTS).format(system=name, dataset=dataset))
+        names = {**experiment.in_paths(name), "dataset": dataset}
+        for pattern in FAMILIES[known.family].searched(known.settings):
+            chunks = range(experiment.chunks(dataset)) if "{chunk}" in pattern else range(1)
+            found += [pattern.below(RESULTS).format(**{**names, "chunk": chunk}) for chunk in chunks]
+    return list(dict.fromkeys(found))
+
+
+def asked_code(experiment: Experiment, system: str) -> str:
+    """Digest of the code that answers, which is imported by its name and so is not among what an adapter reaches."""
+    families = {experiment.systems[name].family for name in needed([system], experiment.systems)}
+    return code_of(str(FAMILIES[name].answers).partition(":")[0] for name in families if FAMILIES[name].answers)
+
+
+def all_cores(limits: Mapping[str, Any]) -> int:
+    """Threads of a job beside which nothing runs.
+
+    Args:
+        limits: Snakemake's own: ``_cores``, which an executor of a cluster does not have.
+
+    Returns:
+        Their number.
+    """
+    return (limits["_cores"].value if "_cores" in limits else None) or MOST_THREADS

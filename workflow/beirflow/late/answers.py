@@ -1,0 +1,55 @@
+"""A system of late interaction that is asked for one query at a time: its encoder and the vectors of all tokens stay in memory.
+
+On a CPU as float32, which is what they are compared as, and twice what is stored; no index leaves documents out.
+"""
+
+import numpy as np
+import torch
+
+from beirflow.files.layout import MODEL, TOKEN_VECTORS
+from beirflow.late.encoder import TokenEncoder
+from beirflow.late.search import arranged, exact_top_k
+from beirflow.late.settings import LateSettings
+from beirflow.late.vectors import TokenVectors, read_segments
+from beirflow.models.model_files import check_model
+from beirflow.models.model_places import model_folder
+from beirflow.runs.answers import Asked, Opened
+from beirflow.runs.ranking import Hits, byte_order
+
+IN_MEMORY = 2.5
+"""Times what vectors take on the disk: float32 in place of float16, and texts filled up to the length of their block."""
+
+NOTHING_EXCLUDED = np.array([-1])
+
+
+def open_answers(asked: Asked) -> Opened:
+    """Open a system of late interaction.
+
+    Args:
+        asked: The system and the corpus.
+
+    Returns:
+        It, with its vectors on the device.
+
+    Raises:
+        NoAnswerError: The vectors do not fit into memory.
+    """
+    settings: LateSettings = asked.system.settings
+    device = torch.device(asked.device)
+    check_model(settings, asked.file(MODEL))
+    encoder = TokenEncoder(settings, model_folder(settings), "queries", **asked.on)
+    paths = asked.files(TOKEN_VECTORS)
+    if asked.device == "cpu":
+        asked.make_room(paths, IN_MEMORY)
+    parts = [
+        arranged(segment._replace(rows=segment.rows + np.int32(first)), device)
+        for first, path in zip(asked.firsts, paths, strict=True)
+        for segment in read_segments(path)
+    ]
+    order = byte_order(asked.doc_ids)
+
+    def answer(query: str) -> Hits:
+        vectors = TokenVectors.together(list(encoder.windows([query])))
+        return exact_top_k(vectors, lambda: parts, order, asked.top_k, excluded=NOTHING_EXCLUDED, device=device)
+
+    return Opened(answer, {"model": device.type, "vectors": device.type}, encoder.made())

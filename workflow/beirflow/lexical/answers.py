@@ -1,0 +1,67 @@
+"""A lexical system that is asked for one query at a time: its postings and their statistics stay in memory."""
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.files.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
+from beirflow.files.records import read_json
+from beirflow.lexical.postings import read_postings
+from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
+from beirflow.lexical.search import SEARCHED, Held, inverse_norms_of, search_postings
+from beirflow.lexical.settings import LexicalSettings
+from beirflow.lexical.statistics import CorpusStatistics, Frequencies
+from beirflow.runs.answers import Asked, Opened
+from beirflow.runs.ranking import Hits, byte_order, merge_hits
+
+IN_MEMORY = 4.0
+"""Times what postings take on the disk, where they are compressed."""
+
+NOTHING_EXCLUDED = np.array([-1])
+
+
+def open_answers(asked: Asked) -> Opened:
+    """Open a lexical system.
+
+    Args:
+        asked: The system and the corpus.
+
+    Returns:
+        It, with its postings in memory.
+
+    Raises:
+        NoAnswerError: The postings do not fit into memory.
+    """
+    settings: LexicalSettings = asked.system.settings
+    analyzer = settings.index.name
+    paths = asked.files(POSTINGS, analyzer=analyzer)
+    asked.make_room(paths, IN_MEMORY)
+    counts = read_json(asked.file(STATISTICS_RECORD, analyzer=analyzer))["statistics"]
+    statistics = CorpusStatistics.of_record(counts)
+    frequencies = Frequencies(asked.file(STATISTICS, analyzer=analyzer), settings.searched)
+    chunks = [read_postings(path, analyzer, SEARCHED) for path in paths]
+    order = byte_order(asked.doc_ids, settings.ties)
+
+    def fields_of(query: str) -> tuple[AnalyzedQueries, list[ScoredField]]:
+        analyzed = analyze_queries(pa.array([query], pa.string()))
+        return analyzed, weigh(analyzed, settings, statistics, frequencies.of(analyzed.terms))
+
+    _, fields = fields_of("")
+    spans = [slice(first, first + size) for first, size in zip(asked.firsts, asked.sizes, strict=True)]
+    held = [Held(order[span], inverse_norms_of(fields, chunk)) for span, chunk in zip(spans, chunks, strict=True)]
+
+    def answer(query: str) -> Hits:
+        analyzed, fields = fields_of(query)
+        parts = []
+        for span, postings, known in zip(spans, chunks, held, strict=True):
+            ids = asked.doc_ids[span]
+            (number, row, score), _ = search_postings(
+                *(analyzed, fields, postings, ids, asked.top_k),
+                excluded=NOTHING_EXCLUDED,
+                ties=settings.ties,
+                threads=asked.threads,
+                held=known,
+            )
+            parts.append((number, row + np.int32(span.start), score))
+        return merge_hits(parts, lambda rows: order[rows], asked.top_k)[:3]
+
+    return Opened(answer, {"postings": "cpu"})

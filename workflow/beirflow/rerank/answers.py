@@ -1,0 +1,50 @@
+"""A reranker that is asked for one query at a time: its first stage answers, and the model scores the first of its documents."""
+
+import pyarrow as pa
+
+from beirflow.datasets.corpus_files import Documents
+from beirflow.dense.encode import with_separator
+from beirflow.files.layout import MODEL
+from beirflow.models.model_files import check_model
+from beirflow.rerank.load import load_scorer
+from beirflow.rerank.rerank_run import reranked
+from beirflow.rerank.settings import RerankSettings
+from beirflow.runs.answers import Asked, Opened, as_hits, as_run
+from beirflow.runs.ranking import Hits
+
+IN_MEMORY = 3.0
+"""Times what documents take on the disk, where they are compressed."""
+
+
+def open_answers(asked: Asked) -> Opened:
+    """Open a reranker.
+
+    Args:
+        asked: The system and the corpus.
+
+    Returns:
+        It, with its first stage and the texts of all documents in memory.
+
+    Raises:
+        NoAnswerError: Its first stage cannot be asked.
+    """
+    settings: RerankSettings = asked.system.settings
+    first = asked.open(settings.first, settings.depth if settings.below == "drop" else asked.top_k)
+    check_model(settings, asked.file(MODEL))
+    model = load_scorer(settings, **asked.on)
+    asked.make_room([asked.documents_path], IN_MEMORY)
+    with Documents(asked.documents_path) as file:
+        table = file.read(range(len(file.sizes)), ["doc_id", "text", "title_bytes"])
+    # In one piece: of several, all would be copied to take some.
+    texts = with_separator(table, getattr(settings.dense, "title_separator", None))["text"].combine_chunks()
+
+    def answer(query: str) -> Hits:
+        hits = first.answer(query)
+        run, rows = as_run(hits, asked.doc_ids), hits[1][: settings.depth]
+        scores = model.scores([(query, text) for text in texts.take(pa.array(rows)).to_pylist()])
+        pairs = run.slice(0, settings.depth).select(["query_id", "doc_id"]).append_column("score", pa.array(scores, pa.float32()))
+        _, doc_ids, found, _ = reranked(settings, run, pairs, asked.documents_path, asked.top_k)
+        return as_hits(doc_ids, found, [(run, hits)])
+
+    where = {**{f"{what} of {settings.first}": place for what, place in first.where.items()}, "model": asked.device}
+    return Opened(answer, where, model.made())

@@ -1,0 +1,175 @@
+"""Answers: a system with all that it needs in memory, asked for one query at a time, as a service would be.
+
+A family says how one of its systems is opened for this. It computes with the functions that make its runs, so that what is timed
+is what is evaluated.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.files.errors import BeirflowError
+from beirflow.files.layout import DOCUMENTS, RUN_RECORD, Pattern
+from beirflow.files.records import Job
+from beirflow.files.verified import check_digest, damaged
+from beirflow.jobs.memory import available_memory
+from beirflow.runs.family import System
+from beirflow.runs.ranking import Hits
+from beirflow.runs.run_file import RUN
+
+Answer = Callable[[str], Hits]
+"""Gives the best documents of a query by its text: hits of the query 0, by rank, whose rows count through all chunks."""
+
+
+class NoAnswerError(BeirflowError):
+    """A system cannot be asked for one query at a time here; the message says why."""
+
+
+class Opened(NamedTuple):
+    """A system that answers.
+
+    Attributes:
+        answer: Answers a query.
+        where: By what is in memory, such as ``model``, the device that it is on, ``cpu`` or ``cuda``.
+        made: What it computes with, such as the precision.
+    """
+
+    answer: Answer
+    where: Mapping[str, str]
+    made: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One system on one corpus that is to answer.
+
+    Attributes:
+        job: The job that asks, which says where the results are.
+        system: The system, its settings as they are for the corpus.
+        dataset: Name of the corpus.
+        run: The record of its run, which says what it searched.
+        doc_ids: Ids of all documents, chunk after chunk, strings of shape (documents,).
+        sizes: Documents of each chunk.
+        top_k: Documents of an answer.
+        device: ``cuda`` or ``cpu``.
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        token_budget: Tokens of a batch, or ``auto``.
+        threads: Threads to compute with on the CPU.
+        read: Digests of what was read, by path below the results; grows.
+        open: Opens another system on the same corpus, for this many documents of an answer.
+    """
+
+    job: Job
+    system: System
+    dataset: str
+    run: Mapping[str, Any]
+    doc_ids: pa.Array
+    sizes: Sequence[int]
+    top_k: int
+    device: str
+    precision: str
+    token_budget: int | str
+    threads: int
+    read: dict[str, str]
+    open: Callable[[str, int], Opened]
+
+    @property
+    def on(self) -> dict[str, Any]:
+        """Device, precision and size of batches, as the arguments of what loads a model."""
+        return {"device": self.device, "precision": self.precision, "token_budget": self.token_budget}
+
+    @property
+    def firsts(self) -> list[int]:
+        """Row of the first document of each chunk."""
+        return [0, *np.cumsum(self.sizes, dtype=np.int64)[:-1].tolist()]
+
+    @property
+    def documents_path(self) -> str:
+        """``documents.parquet``, next to its ``corpus.json``."""
+        return str(self.job.results / DOCUMENTS(dataset=self.dataset))
+
+    def file(self, pattern: Pattern, **names: str | int) -> str:
+        """A file that the run was made from, which is still the same.
+
+        Args:
+            pattern: Its path.
+            **names: What stands in it besides the names of the system and the corpus.
+
+        Returns:
+            Where it is.
+
+        Raises:
+            DataError: It is another now.
+        """
+        path = pattern(**{"system": self.system.name, "dataset": self.dataset, **names})
+        said_by = self.job.results / RUN_RECORD(system=self.system.name, dataset=self.dataset)
+        if path not in self.run["inputs"]:
+            raise damaged(said_by, f"it does not say that the run was made from {path}")
+        self.read[path] = self.run["inputs"][path]
+        check_digest(self.job.results / path, self.read[path], said_by)
+        return str(self.job.results / path)
+
+    def files(self, pattern: Pattern, **names: str | int) -> list[str]:
+        """The same of every chunk, in order."""
+        return [self.file(pattern, chunk=chunk, **names) for chunk in range(len(self.sizes))]
+
+    def make_room(self, paths: Sequence[str], times: float) -> None:
+        """Make sure that what is in some files fits into memory, all of it at once.
+
+        Args:
+            paths: The files.
+            times: What it takes in memory, over what it takes on the disk.
+
+        Raises:
+            NoAnswerError: It does not fit.
+        """
+        needed, free = int(times * sum(Path(path).stat().st_size for path in paths)), available_memory()
+        if free is not None and needed > free:
+            found = f"{needed / 1e9:,.1f} GB of memory are needed to hold what is searched, and {free / 1e9:,.1f} GB are free"
+            raise NoAnswerError(found)
+
+
+Open = Callable[[Asked], Opened]
+"""How a family opens a system; may raise :class:`NoAnswerError`."""
+
+
+def as_run(hits: Hits, doc_ids: pa.Array) -> pa.Table:
+    """An answer as the run of a query without a name, for what makes runs of runs.
+
+    Args:
+        hits: The answer.
+        doc_ids: Ids of all documents.
+
+    Returns:
+        With the columns of :data:`~beirflow.runs.run_file.RUN`.
+    """
+    _, rows, scores = hits
+    ranks = np.arange(1, len(rows) + 1, dtype=np.int32)
+    return pa.table([pa.array([""] * len(rows), pa.string()), doc_ids.take(pa.array(rows)), scores, ranks], schema=RUN)
+
+
+def as_hits(doc_ids: pa.Array, scores: np.ndarray, known: Sequence[tuple[pa.Table, Hits]]) -> Hits:
+    """The answer that was made of other answers.
+
+    Args:
+        doc_ids: Its documents, by rank.
+        scores: Their scores, float32.
+        known: The other answers, each as a run as well.
+
+    Returns:
+        The same with the rows of the documents.
+    """
+    row_of: dict[str, int] = {}
+    for run, (_, rows, _) in known:
+        row_of |= zip(run["doc_id"].to_pylist(), rows.tolist(), strict=True)
+    found = np.array([row_of[doc_id] for doc_id in doc_ids.to_pylist()], np.int32)
+    return np.zeros(len(found), np.int32), found, scores
+
+
+def no_hits() -> Hits:
+    """The answer where nothing is found."""
+    return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)

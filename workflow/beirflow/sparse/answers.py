@@ -1,0 +1,57 @@
+"""A sparse system that is asked for one query at a time: what weighs queries and all weights stay in memory."""
+
+import numpy as np
+
+from beirflow.files.layout import MODEL, TERM_WEIGHTS
+from beirflow.models.made import made_with
+from beirflow.runs.answers import Asked, Opened
+from beirflow.runs.ranking import Hits, byte_order
+from beirflow.sparse.files import read_segments
+from beirflow.sparse.layouts import read_parts
+from beirflow.sparse.model_folders import check_models, model_folders
+from beirflow.sparse.rows import Rows, quantized
+from beirflow.sparse.search import search_segments
+from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.weigher import Weigher
+
+IN_MEMORY = 4.0
+"""Times what weights take on the disk, where they are compressed."""
+
+NOTHING_EXCLUDED = np.array([-1])
+
+
+def open_answers(asked: Asked) -> Opened:
+    """Open a sparse system.
+
+    Args:
+        asked: The system and the corpus.
+
+    Returns:
+        It, with its weights in memory.
+
+    Raises:
+        NoAnswerError: The weights do not fit into memory.
+    """
+    settings: SparseSettings = asked.system.settings
+    folders = model_folders(settings)
+    parts = read_parts(settings, *folders)
+    check_models(folders, parts, asked.file(MODEL))
+    weigher = Weigher(settings.name, parts.of("queries"), **asked.on)
+    paths = asked.files(TERM_WEIGHTS)
+    asked.make_room(paths, IN_MEMORY)
+    segments = [segment for path in paths for segment in read_segments(path, settings.quantize)]
+    order = byte_order(asked.doc_ids, settings.ties)
+
+    def answer(query: str) -> Hits:
+        weights = quantized(Rows.together(list(weigher.windows([query], "queries"))), settings.quantize)
+        hits, _ = search_segments(
+            *(weights, segments, asked.doc_ids, asked.top_k),
+            excluded=NOTHING_EXCLUDED,
+            ties=settings.ties,
+            threads=asked.threads,
+            id_order=order,
+        )
+        return hits
+
+    where = {"model": weigher.device.type if weigher.loaded else "cpu", "weights": "cpu"}
+    return Opened(answer, where, {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)})

@@ -1,0 +1,51 @@
+"""Latency: how long a system takes for one query, with everything in memory and nothing beside it.
+
+REQUIRED INPUTS
+  documents, queries, corpus = <results>/corpora/<dataset>/…
+  searched                   = records of the runs of the system and of those that it is made from, and the representations that
+                               these search: where they are not kept, they are made again
+
+OUTPUTS
+  <results>/latency/<system>/<dataset>.json    milliseconds of a query on the CPU and, where there is one, on a GPU
+
+STEPS
+  - load the system, answer some queries, and then measure up to 200 more, one at a time
+"""
+
+from beirflow.experiment.asked import all_cores, asked_code, asked_files, asked_systems
+
+every_core = all_cores(workflow.global_resources)
+
+
+rule measure_latency:
+    input:
+        documents=at(layout.DOCUMENTS),
+        queries=at(layout.QUERIES),
+        corpus=at(layout.CORPUS),
+        searched=lambda wildcards: asked_files(
+            experiment, wildcards.system, wildcards.dataset
+        ),
+    output:
+        at(layout.LATENCY),
+    log:
+        "<results>/logs/measure_latency/{system}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/measure_latency/{system}/{dataset}.tsv"
+    conda:
+        "../../envs/encode.yaml"
+    # All of them, so that nothing runs beside it.
+    threads: every_core
+    resources:
+        gpu=gpu_places,
+    params:
+        code=code_version("measure_latency"),
+        answering=lambda wildcards: asked_code(experiment, wildcards.system),
+        systems=lambda wildcards: asked_systems(
+            experiment, wildcards.system, wildcards.dataset
+        ),
+        top_k=config["top_k"],
+        precision=config["precision"],
+    message:
+        "measure the latency of {wildcards.system} on {wildcards.dataset}"
+    script:
+        "../scripts/measure_latency.py"
