@@ -110,7 +110,7 @@ def test_a_pattern_is_plain_text_to_snakemake() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *(pattern(system="bm25", dataset="scifact", figure="cost", table="leaderboard") for pattern in FOR_READING),
+        *(pattern(system="bm25", dataset="scifact", figure="cost", table="leaderboard", task="SciFact") for pattern in FOR_READING),
         "code/workflow/beirflow/files/layout.py",
     ],
 )

@@ -51,3 +51,8 @@ def test_a_folder_that_is_no_reranker_is_refused_before_anything_runs(tmp_path: 
     found = FAMILY.problem(settings)
     assert found is not None
     assert (found.key, "says that the model is BertModel" in found.problem) == ("model", True)
+
+
+def test_a_decoder_that_gives_one_number_is_refused_as_its_prompt_is_not_known(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="Qwen3ForSequenceClassification: a decoder, which reads pairs in a prompt"):
+        kind(tmp_path, ["Qwen3ForSequenceClassification"])

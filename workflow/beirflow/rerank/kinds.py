@@ -14,6 +14,9 @@ CLASSIFIER = "ForSequenceClassification"
 CLASSES: dict[str, Kind] = {"T5ForConditionalGeneration": "monot5", "Qwen3ForCausalLM": "qwen3-reranker"}
 """Language models, by class; what they are asked is not in their folders, so that each is one known kind of reranker."""
 
+DECODERS = ("Gemma", "Llama", "Mistral", "Phi", "Qwen")
+"""How the names of decoders begin; those that give a pair one number were trained with a prompt that their files do not hold."""
+
 EXPECTED = (
     f"a cross-encoder, …{CLASSIFIER}; monoT5, T5ForConditionalGeneration; or Qwen3-Reranker, Qwen3ForCausalLM. What other"
     " language models were trained to be asked, and to answer, is not in their files"
@@ -35,6 +38,11 @@ def kind_of(folder: Path, settings: RerankSettings) -> Kind:
     """
     names = read_object(folder / MODEL_CONFIG).get("architectures")
     name = str(names[0]) if isinstance(names, list) and names else "nothing"
+    if name.endswith(CLASSIFIER) and name.startswith(DECODERS):
+        raise ModelError(
+            f"{folder / MODEL_CONFIG} says that the model is {name}: a decoder, which reads pairs in a prompt that its files do not"
+            " hold; of Qwen3-Reranker, take the folder of its own authors"
+        )
     kind: Kind | None = "cross-encoder" if name.endswith(CLASSIFIER) else CLASSES.get(name)
     if kind is None:
         family = "" if name.endswith(("ForConditionalGeneration", "ForCausalLM")) else other_family(name)
