@@ -557,3 +557,42 @@ def test_a_revision_that_is_none_is_refused_with_how_to_find_one() -> None:
     (line,) = problems_of({"custom": {"systems": {"x": {"model": "a/b", "revision": "main"}}}})
     assert "git ls-remote https://huggingface.co/" in line
     assert "^[0-9a-f]" not in line
+
+
+def labelled(path: Path, **more: Any) -> dict[str, Any]:
+    """Labelled documents as a dataset of the user's own."""
+    path.write_text('{"query": "a", "data": [{"id": 1, "summary": "b", "answer": "good"}, {"summary": "c", "answer": "bad"}]}\n')
+    return {"path": str(path), "form": "labelled", "labels": {"good": 2, "bad": 0}, **more}
+
+
+def test_a_file_of_labelled_documents_is_a_dataset(tmp_path: Path) -> None:
+    experiment = with_datasets({"mine": labelled(tmp_path / "mine.jsonl", fields={"id": "id"})}, chunk_documents=1)
+    assert (experiment.documents("mine"), experiment.chunks("mine"), experiment.query_blocks("mine")) == (2, 2, 1)
+    assert experiment.source_files("mine") == [str(tmp_path / "mine.jsonl")]
+    assert experiment.corpus_settings("mine")["form"]["labels"] == (("good", 2), ("bad", 0))
+    assert experiment.corpus_settings("mine")["form"]["text"] == "summary"
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"split": "dev"}, ["custom.datasets.mine.split: found 'dev'", "one set of judgements"]),
+        ({"forums": ["a"]}, ["custom.datasets.mine.forums: found ['a']"]),
+        ({"labels": {True: 1}}, ["custom.datasets.mine.labels: found True", "string"]),
+        ({"labels": {"good": 1.5}}, ["custom.datasets.mine.labels.good: found 1.5", "integer"]),
+        ({"fields": {"titel": "t"}}, ["custom.datasets.mine.fields.titel", "did you mean 'title'?"]),
+        ({"form": "beir"}, ["custom.datasets.mine.labels: found {'good': 2, 'bad': 0}", "form: labelled"]),
+        ({"path": "/no/such.jsonl"}, ["custom.datasets.mine.path: found '/no/such.jsonl'", "a file that exists is needed"]),
+    ],
+    ids=str,
+)
+def test_what_labelled_documents_cannot_have_is_named(tmp_path: Path, keys: dict[str, Any], expected: list[str]) -> None:
+    config = {"datasets": ["mine"], "custom": {"datasets": {"mine": labelled(tmp_path / "mine.jsonl") | keys}}}
+    (problem,) = problems_of(config)
+    for part in expected:
+        assert part in problem
+
+
+def test_labelled_documents_have_no_other_split(tmp_path: Path) -> None:
+    (problem,) = problems_of({"datasets": ["mine.dev"], "custom": {"datasets": {"mine": labelled(tmp_path / "mine.jsonl")}}})
+    assert "mine is evaluated on test; it has no other splits" in problem

@@ -9,11 +9,12 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import Check, RecordError
 from beirflow.audit.facts import Comparison, as_json
 from beirflow.audit.reading import part
-from beirflow.experiment.catalogue import Dataset, custom_dataset, make_systems
+from beirflow.experiment.catalogue import Dataset, make_systems
 from beirflow.experiment.choice import corpora_named
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import DEFAULT, FAMILIES
+from beirflow.experiment.own_datasets import custom_dataset
 from beirflow.experiment.schema import Problems, problems_with
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS
 from beirflow.runs.family import System
@@ -23,7 +24,7 @@ PLACES = ("model", "offline", "path")
 
 PART = ("part_of", "sample_queries", "sample_seed")
 
-OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "drop_self_matches", *PART)
+OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "form", "drop_self_matches", *PART)
 """What the same name must mean for everybody; not where it lies."""
 
 BY_CATALOGUE = "the catalogue here"

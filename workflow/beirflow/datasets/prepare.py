@@ -15,11 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.datasets.beir_files import Source
 from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, text_bytes, write_documents
 from beirflow.datasets.corpus_files import footer_digest
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries, sampled
+from beirflow.datasets.labelled import LabelledForm
+from beirflow.datasets.opening import open_source
+from beirflow.datasets.source import CORPUS, DatasetSource, qrels_of
 from beirflow.files.digests import file_digest
 from beirflow.files.disks import written_here
 from beirflow.files.errors import DataError
@@ -42,14 +44,15 @@ def prepare_corpus(
     qrels_path: str,
     corpus_path: str,
     job: Job,
+    form: Mapping[str, Any] | None = None,
     part_of: str | None = None,
     sample: Mapping[str, int] | None = None,
     threads: int = 2,
 ) -> None:
-    """Turn a dataset in BEIR form into the files that every system works from.
+    """Turn a dataset into the files that every system works from.
 
     Args:
-        source_path: Folder or archive of the dataset.
+        source_path: Folder, archive or file of the dataset.
         forum: Folder of a forum inside it, or None.
         split: Name of the judgements.
         chunks: Number of row groups to write.
@@ -59,6 +62,7 @@ def prepare_corpus(
         qrels_path: Parquet of ``query_id``, ``doc_id``, ``score``, in byte order of query and document.
         corpus_path: ``corpus.json`` to write: the record, with counts and length statistics.
         job: The job, for the record.
+        form: What its lines are, fields of :class:`~beirflow.datasets.labelled.LabelledForm`; None for the form of BEIR.
         part_of: The dataset, where this is another split of it or a sample of its queries, and so not the official data.
         sample: ``queries``, how many to take at most, and ``seed``, which; None for all.
         threads: Threads to parse the corpus with.
@@ -66,7 +70,7 @@ def prepare_corpus(
     Raises:
         DataError: The dataset is not what it should be; nothing has been written then.
     """
-    source = Source(source_path, forum)
+    source = open_source(source_path, forum, LabelledForm(**form) if form else None)
     queries, qrels = read_judged_queries(source, split)
     judged = queries.num_rows
     part: dict[str, Any] = {"part_of": part_of} if part_of else {}
@@ -85,7 +89,7 @@ def prepare_corpus(
             pq.write_table(table, partial, compression="zstd")
     missing = _judged_but_missing(qrels, scan.ids)
     if missing.num_rows:
-        where, first = source.where(f"qrels/{split}.tsv"), missing["doc_id"][0].as_py()
+        where, first = source.where(qrels_of(split)), missing["doc_id"][0].as_py()
         logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
     # Without times: every system is made from this record, and would be made again for another time.
     write_record(
@@ -107,6 +111,7 @@ def prepare_corpus(
         **part,
         characters=length_statistics(scan.characters),
         source_sha256=source.digests,
+        **({"assumed": source.assumed} if source.assumed else {}),
         documents_footer_sha256=footer_digest(documents_path),
     )
 
@@ -124,10 +129,10 @@ def _scratch_folder(output: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _scan(source: Source, spill: Path, expected: int | None, threads: int) -> Scan:
+def _scan(source: DatasetSource, spill: Path, expected: int | None, threads: int) -> Scan:
     """Read the corpus once; texts go to the spill file, what orders them stays."""
     parts = []
-    title = f"prepare {source.where('corpus.jsonl')}"
+    title = f"prepare {source.where(CORPUS)}"
     with spill.open("wb") as stream, Progress(title, expected, "documents") as progress:
         for batch in read_batches(source, threads):
             stream.write(text_bytes(batch.documents["text"]))
@@ -135,15 +140,15 @@ def _scan(source: Source, spill: Path, expected: int | None, threads: int) -> Sc
             parts.append((ids, batch.characters, batch.sizes, batch.documents["title_bytes"].to_numpy(), batch.fingerprints))
             progress.advance(len(batch.lines))
     if not parts:
-        raise DataError(f"{source.where('corpus.jsonl')}: the corpus is empty; at least one document was expected")
+        raise DataError(f"{source.where(CORPUS)}: the corpus is empty; at least one document was expected")
     all_ids, *numbers = zip(*parts, strict=True)
     characters, sizes, title_bytes, fingerprints = (np.concatenate(columns) for columns in numbers)
     return Scan(pa.concat_arrays(all_ids), characters, sizes, title_bytes, first_equal_texts(fingerprints, sizes, spill))
 
 
-def _check_documents(source: Source, scan: Scan, expected: int | None) -> None:
+def _check_documents(source: DatasetSource, scan: Scan, expected: int | None) -> None:
     """No id twice, and as many documents as the catalogue says."""
-    where = source.where("corpus.jsonl")
+    where = source.where(CORPUS)
     if len(pc.unique(scan.ids)) < len(scan.ids):
         first_line: dict[str, int] = {}
         for batch in read_batches(source, threads=1):
@@ -166,7 +171,7 @@ def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
     return qrels.filter(pc.invert(pc.is_in(qrels["doc_id"], value_set=present)))
 
 
-def _compare(source: Source, expected: dict[str, Any], queries: int) -> bool | None:
+def _compare(source: DatasetSource, expected: dict[str, Any], queries: int) -> bool | None:
     """Whether this is the official data: None where the catalogue does not know, a warning where it is not."""
     differences = [
         f"{source.where(name)}: sha256 {source.digests[name]}, expected {digest}"

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from beirflow.datasets.labelled import LabelledForm
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, family_of
 from beirflow.experiment.schema import Problems, nearest, problems_with, read_yaml
@@ -32,7 +33,8 @@ class Dataset:
         md5: Digest of that archive.
         archive_bytes: Its size.
         licence: Under which licence it is, as far as its authors say; None for a dataset of the user's own.
-        path: Folder or archive of a dataset of the user's own; None for one of the catalogue.
+        path: Folder, archive or file of a dataset of the user's own; None for one of the catalogue.
+        form: What the lines of such a file are; None for the form of BEIR.
         files: sha256 of the source files, where they are known, by their path inside the dataset.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
         shares_texts_with: Dataset that has most of the same texts; None if no such is known.
@@ -53,6 +55,7 @@ class Dataset:
     archive_bytes: int | None = None
     licence: str | None = None
     path: str | None = None
+    form: LabelledForm | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     drop_self_matches: bool = True
     shares_texts_with: str | None = None
@@ -231,15 +234,6 @@ def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]
     return tuple(
         Dataset(name=f"{name}-{forum}", row=name, forum=forum, **counts, **common) for forum, counts in entry["forums"].items()
     )
-
-
-def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
-    """The corpora of a dataset of the user's own, from ``custom.datasets.<name>`` of the configuration."""
-    common = {key: entry[key] for key in ("path", "split", "drop_self_matches", "shares_texts_with") if key in entry}
-    forums = entry.get("forums")
-    if forums is None:
-        return (Dataset(name=name, row=name, documents=entry.get("documents"), **common),)
-    return tuple(Dataset(name=f"{name}-{forum}", row=name, forum=forum, **common) for forum in forums)
 
 
 def check_shared_texts(names: Iterable[str], rows: Mapping[str, tuple[Dataset, ...]], path: str, problems: Problems) -> None:

@@ -12,13 +12,15 @@ from typing import Any
 from beirflow.datasets.archives import is_archive
 from beirflow.datasets.beir_files import required_files
 from beirflow.datasets.document_count import known_documents
+from beirflow.datasets.labelled import LabelledForm
 from beirflow.datasets.query_count import count_judged_queries
 from beirflow.dense.settings import OF_A_VARIANT, DenseSettings
-from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_systems
+from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, load_catalogue, make_systems
 from beirflow.experiment.choice import check_own_names, chosen_names, corpora_named
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, needed
 from beirflow.experiment.expansions import Expansions
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.own_datasets import check_own_datasets, custom_dataset
 from beirflow.experiment.schema import Problems, defaults, nearest, problems_with, with_booleans
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
@@ -102,7 +104,7 @@ class Experiment:
         return next((row for row in chosen if self.rows[row][0].whole_row == other), None)
 
     def folder(self, name: str) -> str | None:
-        """Where a dataset is already: the folder or archive of the user's own, or its folder in ``data_dir``, or None."""
+        """Where a dataset is already: the folder, archive or file of the user's own, or its folder in ``data_dir``, or None."""
         dataset = self.datasets[name]
         if dataset.path is not None:
             return str(Path(dataset.path).expanduser())
@@ -112,11 +114,11 @@ class Experiment:
         return str(folder) if folder.is_dir() else None
 
     def source_files(self, name: str) -> list[str]:
-        """The files that ``prepare_corpus`` depends on: those of the folder, or the archive."""
+        """The files that ``prepare_corpus`` depends on: those of the folder, or the archive or file."""
         folder, dataset = self.folder(name), self.datasets[name]
         if folder is None:
             return [ARCHIVE.below(RESULTS).format(archive=dataset.archive)]
-        return [folder] if is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)
+        return [folder] if dataset.form or is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)
 
     def source_states(self, name: str) -> list[str]:
         """The states of these files as they are now; none of an archive that is downloaded, which is checked by its md5."""
@@ -127,7 +129,7 @@ class Experiment:
         dataset = self.datasets[name]
         if dataset.documents is not None:
             return dataset.documents
-        return _counted(str(self.folder(name)), dataset.forum)
+        return _counted(str(self.folder(name)), dataset.forum, dataset.form)
 
     def chunks(self, name: str) -> int:
         """Number of chunks of the corpus, known before anything is downloaded."""
@@ -143,7 +145,7 @@ class Experiment:
         dataset = self.datasets[name]
         queries = dataset.queries or dataset.sample_queries
         if queries is None:
-            queries = _judged(str(self.folder(name)), dataset.forum, dataset.split)
+            queries = _judged(str(self.folder(name)), dataset.forum, dataset.split, dataset.form)
         return max(1, math.ceil(min(queries, dataset.sample_queries or queries) / BLOCK_QUERIES))
 
     def corpus_settings(self, name: str) -> dict[str, Any]:
@@ -161,6 +163,7 @@ class Experiment:
             "split": dataset.split,
             "chunks": self.chunks(name),
             "expected": {"documents": self.documents(name), "queries": dataset.queries, "files": dict(dataset.files)},
+            "form": asdict(dataset.form) if dataset.form else None,
             "part_of": dataset.part_of,
             "sample": {"queries": dataset.sample_queries, "seed": dataset.sample_seed} if dataset.sample_queries else None,
         }
@@ -291,13 +294,13 @@ class Experiment:
 
 
 @cache
-def _counted(source: str, forum: str | None) -> int:
-    return known_documents(source, forum)
+def _counted(source: str, forum: str | None, form: LabelledForm | None) -> int:
+    return known_documents(source, forum, form)
 
 
 @cache
-def _judged(source: str, forum: str | None, split: str) -> int:
-    return count_judged_queries(source, forum, split)
+def _judged(source: str, forum: str | None, split: str, form: LabelledForm | None) -> int:
+    return count_judged_queries(source, forum, split, form)
 
 
 def load_experiment(config: Mapping[str, Any]) -> Experiment:
@@ -326,6 +329,7 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     }
     systems = make_systems(custom.get("systems") or {}, catalogue.systems, "custom.systems", problems)
     problems.raise_if_any(CONFIGURATION)  # of variants, which are no systems then
+    check_own_datasets(custom.get("datasets") or {}, problems)
     rows = {name: custom_dataset(name, entry) for name, entry in (custom.get("datasets") or {}).items()}
     _check_names(config, catalogue, systems, rows, problems)
     _check_baseline(config, problems)
@@ -455,7 +459,7 @@ def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
     """What keeps the source of a dataset from being read, as far as a look at its files can tell."""
     folder = experiment.folder(dataset.name)
     if dataset.path is not None and not Path(folder or "").exists():
-        return f"a folder or a .zip that exists is needed, and there is no {Path(folder or '').absolute()}"
+        return f"a folder, a .zip or a file that exists is needed, and there is no {Path(folder or '').absolute()}"
     if folder is None:
         return None
     if found := re.search(r"[{}<>\n]", folder):

@@ -1,0 +1,92 @@
+"""Datasets of the user's own in other forms than BEIR's are traced to their sources like any other."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from beirflow.audit.audit import run_checks
+from beirflow.audit.checks import FAILED, PASSED, Check
+from beirflow.audit.sources import SOURCES
+from beirflow.experiment.experiment import load_experiment
+from beirflow.files.records import Job
+from beirflow.imported.import_run import import_run
+from results_maker import evaluate, prepare, write_summary
+
+LABELS = {"good": 1, "bad": 0}
+
+
+def write_judged(path: Path) -> Path:
+    data = [{"summary": f"text {i}", "answer": "good" if i == 3 else "bad", "id": i} for i in range(5)]
+    path.write_text("".join(json.dumps({"query": f"query {i}", "data": data[i : i + 3]}) + "\n" for i in (1, 2)))
+    return path
+
+
+def make(folder: Path, dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """Results of one dataset and a run that ranks everything; their configuration."""
+    run, results = folder / "theirs.trec", folder / "results"
+    config = {
+        "systems": "theirs",
+        "datasets": "own",
+        "top_k": 10,
+        "cutoffs": [1, 10],
+        "custom": {"systems": {"theirs": {"run": str(run)}}, "datasets": {"own": dict(dataset)}},
+    }
+    run.touch()
+    experiment = load_experiment(config)
+    prepare(results, experiment, "own")
+    corpus = results / "corpora/own"
+    ids, queries = (pq.read_table(corpus / f"{name}.parquet").column(0).to_pylist() for name in ("documents", "queries"))
+    run.write_text("".join(f"{q} Q0 {d} {i} {-i} them\n" for q in queries for i, d in enumerate(ids, 1)))
+    import_run(
+        system="theirs",
+        dataset="own",
+        source_path=str(run),
+        queries_path=str(corpus / "queries.parquet"),
+        documents_path=str(corpus / "documents.parquet"),
+        **experiment.retrieval("own"),
+        ties="descending",
+        run_path=str(results / "runs/theirs/own.parquet"),
+        record_path=str(results / "runs/theirs/own.json"),
+        job=Job(results, code="i"),
+    )
+    evaluate(results, experiment, "theirs", "own")
+    write_summary(results, experiment)
+    return config
+
+
+def checks_of(folder: Path, config: Mapping[str, Any]) -> list[Check]:
+    _, sections = run_checks(folder / "results", load_experiment(config), 0, 1)
+    return [check for section in sections.values() for check in section]
+
+
+def failed(folder: Path, config: Mapping[str, Any]) -> list[Check]:
+    return [check for check in checks_of(folder, config) if check.status == FAILED]
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> dict[str, Any]:
+    return make(tmp_path, {"path": str(write_judged(tmp_path / "judged.jsonl")), "form": "labelled", "labels": LABELS})
+
+
+def test_labelled_documents_are_compared_with_their_file(tmp_path: Path, labelled: dict[str, Any]) -> None:
+    checks = checks_of(tmp_path, labelled)
+    assert [check for check in checks if check.status == FAILED] == []
+    (source,) = (check for check in checks if check.name == SOURCES)
+    assert (source.status, "judged.jsonl" in source.found) == (PASSED, True)
+
+
+def test_a_file_that_was_changed_is_found(tmp_path: Path, labelled: dict[str, Any]) -> None:
+    path = Path(labelled["custom"]["datasets"]["own"]["path"])
+    path.write_text(path.read_text().replace('"good"', '"bad"', 1))
+    (check,) = failed(tmp_path, labelled)
+    assert check.name == SOURCES
+    assert "judged.jsonl" in check.found
+
+
+def test_labels_that_stand_for_something_else_are_found(tmp_path: Path, labelled: dict[str, Any]) -> None:
+    labelled["custom"]["datasets"]["own"]["labels"] = {"good": 2, "bad": 0}
+    names = {check.name for check in failed(tmp_path, labelled)}
+    assert names == {SOURCES, "the manifest is what its configuration asks for"}
