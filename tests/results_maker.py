@@ -237,7 +237,7 @@ def prepare(results: Path, experiment: Experiment, name: str) -> None:
     """The corpus of a dataset."""
     folder = f"{results}/corpora/{name}"
     prepare_corpus(
-        source_path=str(experiment.folder(name)),
+        source_path=experiment.folder(name) or str(results / layout.HUB_DATASET(dataset=name)),
         **experiment.corpus_settings(name),
         documents_path=f"{folder}/documents.parquet",
         queries_path=f"{folder}/queries.parquet",

@@ -8,11 +8,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.audit import run_checks
-from beirflow.audit.checks import FAILED, PASSED, Check
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.sources import SOURCES
+from beirflow.datasets.fetch_dataset import fetch_dataset
 from beirflow.experiment.experiment import load_experiment
 from beirflow.files.records import Job
 from beirflow.imported.import_run import import_run
+from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, use_cache
 from results_maker import evaluate, prepare, write_summary
 
 LABELS = {"good": 1, "bad": 0}
@@ -36,6 +38,9 @@ def make(folder: Path, dataset: Mapping[str, Any]) -> dict[str, Any]:
     }
     run.touch()
     experiment = load_experiment(config)
+    if "hub" in dataset:
+        record = results / "data/own.json"
+        fetch_dataset(**experiment.on_hub("own"), output_path=str(record), job=Job(results, code="f"))
     prepare(results, experiment, "own")
     corpus = results / "corpora/own"
     ids, queries = (pq.read_table(corpus / f"{name}.parquet").column(0).to_pylist() for name in ("documents", "queries"))
@@ -90,3 +95,37 @@ def test_labels_that_stand_for_something_else_are_found(tmp_path: Path, labelled
     labelled["custom"]["datasets"]["own"]["labels"] = {"good": 2, "bad": 0}
     names = {check.name for check in failed(tmp_path, labelled)}
     assert names == {SOURCES, "the manifest is what its configuration asks for"}
+
+
+@pytest.fixture
+def fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The same of a dataset from a hub, which is not there any more."""
+    with Hub({"z/Nano": nano(tmp_path / "nano")}, monkeypatch, tmp_path / "cache"):
+        return make(tmp_path, {"hub": "z/Nano", "revision": REVISION, "split": "train"})
+
+
+def test_a_dataset_of_a_hub_is_compared_with_what_was_fetched(
+    tmp_path: Path, fetched: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = checks_of(tmp_path, fetched)
+    assert [check for check in checks if check.status == FAILED] == []
+    assert [check.status for check in checks if check.name == SOURCES] == [PASSED]
+    use_cache(monkeypatch, tmp_path / "elsewhere")
+    checks = checks_of(tmp_path, fetched)
+    assert [check.status for check in checks if check.name == SOURCES] == [NOT_CHECKED]
+    assert [check for check in checks if check.status == FAILED] == []
+
+
+def test_another_revision_is_found(tmp_path: Path, fetched: dict[str, Any]) -> None:
+    fetched["custom"]["datasets"]["own"]["revision"] = OTHER_REVISION
+    (check,) = failed(tmp_path, fetched)
+    assert check.name == "the manifest is what its configuration asks for"
+    assert REVISION in check.found
+
+
+def test_a_fetched_file_that_was_changed_is_found(tmp_path: Path, fetched: dict[str, Any]) -> None:
+    (path,) = (tmp_path / "cache").rglob("queries/*.parquet")
+    path.resolve().write_bytes(path.read_bytes() + b" ")
+    (check,) = failed(tmp_path, fetched)
+    assert check.name == SOURCES
+    assert "sha256" in check.found

@@ -593,6 +593,54 @@ def test_what_labelled_documents_cannot_have_is_named(tmp_path: Path, keys: dict
         assert part in problem
 
 
+NANO = {"hub": "zeta-alpha-ai/NanoNFCorpus", "revision": "0" * 39 + "a"}
+
+
+def test_a_dataset_on_a_hub_is_known_by_its_revision_before_it_is_fetched(tmp_path: Path) -> None:
+    write_dataset(tmp_path / "nano")
+    large = {**NANO, "documents": 7, "subset": "de", "qrels": {"hub": "a/b", "revision": "1" * 40}}
+    config = {"nano": {**NANO, "split": "train"}, "large": large}
+    experiment = with_datasets(config, chunk_documents=5, data_dir=str(tmp_path))
+    assert experiment.source_files("nano") == ["<results>/data/nano.json"]
+    assert experiment.folder("nano") is None, "a folder of data_dir is another dataset"
+    assert (experiment.chunks("nano"), experiment.chunks("large"), experiment.query_blocks("nano")) == (1, 2, 1)
+    assert experiment.corpus_settings("nano")["expected"] == {"documents": None, "queries": None, "files": {}, "most": 5}
+    assert "most" not in experiment.corpus_settings("large")["expected"]
+    assert experiment.on_hub("nano")["split"] == "train"
+    form = {"kind": "hub", **NANO, "subset": "de", "qrels_hub": "a/b", "qrels_revision": "1" * 40}
+    assert experiment.on_hub("large")["form"] == form == experiment.corpus_settings("large")["form"]
+    assert experiment.hub_datasets == ["nano", "large"]
+    others = load_experiment({"datasets": ["nano.train", "nano.sample-3"], "custom": {"datasets": {"nano": NANO}}})
+    assert [others.datasets[name].split for name in others.chosen_datasets] == ["train", "test"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"revision": "main"}, ["custom.datasets.x.revision: found 'main'", "40 lowercase hex"]),
+        ({"revision": "0" * 39}, ["custom.datasets.x.revision", "40 lowercase hex"]),
+        ({"hub": "NanoNFCorpus"}, ["custom.datasets.x.hub: found 'NanoNFCorpus'", "zeta-alpha-ai/NanoNFCorpus"]),
+        ({"hub": "../a/b"}, ["custom.datasets.x.hub"]),
+        ({"path": "/data"}, ["custom.datasets.x.path: found '/data'", "remove the key"]),
+        ({"forums": ["a"]}, ["custom.datasets.x.forums", "remove the key"]),
+        ({"qrels": {"hub": "a/b"}}, ["custom.datasets.x.qrels.revision", "required"]),
+        ({"subset": "../de"}, ["custom.datasets.x.subset"]),
+    ],
+    ids=str,
+)
+def test_what_a_dataset_on_a_hub_cannot_have_is_named(keys: dict[str, Any], expected: list[str]) -> None:
+    (problem,) = problems_of({"datasets": ["x"], "custom": {"datasets": {"x": {**NANO, **keys}}}})
+    for part in expected:
+        assert part in problem
+
+
+def test_a_hub_needs_a_revision_and_a_revision_a_hub() -> None:
+    (problem,) = problems_of({"custom": {"datasets": {"x": {"hub": "a/b"}}}})
+    assert problem.startswith("custom.datasets.x.revision: found None; this key is required")
+    (problem,) = problems_of({"custom": {"datasets": {"x": {"path": "/data", "subset": "de"}}}})
+    assert "'hub' is a dependency of 'subset'" in problem
+
+
 def test_labelled_documents_have_no_other_split(tmp_path: Path) -> None:
     (problem,) = problems_of({"datasets": ["mine.dev"], "custom": {"datasets": {"mine": labelled(tmp_path / "mine.jsonl")}}})
     assert "mine is evaluated on test; it has no other splits" in problem

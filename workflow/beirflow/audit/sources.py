@@ -14,6 +14,8 @@ from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.corpora import Corpora, Prepared, digests_of
 from beirflow.audit.reading import part, read_columns
 from beirflow.datasets.corpus_reader import read_batches
+from beirflow.datasets.hub_layout import HubForm
+from beirflow.datasets.hub_source import is_here
 from beirflow.datasets.judged_queries import read_judged_queries, sampled
 from beirflow.datasets.opening import open_source
 from beirflow.datasets.source import DatasetSource
@@ -21,7 +23,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import ARCHIVE, CORPUS, DOCUMENTS, MODEL, QRELS, QUERIES, RUN_RECORD, SUMMARY
+from beirflow.files.layout import ARCHIVE, CORPUS, DOCUMENTS, HUB_DATASET, MODEL, QRELS, QUERIES, RUN_RECORD, SUMMARY
 
 REPAIR = "put the files back that were used; or, if these are right, run again: {again}"
 
@@ -149,6 +151,10 @@ def _place(chain: Chain, experiment: Experiment, name: str) -> str | None:
     """Where a dataset is: what the configuration says, or the archive in the results; None if neither is here."""
     if name not in experiment.datasets:
         return None
+    form = experiment.datasets[name].form
+    if isinstance(form, HubForm):
+        record = chain.folder / HUB_DATASET(dataset=name)
+        return str(record) if is_here(record, form) else None
     places = [experiment.folder(name), str(chain.folder / ARCHIVE(archive=experiment.datasets[name].archive or ""))]
     return next((place for place in places if place and Path(place).exists()), None)
 

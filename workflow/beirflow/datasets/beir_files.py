@@ -1,5 +1,6 @@
 """Reading datasets in BEIR form, straight from the official archive or from a folder; every input is hostile until checked."""
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from beirflow.datasets.archives import ZIP_ERRORS, get_again, is_archive, open_archive
 from beirflow.datasets.json_lines import lines_in, read_value, short, snippet
-from beirflow.datasets.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of
+from beirflow.datasets.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of, read_blocks
 from beirflow.files.errors import ConfigError, DataError
 
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
@@ -115,8 +116,10 @@ class Source(DatasetSource):
         Yields:
             Numbers of the lines, and the block; only the last may end without a line feed.
         """
+        digest = hashlib.sha256()
         with self.open(name) as stream:
-            yield from self._read(stream, self.where(name), name)
+            yield from read_blocks(stream, self.where(name), digest)
+        self.digests[name] = digest.hexdigest()
 
 
 def documents_in(source: DatasetSource, numbers: Sequence[int], block: bytes) -> Iterator[tuple[int, str, str | None, str]]:

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from beirflow.datasets.archives import is_archive
-from beirflow.datasets.labelled import LabelledForm
-from beirflow.datasets.opening import open_source
+from beirflow.datasets.opening import Form, open_source
 from beirflow.datasets.source import CORPUS
 from beirflow.files.digests import SMALL_BYTES, file_state
 from beirflow.files.errors import ConfigError, DataError
@@ -18,7 +17,7 @@ COUNTS = Path(".snakemake/beirflow/documents")
 """Where counts are kept, in the working directory: next to Snakemake's own notes, and as safe to delete."""
 
 
-def known_documents(source: str, forum: str | None, form: LabelledForm | None = None) -> int:
+def known_documents(source: str, forum: str | None, form: Form | None = None) -> int:
     """Number of documents of a dataset, counted only if its corpus is not the one that was counted before.
 
     A small corpus is counted every time, which takes as long as telling it from another. A count that cannot be kept or read
@@ -27,7 +26,7 @@ def known_documents(source: str, forum: str | None, form: LabelledForm | None = 
     Args:
         source: Folder, archive or file of the dataset.
         forum: Folder of a forum inside it, or None.
-        form: What its lines are; None for the form of BEIR.
+        form: Its form; None for that of BEIR.
 
     Returns:
         The count.
@@ -49,13 +48,13 @@ def known_documents(source: str, forum: str | None, form: LabelledForm | None = 
     return documents
 
 
-def count_documents(source: str | Path, forum: str | None = None, form: LabelledForm | None = None) -> int:
+def count_documents(source: str | Path, forum: str | None = None, form: Form | None = None) -> int:
     """Number of documents of a dataset: the lines of its corpus that are not blank.
 
     Args:
         source: Folder, archive or file of the dataset.
         forum: Folder of a forum inside it, or None.
-        form: What its lines are; None for the form of BEIR.
+        form: Its form; None for that of BEIR.
 
     Returns:
         The count.
@@ -69,7 +68,7 @@ def count_documents(source: str | Path, forum: str | None = None, form: Labelled
         raise ConfigError(str(error)) from error
 
 
-def _kept_in(corpus: Path, forum: str | None, form: LabelledForm | None) -> Path:
+def _kept_in(corpus: Path, forum: str | None, form: Form | None) -> Path:
     """The file for a corpus, by its place and form, so that corpora of one name have files of their own."""
     place = json.dumps([str(corpus.resolve()), forum, asdict(form) if form else None])
     return COUNTS / f"{hashlib.sha256(place.encode()).hexdigest()}.json"

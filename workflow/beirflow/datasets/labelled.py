@@ -5,15 +5,15 @@ has none gets one from a digest of its text, so that ids stay what they are when
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import orjson
 
-from beirflow.datasets.json_lines import read_value, short
-from beirflow.datasets.source import BLOCK_BYTES, CORPUS, QUERIES, Block, DatasetSource
+from beirflow.datasets.json_lines import lines_in, read_value, short
+from beirflow.datasets.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 from beirflow.files.errors import DataError
 
 ID_DIGITS = 16
@@ -32,6 +32,7 @@ class LabelledForm:
         text: Field of a document: its text.
         label: Field of a document: its label; one that has none is in the corpus, but not judged.
         labels: Labels with the score that each stands for; without any, labels are the scores, as integers.
+        kind: What tells this form from others.
     """
 
     query: str = "query"
@@ -41,6 +42,9 @@ class LabelledForm:
     text: str = "summary"
     label: str = "answer"
     labels: tuple[tuple[str, int], ...] = ()
+    kind: Literal["labelled"] = "labelled"
+
+    has_splits: ClassVar[bool] = False
 
 
 class _Document(NamedTuple):
@@ -74,15 +78,15 @@ class LabelledSource(DatasetSource):
     def blocks(self, name: str) -> Iterator[Block]:
         """What one of the three files of BEIR would have, with the numbers of the lines where it comes from."""
         if name == CORPUS:
-            yield from _blocks(self._documents())
+            yield from blocks_of(self._documents())
             return
         judged = self._judged()
         if name == QUERIES:
-            yield from _blocks(
+            yield from blocks_of(
                 (number, orjson.dumps({"_id": _made_id("q", query), "text": query})) for query, (number, _) in judged.items()
             )
             return
-        yield from _blocks(
+        yield from blocks_of(
             (number, f"{_made_id('q', query)}\t{doc_id}\t{score}".encode())
             for query, (_, judgements) in judged.items()
             for doc_id, (number, score) in judgements.items()
@@ -126,16 +130,16 @@ class LabelledSource(DatasetSource):
     def _lines(self) -> Iterator[tuple[int, str, list[_Document]]]:
         """Number, query and documents of each line; what had to be assumed is noted after the last."""
         unnamed = unlabelled = 0
+        digest = hashlib.sha256()
         with self.path.open("rb") as stream:
-            for numbers, block in self._read(stream, str(self.path), self.path.name):
-                for number, line in zip(numbers, block.split(b"\n"), strict=False):
-                    if not line.strip():
-                        continue
+            for numbers, block in read_blocks(stream, str(self.path), digest):
+                for number, line in lines_in(numbers, block):
                     query, entries = self._parse(number, line)
                     documents = [self._document(f"{self.path}:{number}", entry) for entry in entries]
                     unnamed += sum(entry.get(self.form.id) is None for entry in entries)
                     unlabelled += sum(document.score is None for document in documents)
                     yield number, query, documents
+        self.digests[self.path.name] = digest.hexdigest()
         self.assumed |= {
             "ids_of_queries": "from their texts",
             "documents_without_id": unnamed,
@@ -190,20 +194,6 @@ def _text(where: str, name: str, value: Any) -> str:
 
 def _usable(doc_id: str) -> bool:
     return bool(doc_id) and not any(character in doc_id for character in "\t\n\r")
-
-
-def _blocks(lines: Iterable[tuple[int, bytes]]) -> Iterator[Block]:
-    """Lines in blocks."""
-    numbers: list[int] = []
-    block = bytearray()
-    for number, line in lines:
-        numbers.append(number)
-        block += line + b"\n"
-        if len(block) >= BLOCK_BYTES:
-            yield numbers, bytes(block)
-            numbers, block = [], bytearray()
-    if numbers:
-        yield numbers, bytes(block)
 
 
 def _digest(*texts: str) -> bytes:

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, text_bytes, write_documents
 from beirflow.datasets.corpus_files import footer_digest
 from beirflow.datasets.corpus_reader import read_batches
+from beirflow.datasets.hub_source import HubSource
 from beirflow.datasets.judged_queries import read_judged_queries, sampled
-from beirflow.datasets.labelled import LabelledForm
-from beirflow.datasets.opening import open_source
+from beirflow.datasets.opening import form_of, open_source
 from beirflow.datasets.source import CORPUS, DatasetSource, qrels_of
 from beirflow.files.digests import file_digest
 from beirflow.files.disks import written_here
@@ -52,17 +52,18 @@ def prepare_corpus(
     """Turn a dataset into the files that every system works from.
 
     Args:
-        source_path: Folder, archive or file of the dataset.
+        source_path: Folder, archive or file of the dataset; of one on a hub, the record of what was fetched.
         forum: Folder of a forum inside it, or None.
         split: Name of the judgements.
         chunks: Number of row groups to write.
-        expected: What the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path.
+        expected: What the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path; where
+            nobody could count the documents beforehand, as ``most`` how many of them one chunk may have.
         documents_path: Parquet of ``DOCUMENTS``; row group i is chunk i, longest document first.
         queries_path: Parquet of ``query_id`` and ``text``: the judged queries, in byte order of their ids.
         qrels_path: Parquet of ``query_id``, ``doc_id``, ``score``, in byte order of query and document.
         corpus_path: ``corpus.json`` to write: the record, with counts and length statistics.
         job: The job, for the record.
-        form: What its lines are, fields of :class:`~beirflow.datasets.labelled.LabelledForm`; None for the form of BEIR.
+        form: Fields of its form, ``kind`` among them; None for the form of BEIR.
         part_of: The dataset, where this is another split of it or a sample of its queries, and so not the official data.
         sample: ``queries``, how many to take at most, and ``seed``, which; None for all.
         threads: Threads to parse the corpus with.
@@ -70,7 +71,7 @@ def prepare_corpus(
     Raises:
         DataError: The dataset is not what it should be; nothing has been written then.
     """
-    source = open_source(source_path, forum, LabelledForm(**form) if form else None)
+    source = open_source(source_path, forum, form_of(form))
     queries, qrels = read_judged_queries(source, split)
     judged = queries.num_rows
     part: dict[str, Any] = {"part_of": part_of} if part_of else {}
@@ -79,7 +80,7 @@ def prepare_corpus(
         part["sample"] = {**sample, "of": judged}
     with _scratch_folder(Path(documents_path)) as scratch:
         scan = _scan(source, spill_path(scratch), expected["documents"], threads)
-        _check_documents(source, scan, expected["documents"])
+        _check_documents(source, scan, expected["documents"], expected.get("most"))
         pa.default_memory_pool().release_unused()
         with atomic_path(documents_path) as partial, DigestingWriter(partial) as stream:
             write_documents(stream, scratch, scan, chunks, threads)
@@ -95,7 +96,7 @@ def prepare_corpus(
     write_record(
         corpus_path,
         job,
-        inputs={},
+        inputs={source_path: file_digest(source_path)} if isinstance(source, HubSource) else {},
         outputs={documents_path: digest, **{path: file_digest(path) for path in (queries_path, qrels_path)}},
         counts={
             "documents": len(scan.ids),
@@ -146,8 +147,8 @@ def _scan(source: DatasetSource, spill: Path, expected: int | None, threads: int
     return Scan(pa.concat_arrays(all_ids), characters, sizes, title_bytes, first_equal_texts(fingerprints, sizes, spill))
 
 
-def _check_documents(source: DatasetSource, scan: Scan, expected: int | None) -> None:
-    """No id twice, and as many documents as the catalogue says."""
+def _check_documents(source: DatasetSource, scan: Scan, expected: int | None, most: int | None) -> None:
+    """No id twice, and as many documents as the catalogue says, or as one chunk may have."""
     where = source.where(CORPUS)
     if len(pc.unique(scan.ids)) < len(scan.ids):
         first_line: dict[str, int] = {}
@@ -157,6 +158,9 @@ def _check_documents(source: DatasetSource, scan: Scan, expected: int | None) ->
                     found = f"the document id {doc_id!r} is already in line {first_line[doc_id]}"
                     raise DataError(f"{where}:{line}: {found}; ids must be unique")
                 first_line[doc_id] = line
+    if most is not None and len(scan.ids) > most:
+        found = f"{len(scan.ids):,} documents, and a chunk has at most {most:,} (chunk_documents)"
+        raise DataError(f"{where}: found {found}; say 'documents: {len(scan.ids)}' for it under custom.datasets, and run again")
     if expected is not None and len(scan.ids) != expected:
         raise DataError(
             f"{where}: expected {expected:,} documents, found {len(scan.ids):,}; is this another version of the dataset,"

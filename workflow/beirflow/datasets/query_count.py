@@ -1,19 +1,18 @@
 """How many queries of a dataset are judged, for what divides its queries before they are read."""
 
 from beirflow.datasets.beir_files import read_judgements
-from beirflow.datasets.labelled import LabelledForm
-from beirflow.datasets.opening import open_source
+from beirflow.datasets.opening import Form, open_source
 from beirflow.files.errors import ConfigError, DataError
 
 
-def count_judged_queries(path: str, forum: str | None, split: str, form: LabelledForm | None = None) -> int:
+def count_judged_queries(path: str, forum: str | None, split: str, form: Form | None = None) -> int:
     """Number of queries that have judgements.
 
     Args:
         path: Folder, archive or file of the dataset.
         forum: Folder of a forum inside it, or None.
         split: Name of the judgements.
-        form: What its lines are; None for the form of BEIR.
+        form: Its form; None for that of BEIR.
 
     Returns:
         The count.

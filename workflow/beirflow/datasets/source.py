@@ -1,10 +1,9 @@
 """What every source of a dataset gives, whatever its form: the lines of the three files of BEIR."""
 
-import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from beirflow.datasets.json_lines import lines_in
 from beirflow.files.errors import DataError
@@ -76,20 +75,60 @@ class DatasetSource(ABC):
         for numbers, block in self.blocks(name):
             yield from lines_in(numbers, block)
 
-    def _read(self, stream: BinaryIO, where: str, name: str) -> Iterator[Block]:
-        """A file in blocks of whole lines, numbered from 1; its digest is noted once the last block has been read."""
-        digest = hashlib.sha256()
-        first = 1
-        while block := stream.read(BLOCK_BYTES) + stream.readline(LINE_BYTES):
-            digest.update(block)
-            if len(block) >= LINE_BYTES and not block.endswith(b"\n"):
-                _check_length(where, first, block)
-            if first == 1:
-                block = block.removeprefix(BYTE_ORDER_MARK)
-            numbers = range(first, first + block.count(b"\n") + (not block.endswith(b"\n")))
-            yield numbers, block
-            first = numbers.stop
-        self.digests[name] = digest.hexdigest()
+
+class Noted(Protocol):
+    """What takes in every byte of a file, such as a digest."""
+
+    def update(self, data: bytes, /) -> None:
+        """Take in what comes next."""
+
+
+def read_blocks(stream: BinaryIO, where: str, noted: Noted | None = None) -> Iterator[Block]:
+    """A file in blocks of whole lines, numbered from 1.
+
+    Args:
+        stream: The file.
+        where: How messages call it.
+        noted: Takes in every byte, if something should.
+
+    Yields:
+        Numbers of the lines, and the block; only the last may end without a line feed.
+
+    Raises:
+        DataError: A line is too long.
+    """
+    first = 1
+    while block := stream.read(BLOCK_BYTES) + stream.readline(LINE_BYTES):
+        if noted:
+            noted.update(block)
+        if len(block) >= LINE_BYTES and not block.endswith(b"\n"):
+            _check_length(where, first, block)
+        if first == 1:
+            block = block.removeprefix(BYTE_ORDER_MARK)
+        numbers = range(first, first + block.count(b"\n") + (not block.endswith(b"\n")))
+        yield numbers, block
+        first = numbers.stop
+
+
+def blocks_of(lines: Iterable[tuple[int, bytes]]) -> Iterator[Block]:
+    """Lines that were made, in blocks.
+
+    Args:
+        lines: Lines without line feeds, each with its number where it comes from.
+
+    Yields:
+        Numbers of the lines, and the block.
+    """
+    numbers: list[int] = []
+    block = bytearray()
+    for number, line in lines:
+        numbers.append(number)
+        block += line + b"\n"
+        if len(block) >= BLOCK_BYTES:
+            yield numbers, bytes(block)
+            numbers, block = [], bytearray()
+    if numbers:
+        yield numbers, bytes(block)
 
 
 def _check_length(where: str, first: int, block: bytes) -> None:

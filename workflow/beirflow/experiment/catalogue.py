@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from beirflow.datasets.labelled import LabelledForm
+from beirflow.datasets.opening import Form
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, family_of
 from beirflow.experiment.schema import Problems, nearest, problems_with, read_yaml
@@ -34,7 +34,7 @@ class Dataset:
         archive_bytes: Its size.
         licence: Under which licence it is, as far as its authors say; None for a dataset of the user's own.
         path: Folder, archive or file of a dataset of the user's own; None for one of the catalogue.
-        form: What the lines of such a file are; None for the form of BEIR.
+        form: Its form, which also says where on a hub it is; None for that of BEIR.
         files: sha256 of the source files, where they are known, by their path inside the dataset.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
         shares_texts_with: Dataset that has most of the same texts; None if no such is known.
@@ -55,7 +55,7 @@ class Dataset:
     archive_bytes: int | None = None
     licence: str | None = None
     path: str | None = None
-    form: LabelledForm | None = None
+    form: Form | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     drop_self_matches: bool = True
     shares_texts_with: str | None = None

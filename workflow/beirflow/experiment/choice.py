@@ -45,7 +45,7 @@ def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
     if whole not in rows or rows[whole][0].part_of:
         return None
     usual = rows[whole][0]
-    if split == usual.split or usual.form or (usual.archive and split not in usual.other_splits):
+    if split == usual.split or (usual.form and not usual.form.has_splits) or (usual.archive and split not in usual.other_splits):
         return None
     changes = {"split": split, "queries": usual.other_splits.get(split)}
     return tuple(

@@ -12,7 +12,8 @@ from typing import Any
 from beirflow.datasets.archives import is_archive
 from beirflow.datasets.beir_files import required_files
 from beirflow.datasets.document_count import known_documents
-from beirflow.datasets.labelled import LabelledForm
+from beirflow.datasets.hub_layout import HubForm
+from beirflow.datasets.opening import Form
 from beirflow.datasets.query_count import count_judged_queries
 from beirflow.dense.settings import OF_A_VARIANT, DenseSettings
 from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, load_catalogue, make_systems
@@ -24,7 +25,7 @@ from beirflow.experiment.own_datasets import check_own_datasets, custom_dataset
 from beirflow.experiment.schema import Problems, defaults, nearest, problems_with, with_booleans
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
-from beirflow.files.layout import ALL_DIMENSIONS, ARCHIVE
+from beirflow.files.layout import ALL_DIMENSIONS, ARCHIVE, HUB_DATASET
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import System
 
@@ -108,14 +109,16 @@ class Experiment:
         dataset = self.datasets[name]
         if dataset.path is not None:
             return str(Path(dataset.path).expanduser())
-        if self.config["data_dir"] is None:
+        if self.config["data_dir"] is None or isinstance(dataset.form, HubForm):
             return None
         folder = Path(self.config["data_dir"]).expanduser() / dataset.whole_row
         return str(folder) if folder.is_dir() else None
 
     def source_files(self, name: str) -> list[str]:
-        """The files that ``prepare_corpus`` depends on: those of the folder, or the archive or file."""
+        """The files that ``prepare_corpus`` depends on: those of the folder, the archive or file, or the record of a hub."""
         folder, dataset = self.folder(name), self.datasets[name]
+        if isinstance(dataset.form, HubForm):
+            return [HUB_DATASET.below(RESULTS).format(dataset=name)]
         if folder is None:
             return [ARCHIVE.below(RESULTS).format(archive=dataset.archive)]
         return [folder] if dataset.form or is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)
@@ -124,26 +127,38 @@ class Experiment:
         """The states of these files as they are now; none of an archive that is downloaded, which is checked by its md5."""
         return [file_state(path) for path in self.source_files(name)] if self.folder(name) else []
 
-    def documents(self, name: str) -> int:
-        """Number of documents that the corpus must have; counted once if nobody states it."""
+    def documents(self, name: str) -> int | None:
+        """Number of documents that the corpus must have; counted once if nobody states it. None where a hub has it, unstated."""
         dataset = self.datasets[name]
-        if dataset.documents is not None:
+        if dataset.documents is not None or isinstance(dataset.form, HubForm):
             return dataset.documents
         return _counted(str(self.folder(name)), dataset.forum, dataset.form)
 
     def chunks(self, name: str) -> int:
-        """Number of chunks of the corpus, known before anything is downloaded."""
-        return max(1, math.ceil(self.documents(name) / self.config["chunk_documents"]))
+        """Number of chunks of the corpus, known before anything is downloaded: one where the documents are not counted."""
+        return max(1, math.ceil((self.documents(name) or 0) / self.config["chunk_documents"]))
 
     def archive(self, name: str) -> dict[str, Any]:
         """What an official archive must be, as arguments of ``download_dataset``: ``md5`` and ``size``, in bytes."""
         dataset = next(dataset for dataset in self.datasets.values() if dataset.archive == name)
         return {"md5": dataset.md5, "size": dataset.archive_bytes}
 
+    @property
+    def hub_datasets(self) -> list[str]:
+        """Names of all known corpora that are on a hub."""
+        return [name for name, dataset in self.datasets.items() if isinstance(dataset.form, HubForm)]
+
+    def on_hub(self, name: str) -> dict[str, Any]:
+        """Where a corpus is on a hub, as arguments of ``fetch_dataset``: ``form`` and ``split``."""
+        dataset = self.datasets[name]
+        return {"form": asdict(dataset.form) if dataset.form else None, "split": dataset.split}
+
     def query_blocks(self, name: str) -> int:
         """Number of blocks that the queries of a corpus are divided into for what scores pairs, known beforehand."""
         dataset = self.datasets[name]
         queries = dataset.queries or dataset.sample_queries
+        if queries is None and isinstance(dataset.form, HubForm):
+            return 1
         if queries is None:
             queries = _judged(str(self.folder(name)), dataset.forum, dataset.split, dataset.form)
         return max(1, math.ceil(min(queries, dataset.sample_queries or queries) / BLOCK_QUERIES))
@@ -157,12 +172,13 @@ class Experiment:
         Returns:
             Keyword arguments, all but the paths.
         """
-        dataset = self.datasets[name]
+        dataset, documents = self.datasets[name], self.documents(name)
+        most = {} if documents else {"most": self.config["chunk_documents"]}
         return {
             "forum": dataset.forum,
             "split": dataset.split,
             "chunks": self.chunks(name),
-            "expected": {"documents": self.documents(name), "queries": dataset.queries, "files": dict(dataset.files)},
+            "expected": {"documents": documents, "queries": dataset.queries, "files": dict(dataset.files), **most},
             "form": asdict(dataset.form) if dataset.form else None,
             "part_of": dataset.part_of,
             "sample": {"queries": dataset.sample_queries, "seed": dataset.sample_seed} if dataset.sample_queries else None,
@@ -294,12 +310,12 @@ class Experiment:
 
 
 @cache
-def _counted(source: str, forum: str | None, form: LabelledForm | None) -> int:
+def _counted(source: str, forum: str | None, form: Form | None) -> int:
     return known_documents(source, forum, form)
 
 
 @cache
-def _judged(source: str, forum: str | None, split: str, form: LabelledForm | None) -> int:
+def _judged(source: str, forum: str | None, split: str, form: Form | None) -> int:
     return count_judged_queries(source, forum, split, form)
 
 
@@ -420,6 +436,8 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
     unusable = any(line.startswith("data_dir:") for line in problems.lines)
     for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
         if dataset.path is None and unusable:
+            continue
+        if isinstance(dataset.form, HubForm):
             continue
         key = "data_dir" if dataset.path is None else f"custom.datasets.{dataset.whole_row}.path"
         value = dataset.path or config["data_dir"]
