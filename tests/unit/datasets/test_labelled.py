@@ -190,7 +190,7 @@ def test_a_corpus_is_prepared_and_its_record_says_what_was_assumed(judged: Path,
         qrels_path=str(out / "qrels.parquet"),
         corpus_path=str(out / "corpus.json"),
         job=Job(out, "prepare_corpus/in", "c0de"),
-        form={"labels": [["完全相关", 2], ["部分相关", 1], ["不相关", 0]]},
+        form={"kind": "labelled", "labels": [["完全相关", 2], ["部分相关", 1], ["不相关", 0]]},
     )
     record = read_json(out / "corpus.json")
     assert record["counts"] == {

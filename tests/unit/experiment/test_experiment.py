@@ -593,6 +593,22 @@ def test_what_labelled_documents_cannot_have_is_named(tmp_path: Path, keys: dict
         assert part in problem
 
 
+def test_what_nobody_may_hand_out_is_used_from_data_dir_alone(tmp_path: Path) -> None:
+    (problem,) = problems_of({"datasets": ["robust04"]})
+    assert "nobody may hand out robust04" in problem
+    assert "folder robust04 of data_dir" in problem
+    assert "robust04" not in load_experiment({}).chosen_rows, "all is what is public"
+    folder = write_dataset(tmp_path / "robust04")
+    experiment = load_experiment({"datasets": ["robust04", "fiqa"], "data_dir": str(tmp_path)})
+    assert experiment.source_files("robust04")[0] == str(folder / "corpus.jsonl")
+    assert experiment.corpus_settings("robust04")["expected"] == {"documents": 528155, "queries": 249, "files": {}}
+    assert experiment.catalogue.reference("bm25", "robust04", "NDCG@10") is not None
+    with pytest.raises(ConfigError, match="nobody may hand out bioasq"):
+        experiment.source_files("bioasq")
+    (problem,) = problems_of({"custom": {"datasets": {"signal1m": {"path": str(folder)}}}})
+    assert "another dataset or forum has this name" in problem
+
+
 NANO = {"hub": "zeta-alpha-ai/NanoNFCorpus", "revision": "0" * 39 + "a"}
 
 

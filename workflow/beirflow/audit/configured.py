@@ -113,7 +113,7 @@ def _check_dataset(facts: Comparison, experiment: Experiment, row: str) -> None:
     """A dataset has the corpora that its configuration or the catalogue gives it, all of them."""
     found = part(facts.chain.manifest, "datasets", row, kind=list)
     defined = {name: custom_dataset(name, entry) for name, entry in _custom(facts.chain.manifest, "datasets").items()}
-    own, known = corpora_named(row, defined), corpora_named(row, experiment.catalogue.datasets)
+    own, known = corpora_named(row, defined), corpora_named(row, experiment.catalogue.known_datasets)
     if own is not None:
         _compare_corpora(facts, row, found, own, BY_CONFIGURATION)
         known = None if known else experiment.rows.get(row)

@@ -183,7 +183,7 @@ def _check_judgements(facts: Comparison, path: str, name: str, documents: Prepar
 def _check_official(facts: Comparison, path: str, name: str, experiment: Experiment) -> None:
     """Only data of which the catalogue has digests can be the official ones."""
     record = facts.chain.record(path)
-    known = {corpus.name: corpus for corpora in experiment.catalogue.datasets.values() for corpus in corpora}.get(name)
+    known = {corpus.name: corpus for corpora in experiment.catalogue.known_datasets.values() for corpus in corpora}.get(name)
     files, digests = (dict(known.files) if known else {}), part(record, "source_sha256", kind=dict)
     read = ("corpus.jsonl", "queries.jsonl", f"qrels/{part(record, 'split')}.tsv")
     same = all(digests.get(key) == digest for key, digest in files.items() if key in read)

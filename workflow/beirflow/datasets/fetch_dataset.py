@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from beirflow.datasets.hub_layout import ROLES, HubForm, files_of
+from beirflow.datasets.hub_layout import CARD, ROLES, HubForm, files_of
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError, DownloadError
 from beirflow.files.records import Job, write_record
 
 logger = logging.getLogger(__name__)
 
-CARD = "README.md"
 CARD_BYTES = 1 << 24
 
 

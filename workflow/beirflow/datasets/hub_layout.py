@@ -25,6 +25,9 @@ OTHER_TASKS = {
 }
 """Configs of datasets that are not for retrieval, and why."""
 
+CARD = "README" + ".md"
+"""The card of a dataset."""
+
 SAFE = re.compile(r"(?:\w[\w.=+-]*/)*\w[\w.=+-]*", re.ASCII)
 """The path of a file that names one inside its repository, and no pattern."""
 
@@ -127,7 +130,7 @@ def _configs_of_card(names: list[str], card: str, where: str) -> dict[str, Split
     try:
         front = yaml.safe_load(card.split("\n---", 1)[0].removeprefix("---"))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise DataError(f"{where}: the front matter of README.md is no YAML ({str(error)[:200]})") from None
+        raise DataError(f"{where}: the front matter of {CARD} is no YAML ({str(error)[:200]})") from None
     listed = front.get("configs") if isinstance(front, dict) else None
     found: dict[str, Splits] = {}
     for config in listed if isinstance(listed, list) else []:

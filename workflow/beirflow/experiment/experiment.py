@@ -35,6 +35,8 @@ RESULTS = "<results>"
 CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"
 """How messages call it."""
 
+NO_COPY = "nobody may hand out {name}; to use a copy of your own, put it in BEIR form into the folder {name} of data_dir"
+
 BLOCK_QUERIES = 256
 """Of a job that scores pairs: with a hundred documents each, half an hour of a CPU with two cores, and seconds of a GPU."""
 
@@ -119,6 +121,8 @@ class Experiment:
         folder, dataset = self.folder(name), self.datasets[name]
         if isinstance(dataset.form, HubForm):
             return [HUB_DATASET.below(RESULTS).format(dataset=name)]
+        if folder is None and dataset.own_copy:
+            raise ConfigError(NO_COPY.format(name=dataset.whole_row))
         if folder is None:
             return [ARCHIVE.below(RESULTS).format(archive=dataset.archive)]
         return [folder] if dataset.form or is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)
@@ -350,7 +354,7 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     _check_names(config, catalogue, systems, rows, problems)
     _check_baseline(config, problems)
     problems.raise_if_any(CONFIGURATION)
-    all_rows = {**catalogue.datasets, **rows}
+    all_rows = {**catalogue.known_datasets, **rows}
     chosen = [] if config["datasets"] == "all" else config["datasets"]
     all_rows |= {name: corpora for name in chosen if (corpora := corpora_named(name, all_rows))}
     experiment = Experiment(
@@ -376,7 +380,8 @@ def _check_names(
     for name in systems:
         if name in catalogue.systems:
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name; choose another")
-    taken = {corpus.name for corpora in catalogue.datasets.values() for corpus in corpora} | set(catalogue.datasets)
+    known = catalogue.known_datasets
+    taken = {corpus.name for corpora in known.values() for corpus in corpora} | set(known)
     for row, corpora in rows.items():
         for name in {row, *(corpus.name for corpus in corpora)}:
             if name in taken:
@@ -388,7 +393,7 @@ def _check_names(
         if name not in known_systems:
             allowed = f"allowed are {', '.join(known_systems)}, or define it under custom.systems{nearest(name, known_systems)}"
             problems.add(f"systems.{i}", name, allowed)
-    known_rows = {**catalogue.datasets, **rows}
+    known_rows = {**catalogue.known_datasets, **rows}
     for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
         if corpora_named(name, known_rows) is None:
             problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows))
@@ -477,9 +482,10 @@ def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
     """What keeps the source of a dataset from being read, as far as a look at its files can tell."""
     folder = experiment.folder(dataset.name)
     if dataset.path is not None and not Path(folder or "").exists():
-        return f"a folder, a .zip or a file that exists is needed, and there is no {Path(folder or '').absolute()}"
+        what = "a file" if dataset.form else "a folder or a .zip"
+        return f"{what} that exists is needed, and there is no {Path(folder or '').absolute()}"
     if folder is None:
-        return None
+        return NO_COPY.format(name=dataset.whole_row) if dataset.own_copy else None
     if found := re.search(r"[{}<>\n]", folder):
         return f"Snakemake would not take {found[0]!r} in a path for itself; rename the folder, or name a link to it"
     for path in experiment.source_files(dataset.name):
