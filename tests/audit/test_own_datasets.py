@@ -14,8 +14,10 @@ from beirflow.datasets.fetch_dataset import fetch_dataset
 from beirflow.experiment.experiment import load_experiment
 from beirflow.files.records import Job
 from beirflow.imported.import_run import import_run
+from forger import Forger
 from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, use_cache
-from results_maker import evaluate, prepare, write_summary
+from results_maker import evaluate, make_results, prepare, write_summary
+from workflow_runs import tiny_system, words
 
 LABELS = {"good": 1, "bad": 0}
 
@@ -129,3 +131,43 @@ def test_a_fetched_file_that_was_changed_is_found(tmp_path: Path, fetched: dict[
     (check,) = failed(tmp_path, fetched)
     assert check.name == SOURCES
     assert "sha256" in check.found
+
+
+@pytest.fixture
+def reranked(tmp_path: Path, tiny_bert: Path, threads_as_before: None) -> Forger:
+    """Results of an encoder that ranks the candidates of each query."""
+    lines = [
+        {"query": words(i, 4), "positive": [words(50 + i, 6)], "negative": [words(n, 5) for n in range(i, 9)]} for i in range(6)
+    ]
+    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    config = {
+        "systems": "tiny",
+        "datasets": "own",
+        "top_k": 20,
+        "cutoffs": [10, 20],
+        "chunk_documents": 15,
+        "precision": "float32",
+        "device": "cpu",
+        "custom": {
+            "systems": {"tiny": tiny_system(tiny_bert)},
+            "datasets": {"own": {"path": str(tmp_path / "samples.jsonl"), "form": "samples"}},
+        },
+    }
+    make_results(tmp_path / "results", config)
+    return Forger(tmp_path / "results", load_experiment(config))
+
+
+def test_candidates_are_ranked_again_and_runs_of_other_documents_are_found(reranked: Forger) -> None:
+    checks = reranked.checks(sample=5)
+    assert [check for check in checks if check.status == FAILED] == []
+    assert any(check.status == PASSED and "searched again" in check.name for check in checks)
+    run = "runs/tiny/own.parquet"
+    reranked.edit_table(run, lambda rows: rows[rows["rank"] < 5])
+    reranked.evaluate_again("tiny", "own")
+    assert any("not its candidates" in check.found for check in reranked.failed())
+
+
+def test_a_corpus_cannot_say_that_its_queries_rank_everything(reranked: Forger) -> None:
+    reranked.edit("corpora/own/corpus.json", lambda record: record.pop("own_candidates"))
+    reranked.digest_summary_again()
+    assert any("own_candidates" in check.found for check in reranked.failed())

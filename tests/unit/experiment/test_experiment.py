@@ -657,6 +657,40 @@ def test_a_hub_needs_a_revision_and_a_revision_a_hub() -> None:
     assert "'hub' is a dependency of 'subset'" in problem
 
 
+def samples(path: Path) -> dict[str, Any]:
+    """Samples of re-ranking as a dataset of the user's own."""
+    path.write_text('{"query": "q", "pos": ["a"], "negative": ["b", "c"]}\n')
+    return {"path": str(path), "form": "samples", "fields": {"positive": "pos"}}
+
+
+def test_samples_are_a_dataset_for_systems_that_can_rank_candidates(tmp_path: Path, tiny_bert: Path) -> None:
+    custom = {
+        "datasets": {"mine": samples(tmp_path / "mine.jsonl")},
+        "systems": {
+            "own": {"model": str(tiny_bert), "pooling": "mean", "similarity": "dot"},
+            "fused": {"family": "fusion", "of": ["own", "all-minilm-l6-v2"]},
+            "words": {"family": "fusion", "of": ["own", "bm25"]},
+        },
+    }
+    experiment = load_experiment({"systems": ["own", "fused"], "datasets": ["mine"], "custom": custom})
+    assert experiment.documents("mine") == 3
+    form = {"query": "query", "positive": "pos", "negative": "negative", "kind": "samples"}
+    assert experiment.corpus_settings("mine")["form"] == form
+    problems = problems_of({"systems": ["own", "words"], "datasets": ["mine"], "custom": custom})
+    said = "each query of mine ranks only its own candidates, which systems of dense, fusion, rerank can do"
+    assert problems == [f"systems.bm25: found 'lexical'; {said}"]
+
+
+@pytest.mark.parametrize(
+    ("more", "part"),
+    [({"labels": {"a": 1}}, "labels: found {'a': 1}"), ({"fields": {"id": "x"}}, "are query, positive, negative")],
+    ids=str,
+)
+def test_keys_of_one_form_are_none_of_another(tmp_path: Path, more: dict[str, Any], part: str) -> None:
+    (problem,) = problems_of({"custom": {"datasets": {"mine": samples(tmp_path / "mine.jsonl") | more}}})
+    assert part in problem
+
+
 def test_labelled_documents_have_no_other_split(tmp_path: Path) -> None:
     (problem,) = problems_of({"datasets": ["mine.dev"], "custom": {"datasets": {"mine": labelled(tmp_path / "mine.jsonl")}}})
     assert "mine is evaluated on test; it has no other splits" in problem

@@ -58,6 +58,7 @@ class HubForm:
     kind: Literal["hub"] = "hub"
 
     has_splits: ClassVar[bool] = True
+    own_candidates: ClassVar[bool] = False
 
     def place(self, role: str) -> tuple[str, str]:
         """Id and revision of the dataset that has the documents, the queries or the judgements."""

@@ -45,6 +45,7 @@ class LabelledForm:
     kind: Literal["labelled"] = "labelled"
 
     has_splits: ClassVar[bool] = False
+    own_candidates: ClassVar[bool] = False
 
 
 class _Document(NamedTuple):

@@ -8,12 +8,13 @@ from beirflow.datasets.beir_files import Source
 from beirflow.datasets.hub_layout import HubForm
 from beirflow.datasets.hub_source import HubSource
 from beirflow.datasets.labelled import LabelledForm, LabelledSource
+from beirflow.datasets.samples import SamplesForm, SamplesSource
 from beirflow.datasets.source import DatasetSource
 
-Form = LabelledForm | HubForm
+Form = LabelledForm | SamplesForm | HubForm
 """Another than BEIR's."""
 
-FORMS: Mapping[str, type[Form]] = {LabelledForm.kind: LabelledForm, HubForm.kind: HubForm}
+FORMS: Mapping[str, type[Form]] = {form.kind: form for form in (LabelledForm, SamplesForm, HubForm)}
 
 
 def form_of(fields: Mapping[str, Any] | None) -> Form | None:
@@ -44,4 +45,6 @@ def open_source(path: str | Path, forum: str | None = None, form: Form | None = 
     """
     if isinstance(form, HubForm):
         return HubSource(path, form)
+    if isinstance(form, SamplesForm):
+        return SamplesSource(path, form)
     return LabelledSource(path, form) if form else Source(path, forum)

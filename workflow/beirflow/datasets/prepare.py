@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, text_bytes, write_documents
-from beirflow.datasets.corpus_files import footer_digest
+from beirflow.datasets.corpus_files import OWN_CANDIDATES, footer_digest
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.hub_source import HubSource
 from beirflow.datasets.judged_queries import read_judged_queries, sampled
@@ -92,6 +92,8 @@ def prepare_corpus(
     if missing.num_rows:
         where, first = source.where(qrels_of(split)), missing["doc_id"][0].as_py()
         logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
+    notes: dict[str, Any] = {"assumed": source.assumed} if source.assumed else {}
+    notes |= {OWN_CANDIDATES: True} if source.own_candidates else {}
     # Without times: every system is made from this record, and would be made again for another time.
     write_record(
         corpus_path,
@@ -112,7 +114,7 @@ def prepare_corpus(
         **part,
         characters=length_statistics(scan.characters),
         source_sha256=source.digests,
-        **({"assumed": source.assumed} if source.assumed else {}),
+        **notes,
         documents_footer_sha256=footer_digest(documents_path),
     )
 

@@ -34,7 +34,10 @@ class DatasetSource(ABC):
     Attributes:
         digests: sha256 by name of every file that has been read to its end.
         assumed: What had to be assumed of what was read to its end, for the record.
+        own_candidates: Whether a query ranks only the documents that are judged for it.
     """
+
+    own_candidates = False
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

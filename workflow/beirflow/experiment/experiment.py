@@ -430,6 +430,7 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
     used = experiment.needed_systems
     check_dependencies(experiment.systems, used, config["top_k"], problems)
     _check_systems(experiment, used, problems)
+    _check_own_candidates(experiment, used, problems)
     own = list((config["custom"] or {}).get("datasets") or {})
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     with _disk_in_words(problems, "data_dir", config["data_dir"]):
@@ -476,6 +477,17 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
             for row in system.settings.without_instruction(rows):
                 allowed = f"queries of {row} need an instruction: say what they are for, in words that the model's card uses"
                 problems.add(f"{origin}.instructions.{row}", None, allowed)
+
+
+def _check_own_candidates(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
+    """Where a query ranks only its own candidates, every system that will run can do that."""
+    able = [name for name, family in FAMILIES.items() if family.own_candidates]
+    for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
+        for name in used if dataset.form and dataset.form.own_candidates else ():
+            family = experiment.systems[name].family
+            if family not in able:
+                allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
+                problems.add(f"systems.{name}", family, allowed)
 
 
 def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:

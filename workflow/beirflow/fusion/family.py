@@ -31,5 +31,6 @@ FAMILY = Family(
     problem=problem,
     reads=reads,
     direct=True,
+    own_candidates=True,
     spot_checks="beirflow.fusion.spot_check:spot_checks",
 )

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import Documents, read_table
+from beirflow.datasets.corpus_files import Documents, own_candidates, read_table
 from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.devices import choose_device, choose_precision
@@ -69,6 +70,7 @@ def score_pairs(
     settings, model = scoring.settings, {job.below(scoring.model_path): file_digest(scoring.model_path)}
     first = FirstStages([settings.first], [first_run_path], corpus_path, job)
     queries = read_table(queries_path)
+    _check_depth(queries_path, first.runs[0], settings)
     pairs = pairs_of_block(first.runs[0], queries["query_id"].combine_chunks(), settings.depth, block, blocks)
     scoring.use_threads()
     with scoring.gpu(saves_memory="lower max_length"):
@@ -98,6 +100,13 @@ def score_pairs(
         block=block,
         blocks=blocks,
     )
+
+
+def _check_depth(queries_path: str, run: pa.Table, settings: RerankSettings) -> None:
+    """Where each query has candidates of its own, all of them are scored."""
+    if own_candidates(queries_path) is not None and (most := pc.max(run["rank"]).as_py()) > settings.depth:
+        found = f"a query has {most} candidates, all of which are scored, but depth is {settings.depth}"
+        raise DataError(f"system {settings.name}: {found}; set 'depth: {most}' or more")
 
 
 def _score(

@@ -84,6 +84,7 @@ class Family:
         direct: Whether its rules write runs, not candidates that are merged.
         scores_all: Whether every document has a score for every query, so that a run is only shorter than ``top_k`` where the
             corpus is.
+        own_candidates: Whether its systems rank only the candidates of each query, where a dataset says which these are.
         spot_checks: ``module:function`` that makes a sample again, :data:`~beirflow.runs.spot_check.SpotChecks`; None if there is
             none.
     """
@@ -99,6 +100,7 @@ class Family:
     given_files: Callable[[Any, str], dict[str, Path]] = no_given_files
     direct: bool = False
     scores_all: bool = False
+    own_candidates: bool = False
     spot_checks: str | None = None
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:

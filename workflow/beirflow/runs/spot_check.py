@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from beirflow.datasets.corpus_files import own_candidates
 from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
 from beirflow.runs.family import System
 
@@ -258,6 +259,7 @@ class _Ranks:
 
     def __init__(self, subject: Subject, query_ids: list[str]) -> None:
         self.subject, self.query_ids = subject, pa.array(query_ids, pa.string())
+        self._candidates = own_candidates(subject.results / QUERIES(dataset=subject.dataset))
         path = subject.results / RUN(system=subject.system.name, dataset=subject.dataset)
         run = pq.read_table(path, filters=[("query_id", "in", query_ids)]).sort_by(
             [("query_id", "ascending"), ("rank", "ascending")]
@@ -274,6 +276,10 @@ class _Ranks:
         if self.subject.drop_self_matches:
             own = pc.fill_null(pc.index_in(self.query_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
             scores[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+        if self._candidates is not None:
+            for number, query in enumerate(self.query_ids.to_pylist()):
+                own = self._candidates.filter(pc.equal(self._candidates["query_id"], query))["doc_id"].combine_chunks()
+                scores[number, ~pc.is_in(doc_ids, value_set=own).to_numpy(zero_copy_only=False)] = -np.inf
         self._retrieved += (scores > -np.inf).sum(axis=1)
         place = pc.fill_null(pc.index_in(self._doc_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
         here = np.flatnonzero(place >= 0)
