@@ -10,8 +10,9 @@ import torch
 
 from beirflow.datasets.corpus_files import own_candidates, recorded_digest
 from beirflow.dense.compression import CompressedFile, Compression
+from beirflow.dense.own_candidates import exact_of_pairs, rows_of_pairs
 from beirflow.dense.ranges import read_ranges
-from beirflow.dense.top_k import exact_of_pairs, exact_top_k
+from beirflow.dense.top_k import exact_top_k
 from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of
 from beirflow.files.errors import DataError
 from beirflow.files.layout import QRELS, record_of
@@ -20,7 +21,7 @@ from beirflow.jobs.devices import choose_device
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.ranking import byte_order
-from beirflow.runs.searched import read_ids, read_searched, rows_of_pairs
+from beirflow.runs.searched import read_ids, read_searched
 
 
 def search_chunk(

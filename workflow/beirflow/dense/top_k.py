@@ -85,55 +85,12 @@ def exact_top_k(
         scores, rows, longest = _fast_pass(chunk, min(len(documents), k + SPARE))
         bounds = _error_bounds(matrix, longest)
         if not bool(bounds.isfinite().all()):
-            raise _not_finite(chunk)
+            raise not_finite(chunk)
         least = scores[:, min(k, scores.shape[1]) - 1] - 2 * bounds
         inside = (scores >= least[:, None]) & (scores > -torch.inf)
         crowded = inside[:, -1] & (scores.shape[1] < len(documents))
         rows[~inside | crowded[:, None]] = len(documents)
-        hits = [*_score_candidates(chunk, rows), *_score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k)]
-    return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
-
-
-def exact_of_pairs(
-    queries: np.ndarray,
-    documents: Vectors,
-    query: np.ndarray,
-    row: np.ndarray,
-    id_order: np.ndarray,
-    k: int,
-    *,
-    similarity: str,
-    device: torch.device,
-) -> Hits:
-    """Some documents of each query by the ranking rule, with the scores that they have among all.
-
-    Args:
-        queries: float32 of shape (queries, dim).
-        documents: float32 of shape (documents, dim); read in slices.
-        query: Number of each pair's query, ascending, int64 of shape (n,).
-        row: Row of each pair's document, int64 of shape (n,).
-        id_order: Place of each document's id in byte order, integers of shape (documents,).
-        k: Documents to keep for each query.
-        similarity: ``dot`` or ``cosine``; a vector of zeros has cosine 0 with every other.
-        device: Where to compute.
-
-    Returns:
-        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
-
-    Raises:
-        DataError: The vectors hold infinity or not-a-number.
-    """
-    if not len(row):
-        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
-    place = np.arange(len(query)) - np.searchsorted(query, query)
-    rows = torch.full((len(queries), int(place.max()) + 1), len(documents))
-    rows[query, place] = torch.from_numpy(row)
-    with Threads(device) as threads:
-        nothing = torch.full((len(queries),), -1, device=device)
-        chunk = Chunk(prepare(queries, similarity, device), documents, nothing, similarity, threads)
-        hits = list(_score_candidates(chunk, rows.to(device)))
-        if not all(np.isfinite(scores).all() for _, _, scores in hits):
-            raise _not_finite(chunk)
+        hits = [*score_candidates(chunk, rows), *_score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k)]
     return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
 
 
@@ -162,7 +119,7 @@ def _error_bounds(queries: torch.Tensor, longest: torch.Tensor) -> torch.Tensor:
     return rounding / (1 - rounding) * norms + (lost + 4 * SMALLEST_NORMAL)
 
 
-def _not_finite(chunk: Chunk) -> DataError:
+def not_finite(chunk: Chunk) -> DataError:
     """The error for vectors whose dot products cannot be computed in float32."""
     todo = "; encode them again, in precision float32 if it was a lower one"
     for start, vectors, _ in chain([Block(0, chunk.queries, chunk.queries)], chunk.blocks()):
@@ -228,8 +185,16 @@ def _shortlist(chunk: Chunk, keep: int, least: torch.Tensor | None) -> tuple[tor
     return *shortlist.best(), longest
 
 
-def _score_candidates(chunk: Chunk, rows: torch.Tensor) -> Iterator[Hits]:
-    """Exact scores of some documents of each query, block by block; rows beyond the last are left out."""
+def score_candidates(chunk: Chunk, rows: torch.Tensor) -> Iterator[Hits]:
+    """Exact scores of some documents of each query, block by block.
+
+    Args:
+        chunk: Is read once.
+        rows: Their rows, integers of shape (queries, n); those beyond the last document are left out.
+
+    Yields:
+        Number of the query, row and score of each, of one block.
+    """
     rows = rows.sort(dim=1).values
     for start, block, norms in chunk.blocks():
         query, place = ((rows >= start) & (rows < start + len(block))).nonzero(as_tuple=True)

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
 from beirflow.files.digests import file_digest
-from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, read_json
 
@@ -55,30 +54,6 @@ def read_ids(queries_path: str, documents_path: str, chunk: int, *, drop_self_ma
     if drop_self_matches:
         return Ids(queries, documents, pc.fill_null(pc.index_in(queries, value_set=documents), -1).to_numpy())
     return Ids(queries, documents, np.full(len(queries), -1))
-
-
-def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where the candidates of each query are in a chunk.
-
-    Args:
-        candidates: ``query_id`` and ``doc_id`` of the pairs.
-        ids: The ids of the queries and of the chunk.
-        top_k: Documents to keep for each query, which must be all of its candidates.
-
-    Returns:
-        Numbers of queries, ascending, and rows of documents of the chunk, int64.
-
-    Raises:
-        DataError: A query has more candidates than are kept.
-    """
-    most = pc.max(candidates.group_by("query_id").aggregate([("doc_id", "count")])["doc_id_count"]).as_py()
-    if most > top_k:
-        raise DataError(f"a query has {most} candidates, all of which are ranked; set 'top_k: {most}' or more")
-    query = pc.index_in(candidates["query_id"], value_set=ids.queries).to_numpy()
-    row = pc.fill_null(pc.index_in(candidates["doc_id"], value_set=ids.documents), -1).to_numpy()
-    order = np.argsort(query, kind="stable")
-    order = order[row[order] >= 0]
-    return query[order].astype(np.int64), row[order].astype(np.int64)
 
 
 def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dict[str, str]:

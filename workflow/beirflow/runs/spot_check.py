@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.datasets.corpus_files import own_candidates
 from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
 from beirflow.runs.family import System
 
@@ -74,6 +73,7 @@ class Subject:
         chunks: Number of chunks of the corpus.
         config: The configuration of the person who audits: ``device``, ``token_budget``, ``jobs_per_gpu``.
         row: The dataset that a forum belongs to; empty for a corpus that is a dataset itself.
+        own_candidates: Whether each query ranks only the documents that are judged for it.
     """
 
     results: Path
@@ -86,6 +86,7 @@ class Subject:
     chunks: int
     config: dict[str, Any]
     row: str = ""
+    own_candidates: bool = False
 
     @property
     def name(self) -> str:
@@ -259,7 +260,9 @@ class _Ranks:
 
     def __init__(self, subject: Subject, query_ids: list[str]) -> None:
         self.subject, self.query_ids = subject, pa.array(query_ids, pa.string())
-        self._candidates = own_candidates(subject.results / QUERIES(dataset=subject.dataset))
+        self._candidates: pa.Table | None = None
+        if subject.own_candidates:
+            self._candidates = pq.read_table(subject.file(QRELS(dataset=subject.dataset)))
         path = subject.results / RUN(system=subject.system.name, dataset=subject.dataset)
         run = pq.read_table(path, filters=[("query_id", "in", query_ids)]).sort_by(
             [("query_id", "ascending"), ("rank", "ascending")]
