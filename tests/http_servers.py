@@ -143,15 +143,17 @@ def dead_url() -> Iterator[str]:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
-def hub_files(model: str, revision: str, folder: Path) -> dict[str, bytes]:
-    """What a hub serves for one revision of a model: the listing of its files, and the files."""
+def hub_files(name: str, revision: str, folder: Path, kind: str = "models") -> dict[str, bytes]:
+    """What a hub serves for one revision of a model, or of one of its datasets: the listing of its files, and the files."""
     files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
     listing = [
-        {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha256(data).hexdigest()} for name, data in files.items()
+        {"type": "file", "path": path, "size": len(data), "oid": hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()}  # noqa: S324
+        for path, data in files.items()
     ]
-    about = {"id": model, "sha": revision, "siblings": [{"rfilename": name} for name in files]}
+    about = {"id": name, "sha": revision, "siblings": [{"rfilename": path} for path in files]}
+    prefix = "" if kind == "models" else f"/{kind}"
     return {
-        f"/api/models/{model}/revision/{revision}": json.dumps(about).encode(),
-        f"/api/models/{model}/tree/{revision}": json.dumps(listing).encode(),
-        **{f"/{model}/resolve/{revision}/{name}": data for name, data in files.items()},
+        f"/api/{kind}/{name}/revision/{revision}": json.dumps(about).encode(),
+        f"/api/{kind}/{name}/tree/{revision}": json.dumps(listing).encode(),
+        **{f"{prefix}/{name}/resolve/{revision}/{path}": data for path, data in files.items()},
     }

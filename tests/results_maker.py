@@ -75,7 +75,7 @@ def make_results(results: Path, config: Mapping[str, Any]) -> None:
     """Everything that ``snakemake results/summary.csv`` would leave, but logs and benchmarks; and one run in TREC form."""
     experiment = load_experiment(config)
     for name in experiment.chosen_datasets:
-        _prepare(results, experiment, name)
+        prepare(results, experiment, name)
     for system in experiment.chosen_systems:
         (results / "models").mkdir(exist_ok=True)
         model = ModelSettings(**experiment.model_settings(system))
@@ -238,10 +238,11 @@ def write_summary(results: Path, experiment: Experiment) -> None:
     )
 
 
-def _prepare(results: Path, experiment: Experiment, name: str) -> None:
+def prepare(results: Path, experiment: Experiment, name: str) -> None:
+    """The corpus of a dataset."""
     folder = f"{results}/corpora/{name}"
     prepare_corpus(
-        source_path=str(experiment.folder(name)),
+        source_path=experiment.folder(name) or str(results / layout.HUB_DATASET(dataset=name)),
         **experiment.corpus_settings(name),
         documents_path=f"{folder}/documents.parquet",
         queries_path=f"{folder}/queries.parquet",

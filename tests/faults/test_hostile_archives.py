@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from beir_writer import write_beir, zip_folder
-from beirflow.datasets import beir_files
+from beirflow.datasets import source as source_module
 from beirflow.datasets.beir_files import Source, read_judgements, read_queries
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.files.errors import DataError
@@ -102,8 +102,8 @@ def test_members_that_overlap_are_refused(archive: Path) -> None:
 
 
 def test_a_line_without_end_is_refused_before_it_fills_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beir_files, "LINE_BYTES", 1 << 12)
-    monkeypatch.setattr(beir_files, "BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(source_module, "LINE_BYTES", 1 << 12)
+    monkeypatch.setattr(source_module, "BLOCK_BYTES", 1 << 10)
     with (folder / "corpus.jsonl").open("ab") as stream:
         stream.write(b'{"_id": "d3", "text": "' + b"x" * (1 << 14))
     archive = zip_folder(folder, folder.with_suffix(".zip"))
@@ -129,7 +129,7 @@ MEGABYTE = 1_000_000
 
 def peak_of_reading(path: Path) -> tuple[str, int]:
     """What reading a corpus gives, and the most memory in bytes that it takes, in a process of its own."""
-    environment = {"PYTHONPATH": str(Path(beir_files.__file__).parents[2])}
+    environment = {"PYTHONPATH": str(Path(source_module.__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", PEAK, str(path)], env=environment, capture_output=True, text=True, check=True)
     said, peak = done.stdout.splitlines()
     return said, int(peak)

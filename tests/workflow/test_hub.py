@@ -10,6 +10,7 @@ import pytest
 import yaml
 from beir_writer import zip_folder
 from http_servers import FileServer, hub_files
+from hub_datasets import nano
 from workflow_runs import Workflow
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -37,7 +38,7 @@ def add_to_catalogue(repository: Path, name: str, archive: bytes) -> None:
 
 
 def test_only_the_local_rules_need_a_network(
-    workflow: Workflow, own_copy: Path, tiny_bert: Path, small: Path, offline: Sequence[str]
+    workflow: Workflow, own_copy: Path, tiny_bert: Path, small: Path, offline: Sequence[str], tmp_path: Path
 ) -> None:
     archive = zip_folder(small, workflow.folder / "official.zip").read_bytes()
     add_to_catalogue(own_copy, "official", archive)
@@ -45,17 +46,19 @@ def test_only_the_local_rules_need_a_network(
     workflow.config["custom"]["systems"]["tiny"] |= {"model": "somebody/tiny", "revision": REVISION}
     workflow.config |= {"datasets": ["official"], "chunk_documents": 100}
     cache = {"HF_HOME": str(workflow.folder / "cache"), "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_XET": "1"}
-    hub = FileServer(hub_files("somebody/tiny", REVISION, tiny_bert), headers={"X-Repo-Commit": REVISION})
+    workflow.config["custom"]["datasets"]["nano"] = {"hub": "z/Nano", "revision": REVISION, "split": "train"}
+    served = hub_files("somebody/tiny", REVISION, tiny_bert) | hub_files("z/Nano", REVISION, nano(tmp_path / "nano"), "datasets")
+    hub = FileServer(served, headers={"X-Repo-Commit": REVISION})
     mirror = FileServer({"/official.zip": archive})
     with hub, mirror:
         workflow.config["mirrors"] = [mirror.url]
         workflow.environment = {**cache, "HF_ENDPOINT": hub.url, "NO_PROXY": "127.0.0.1"}
-        workflow.run("results/models/tiny.json", "results/data/official.zip")
+        workflow.run("results/models/tiny.json", "results/data/official.zip", "results/data/nano.json")
         asked = len(hub.asked), len(mirror.asked)
         workflow.run("results/embeddings/tiny/official/queries.npy")
         assert (len(hub.asked), len(mirror.asked)) == asked, "the hub is there, and is not asked again"
     workflow.program = (*offline, *workflow.program)
-    workflow.run("results/summary.csv")
+    workflow.run("results/summary.csv", "results/corpora/nano/corpus.json")
 
     paths = {asked.path for asked in hub.asked}
     assert f"/somebody/tiny/resolve/{REVISION}/model.safetensors" in paths
@@ -65,3 +68,5 @@ def test_only_the_local_rules_need_a_network(
     weights = hashlib.sha256((tiny_bert / "model.safetensors").read_bytes()).hexdigest()
     assert (record["revision"], record["files"]["model.safetensors"]) == (REVISION, weights)
     assert workflow.result("summary.csv").is_file()
+    corpus = json.loads(workflow.result("corpora/nano/corpus.json").read_text())
+    assert (corpus["counts"]["documents"], list(corpus["inputs"])) == (3, ["data/nano.json"])

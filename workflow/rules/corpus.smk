@@ -1,7 +1,7 @@
 """Prepare a dataset for every system that follows.
 
 REQUIRED INPUTS
-  source = <results>/data/<archive>.zip, or the three files of a dataset that is here already
+  source = <results>/data/<archive>.zip, <results>/data/<dataset>.json of a hub, or the files of a dataset that is here already
   other  = <results>/corpora/<other>/documents.parquet, where the dataset shares its texts with another that is configured too
 
 OUTPUTS

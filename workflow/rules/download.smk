@@ -1,14 +1,16 @@
-"""Download archives and models. Runs on the submitting host; nothing after it needs a network.
+"""Download archives, datasets of a hub, and models. Runs on the submitting host; nothing after it needs a network.
 
 REQUIRED INPUTS
   none; for a model in a folder or a Python package, its files
 
 OUTPUTS
   archive = <results>/data/<archive>.zip         the official archive, md5 checked
+  dataset = <results>/data/<dataset>.json        digests of its files, which lie where the hub's library keeps them
   model   = <results>/models/<system>.json       digests of the model's files
 
 STEPS
   - try the mirrors and the official host in order, resume what is there, check the md5, rename
+  - find the files of a dataset on the hub, fetch those that are needed, compare them with the pinned revision
   - find or fetch the model at its pinned revision, check the weights' digest where it is known
 """
 
@@ -36,6 +38,27 @@ rule download_dataset:
         "download {wildcards.archive}.zip"
     script:
         "../scripts/download_dataset.py"
+
+
+rule fetch_dataset:
+    output:
+        at(layout.HUB_DATASET),
+    log:
+        "<results>/logs/fetch_dataset/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/fetch_dataset/{dataset}.tsv"
+    wildcard_constraints:
+        dataset=one_of(experiment.hub_datasets),
+    localrule: True
+    conda:
+        "../../envs/data.yaml"
+    params:
+        code=code_version("fetch_dataset"),
+        settings=lambda wildcards: experiment.on_hub(wildcards.dataset),
+    message:
+        "fetch {wildcards.dataset} from its hub"
+    script:
+        "../scripts/fetch_dataset.py"
 
 
 rule fetch_model:

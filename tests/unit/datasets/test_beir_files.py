@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from beir_writer import write_beir, zip_folder
-from beirflow.datasets import beir_files
-from beirflow.datasets.beir_files import Judgement, Source, count_documents, read_judgements, read_queries, required_files
+from beirflow.datasets import source as source_module
+from beirflow.datasets.beir_files import Judgement, Source, read_judgements, read_queries, required_files
 from beirflow.datasets.corpus_reader import read_batches
+from beirflow.datasets.document_count import count_documents
 from beirflow.files.errors import ConfigError, DataError
 
 GOOD = b'{"_id": "d1", "text": "one"}\n'
@@ -48,7 +49,7 @@ def test_a_null_title_is_no_title_and_other_fields_are_ignored(folder: Path) -> 
 def test_lines_are_numbered_over_blank_lines_and_blocks(
     folder: Path, monkeypatch: pytest.MonkeyPatch, block: int, end: bytes
 ) -> None:
-    monkeypatch.setattr(beir_files, "BLOCK_BYTES", block)
+    monkeypatch.setattr(source_module, "BLOCK_BYTES", block)
     content = end.join([b"", '{"_id": "é", "text": "日本 🦊"}'.encode(), b"  ", b'{"_id": "d2", "text": ""}'])
     (folder / "corpus.jsonl").write_bytes(content)
     source = Source(folder)

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_beir, zip_folder
-from beirflow.datasets import beir_files
 from beirflow.datasets import chunking as dealing
+from beirflow.datasets import source as source_module
 from beirflow.datasets.corpus_files import footer_digest
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.files.errors import DataError
@@ -106,7 +106,7 @@ def test_more_chunks_than_files_may_be_open_take_several_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_files: int, batch: int
 ) -> None:
     monkeypatch.setattr(dealing, "OPEN_FILES", open_files)
-    monkeypatch.setattr(beir_files, "BLOCK_BYTES", batch)
+    monkeypatch.setattr(source_module, "BLOCK_BYTES", batch)
     chunks, count = (300, 1000) if open_files == 128 else (20, 50)
     documents = {f"d{n}": f"{n} " * (n % 17) for n in range(count)}
     prepare(write(tmp_path / "in", documents), tmp_path / "out", chunks=chunks)
@@ -117,7 +117,7 @@ def test_more_chunks_than_files_may_be_open_take_several_passes(
 def test_the_order_of_the_corpus_file_does_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int, batch: int
 ) -> None:
-    monkeypatch.setattr(beir_files, "BLOCK_BYTES", batch)
+    monkeypatch.setattr(source_module, "BLOCK_BYTES", batch)
     letters = random.Random(0)
     rows = [(f"d{n}", "".join(letters.choices("abcdef ", k=n % 1500))) for n in range(2000)]
     written = []
@@ -287,7 +287,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Path], str]] = {
 def test_bad_input_leaves_nothing_half_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], Path], says: str, prepared_before: bool
 ) -> None:
-    monkeypatch.setattr(beir_files, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(source_module, "BLOCK_BYTES", 1)
     folder, out = write(tmp_path / "in", {"d1": "eins", "d2": "zwei"}), tmp_path / "out"
     if prepared_before:
         prepare(folder, out)

@@ -557,3 +557,140 @@ def test_a_revision_that_is_none_is_refused_with_how_to_find_one() -> None:
     (line,) = problems_of({"custom": {"systems": {"x": {"model": "a/b", "revision": "main"}}}})
     assert "git ls-remote https://huggingface.co/" in line
     assert "^[0-9a-f]" not in line
+
+
+def labelled(path: Path, **more: Any) -> dict[str, Any]:
+    """Labelled documents as a dataset of the user's own."""
+    path.write_text('{"query": "a", "data": [{"id": 1, "summary": "b", "answer": "good"}, {"summary": "c", "answer": "bad"}]}\n')
+    return {"path": str(path), "form": "labelled", "labels": {"good": 2, "bad": 0}, **more}
+
+
+def test_a_file_of_labelled_documents_is_a_dataset(tmp_path: Path) -> None:
+    experiment = with_datasets({"mine": labelled(tmp_path / "mine.jsonl", fields={"id": "id"})}, chunk_documents=1)
+    assert (experiment.documents("mine"), experiment.chunks("mine"), experiment.query_blocks("mine")) == (2, 2, 1)
+    assert experiment.source_files("mine") == [str(tmp_path / "mine.jsonl")]
+    assert experiment.corpus_settings("mine")["form"]["labels"] == (("good", 2), ("bad", 0))
+    assert experiment.corpus_settings("mine")["form"]["text"] == "summary"
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"split": "dev"}, ["custom.datasets.mine.split: found 'dev'", "one set of judgements"]),
+        ({"forums": ["a"]}, ["custom.datasets.mine.forums: found ['a']"]),
+        ({"labels": {True: 1}}, ["custom.datasets.mine.labels: found True", "string"]),
+        ({"labels": {"good": 1.5}}, ["custom.datasets.mine.labels.good: found 1.5", "integer"]),
+        ({"fields": {"titel": "t"}}, ["custom.datasets.mine.fields.titel", "did you mean 'title'?"]),
+        ({"form": "beir"}, ["custom.datasets.mine.labels: found {'good': 2, 'bad': 0}", "form: labelled"]),
+        ({"path": "/no/such.jsonl"}, ["custom.datasets.mine.path: found '/no/such.jsonl'", "a file that exists is needed"]),
+    ],
+    ids=str,
+)
+def test_what_labelled_documents_cannot_have_is_named(tmp_path: Path, keys: dict[str, Any], expected: list[str]) -> None:
+    config = {"datasets": ["mine"], "custom": {"datasets": {"mine": labelled(tmp_path / "mine.jsonl") | keys}}}
+    (problem,) = problems_of(config)
+    for part in expected:
+        assert part in problem
+
+
+def test_what_nobody_may_hand_out_is_used_from_data_dir_alone(tmp_path: Path) -> None:
+    (problem,) = problems_of({"datasets": ["robust04"]})
+    assert "nobody may hand out robust04" in problem
+    assert "folder robust04 of data_dir" in problem
+    assert "robust04" not in load_experiment({}).chosen_rows, "all is what is public"
+    folder = write_dataset(tmp_path / "robust04")
+    experiment = load_experiment({"datasets": ["robust04", "fiqa"], "data_dir": str(tmp_path)})
+    assert experiment.source_files("robust04")[0] == str(folder / "corpus.jsonl")
+    assert experiment.corpus_settings("robust04")["expected"] == {"documents": 528155, "queries": 249, "files": {}}
+    assert experiment.catalogue.reference("bm25", "robust04", "NDCG@10") is not None
+    with pytest.raises(ConfigError, match="nobody may hand out bioasq"):
+        experiment.source_files("bioasq")
+    (problem,) = problems_of({"custom": {"datasets": {"signal1m": {"path": str(folder)}}}})
+    assert "another dataset or forum has this name" in problem
+
+
+NANO = {"hub": "zeta-alpha-ai/NanoNFCorpus", "revision": "0" * 39 + "a"}
+
+
+def test_a_dataset_on_a_hub_is_known_by_its_revision_before_it_is_fetched(tmp_path: Path) -> None:
+    write_dataset(tmp_path / "nano")
+    large = {**NANO, "documents": 7, "subset": "de", "qrels": {"hub": "a/b", "revision": "1" * 40}}
+    config = {"nano": {**NANO, "split": "train"}, "large": large}
+    experiment = with_datasets(config, chunk_documents=5, data_dir=str(tmp_path))
+    assert experiment.source_files("nano") == ["<results>/data/nano.json"]
+    assert experiment.folder("nano") is None, "a folder of data_dir is another dataset"
+    assert (experiment.chunks("nano"), experiment.chunks("large"), experiment.query_blocks("nano")) == (1, 2, 1)
+    assert experiment.corpus_settings("nano")["expected"] == {"documents": None, "queries": None, "files": {}, "most": 5}
+    assert "most" not in experiment.corpus_settings("large")["expected"]
+    assert experiment.on_hub("nano")["split"] == "train"
+    form = {"kind": "hub", **NANO, "subset": "de", "qrels_hub": "a/b", "qrels_revision": "1" * 40}
+    assert experiment.on_hub("large")["form"] == form == experiment.corpus_settings("large")["form"]
+    assert experiment.hub_datasets == ["nano", "large"]
+    others = load_experiment({"datasets": ["nano.train", "nano.sample-3"], "custom": {"datasets": {"nano": NANO}}})
+    assert [others.datasets[name].split for name in others.chosen_datasets] == ["train", "test"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"revision": "main"}, ["custom.datasets.x.revision: found 'main'", "40 lowercase hex"]),
+        ({"revision": "0" * 39}, ["custom.datasets.x.revision", "40 lowercase hex"]),
+        ({"hub": "NanoNFCorpus"}, ["custom.datasets.x.hub: found 'NanoNFCorpus'", "zeta-alpha-ai/NanoNFCorpus"]),
+        ({"hub": "../a/b"}, ["custom.datasets.x.hub"]),
+        ({"path": "/data"}, ["custom.datasets.x.path: found '/data'", "remove the key"]),
+        ({"forums": ["a"]}, ["custom.datasets.x.forums", "remove the key"]),
+        ({"qrels": {"hub": "a/b"}}, ["custom.datasets.x.qrels.revision", "required"]),
+        ({"subset": "../de"}, ["custom.datasets.x.subset"]),
+    ],
+    ids=str,
+)
+def test_what_a_dataset_on_a_hub_cannot_have_is_named(keys: dict[str, Any], expected: list[str]) -> None:
+    (problem,) = problems_of({"datasets": ["x"], "custom": {"datasets": {"x": {**NANO, **keys}}}})
+    for part in expected:
+        assert part in problem
+
+
+def test_a_hub_needs_a_revision_and_a_revision_a_hub() -> None:
+    (problem,) = problems_of({"custom": {"datasets": {"x": {"hub": "a/b"}}}})
+    assert problem.startswith("custom.datasets.x.revision: found None; this key is required")
+    (problem,) = problems_of({"custom": {"datasets": {"x": {"path": "/data", "subset": "de"}}}})
+    assert "'hub' is a dependency of 'subset'" in problem
+
+
+def samples(path: Path) -> dict[str, Any]:
+    """Samples of re-ranking as a dataset of the user's own."""
+    path.write_text('{"query": "q", "pos": ["a"], "negative": ["b", "c"]}\n')
+    return {"path": str(path), "form": "samples", "fields": {"positive": "pos"}}
+
+
+def test_samples_are_a_dataset_for_systems_that_can_rank_candidates(tmp_path: Path, tiny_bert: Path) -> None:
+    custom = {
+        "datasets": {"mine": samples(tmp_path / "mine.jsonl")},
+        "systems": {
+            "own": {"model": str(tiny_bert), "pooling": "mean", "similarity": "dot"},
+            "fused": {"family": "fusion", "of": ["own", "all-minilm-l6-v2"]},
+            "words": {"family": "fusion", "of": ["own", "bm25"]},
+        },
+    }
+    experiment = load_experiment({"systems": ["own", "fused"], "datasets": ["mine"], "custom": custom})
+    assert experiment.documents("mine") == 3
+    form = {"query": "query", "positive": "pos", "negative": "negative", "kind": "samples"}
+    assert experiment.corpus_settings("mine")["form"] == form
+    problems = problems_of({"systems": ["own", "words"], "datasets": ["mine"], "custom": custom})
+    said = "each query of mine ranks only its own candidates, which systems of dense, fusion, rerank can do"
+    assert problems == [f"systems.bm25: found 'lexical'; {said}"]
+
+
+@pytest.mark.parametrize(
+    ("more", "part"),
+    [({"labels": {"a": 1}}, "labels: found {'a': 1}"), ({"fields": {"id": "x"}}, "are query, positive, negative")],
+    ids=str,
+)
+def test_keys_of_one_form_are_none_of_another(tmp_path: Path, more: dict[str, Any], part: str) -> None:
+    (problem,) = problems_of({"custom": {"datasets": {"mine": samples(tmp_path / "mine.jsonl") | more}}})
+    assert part in problem
+
+
+def test_labelled_documents_have_no_other_split(tmp_path: Path) -> None:
+    (problem,) = problems_of({"datasets": ["mine.dev"], "custom": {"datasets": {"mine": labelled(tmp_path / "mine.jsonl")}}})
+    assert "mine is evaluated on test; it has no other splits" in problem

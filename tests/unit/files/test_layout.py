@@ -37,6 +37,9 @@ UNSAFE = ["", ".", "..", ".hidden", "-x", "_x", "a/b", "a b", "a\n", "\na", "é"
 """What no name of a system or a dataset may be."""
 
 
+EXAMPLES = {"system": "bm25", "dataset": "scifact", "figure": "cost", "table": "leaderboard", "task": "SciFact"}
+
+
 def names_of(pattern: Pattern) -> list[str]:
     """The names in braces."""
     return re.findall(r"\{(\w+)\}", pattern)
@@ -110,7 +113,10 @@ def test_a_pattern_is_plain_text_to_snakemake() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *(pattern(system="bm25", dataset="scifact", figure="cost", table="leaderboard", task="SciFact") for pattern in FOR_READING),
+        *(
+            pattern(system="bm25", dataset="scifact", figure="cost", table="leaderboard", task="SciFact")
+            for pattern in FOR_READING
+        ),
         "code/workflow/beirflow/files/layout.py",
     ],
 )

@@ -24,7 +24,7 @@ NEED_TORCH = {
     *("jobs.devices", "jobs.gpu_job", "jobs.threads", "runs.shortlist"),
     *("models.computing", "models.encoder", "models.lean_imports", "models.packed_attention", "models.pooling"),
     *("models.backbone", "models.head", "models.load", "models.made", "models.word_vectors"),
-    *("dense.encode", "dense.search", "dense.spot_check", "dense.top_k"),
+    *("dense.encode", "dense.own_candidates", "dense.search", "dense.spot_check", "dense.top_k"),
     *("dense.chunk_blocks", "dense.exact_scores"),
     *(
         "models.onnx_backbone",

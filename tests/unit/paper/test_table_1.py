@@ -41,7 +41,7 @@ def test_what_is_not_here_is_empty_and_named() -> None:
     table = table_1({}, FACTS).set_index("dataset")
     assert table.loc["nq", "note"] == "not evaluated here"
     assert table.loc["bioasq", ["note", "domain", "printed_documents"]].tolist() == [
-        "not public, so it cannot be evaluated here",
+        "not public, so it needs a copy of one's own",
         "Bio-Medical",
         14914602,
     ]

@@ -79,7 +79,7 @@ def test_averages_are_over_the_same_datasets_in_every_cell_and_name_them() -> No
 
 def test_what_is_missing_is_empty_and_named() -> None:
     table = table_2(Scores({("mine", "scifact"): 0.5}, NDCG, FACTS.in_domain), FACTS)
-    assert row(table, "robust04")["note"] == "not public, so it cannot be evaluated here"
+    assert row(table, "robust04")["note"] == "not public, so it needs a copy of one's own"
     assert row(table, "nq")["note"] == "not evaluated here"
     assert np.isnan(row(table, "nq")["here mine"])
     of_ours = row(table, "difference to BM25, mean of 1 (those of the paper that are here: scifact)")

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from beir_writer import write_corpus_record
 from beirflow.dense.settings import DenseSettings
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
@@ -263,3 +265,17 @@ def test_a_first_stage_that_found_nothing_is_an_empty_run(reranked: Reranked) ->
     reranked.made.write_run("first", {})
     assert reranked.score() == {"pairs": 0, "pairs_reused": 0}
     assert reranked.rank() == []
+
+
+def test_all_candidates_are_scored_where_each_query_has_its_own(reranked: Reranked) -> None:
+    rows = {query: list(found) for query, found in first_stage().items()}
+    qrels = Path(reranked.made.queries_path).with_name("qrels.parquet")
+    columns = [[query for query, found in rows.items() for _ in found], [doc_id for found in rows.values() for doc_id in found]]
+    pq.write_table(pa.table([*columns, [0] * len(columns[0])], names=["query_id", "doc_id", "score"]), qrels)
+    write_corpus_record(qrels.parent, reranked.made.results, chunks=3, own_candidates=True)
+    reranked.made.write_run("first", first_stage())
+    with pytest.raises(DataError, match="a query has 15 candidates, all of which are scored, but depth is 5; set 'depth: 15'"):
+        reranked.score()
+    reranked.settings = replace(reranked.settings, depth=15)
+    reranked.score()
+    assert {(query, doc_id) for query, doc_id, _, _ in reranked.rank()} == set(zip(*columns, strict=True))

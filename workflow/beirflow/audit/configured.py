@@ -9,11 +9,12 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import Check, RecordError
 from beirflow.audit.facts import Comparison, as_json
 from beirflow.audit.reading import part
-from beirflow.experiment.catalogue import Dataset, custom_dataset, make_systems
+from beirflow.experiment.catalogue import Dataset, make_systems
 from beirflow.experiment.choice import corpora_named
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import DEFAULT, FAMILIES
+from beirflow.experiment.own_datasets import custom_dataset
 from beirflow.experiment.schema import Problems, problems_with
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS
 from beirflow.runs.family import System
@@ -23,7 +24,7 @@ PLACES = ("model", "offline", "path")
 
 PART = ("part_of", "sample_queries", "sample_seed")
 
-OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "drop_self_matches", *PART)
+OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "form", "drop_self_matches", *PART)
 """What the same name must mean for everybody; not where it lies."""
 
 BY_CATALOGUE = "the catalogue here"
@@ -112,7 +113,7 @@ def _check_dataset(facts: Comparison, experiment: Experiment, row: str) -> None:
     """A dataset has the corpora that its configuration or the catalogue gives it, all of them."""
     found = part(facts.chain.manifest, "datasets", row, kind=list)
     defined = {name: custom_dataset(name, entry) for name, entry in _custom(facts.chain.manifest, "datasets").items()}
-    own, known = corpora_named(row, defined), corpora_named(row, experiment.catalogue.datasets)
+    own, known = corpora_named(row, defined), corpora_named(row, experiment.catalogue.known_datasets)
     if own is not None:
         _compare_corpora(facts, row, found, own, BY_CONFIGURATION)
         known = None if known else experiment.rows.get(row)

@@ -18,8 +18,9 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import Check, RecordError
 from beirflow.audit.facts import Comparison
 from beirflow.audit.reading import open_parquet, part, read_columns
-from beirflow.datasets.corpus_files import FOOTER, footer_digest
+from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, footer_digest
 from beirflow.datasets.prepare import length_statistics
+from beirflow.datasets.samples import SamplesForm
 from beirflow.experiment.experiment import Experiment
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES
 
@@ -183,12 +184,14 @@ def _check_judgements(facts: Comparison, path: str, name: str, documents: Prepar
 def _check_official(facts: Comparison, path: str, name: str, experiment: Experiment) -> None:
     """Only data of which the catalogue has digests can be the official ones."""
     record = facts.chain.record(path)
-    known = {corpus.name: corpus for corpora in experiment.catalogue.datasets.values() for corpus in corpora}.get(name)
+    known = {corpus.name: corpus for corpora in experiment.catalogue.known_datasets.values() for corpus in corpora}.get(name)
     files, digests = (dict(known.files) if known else {}), part(record, "source_sha256", kind=dict)
     read = ("corpus.jsonl", "queries.jsonl", f"qrels/{part(record, 'split')}.tsv")
     same = all(digests.get(key) == digest for key, digest in files.items() if key in read)
     counts = known is None or known.queries in (None, record["counts"]["queries"])
     part_of = facts.chain.corpora[name].get("part_of")
+    own = (facts.chain.corpora[name].get("form") or {}).get("kind") == SamplesForm.kind
+    facts.same(path, OWN_CANDIDATES, record.get(OWN_CANDIDATES, False), own, MANIFEST)
     expected = False if part_of or not (same and counts) else (True if files else None)
     facts.same(path, "official", part(record, "official"), expected, "the catalogue here")
     facts.same(path, "part_of", record.get("part_of"), part_of, MANIFEST)

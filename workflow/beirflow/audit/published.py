@@ -103,7 +103,7 @@ def _compare(chain: Chain, experiment: Experiment, record: Mapping[str, Any], re
 
 def _reason(chain: Chain, experiment: Experiment, record: Mapping[str, Any], dataset: str) -> str:
     """Why no score of a dataset may be compared; empty if it may."""
-    known = experiment.catalogue.datasets.get(dataset)
+    known = experiment.catalogue.known_datasets.get(dataset)
     if known is None:
         return f"{dataset} is no dataset of the catalogue"
     if part(record, "official_data") is False:

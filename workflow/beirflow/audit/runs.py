@@ -1,7 +1,7 @@
 """Is a run one that a system can have made: ranked by the rule, of what exists, and as long as it should be?"""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -13,8 +13,9 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import RecordError
 from beirflow.audit.corpora import Corpora
 from beirflow.audit.reading import part, read_columns, read_rows
+from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.experiment.families import FAMILIES
-from beirflow.files.layout import QUERIES, RUN, RUN_RECORD
+from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.runs.ranking import ties_of
 
 Ranked = tuple[str, list[str], list[float]]
@@ -33,6 +34,7 @@ class RunRules:
         queries: Ids of the queries that there are.
         own: Those of them that are also ids of documents.
         full: Whether the system scores every document, so that a run is only shorter where the corpus is.
+        candidates: By query, the documents that it ranks; None where these are all.
     """
 
     top_k: int
@@ -42,6 +44,7 @@ class RunRules:
     queries: frozenset[str]
     own: frozenset[str]
     full: bool
+    candidates: Mapping[str, frozenset[str]] | None = None
 
     def problem(self, ranked: Ranked) -> str:
         """What is wrong with the documents of a query or with their order; empty if nothing is."""
@@ -50,7 +53,11 @@ class RunRules:
             return f"query {query!r} is no query of this dataset"
         if len(ids) > self.top_k or len(set(ids)) < len(ids):
             return f"query {query!r} has {len(ids)} documents, {len(set(ids))} of them different; top_k is {self.top_k}"
-        if self.full and len(ids) != self.length(query):
+        if self.candidates is not None and frozenset(ids) != self.candidates.get(query):
+            return (
+                f"query {query!r} has {len(ids)} documents, which are not its candidates, {len(self.candidates.get(query, ()))}"
+            )
+        if self.full and self.candidates is None and len(ids) != self.length(query):
             return f"query {query!r} has {len(ids)} documents, expected {self.length(query)}, since every document has a score"
         if self.drop and query in ids:
             return f"query {query!r} found the document of its own id, which is dropped for this dataset"
@@ -91,7 +98,18 @@ def run_rules(chain: Chain, corpora: Corpora, system: str, dataset: str) -> RunR
         queries=frozenset(queries.to_pylist()),
         own=frozenset(own.to_pylist()),
         full=family is not None and family.scores_all,
+        candidates=_candidates(chain, dataset),
     )
+
+
+def _candidates(chain: Chain, dataset: str) -> dict[str, frozenset[str]] | None:
+    """The documents that each query ranks, where the dataset says which."""
+    if not chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES):
+        return None
+    path, found = QRELS(dataset=dataset), dict[str, set[str]]()
+    for query, doc_id in read_rows(chain.file(path), path, ("query_id", "doc_id")):
+        found.setdefault(query, set()).add(doc_id)
+    return {query: frozenset(ids) for query, ids in found.items()}
 
 
 def read_run(chain: Chain, path: str) -> Iterator[Ranked]:

@@ -10,6 +10,7 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique, unreadable
 from beirflow.audit.reading import open_parquet, part
 from beirflow.audit.representations import configured_precision
+from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.experiment.catalogue import make_system
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
@@ -69,6 +70,7 @@ def _check_corpus(
         chunks=part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int),
         config={key: experiment.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
         row=chain.corpora[dataset].get("part_of") or chain.corpora[dataset]["row"],
+        own_candidates=bool(chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES)),
     )
     module, _, function = family.spot_checks.partition(":")
     plan: SpotChecks = getattr(importlib.import_module(module), function)  # imported only now: it may need torch

@@ -13,14 +13,28 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique, unreadable
 from beirflow.audit.corpora import Corpora, Prepared, digests_of
 from beirflow.audit.reading import part, read_columns
-from beirflow.datasets.beir_files import Source
 from beirflow.datasets.corpus_reader import read_batches
+from beirflow.datasets.hub_layout import HubForm
+from beirflow.datasets.hub_source import is_here
 from beirflow.datasets.judged_queries import read_judged_queries, sampled
+from beirflow.datasets.opening import open_source
+from beirflow.datasets.source import DatasetSource
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import ARCHIVE, CORPUS, DOCUMENTS, MODEL, QRELS, QUERIES, RUN_RECORD, SUMMARY, TRAINED_MODEL_RECORD
+from beirflow.files.layout import (
+    ARCHIVE,
+    CORPUS,
+    DOCUMENTS,
+    HUB_DATASET,
+    MODEL,
+    QRELS,
+    QUERIES,
+    RUN_RECORD,
+    SUMMARY,
+    TRAINED_MODEL_RECORD,
+)
 
 REPAIR = "put the files back that were used; or, if these are right, run again: {again}"
 
@@ -93,7 +107,7 @@ def _check_source(chain: Chain, experiment: Experiment, corpora: Corpora, name: 
     try:
         record = chain.record(path)
         expected = part(record, "source_sha256", kind=dict)
-        source = Source(place, experiment.datasets[name].forum)
+        source = open_source(place, experiment.datasets[name].forum, experiment.datasets[name].form)
         tables = read_judged_queries(source, part(record, "split", kind=str))
         wanted = chain.corpora[name].get("sample_queries")
         if wanted:
@@ -102,6 +116,9 @@ def _check_source(chain: Chain, experiment: Experiment, corpora: Corpora, name: 
         if source.digests != expected:
             found = ", ".join(f"{file} {digest}" for file, digest in source.digests.items() if expected.get(file) != digest)
             return Check(what, FAILED, f"{name}: {source.path} has {found}", f"{expected}", (path,), results, repair)
+        if source.assumed != record.get("assumed", {}):
+            found = f"of {name}, {source.assumed} has to be assumed"
+            return Check(what, FAILED, found, f"{path} says {record.get('assumed')}", (path,), results, repair)
         if different:
             where = DOCUMENTS(dataset=name)
             again = chain.repair_command(where)
@@ -120,7 +137,7 @@ def _check_source(chain: Chain, experiment: Experiment, corpora: Corpora, name: 
     return Check(what, PASSED, f"{name}: {', '.join(expected)} in {source.path}; {same}", files=(path,))
 
 
-def _other_documents(source: Source, prepared: Prepared) -> str:
+def _other_documents(source: DatasetSource, prepared: Prepared) -> str:
     """How the documents of a source differ from those that were prepared; empty if they do not."""
     digests, ids = [], []
     for batch in read_batches(source, threads=1):
@@ -146,6 +163,10 @@ def _place(chain: Chain, experiment: Experiment, name: str) -> str | None:
     """Where a dataset is: what the configuration says, or the archive in the results; None if neither is here."""
     if name not in experiment.datasets:
         return None
+    form = experiment.datasets[name].form
+    if isinstance(form, HubForm):
+        record = chain.folder / HUB_DATASET(dataset=name)
+        return str(record) if is_here(record, form) else None
     places = [experiment.folder(name), str(chain.folder / ARCHIVE(archive=experiment.datasets[name].archive or ""))]
     return next((place for place in places if place and Path(place).exists()), None)
 

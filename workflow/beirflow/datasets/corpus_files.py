@@ -9,12 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_reader import split_title_and_text
-from beirflow.files.layout import CORPUS
+from beirflow.files.layout import CORPUS, QRELS
 from beirflow.files.records import output_digest, read_json
 from beirflow.files.verified import check_digest, damaged, parquet_errors
 
 FOOTER = "documents_footer_sha256"
 """Key of ``corpus.json``."""
+
+OWN_CANDIDATES = "own_candidates"
+"""Key of ``corpus.json``: true where a query ranks only the documents that are judged for it; else it is not there."""
 
 PIECE_BYTES = 1 << 20
 
@@ -45,6 +48,23 @@ def read_table(path: str | Path) -> pa.Table:
     """
     check_digest(path, recorded_digest(path), _record_of(path))
     return pq.read_table(path)
+
+
+def own_candidates(queries_path: str | Path) -> pa.Table | None:
+    """The documents that each query ranks, where a dataset says which.
+
+    Args:
+        queries_path: ``queries.parquet``, next to its ``corpus.json`` and ``qrels.parquet``.
+
+    Returns:
+        ``query_id``, ``doc_id`` and ``score`` of each; None where every query ranks all documents.
+
+    Raises:
+        DataError: A file was changed after it was written.
+    """
+    if not read_json(_record_of(queries_path)).get(OWN_CANDIDATES):
+        return None
+    return read_table(Path(queries_path).with_name(Path(QRELS).name))
 
 
 class Documents:

@@ -5,7 +5,7 @@ things nothing. So a block counts as read only where it can have but one meaning
 :func:`~beirflow.datasets.beir_files.documents_in`, which decides.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from beirflow.datasets.beir_files import Source, documents_in
+from beirflow.datasets.beir_files import documents_in
+from beirflow.datasets.source import CORPUS, Block, DatasetSource
 from beirflow.files.background import map_ahead
 
 DOCUMENTS = pa.schema([("doc_id", pa.string()), ("text", pa.large_string()), ("title_bytes", pa.int32())])
@@ -46,7 +47,7 @@ class DocumentBatch(NamedTuple):
     fingerprints: np.ndarray
 
 
-def read_batches(source: Source, threads: int) -> Iterator[DocumentBatch]:
+def read_batches(source: DatasetSource, threads: int) -> Iterator[DocumentBatch]:
     """Documents of ``corpus.jsonl`` in the order of the file.
 
     Args:
@@ -59,12 +60,12 @@ def read_batches(source: Source, threads: int) -> Iterator[DocumentBatch]:
     Raises:
         DataError: A line is not a document; see :func:`~beirflow.datasets.beir_files.documents_in`.
     """
-    for batch in map_ahead(partial(_read_block, source), source.blocks("corpus.jsonl"), threads):
+    for batch in map_ahead(partial(_read_block, source), source.blocks(CORPUS), threads):
         if len(batch.lines):
             yield batch
 
 
-def _read_block(source: Source, numbered_block: tuple[range, bytes]) -> DocumentBatch:
+def _read_block(source: DatasetSource, numbered_block: Block) -> DocumentBatch:
     numbers, block = numbered_block
     lines, documents = _parse_fast(numbers, block) or _parse_with_care(source, numbers, block)
     texts = documents["text"]
@@ -73,14 +74,14 @@ def _read_block(source: Source, numbered_block: tuple[range, bytes]) -> Document
     return DocumentBatch(lines, documents, characters, sizes, fingerprint(texts))
 
 
-def _parse_with_care(source: Source, numbers: range, block: bytes) -> tuple[np.ndarray, pa.RecordBatch]:
+def _parse_with_care(source: DatasetSource, numbers: Sequence[int], block: bytes) -> tuple[np.ndarray, pa.RecordBatch]:
     rows = list(documents_in(source, numbers, block))
     types = (pa.int64(), pa.string(), pa.large_string(), pa.large_string())
     lines, ids, titles, texts = (pa.array([row[i] for row in rows], kind) for i, kind in enumerate(types))
     return lines.to_numpy(), _documents(ids, titles, texts)
 
 
-def _parse_fast(numbers: range, block: bytes) -> tuple[np.ndarray, pa.RecordBatch] | None:
+def _parse_fast(numbers: Sequence[int], block: bytes) -> tuple[np.ndarray, pa.RecordBatch] | None:
     """Line numbers and documents of a block, or None where it must be read with care."""
     if not _is_one_object_a_line(block) or not _is_utf8(block):
         return None
@@ -94,7 +95,7 @@ def _parse_fast(numbers: range, block: bytes) -> tuple[np.ndarray, pa.RecordBatc
     if len(ids) != len(numbers) or ids.null_count or texts.null_count or pc.any(pc.equal(ids, "")).as_py():
         return None
     titles, texts = (column.cast(pa.large_string()) for column in (titles, texts))
-    return np.arange(numbers.start, numbers.stop), _documents(ids, titles, texts)
+    return np.fromiter(numbers, np.int64, len(numbers)), _documents(ids, titles, texts)
 
 
 def _documents(ids: pa.Array, titles: pa.Array, texts: pa.Array) -> pa.RecordBatch:

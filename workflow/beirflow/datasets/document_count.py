@@ -3,27 +3,30 @@
 import hashlib
 import json
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
 from beirflow.datasets.archives import is_archive
-from beirflow.datasets.beir_files import count_documents
+from beirflow.datasets.opening import Form, open_source
+from beirflow.datasets.source import CORPUS
 from beirflow.files.digests import SMALL_BYTES, file_state
-from beirflow.files.errors import DataError
+from beirflow.files.errors import ConfigError, DataError
 from beirflow.files.records import read_json, write_json
 
 COUNTS = Path(".snakemake/beirflow/documents")
 """Where counts are kept, in the working directory: next to Snakemake's own notes, and as safe to delete."""
 
 
-def known_documents(source: str, forum: str | None) -> int:
+def known_documents(source: str, forum: str | None, form: Form | None = None) -> int:
     """Number of documents of a dataset, counted only if its corpus is not the one that was counted before.
 
     A small corpus is counted every time, which takes as long as telling it from another. A count that cannot be kept or read
     again is no error: it is counted again. One that is wrong nevertheless is noticed when the corpus is prepared.
 
     Args:
-        source: Folder or archive of the dataset.
+        source: Folder, archive or file of the dataset.
         forum: Folder of a forum inside it, or None.
+        form: Its form; None for that of BEIR.
 
     Returns:
         The count.
@@ -31,21 +34,41 @@ def known_documents(source: str, forum: str | None) -> int:
     Raises:
         ConfigError: The corpus cannot be read.
     """
-    corpus = Path(source) if is_archive(source) else Path(source, forum or "", "corpus.jsonl")
+    corpus = Path(source) if form or is_archive(source) else Path(source, forum or "", CORPUS)
     if not corpus.is_file() or corpus.stat().st_size < SMALL_BYTES:
-        return count_documents(source, forum)
-    state, path = file_state(corpus), _kept_in(corpus, forum)
+        return count_documents(source, forum, form)
+    state, path = file_state(corpus), _kept_in(corpus, forum, form)
     with suppress(OSError, DataError):
         known = read_json(path)
         if known.get("state") == state:
             return int(known["documents"])
-    documents = count_documents(source, forum)
+    documents = count_documents(source, forum, form)
     with suppress(OSError):
         write_json(path, {"state": state, "documents": documents})
     return documents
 
 
-def _kept_in(corpus: Path, forum: str | None) -> Path:
-    """The file for a corpus, by its place, so that corpora of one name have files of their own."""
-    place = json.dumps([str(corpus.resolve()), forum])
+def count_documents(source: str | Path, forum: str | None = None, form: Form | None = None) -> int:
+    """Number of documents of a dataset: the lines of its corpus that are not blank.
+
+    Args:
+        source: Folder, archive or file of the dataset.
+        forum: Folder of a forum inside it, or None.
+        form: Its form; None for that of BEIR.
+
+    Returns:
+        The count.
+
+    Raises:
+        ConfigError: The corpus cannot be read.
+    """
+    try:
+        return sum(1 for _ in open_source(source, forum, form).lines(CORPUS))
+    except DataError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _kept_in(corpus: Path, forum: str | None, form: Form | None) -> Path:
+    """The file for a corpus, by its place and form, so that corpora of one name have files of their own."""
+    place = json.dumps([str(corpus.resolve()), forum, asdict(form) if form else None])
     return COUNTS / f"{hashlib.sha256(place.encode()).hexdigest()}.json"

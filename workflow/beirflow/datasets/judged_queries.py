@@ -5,14 +5,15 @@ import hashlib
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.beir_files import Judgement, Source, read_judgements, read_queries
+from beirflow.datasets.beir_files import Judgement, read_judgements, read_queries
+from beirflow.datasets.source import QUERIES, DatasetSource, qrels_of
 from beirflow.files.errors import DataError
 
 HIGHEST_SCORE = 1000
 """Of a judgement: 2 to the power of more is no number that NDCG_exp can divide by."""
 
 
-def read_judged_queries(source: Source, split: str) -> tuple[pa.Table, pa.Table]:
+def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa.Table]:
     """Read the queries that have judgements, and the judgements.
 
     Args:
@@ -32,10 +33,8 @@ def read_judged_queries(source: Source, split: str) -> tuple[pa.Table, pa.Table]
     texts = _texts(source, judged)
     missing = sorted(judged - texts.keys())
     if missing:
-        where = source.where(f"qrels/{split}.tsv")
-        raise DataError(
-            f"{where}: {len(missing)} judged queries are not in {source.where('queries.jsonl')}, the first is {missing[0]!r}"
-        )
+        where = source.where(qrels_of(split))
+        raise DataError(f"{where}: {len(missing)} judged queries are not in {source.where(QUERIES)}, the first is {missing[0]!r}")
     ids = sorted(judged, key=_bytes)
     queries = pa.table({"query_id": ids, "text": pa.array([texts[query_id] for query_id in ids], pa.large_string())})
     judgements.sort(key=lambda judgement: (_bytes(judgement.query_id), _bytes(judgement.doc_id)))
@@ -66,9 +65,9 @@ def _bytes(identifier: str) -> bytes:
     return identifier.encode("utf-8")
 
 
-def _judgements(source: Source, split: str) -> list[Judgement]:
+def _judgements(source: DatasetSource, split: str) -> list[Judgement]:
     """Judgements without repetition."""
-    where = source.where(f"qrels/{split}.tsv")
+    where = source.where(qrels_of(split))
     seen: dict[tuple[str, str], tuple[int, int]] = {}
     for line, (query_id, doc_id, score) in read_judgements(source, split):
         if abs(score) > HIGHEST_SCORE:
@@ -84,9 +83,9 @@ def _judgements(source: Source, split: str) -> list[Judgement]:
     return [Judgement(query_id, doc_id, score) for (query_id, doc_id), (_, score) in seen.items()]
 
 
-def _texts(source: Source, judged: set[str]) -> dict[str, str]:
+def _texts(source: DatasetSource, judged: set[str]) -> dict[str, str]:
     """Texts of the judged queries."""
-    where = source.where("queries.jsonl")
+    where = source.where(QUERIES)
     texts: dict[str, str] = {}
     lines: dict[str, int] = {}
     for line, query_id, text in read_queries(source):

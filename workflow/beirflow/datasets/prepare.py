@@ -15,11 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.datasets.beir_files import Source
 from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, text_bytes, write_documents
-from beirflow.datasets.corpus_files import footer_digest
+from beirflow.datasets.corpus_files import OWN_CANDIDATES, footer_digest
 from beirflow.datasets.corpus_reader import read_batches
+from beirflow.datasets.hub_source import HubSource
 from beirflow.datasets.judged_queries import read_judged_queries, sampled
+from beirflow.datasets.opening import form_of, open_source
+from beirflow.datasets.source import CORPUS, DatasetSource, qrels_of
 from beirflow.files.digests import file_digest
 from beirflow.files.disks import written_here
 from beirflow.files.errors import DataError
@@ -42,23 +44,26 @@ def prepare_corpus(
     qrels_path: str,
     corpus_path: str,
     job: Job,
+    form: Mapping[str, Any] | None = None,
     part_of: str | None = None,
     sample: Mapping[str, int] | None = None,
     threads: int = 2,
 ) -> None:
-    """Turn a dataset in BEIR form into the files that every system works from.
+    """Turn a dataset into the files that every system works from.
 
     Args:
-        source_path: Folder or archive of the dataset.
+        source_path: Folder, archive or file of the dataset; of one on a hub, the record of what was fetched.
         forum: Folder of a forum inside it, or None.
         split: Name of the judgements.
         chunks: Number of row groups to write.
-        expected: What the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path.
+        expected: What the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path; where
+            nobody could count the documents beforehand, as ``most`` how many of them one chunk may have.
         documents_path: Parquet of ``DOCUMENTS``; row group i is chunk i, longest document first.
         queries_path: Parquet of ``query_id`` and ``text``: the judged queries, in byte order of their ids.
         qrels_path: Parquet of ``query_id``, ``doc_id``, ``score``, in byte order of query and document.
         corpus_path: ``corpus.json`` to write: the record, with counts and length statistics.
         job: The job, for the record.
+        form: Fields of its form, ``kind`` among them; None for the form of BEIR.
         part_of: The dataset, where this is another split of it or a sample of its queries, and so not the official data.
         sample: ``queries``, how many to take at most, and ``seed``, which; None for all.
         threads: Threads to parse the corpus with.
@@ -66,7 +71,7 @@ def prepare_corpus(
     Raises:
         DataError: The dataset is not what it should be; nothing has been written then.
     """
-    source = Source(source_path, forum)
+    source = open_source(source_path, forum, form_of(form))
     queries, qrels = read_judged_queries(source, split)
     judged = queries.num_rows
     part: dict[str, Any] = {"part_of": part_of} if part_of else {}
@@ -75,7 +80,7 @@ def prepare_corpus(
         part["sample"] = {**sample, "of": judged}
     with _scratch_folder(Path(documents_path)) as scratch:
         scan = _scan(source, spill_path(scratch), expected["documents"], threads)
-        _check_documents(source, scan, expected["documents"])
+        _check_documents(source, scan, expected["documents"], expected.get("most"))
         pa.default_memory_pool().release_unused()
         with atomic_path(documents_path) as partial, DigestingWriter(partial) as stream:
             write_documents(stream, scratch, scan, chunks, threads)
@@ -85,13 +90,15 @@ def prepare_corpus(
             pq.write_table(table, partial, compression="zstd")
     missing = _judged_but_missing(qrels, scan.ids)
     if missing.num_rows:
-        where, first = source.where(f"qrels/{split}.tsv"), missing["doc_id"][0].as_py()
+        where, first = source.where(qrels_of(split)), missing["doc_id"][0].as_py()
         logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
+    notes: dict[str, Any] = {"assumed": source.assumed} if source.assumed else {}
+    notes |= {OWN_CANDIDATES: True} if source.own_candidates else {}
     # Without times: every system is made from this record, and would be made again for another time.
     write_record(
         corpus_path,
         job,
-        inputs={},
+        inputs={source_path: file_digest(source_path)} if isinstance(source, HubSource) else {},
         outputs={documents_path: digest, **{path: file_digest(path) for path in (queries_path, qrels_path)}},
         counts={
             "documents": len(scan.ids),
@@ -107,6 +114,7 @@ def prepare_corpus(
         **part,
         characters=length_statistics(scan.characters),
         source_sha256=source.digests,
+        **notes,
         documents_footer_sha256=footer_digest(documents_path),
     )
 
@@ -124,10 +132,10 @@ def _scratch_folder(output: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _scan(source: Source, spill: Path, expected: int | None, threads: int) -> Scan:
+def _scan(source: DatasetSource, spill: Path, expected: int | None, threads: int) -> Scan:
     """Read the corpus once; texts go to the spill file, what orders them stays."""
     parts = []
-    title = f"prepare {source.where('corpus.jsonl')}"
+    title = f"prepare {source.where(CORPUS)}"
     with spill.open("wb") as stream, Progress(title, expected, "documents") as progress:
         for batch in read_batches(source, threads):
             stream.write(text_bytes(batch.documents["text"]))
@@ -135,15 +143,15 @@ def _scan(source: Source, spill: Path, expected: int | None, threads: int) -> Sc
             parts.append((ids, batch.characters, batch.sizes, batch.documents["title_bytes"].to_numpy(), batch.fingerprints))
             progress.advance(len(batch.lines))
     if not parts:
-        raise DataError(f"{source.where('corpus.jsonl')}: the corpus is empty; at least one document was expected")
+        raise DataError(f"{source.where(CORPUS)}: the corpus is empty; at least one document was expected")
     all_ids, *numbers = zip(*parts, strict=True)
     characters, sizes, title_bytes, fingerprints = (np.concatenate(columns) for columns in numbers)
     return Scan(pa.concat_arrays(all_ids), characters, sizes, title_bytes, first_equal_texts(fingerprints, sizes, spill))
 
 
-def _check_documents(source: Source, scan: Scan, expected: int | None) -> None:
-    """No id twice, and as many documents as the catalogue says."""
-    where = source.where("corpus.jsonl")
+def _check_documents(source: DatasetSource, scan: Scan, expected: int | None, most: int | None) -> None:
+    """No id twice, and as many documents as the catalogue says, or as one chunk may have."""
+    where = source.where(CORPUS)
     if len(pc.unique(scan.ids)) < len(scan.ids):
         first_line: dict[str, int] = {}
         for batch in read_batches(source, threads=1):
@@ -152,6 +160,9 @@ def _check_documents(source: Source, scan: Scan, expected: int | None) -> None:
                     found = f"the document id {doc_id!r} is already in line {first_line[doc_id]}"
                     raise DataError(f"{where}:{line}: {found}; ids must be unique")
                 first_line[doc_id] = line
+    if most is not None and len(scan.ids) > most:
+        found = f"{len(scan.ids):,} documents, and a chunk has at most {most:,} (chunk_documents)"
+        raise DataError(f"{where}: found {found}; say 'documents: {len(scan.ids)}' for it under custom.datasets, and run again")
     if expected is not None and len(scan.ids) != expected:
         raise DataError(
             f"{where}: expected {expected:,} documents, found {len(scan.ids):,}; is this another version of the dataset,"
@@ -166,7 +177,7 @@ def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
     return qrels.filter(pc.invert(pc.is_in(qrels["doc_id"], value_set=present)))
 
 
-def _compare(source: Source, expected: dict[str, Any], queries: int) -> bool | None:
+def _compare(source: DatasetSource, expected: dict[str, Any], queries: int) -> bool | None:
     """Whether this is the official data: None where the catalogue does not know, a warning where it is not."""
     differences = [
         f"{source.where(name)}: sha256 {source.digests[name]}, expected {digest}"

@@ -1,16 +1,18 @@
 """How many queries of a dataset are judged, for what divides its queries before they are read."""
 
-from beirflow.datasets.beir_files import Source, read_judgements
+from beirflow.datasets.beir_files import read_judgements
+from beirflow.datasets.opening import Form, open_source
 from beirflow.files.errors import ConfigError, DataError
 
 
-def count_judged_queries(path: str, forum: str | None, split: str) -> int:
+def count_judged_queries(path: str, forum: str | None, split: str, form: Form | None = None) -> int:
     """Number of queries that have judgements.
 
     Args:
-        path: Folder or archive of the dataset.
+        path: Folder, archive or file of the dataset.
         forum: Folder of a forum inside it, or None.
         split: Name of the judgements.
+        form: Its form; None for that of BEIR.
 
     Returns:
         The count.
@@ -19,6 +21,6 @@ def count_judged_queries(path: str, forum: str | None, split: str) -> int:
         ConfigError: The judgements cannot be read.
     """
     try:
-        return len({judgement.query_id for _, judgement in read_judgements(Source(path, forum), split)})
+        return len({judgement.query_id for _, judgement in read_judgements(open_source(path, forum, form), split)})
     except DataError as error:
         raise ConfigError(str(error)) from error

@@ -45,6 +45,7 @@ FAMILY = Family(
     has_model=True,
     model_digests=model_digests,
     scores_all=True,
+    own_candidates=True,
     spot_checks="beirflow.dense.spot_check:spot_checks",
     answers="beirflow.dense.answers:open_answers",
     searched=searched,

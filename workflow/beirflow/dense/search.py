@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from beirflow.datasets.corpus_files import own_candidates, recorded_digest
 from beirflow.dense.compression import CompressedFile, Compression
+from beirflow.dense.own_candidates import exact_of_pairs, rows_of_pairs
 from beirflow.dense.ranges import read_ranges
 from beirflow.dense.top_k import exact_top_k
 from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of
 from beirflow.files.errors import DataError
-from beirflow.files.layout import record_of
+from beirflow.files.layout import QRELS, record_of
 from beirflow.files.records import Job, output_digest, read_json
 from beirflow.jobs.devices import choose_device
 from beirflow.jobs.gpu_job import gpu_job
@@ -44,7 +46,7 @@ def search_chunk(
     threads: int = 1,
     jobs_per_gpu: int = 1,
 ) -> None:
-    """Find the top k of one chunk for every query.
+    """Find the top k of one chunk for every query, among its own candidates where the dataset says which.
 
     Args:
         system: Name of the system.
@@ -80,6 +82,7 @@ def search_chunk(
     _check_precision(sources)
     similarity, model = similarity_of(similarity, model_path), read_json(model_path)
     ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
+    own = own_candidates(queries_path)
     queries = np.array(read_vectors(query_vectors_path, len(ids.queries)))
     encoded = VectorFile(chunk_vectors_path, len(ids.documents))
     documents: VectorFile | CompressedFile = encoded
@@ -99,7 +102,11 @@ def search_chunk(
     with gpu_job(device, jobs_per_gpu):
         start = time.perf_counter()
         order, where = byte_order(ids.documents), choose_device(device)
-        hits = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=ids.own, device=where)
+        if own is None:
+            hits = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=ids.own, device=where)
+        else:
+            pairs = rows_of_pairs(own, ids, top_k)
+            hits = exact_of_pairs(queries, documents, *pairs, order, top_k, similarity=similarity, device=where)
     found = found_by(
         job,
         system=system,
@@ -107,6 +114,9 @@ def search_chunk(
         top_k=top_k,
         searched=sources,
         trained={model_path: model} if "train" in model else {},
+        read={}
+        if own is None
+        else job.digests({(qrels := Path(queries_path).with_name(Path(QRELS).name)): recorded_digest(qrels)}),
         made=made,
         seconds=time.perf_counter() - start,
     )

@@ -85,12 +85,12 @@ def exact_top_k(
         scores, rows, longest = _fast_pass(chunk, min(len(documents), k + SPARE))
         bounds = _error_bounds(matrix, longest)
         if not bool(bounds.isfinite().all()):
-            raise _not_finite(chunk)
+            raise not_finite(chunk)
         least = scores[:, min(k, scores.shape[1]) - 1] - 2 * bounds
         inside = (scores >= least[:, None]) & (scores > -torch.inf)
         crowded = inside[:, -1] & (scores.shape[1] < len(documents))
         rows[~inside | crowded[:, None]] = len(documents)
-        hits = [*_score_candidates(chunk, rows), *_score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k)]
+        hits = [*score_candidates(chunk, rows), *_score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k)]
     return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
 
 
@@ -119,7 +119,7 @@ def _error_bounds(queries: torch.Tensor, longest: torch.Tensor) -> torch.Tensor:
     return rounding / (1 - rounding) * norms + (lost + 4 * SMALLEST_NORMAL)
 
 
-def _not_finite(chunk: Chunk) -> DataError:
+def not_finite(chunk: Chunk) -> DataError:
     """The error for vectors whose dot products cannot be computed in float32."""
     todo = "; encode them again, in precision float32 if it was a lower one"
     for start, vectors, _ in chain([Block(0, chunk.queries, chunk.queries)], chunk.blocks()):
@@ -188,8 +188,16 @@ def _shortlist(chunk: Chunk, keep: int, least: torch.Tensor | None) -> tuple[tor
     return *shortlist.best(), longest
 
 
-def _score_candidates(chunk: Chunk, rows: torch.Tensor) -> Iterator[Hits]:
-    """Exact scores of some documents of each query, block by block; rows beyond the last are left out."""
+def score_candidates(chunk: Chunk, rows: torch.Tensor) -> Iterator[Hits]:
+    """Exact scores of some documents of each query, block by block.
+
+    Args:
+        chunk: Is read once.
+        rows: Their rows, integers of shape (queries, n); those beyond the last document are left out.
+
+    Yields:
+        Number of the query, row and score of each, of one block.
+    """
     rows = rows.sort(dim=1).values
     for start, block, norms in chunk.blocks():
         query, place = ((rows >= start) & (rows < start + len(block))).nonzero(as_tuple=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.datasets.archives import is_archive
+from beirflow.datasets.hub_layout import HubForm
 from beirflow.experiment.experiment import Experiment
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import ARCHIVE, CORPUS
@@ -16,7 +17,7 @@ CHARACTERS_PER_WORD = 7.0
 UNPACKED = 3.0
 """Times as large as its archive is a corpus."""
 
-QUERY_WORDS, QUERIES = 10.0, 100
+DOCUMENTS, WORDS, QUERY_WORDS, QUERIES = 5_000, 120.0, 10.0, 100
 """Where nobody states them."""
 
 
@@ -65,7 +66,7 @@ def corpus_size(experiment: Experiment, results: Path, name: str) -> CorpusSize:
         documents, queries = made["counts"]["documents"], made["counts"]["queries"]
         words = made["characters"]["mean"] / CHARACTERS_PER_WORD
     else:
-        documents, queries = experiment.documents(name), dataset.queries or QUERIES
+        documents, queries = experiment.documents(name) or DOCUMENTS, dataset.queries or QUERIES
         words = stated["documents"] if stated else _words_of_source(experiment, name) / documents
     archive = dataset.archive if experiment.folder(name) is None else None
     needed = archive is not None and not prepared and not (results / ARCHIVE(archive=archive)).is_file()
@@ -92,7 +93,9 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _words_of_source(experiment: Experiment, name: str) -> float:
-    """Words of all documents of a dataset of the user's own, by the size of its file."""
+    """Words of all documents of a dataset of the user's own, by the size of its file; of one on a hub, as others have."""
+    if isinstance(experiment.datasets[name].form, HubForm):
+        return WORDS * (experiment.documents(name) or DOCUMENTS)
     folder = Path(experiment.folder(name) or "")
     if is_archive(folder):
         forums = len(experiment.rows[experiment.datasets[name].row])

@@ -104,7 +104,7 @@ def _part(
         done = 1.0
     fresh = 1 - done
     if family == "dense" and (other := experiment.shared_with(size.name, system)):
-        fresh *= max(0.0, 1 - experiment.documents(other) / size.documents)
+        fresh *= max(0.0, 1 - (experiment.documents(other) or 0) / size.documents)
     units = work(settings, size, experiment.config["top_k"])
     left = {stage: amount * (fresh if stage == "index" else 1.0) for stage, amount in units.items()}
     steps = max(1, jobs(family, size, trained=experiment.is_trained(system)) - round(done * size.chunks) - stored)

@@ -27,8 +27,10 @@ def asked_corpus(documents: Mapping[str, int]) -> str:
 
 
 def corpus_of(experiment: Experiment) -> str:
-    """The same of an experiment."""
-    return asked_corpus({name: experiment.documents(name) for name in experiment.chosen_datasets})
+    """The same of an experiment; one whose queries have candidates of their own only where there is no other."""
+    known = {name: experiment.datasets[name].form for name in experiment.chosen_datasets}
+    searched = [name for name, form in known.items() if not (form and form.own_candidates)]
+    return asked_corpus({name: experiment.documents(name) or 0 for name in searched or known})
 
 
 def asked_systems(experiment: Experiment, system: str, dataset: str) -> dict[str, dict[str, Any]]:

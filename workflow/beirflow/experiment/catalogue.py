@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from beirflow.datasets.opening import Form
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, family_of
 from beirflow.experiment.schema import Problems, nearest, problems_with, read_yaml
@@ -34,8 +35,10 @@ class Dataset:
         md5: Digest of that archive.
         archive_bytes: Its size.
         licence: Under which licence it is, as far as its authors say; None for a dataset of the user's own.
-        path: Folder or archive of a dataset of the user's own; None for one of the catalogue.
+        path: Folder, archive or file of a dataset of the user's own; None for one of the catalogue.
+        form: Its form, which also says where on a hub it is; None for that of BEIR.
         files: sha256 of the source files, where they are known, by their path inside the dataset.
+        own_copy: Whether nobody may hand it out, so that it must be in ``data_dir``.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
         shares_texts_with: Dataset that has most of the same texts; None if no such is known.
         other_splits: Other judgements in its archive, with the number of judged queries, None where that is not known.
@@ -55,7 +58,9 @@ class Dataset:
     archive_bytes: int | None = None
     licence: str | None = None
     path: str | None = None
+    form: Form | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    own_copy: bool = False
     drop_self_matches: bool = True
     shares_texts_with: str | None = None
     other_splits: Mapping[str, int | None] = field(default_factory=dict)
@@ -101,6 +106,7 @@ class Catalogue:
         host: Base URL of the official archives.
         systems: By name.
         datasets: By the name of the dataset, its corpora: one, or one a forum.
+        own_copies: The same of datasets that nobody may hand out, so that only those who have a copy can evaluate on them.
         published: By system, its sources, the most precise first, as in ``published.yaml``.
         words: By dataset, mean words of its ``documents`` and ``queries``.
         kinds: By dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``.
@@ -111,9 +117,15 @@ class Catalogue:
     systems: Mapping[str, System]
     datasets: Mapping[str, tuple[Dataset, ...]]
     published: Mapping[str, list[dict[str, Any]]]
+    own_copies: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     mteb: Mapping[str, MtebTask] = field(default_factory=dict)
+
+    @property
+    def known_datasets(self) -> dict[str, tuple[Dataset, ...]]:
+        """All of them, public or not."""
+        return {**self.datasets, **self.own_copies}
 
     def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
         """The most precise published score that may be compared with ours.
@@ -155,13 +167,15 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     problems.raise_if_any(f"catalogue file {folder / 'datasets.yaml'}")
     made = make_systems(systems, {}, "systems", problems)
     problems.raise_if_any(f"catalogue file {folder / 'systems.yaml'}")
+    known = {**datasets["datasets"], **datasets["own_copies"]}
     return Catalogue(
         host=datasets["host"],
         systems=made,
         datasets=rows,
         published=published["systems"],
-        words={name: entry["words"] for name, entry in datasets["datasets"].items()},
-        kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in datasets["datasets"].items()},
+        own_copies={name: (own_copy(name, entry),) for name, entry in datasets["own_copies"].items()},
+        words={name: entry["words"] for name, entry in known.items()},
+        kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in known.items()},
         mteb=_mteb_tasks(datasets["datasets"]),
     )
 
@@ -271,13 +285,10 @@ def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]
     )
 
 
-def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
-    """The corpora of a dataset of the user's own, from ``custom.datasets.<name>`` of the configuration."""
-    common = {key: entry[key] for key in ("path", "split", "drop_self_matches", "shares_texts_with") if key in entry}
-    forums = entry.get("forums")
-    if forums is None:
-        return (Dataset(name=name, row=name, documents=entry.get("documents"), **common),)
-    return tuple(Dataset(name=f"{name}-{forum}", row=name, forum=forum, **common) for forum in forums)
+def own_copy(name: str, entry: Mapping[str, Any]) -> Dataset:
+    """The corpus of a dataset of which only the user can have a copy."""
+    facts = {key: entry[key] for key in ("split", "documents", "queries", "licence")}
+    return Dataset(name=name, row=name, own_copy=True, **facts)
 
 
 def check_shared_texts(names: Iterable[str], rows: Mapping[str, tuple[Dataset, ...]], path: str, problems: Problems) -> None:

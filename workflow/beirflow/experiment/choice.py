@@ -45,7 +45,7 @@ def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
     if whole not in rows or rows[whole][0].part_of:
         return None
     usual = rows[whole][0]
-    if split == usual.split or (usual.archive and split not in usual.other_splits):
+    if split == usual.split or (usual.form and not usual.form.has_splits) or (usual.archive and split not in usual.other_splits):
         return None
     changes = {"split": split, "queries": usual.other_splits.get(split)}
     return tuple(
@@ -102,7 +102,7 @@ def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Proble
 
 def _known_values(kind: str, said: str | Iterable[str], catalogue: Catalogue, problems: Problems) -> set[str]:
     """Values of a kind as the catalogue writes them."""
-    known = {each[kind].lower(): each[kind] for each in catalogue.kinds.values()}
+    known = {(value := catalogue.kinds[name][kind]).lower(): value for name in catalogue.datasets}
     values = [said] if isinstance(said, str) else list(said)
     for value in (value for value in values if value.lower() not in known):
         allowed = f"allowed are {', '.join(known.values())}{nearest(value, known.values())}"
@@ -139,7 +139,7 @@ def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Proble
         problems: Where what is wrong is added.
     """
     for name in names:
-        if SAMPLE.fullmatch(name) or (name not in catalogue.datasets and corpora_named(name, catalogue.datasets)):
+        if SAMPLE.fullmatch(name) or (name not in catalogue.known_datasets and corpora_named(name, catalogue.known_datasets)):
             problems.add(
                 f"custom.datasets.{name}", name, "this is what a split or a sample of another dataset is called; choose another"
             )

@@ -12,17 +12,20 @@ from typing import Any
 from beirflow.datasets.archives import is_archive
 from beirflow.datasets.beir_files import required_files
 from beirflow.datasets.document_count import known_documents
+from beirflow.datasets.hub_layout import HubForm
+from beirflow.datasets.opening import Form
 from beirflow.datasets.query_count import count_judged_queries
 from beirflow.dense.settings import OF_A_VARIANT, DenseSettings
-from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, custom_dataset, load_catalogue, make_systems
+from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts, load_catalogue, make_systems
 from beirflow.experiment.choice import check_own_names, chosen_names, corpora_named
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, needed
 from beirflow.experiment.expansions import Expansions
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.own_datasets import check_own_datasets, custom_dataset
 from beirflow.experiment.schema import Problems, defaults, nearest, problems_with, with_booleans
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
-from beirflow.files.layout import ALL_DIMENSIONS, ARCHIVE, MODEL, TRAINED_MODEL_RECORD
+from beirflow.files.layout import ALL_DIMENSIONS, ARCHIVE, HUB_DATASET, MODEL, TRAINED_MODEL_RECORD
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import System
 
@@ -31,6 +34,8 @@ RESULTS = "<results>"
 
 CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"
 """How messages call it."""
+
+NO_COPY = "nobody may hand out {name}; to use a copy of your own, put it in BEIR form into the folder {name} of data_dir"
 
 BLOCK_QUERIES = 256
 """Of a job that scores pairs: with a hundred documents each, half an hour of a CPU with two cores, and seconds of a GPU."""
@@ -120,48 +125,64 @@ class Experiment:
         return next((row for row in chosen if self.rows[row][0].whole_row == other), None)
 
     def folder(self, name: str) -> str | None:
-        """Where a dataset is already: the folder or archive of the user's own, or its folder in ``data_dir``, or None."""
+        """Where a dataset is already: the folder, archive or file of the user's own, or its folder in ``data_dir``, or None."""
         dataset = self.datasets[name]
         if dataset.path is not None:
             return str(Path(dataset.path).expanduser())
-        if self.config["data_dir"] is None:
+        if self.config["data_dir"] is None or isinstance(dataset.form, HubForm):
             return None
         folder = Path(self.config["data_dir"]).expanduser() / dataset.whole_row
         return str(folder) if folder.is_dir() else None
 
     def source_files(self, name: str) -> list[str]:
-        """The files that ``prepare_corpus`` depends on: those of the folder, or the archive."""
+        """The files that ``prepare_corpus`` depends on: those of the folder, the archive or file, or the record of a hub."""
         folder, dataset = self.folder(name), self.datasets[name]
+        if isinstance(dataset.form, HubForm):
+            return [HUB_DATASET.below(RESULTS).format(dataset=name)]
+        if folder is None and dataset.own_copy:
+            raise ConfigError(NO_COPY.format(name=dataset.whole_row))
         if folder is None:
             return [ARCHIVE.below(RESULTS).format(archive=dataset.archive)]
-        return [folder] if is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)
+        return [folder] if dataset.form or is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)
 
     def source_states(self, name: str) -> list[str]:
         """The states of these files as they are now; none of an archive that is downloaded, which is checked by its md5."""
         return [file_state(path) for path in self.source_files(name)] if self.folder(name) else []
 
-    def documents(self, name: str) -> int:
-        """Number of documents that the corpus must have; counted once if nobody states it."""
+    def documents(self, name: str) -> int | None:
+        """Number of documents that the corpus must have; counted once if nobody states it. None where a hub has it, unstated."""
         dataset = self.datasets[name]
-        if dataset.documents is not None:
+        if dataset.documents is not None or isinstance(dataset.form, HubForm):
             return dataset.documents
-        return _counted(str(self.folder(name)), dataset.forum)
+        return _counted(str(self.folder(name)), dataset.forum, dataset.form)
 
     def chunks(self, name: str) -> int:
-        """Number of chunks of the corpus, known before anything is downloaded."""
-        return max(1, math.ceil(self.documents(name) / self.config["chunk_documents"]))
+        """Number of chunks of the corpus, known before anything is downloaded: one where the documents are not counted."""
+        return max(1, math.ceil((self.documents(name) or 0) / self.config["chunk_documents"]))
 
     def archive(self, name: str) -> dict[str, Any]:
         """What an official archive must be, as arguments of ``download_dataset``: ``md5`` and ``size``, in bytes."""
         dataset = next(dataset for dataset in self.datasets.values() if dataset.archive == name)
         return {"md5": dataset.md5, "size": dataset.archive_bytes}
 
+    @property
+    def hub_datasets(self) -> list[str]:
+        """Names of all known corpora that are on a hub."""
+        return [name for name, dataset in self.datasets.items() if isinstance(dataset.form, HubForm)]
+
+    def on_hub(self, name: str) -> dict[str, Any]:
+        """Where a corpus is on a hub, as arguments of ``fetch_dataset``: ``form`` and ``split``."""
+        dataset = self.datasets[name]
+        return {"form": asdict(dataset.form) if dataset.form else None, "split": dataset.split}
+
     def query_blocks(self, name: str) -> int:
         """Number of blocks that the queries of a corpus are divided into for what scores pairs, known beforehand."""
         dataset = self.datasets[name]
         queries = dataset.queries or dataset.sample_queries
+        if queries is None and isinstance(dataset.form, HubForm):
+            return 1
         if queries is None:
-            queries = _judged(str(self.folder(name)), dataset.forum, dataset.split)
+            queries = _judged(str(self.folder(name)), dataset.forum, dataset.split, dataset.form)
         return max(1, math.ceil(min(queries, dataset.sample_queries or queries) / BLOCK_QUERIES))
 
     def corpus_settings(self, name: str) -> dict[str, Any]:
@@ -173,12 +194,14 @@ class Experiment:
         Returns:
             Keyword arguments, all but the paths.
         """
-        dataset = self.datasets[name]
+        dataset, documents = self.datasets[name], self.documents(name)
+        most = {} if documents else {"most": self.config["chunk_documents"]}
         return {
             "forum": dataset.forum,
             "split": dataset.split,
             "chunks": self.chunks(name),
-            "expected": {"documents": self.documents(name), "queries": dataset.queries, "files": dict(dataset.files)},
+            "expected": {"documents": documents, "queries": dataset.queries, "files": dict(dataset.files), **most},
+            "form": asdict(dataset.form) if dataset.form else None,
             "part_of": dataset.part_of,
             "sample": {"queries": dataset.sample_queries, "seed": dataset.sample_seed} if dataset.sample_queries else None,
         }
@@ -340,13 +363,13 @@ class Experiment:
 
 
 @cache
-def _counted(source: str, forum: str | None) -> int:
-    return known_documents(source, forum)
+def _counted(source: str, forum: str | None, form: Form | None) -> int:
+    return known_documents(source, forum, form)
 
 
 @cache
-def _judged(source: str, forum: str | None, split: str) -> int:
-    return count_judged_queries(source, forum, split)
+def _judged(source: str, forum: str | None, split: str, form: Form | None) -> int:
+    return count_judged_queries(source, forum, split, form)
 
 
 def load_experiment(config: Mapping[str, Any]) -> Experiment:
@@ -375,11 +398,12 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     }
     systems = make_systems(custom.get("systems") or {}, catalogue.systems, "custom.systems", problems)
     problems.raise_if_any(CONFIGURATION)  # of variants, which are no systems then
+    check_own_datasets(custom.get("datasets") or {}, problems)
     rows = {name: custom_dataset(name, entry) for name, entry in (custom.get("datasets") or {}).items()}
     _check_names(config, catalogue, systems, rows, problems)
     _check_baseline(config, problems)
     problems.raise_if_any(CONFIGURATION)
-    all_rows = {**catalogue.datasets, **rows}
+    all_rows = {**catalogue.known_datasets, **rows}
     chosen = [] if config["datasets"] == "all" else config["datasets"]
     all_rows |= {name: corpora for name in chosen if (corpora := corpora_named(name, all_rows))}
     experiment = Experiment(
@@ -405,7 +429,8 @@ def _check_names(
     for name in systems:
         if name in catalogue.systems:
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name; choose another")
-    taken = {corpus.name for corpora in catalogue.datasets.values() for corpus in corpora} | set(catalogue.datasets)
+    known = catalogue.known_datasets
+    taken = {corpus.name for corpora in known.values() for corpus in corpora} | set(known)
     for row, corpora in rows.items():
         for name in {row, *(corpus.name for corpus in corpora)}:
             if name in taken:
@@ -417,7 +442,7 @@ def _check_names(
         if name not in known_systems:
             allowed = f"allowed are {', '.join(known_systems)}, or define it under custom.systems{nearest(name, known_systems)}"
             problems.add(f"systems.{i}", name, allowed)
-    known_rows = {**catalogue.datasets, **rows}
+    known_rows = {**catalogue.known_datasets, **rows}
     for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
         if corpora_named(name, known_rows) is None:
             problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows))
@@ -454,6 +479,7 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
     used = experiment.needed_systems
     check_dependencies(experiment.systems, used, config["top_k"], problems)
     _check_systems(experiment, used, problems)
+    _check_own_candidates(experiment, used, problems)
     own = list((config["custom"] or {}).get("datasets") or {})
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     with _disk_in_words(problems, "data_dir", config["data_dir"]):
@@ -465,6 +491,8 @@ def _check_combinations(experiment: Experiment, problems: Problems) -> None:
     unusable = any(line.startswith("data_dir:") for line in problems.lines)
     for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
         if dataset.path is None and unusable:
+            continue
+        if isinstance(dataset.form, HubForm):
             continue
         key = "data_dir" if dataset.path is None else f"custom.datasets.{dataset.whole_row}.path"
         value = dataset.path or config["data_dir"]
@@ -502,13 +530,25 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
                 problems.add(f"{where}.instructions.{row}", None, allowed)
 
 
+def _check_own_candidates(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
+    """Where a query ranks only its own candidates, every system that will run can do that."""
+    able = [name for name, family in FAMILIES.items() if family.own_candidates]
+    for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
+        for name in used if dataset.form and dataset.form.own_candidates else ():
+            family = experiment.systems[name].family
+            if family not in able:
+                allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
+                problems.add(f"systems.{name}", family, allowed)
+
+
 def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
     """What keeps the source of a dataset from being read, as far as a look at its files can tell."""
     folder = experiment.folder(dataset.name)
     if dataset.path is not None and not Path(folder or "").exists():
-        return f"a folder or a .zip that exists is needed, and there is no {Path(folder or '').absolute()}"
+        what = "a file" if dataset.form else "a folder or a .zip"
+        return f"{what} that exists is needed, and there is no {Path(folder or '').absolute()}"
     if folder is None:
-        return None
+        return NO_COPY.format(name=dataset.whole_row) if dataset.own_copy else None
     if found := re.search(r"[{}<>\n]", folder):
         return f"Snakemake would not take {found[0]!r} in a path for itself; rename the folder, or name a link to it"
     for path in experiment.source_files(dataset.name):

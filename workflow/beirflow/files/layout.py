@@ -67,6 +67,9 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 ARCHIVE = Pattern("data/{archive}.zip")
+HUB_DATASET = Pattern("data/{dataset}.json")
+"""What was fetched of a dataset on a hub."""
+
 MODEL = Pattern("models/{system}.json")
 TRAINED_MODEL = Pattern("models/{system}/{dataset}")
 """The folder of a model that was trained for one dataset."""

@@ -31,6 +31,7 @@ FAMILY = Family(
     problem=problem,
     reads=reads,
     direct=True,
+    own_candidates=True,
     spot_checks="beirflow.fusion.spot_check:spot_checks",
     answers="beirflow.fusion.answers:open_answers",
 )

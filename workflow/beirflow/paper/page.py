@@ -126,10 +126,10 @@ def _missing(facts: PaperFacts, ours: Sequence[str], table: pd.DataFrame) -> lis
     systems = [facts.label(name) for name in facts.systems if name not in facts.standing(ours)]
     here = [name for name in facts.datasets if _has_scores(table, name)]
     datasets = [entry["label"] for name, entry in facts.datasets.items() if name not in here and name not in facts.not_public]
-    private = [facts.datasets[name]["label"] for name in facts.not_public]
+    private = [facts.datasets[name]["label"] for name in facts.not_public if name not in here]
     found = [f"Systems of the paper that are not here: {', '.join(systems)}."] if systems else []
     found += [f"Datasets of the paper that are not here: {', '.join(datasets)}."] if datasets else []
-    return [*found, f"Not public, so never here: {', '.join(private)}."]
+    return [*found, f"Not public, and not here: {', '.join(private)}."] if private else found
 
 
 def _has_scores(table: pd.DataFrame, name: str) -> bool:

@@ -22,7 +22,7 @@ from beirflow.paper.scores import CAPPED, NDCG, RECALL, Scores, printed_scores, 
 MEASURES = {"table-2": NDCG, "table-2-recall": RECALL, "table-2-capped-recall": CAPPED}
 """By name of a table, its measure; the rule names the same."""
 
-NOT_PUBLIC = "not public, so it cannot be evaluated here"
+NOT_PUBLIC = "not public, so it needs a copy of one's own"
 NOT_HERE = "not evaluated here"
 
 
@@ -78,9 +78,9 @@ def best_of(values: Mapping[str, float | None]) -> list[str]:
 
 
 def _note(name: str, ours: Scores, facts: PaperFacts) -> str:
-    if name in facts.not_public:
-        return NOT_PUBLIC
-    return facts.reason(name, ours.measure) if name in ours.datasets else NOT_HERE
+    if name in ours.datasets:
+        return facts.reason(name, ours.measure)
+    return NOT_PUBLIC if name in facts.not_public else NOT_HERE
 
 
 def _averages(printed: Scores, ours: Scores, facts: PaperFacts) -> list[dict[str, Any]]:

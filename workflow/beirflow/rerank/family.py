@@ -40,6 +40,7 @@ FAMILY = Family(
     model_digests=model_digests,
     reads=reads,
     direct=True,
+    own_candidates=True,
     spot_checks="beirflow.rerank.spot_check:spot_checks",
     answers="beirflow.rerank.answers:open_answers",
 )

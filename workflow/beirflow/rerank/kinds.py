@@ -40,8 +40,8 @@ def kind_of(folder: Path, settings: RerankSettings) -> Kind:
     name = str(names[0]) if isinstance(names, list) and names else "nothing"
     if name.endswith(CLASSIFIER) and name.startswith(DECODERS):
         raise ModelError(
-            f"{folder / MODEL_CONFIG} says that the model is {name}: a decoder, which reads pairs in a prompt that its files do not"
-            " hold; of Qwen3-Reranker, take the folder of its own authors"
+            f"{folder / MODEL_CONFIG} says that the model is {name}: a decoder, which reads pairs in a prompt that its files do"
+            " not hold; of Qwen3-Reranker, take the folder of its own authors"
         )
     kind: Kind | None = "cross-encoder" if name.endswith(CLASSIFIER) else CLASSES.get(name)
     if kind is None:

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import Documents, read_table
+from beirflow.datasets.corpus_files import Documents, own_candidates, read_table
 from beirflow.dense.encode import with_separator
 from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.devices import choose_device, choose_precision
@@ -77,6 +78,7 @@ def score_pairs(
     settings, model = scoring.settings, {job.below(scoring.model_path): file_digest(scoring.model_path)}
     first = FirstStages([settings.first], [first_run_path], corpus_path, job)
     queries = read_table(queries_path)
+    _check_depth(queries_path, first.runs[0], settings)
     pairs = pairs_of_block(first.runs[0], queries["query_id"].combine_chunks(), settings.depth, block, blocks)
     scoring.use_threads()
     with scoring.gpu(saves_memory="lower max_length"):
@@ -114,6 +116,13 @@ def _same(scoring: Scoring) -> dict[str, Any]:
         return same
     own = asdict(settings.encoder_settings)
     return {**same, "scoring": {key: value for key, value in own.items() if key not in OF_THE_MODEL}}
+
+
+def _check_depth(queries_path: str, run: pa.Table, settings: RerankSettings) -> None:
+    """Where each query has candidates of its own, all of them are scored."""
+    if own_candidates(queries_path) is not None and (most := pc.max(run["rank"]).as_py()) > settings.depth:
+        found = f"a query has {most} candidates, all of which are scored, but depth is {settings.depth}"
+        raise DataError(f"system {settings.name}: {found}; set 'depth: {most}' or more")
 
 
 def _score(

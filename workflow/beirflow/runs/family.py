@@ -91,6 +91,7 @@ class Family:
         direct: Whether its rules write runs, not candidates that are merged.
         scores_all: Whether every document has a score for every query, so that a run is only shorter than ``top_k`` where the
             corpus is.
+        own_candidates: Whether its systems rank only the candidates of each query, where a dataset says which these are.
         spot_checks: ``module:function`` that makes a sample again, :data:`~beirflow.runs.spot_check.SpotChecks`; None if there is
             none.
         answers: ``module:function`` that opens a system for one query at a time, :data:`~beirflow.runs.answers.Open`; None where
@@ -109,6 +110,7 @@ class Family:
     given_files: Callable[[Any, str], dict[str, Path]] = no_given_files
     direct: bool = False
     scores_all: bool = False
+    own_candidates: bool = False
     spot_checks: str | None = None
     answers: str | None = None
     searched: Callable[[Any], tuple[Pattern, ...]] = nothing_searched

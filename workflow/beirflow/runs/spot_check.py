@@ -73,6 +73,7 @@ class Subject:
         chunks: Number of chunks of the corpus.
         config: The configuration of the person who audits: ``device``, ``token_budget``, ``jobs_per_gpu``.
         row: The dataset that a forum belongs to; empty for a corpus that is a dataset itself.
+        own_candidates: Whether each query ranks only the documents that are judged for it.
     """
 
     results: Path
@@ -85,6 +86,7 @@ class Subject:
     chunks: int
     config: dict[str, Any]
     row: str = ""
+    own_candidates: bool = False
 
     @property
     def name(self) -> str:
@@ -258,6 +260,9 @@ class _Ranks:
 
     def __init__(self, subject: Subject, query_ids: list[str]) -> None:
         self.subject, self.query_ids = subject, pa.array(query_ids, pa.string())
+        self._candidates: pa.Table | None = None
+        if subject.own_candidates:
+            self._candidates = pq.read_table(subject.file(QRELS(dataset=subject.dataset)))
         path = subject.results / RUN(system=subject.system.name, dataset=subject.dataset)
         run = pq.read_table(path, filters=[("query_id", "in", query_ids)]).sort_by(
             [("query_id", "ascending"), ("rank", "ascending")]
@@ -274,6 +279,10 @@ class _Ranks:
         if self.subject.drop_self_matches:
             own = pc.fill_null(pc.index_in(self.query_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
             scores[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+        if self._candidates is not None:
+            for number, query in enumerate(self.query_ids.to_pylist()):
+                own = self._candidates.filter(pc.equal(self._candidates["query_id"], query))["doc_id"].combine_chunks()
+                scores[number, ~pc.is_in(doc_ids, value_set=own).to_numpy(zero_copy_only=False)] = -np.inf
         self._retrieved += (scores > -np.inf).sum(axis=1)
         place = pc.fill_null(pc.index_in(self._doc_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
         here = np.flatnonzero(place >= 0)

@@ -1,0 +1,173 @@
+"""Datasets of the user's own in other forms than BEIR's are traced to their sources like any other."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from beirflow.audit.audit import run_checks
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.sources import SOURCES
+from beirflow.datasets.fetch_dataset import fetch_dataset
+from beirflow.experiment.experiment import load_experiment
+from beirflow.files.records import Job
+from beirflow.imported.import_run import import_run
+from forger import Forger
+from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, use_cache
+from results_maker import evaluate, make_results, prepare, write_summary
+from workflow_runs import tiny_system, words
+
+LABELS = {"good": 1, "bad": 0}
+
+
+def write_judged(path: Path) -> Path:
+    data = [{"summary": f"text {i}", "answer": "good" if i == 3 else "bad", "id": i} for i in range(5)]
+    path.write_text("".join(json.dumps({"query": f"query {i}", "data": data[i : i + 3]}) + "\n" for i in (1, 2)))
+    return path
+
+
+def make(folder: Path, dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """Results of one dataset and a run that ranks everything; their configuration."""
+    run, results = folder / "theirs.trec", folder / "results"
+    config = {
+        "systems": "theirs",
+        "datasets": "own",
+        "top_k": 10,
+        "cutoffs": [1, 10],
+        "custom": {"systems": {"theirs": {"run": str(run)}}, "datasets": {"own": dict(dataset)}},
+    }
+    run.touch()
+    experiment = load_experiment(config)
+    if "hub" in dataset:
+        record = results / "data/own.json"
+        fetch_dataset(**experiment.on_hub("own"), output_path=str(record), job=Job(results, code="f"))
+    prepare(results, experiment, "own")
+    corpus = results / "corpora/own"
+    ids, queries = (pq.read_table(corpus / f"{name}.parquet").column(0).to_pylist() for name in ("documents", "queries"))
+    run.write_text("".join(f"{q} Q0 {d} {i} {-i} them\n" for q in queries for i, d in enumerate(ids, 1)))
+    import_run(
+        system="theirs",
+        dataset="own",
+        source_path=str(run),
+        queries_path=str(corpus / "queries.parquet"),
+        documents_path=str(corpus / "documents.parquet"),
+        **experiment.retrieval("own"),
+        ties="descending",
+        run_path=str(results / "runs/theirs/own.parquet"),
+        record_path=str(results / "runs/theirs/own.json"),
+        job=Job(results, code="i"),
+    )
+    evaluate(results, experiment, "theirs", "own")
+    write_summary(results, experiment)
+    return config
+
+
+def checks_of(folder: Path, config: Mapping[str, Any]) -> list[Check]:
+    _, sections = run_checks(folder / "results", load_experiment(config), 0, 1)
+    return [check for section in sections.values() for check in section]
+
+
+def failed(folder: Path, config: Mapping[str, Any]) -> list[Check]:
+    return [check for check in checks_of(folder, config) if check.status == FAILED]
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> dict[str, Any]:
+    return make(tmp_path, {"path": str(write_judged(tmp_path / "judged.jsonl")), "form": "labelled", "labels": LABELS})
+
+
+def test_labelled_documents_are_compared_with_their_file(tmp_path: Path, labelled: dict[str, Any]) -> None:
+    checks = checks_of(tmp_path, labelled)
+    assert [check for check in checks if check.status == FAILED] == []
+    (source,) = (check for check in checks if check.name == SOURCES)
+    assert (source.status, "judged.jsonl" in source.found) == (PASSED, True)
+
+
+def test_a_file_that_was_changed_is_found(tmp_path: Path, labelled: dict[str, Any]) -> None:
+    path = Path(labelled["custom"]["datasets"]["own"]["path"])
+    path.write_text(path.read_text().replace('"good"', '"bad"', 1))
+    (check,) = failed(tmp_path, labelled)
+    assert check.name == SOURCES
+    assert "judged.jsonl" in check.found
+
+
+def test_labels_that_stand_for_something_else_are_found(tmp_path: Path, labelled: dict[str, Any]) -> None:
+    labelled["custom"]["datasets"]["own"]["labels"] = {"good": 2, "bad": 0}
+    names = {check.name for check in failed(tmp_path, labelled)}
+    assert names == {SOURCES, "the manifest is what its configuration asks for"}
+
+
+@pytest.fixture
+def fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The same of a dataset from a hub, which is not there any more."""
+    with Hub({"z/Nano": nano(tmp_path / "nano")}, monkeypatch, tmp_path / "cache"):
+        return make(tmp_path, {"hub": "z/Nano", "revision": REVISION, "split": "train"})
+
+
+def test_a_dataset_of_a_hub_is_compared_with_what_was_fetched(
+    tmp_path: Path, fetched: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = checks_of(tmp_path, fetched)
+    assert [check for check in checks if check.status == FAILED] == []
+    assert [check.status for check in checks if check.name == SOURCES] == [PASSED]
+    use_cache(monkeypatch, tmp_path / "elsewhere")
+    checks = checks_of(tmp_path, fetched)
+    assert [check.status for check in checks if check.name == SOURCES] == [NOT_CHECKED]
+    assert [check for check in checks if check.status == FAILED] == []
+
+
+def test_another_revision_is_found(tmp_path: Path, fetched: dict[str, Any]) -> None:
+    fetched["custom"]["datasets"]["own"]["revision"] = OTHER_REVISION
+    (check,) = failed(tmp_path, fetched)
+    assert check.name == "the manifest is what its configuration asks for"
+    assert REVISION in check.found
+
+
+def test_a_fetched_file_that_was_changed_is_found(tmp_path: Path, fetched: dict[str, Any]) -> None:
+    (path,) = (tmp_path / "cache").rglob("queries/*.parquet")
+    path.resolve().write_bytes(path.read_bytes() + b" ")
+    (check,) = failed(tmp_path, fetched)
+    assert check.name == SOURCES
+    assert "sha256" in check.found
+
+
+@pytest.fixture
+def reranked(tmp_path: Path, tiny_bert: Path, threads_as_before: None) -> Forger:
+    """Results of an encoder that ranks the candidates of each query."""
+    lines = [
+        {"query": words(i, 4), "positive": [words(50 + i, 6)], "negative": [words(n, 5) for n in range(i, 9)]} for i in range(6)
+    ]
+    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    config = {
+        "systems": "tiny",
+        "datasets": "own",
+        "top_k": 20,
+        "cutoffs": [10, 20],
+        "chunk_documents": 15,
+        "precision": "float32",
+        "device": "cpu",
+        "custom": {
+            "systems": {"tiny": tiny_system(tiny_bert)},
+            "datasets": {"own": {"path": str(tmp_path / "samples.jsonl"), "form": "samples"}},
+        },
+    }
+    make_results(tmp_path / "results", config)
+    return Forger(tmp_path / "results", load_experiment(config))
+
+
+def test_candidates_are_ranked_again_and_runs_of_other_documents_are_found(reranked: Forger) -> None:
+    checks = reranked.checks(sample=5)
+    assert [check for check in checks if check.status == FAILED] == []
+    assert any(check.status == PASSED and "searched again" in check.name for check in checks)
+    run = "runs/tiny/own.parquet"
+    reranked.edit_table(run, lambda rows: rows[rows["rank"] < 5])
+    reranked.evaluate_again("tiny", "own")
+    assert any("not its candidates" in check.found for check in reranked.failed())
+
+
+def test_a_corpus_cannot_say_that_its_queries_rank_everything(reranked: Forger) -> None:
+    reranked.edit("corpora/own/corpus.json", lambda record: record.pop("own_candidates"))
+    reranked.digest_summary_again()
+    assert any("own_candidates" in check.found for check in reranked.failed())

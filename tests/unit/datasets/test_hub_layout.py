@@ -1,0 +1,92 @@
+"""Which files of a dataset on a hub are read."""
+
+from pathlib import Path
+
+import pytest
+from beirflow.datasets.hub_layout import ROLES, files_of
+from beirflow.files.errors import DataError
+from hub_datasets import CARD, beir, languages, mteb, nano
+
+
+def names_in(folder: Path) -> list[str]:
+    return [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
+
+
+def found(names: list[str], card: str = "", subset: str | None = None, split: str = "test") -> dict[str, list[str]]:
+    return {role: files_of(role, names, card, subset=subset, split=split, where="x/y") for role in ROLES}
+
+
+def test_the_layouts_of_nanobeir_mteb_and_beir_are_known_by_their_names(tmp_path: Path) -> None:
+    assert found(names_in(nano(tmp_path / "nano")), split="train") == {
+        "corpus": ["corpus/train-00000-of-00002.parquet", "corpus/train-00001-of-00002.parquet"],
+        "queries": ["queries/train-00000-of-00001.parquet"],
+        "qrels": ["qrels/train-00000-of-00001.parquet"],
+    }
+    expected = {"corpus": ["corpus.jsonl"], "queries": ["queries.jsonl"], "qrels": ["qrels/test.jsonl"]}
+    assert found(names_in(mteb(tmp_path / "mteb"))) == found(names_in(tmp_path / "mteb"), CARD) == expected
+    texts, qrels = map(names_in, beir(tmp_path / "beir"))
+    assert files_of("corpus", texts, "", subset=None, split="test", where="x/y") == ["corpus.jsonl.gz"]
+    assert files_of("qrels", qrels, "", subset=None, split="test", where="x/y") == ["test.tsv"]
+
+
+def test_a_language_is_a_subset(tmp_path: Path) -> None:
+    names = names_in(languages(tmp_path))
+    assert found(names, subset="fr")["corpus"] == ["fr-corpus/test-00000-of-00001.parquet"]
+    behind = [name.replace("fr-corpus", "corpus-fr") for name in names]
+    assert found(behind, subset="fr")["corpus"] == ["corpus-fr/test-00000-of-00001.parquet"]
+
+
+def test_datasets_that_share_a_repository_are_splits_of_it() -> None:
+    names = [f"{role}/{name}-00000-of-00001.parquet" for role in ROLES for name in ("NanoNQ", "NanoSciFact")]
+    assert found(names, split="NanoNQ")["corpus"] == ["corpus/NanoNQ-00000-of-00001.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("data_files", "expected"),
+    [
+        ('"docs/*.parquet"', ["docs/a.parquet", "docs/b.parquet"]),
+        ('["docs/a.parquet", "docs/b.parquet"]', ["docs/a.parquet", "docs/b.parquet"]),
+        ('[{split: test, path: ["./docs/?.parquet"]}]', ["docs/a.parquet", "docs/b.parquet"]),
+        ('[{split: test, path: "**/c.parquet"}]', ["docs/deep/c.parquet"]),
+        ('[{split: test, path: "docs/**"}]', ["docs/a.parquet", "docs/b.parquet", "docs/deep/c.parquet"]),
+        ('[{split: test, path: "deep/*"}]\n  data_dir: docs', ["docs/deep/c.parquet"]),
+    ],
+)
+def test_the_card_names_files_in_every_way_that_hubs_know(data_files: str, expected: list[str]) -> None:
+    names = ["docs/a.parquet", "docs/b.parquet", "docs/deep/c.parquet", "corpus/other.parquet"]
+    card = f"---\nconfigs:\n- config_name: corpus\n  data_files: {data_files}\n---\n"
+    assert files_of("corpus", names, card, subset=None, split="test", where="x/y") == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "card", "parts"),
+    [
+        (["a.bin"], "", ["expected corpus in it, found nothing", "'subset'"]),
+        (["de-corpus/test.parquet"], "", ["found de-corpus", "'subset'"]),
+        (["corpus/a.parquet", "corpus/b.parquet"], "", ["'corpus' has no split 'test', it has a, b", "'split'"]),
+        (["corpus.jsonl", "top_ranked/test.parquet"], "", ["no dataset for retrieval alone", "'top_ranked'", "reranked"]),
+        (["corpus.jsonl", "instruction/test.parquet"], "", ["'instruction'", "instructions"]),
+        (["../corpus/test.parquet", "corpus/$(x)/test.parquet", "corpus/*.parquet"], "", ["found nothing"]),
+        (["corpus.jsonl"], "---\na: [\n---\n", ["README.md is no YAML"]),
+        (["corpus.jsonl"], "---\na: !!python/object/apply:os.system [x]\n---\n", ["README.md is no YAML"]),
+    ],
+)
+def test_what_is_no_dataset_for_retrieval_is_refused_with_what_is_there(names: list[str], card: str, parts: list[str]) -> None:
+    with pytest.raises(DataError) as caught:
+        files_of("corpus", names, card, subset=None, split="test", where="x/y at z")
+    for part in ["x/y at z: ", *parts]:
+        assert part in str(caught.value)
+
+
+def test_judgements_of_another_split_are_never_taken(tmp_path: Path) -> None:
+    names = names_in(nano(tmp_path))
+    with pytest.raises(DataError, match=r"'qrels' has no split 'test', it has train; name one in 'split'"):
+        found(names)
+
+
+@pytest.mark.parametrize(
+    "front", ["configs: 5", "configs: [5, {config_name: 5}]", "- a", "5", "configs: [{config_name: corpus}]"]
+)
+def test_a_card_of_another_form_says_nothing(front: str) -> None:
+    card = f"---\n{front}\n---\n"
+    assert files_of("corpus", ["corpus.jsonl"], card, subset=None, split="test", where="x/y") == ["corpus.jsonl"]

@@ -1,0 +1,240 @@
+"""Datasets from a hub on the loopback: what is fetched, what it is read as, and what is refused."""
+
+import gzip
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from beirflow.datasets import hub_files as hub_files_module
+from beirflow.datasets.corpus_reader import read_batches
+from beirflow.datasets.fetch_dataset import fetch_dataset
+from beirflow.datasets.hub_layout import HubForm
+from beirflow.datasets.hub_source import HubSource, fetched_file, is_here
+from beirflow.datasets.judged_queries import read_judged_queries
+from beirflow.datasets.prepare import prepare_corpus
+from beirflow.files.errors import DataError, DownloadError
+from beirflow.files.records import Job, read_json
+from http_servers import hub_files
+from hub_datasets import (
+    DOCUMENTS,
+    JUDGED,
+    OTHER_REVISION,
+    QRELS,
+    QUERIES,
+    REVISION,
+    Hub,
+    beir,
+    jsonl,
+    languages,
+    mteb,
+    nano,
+    rows,
+)
+
+NANO = HubForm("z/Nano", REVISION)
+MTEB = HubForm("mteb/small", REVISION)
+BEIR = HubForm("BeIR/small", REVISION, None, "BeIR/small-qrels", REVISION)
+GERMAN = HubForm("mteb/many", REVISION, "de")
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
+    """A hub with a dataset of every layout."""
+    texts, qrels = beir(tmp_path / "beir")
+    folders = {
+        "z/Nano": nano(tmp_path / "nano"),
+        "mteb/small": mteb(tmp_path / "mteb"),
+        "BeIR/small": texts,
+        "BeIR/small-qrels": qrels,
+        "mteb/many": languages(tmp_path / "many"),
+    }
+    return Hub(folders, monkeypatch, tmp_path / "cache")
+
+
+def fetch(folder: Path, form: HubForm, split: str = "test") -> Path:
+    record = folder / "results/data/own.json"
+    job = Job(folder / "results", "fetch_dataset/own", "c0de")
+    fetch_dataset(form=asdict(form), split=split, output_path=str(record), job=job)
+    return record
+
+
+def read(record: Path, form: HubForm, split: str = "test") -> tuple[dict[str, str], list[str], list[tuple[Any, ...]], HubSource]:
+    """Documents, judged queries and judgements, as everything downstream reads them."""
+    source = HubSource(record, form)
+    queries, qrels = read_judged_queries(source, split)
+    documents: dict[str, str] = {}
+    for batch in read_batches(source, threads=2):
+        documents |= dict(zip(batch.documents["doc_id"].to_pylist(), batch.documents["text"].to_pylist(), strict=True))
+    return documents, queries["query_id"].to_pylist(), [tuple(row.values()) for row in qrels.to_pylist()], source
+
+
+TEXTS = {key: f"{title} {text}".strip() for key, (title, text) in DOCUMENTS.items()}
+
+
+@pytest.mark.parametrize("form", [MTEB, BEIR, GERMAN], ids=lambda form: form.hub)
+def test_every_layout_is_read_as_the_same_dataset(hub: Hub, tmp_path: Path, form: HubForm) -> None:
+    with hub:
+        record = fetch(tmp_path, form)
+    documents, queries, qrels, source = read(record, form)
+    assert (documents, queries, qrels) == (TEXTS, JUDGED, sorted(QRELS))
+    assert source.assumed == {}
+    files = {name: digest for role in read_json(record)["files"].values() for name, digest in role.items()}
+    assert {name.rpartition("small-qrels/")[2]: digest for name, digest in source.digests.items()} == files
+
+
+def test_judgements_without_scores_are_taken_for_relevant_and_that_is_recorded(hub: Hub, tmp_path: Path) -> None:
+    with hub:
+        record = fetch(tmp_path, NANO, "train")
+    documents, queries, qrels, source = read(record, NANO, "train")
+    assert documents == {key: text for key, (_, text) in DOCUMENTS.items()}
+    assert (queries, qrels) == (JUDGED, [("q1", "d1", 1), ("q2", "17", 1)])
+    assert source.assumed == {"judgements_without_score": "2, taken for 1"}
+
+
+def test_only_what_is_needed_is_fetched_at_the_pinned_revision_and_nothing_afterwards(hub: Hub, tmp_path: Path) -> None:
+    with hub:
+        record = fetch(tmp_path, GERMAN)
+        paths = {asked.path for asked in hub.asked if "/resolve/" in asked.path}
+        asked = len(hub.asked)
+        read(record, GERMAN)
+        assert len(hub.asked) == asked
+    prefix = f"/datasets/mteb/many/resolve/{REVISION}"
+    assert paths == {f"{prefix}/de-{role}/test-00000-of-00001.parquet" for role in rows()}
+    assert not any(OTHER_REVISION in asked.path for asked in hub.asked)
+
+
+def test_a_corpus_names_the_record_of_what_was_fetched(hub: Hub, tmp_path: Path) -> None:
+    with hub:
+        record = fetch(tmp_path, NANO, "train")
+    folder = tmp_path / "results/corpora/own"
+
+    def prepare(most: int) -> dict[str, Any]:
+        prepare_corpus(
+            source_path=str(record),
+            forum=None,
+            split="train",
+            chunks=1,
+            expected={"documents": None, "queries": None, "files": {}, "most": most},
+            documents_path=str(folder / "documents.parquet"),
+            queries_path=str(folder / "queries.parquet"),
+            qrels_path=str(folder / "qrels.parquet"),
+            corpus_path=str(folder / "corpus.json"),
+            job=Job(tmp_path / "results", "prepare_corpus/own", "c0de"),
+            form=asdict(NANO),
+        )
+        return read_json(folder / "corpus.json")
+
+    corpus = prepare(3)
+    assert list(corpus["inputs"]) == ["data/own.json"]
+    assert corpus["counts"]["documents"] == len(DOCUMENTS)
+    assert corpus["assumed"] == {"judgements_without_score": "2, taken for 1"}
+    with pytest.raises(DataError, match=r"found 3 documents, and a chunk has at most 2 .*; say 'documents: 3'"):
+        prepare(2)
+
+
+def test_files_that_changed_or_are_gone_are_not_used(hub: Hub, tmp_path: Path) -> None:
+    with hub:
+        record = fetch(tmp_path, MTEB)
+    assert is_here(record, MTEB)
+    with pytest.raises(DataError, match=r"expected was .*delete it and run again"):
+        HubSource(record, HubForm("mteb/small", OTHER_REVISION))
+    path = fetched_file("mteb/small", REVISION, "corpus.jsonl").resolve()
+    path.write_bytes(path.read_bytes().replace(b"first", b"last!"))
+    with pytest.raises(DataError, match=r"the sha256 is .*, but .*own\.json says .*; delete both and run again"):
+        read(record, MTEB)
+    path.unlink()
+    assert not is_here(record, MTEB)
+    with pytest.raises(DataError, match=r"mteb/small/corpus\.jsonl at 0123456789abcdef.* is not on this machine any more"):
+        read(record, MTEB)
+
+
+def test_what_is_not_the_file_of_the_revision_is_refused(hub: Hub, tmp_path: Path) -> None:
+    path = f"/datasets/mteb/small/resolve/{REVISION}/corpus.jsonl"
+    hub.files[path] = hub.files[path].replace(b"first", b"lasts")
+    with hub, pytest.raises(DownloadError, match=r"corpus\.jsonl has .* bytes and the sha256 .* not the file of this revision"):
+        fetch(tmp_path, MTEB)
+    assert not (tmp_path / "results/data/own.json").exists()
+
+
+@pytest.mark.parametrize("form", [HubForm("mteb/small", OTHER_REVISION), HubForm("mteb/none", REVISION)])
+def test_what_a_hub_does_not_have_is_explained(hub: Hub, tmp_path: Path, form: HubForm) -> None:
+    with hub, pytest.raises(DownloadError, match=f"the dataset {form.hub} at {form.revision} could not be fetched") as caught:
+        fetch(tmp_path, form)
+    assert "HF_ENDPOINT" in str(caught.value)
+
+
+def changed(hub: Hub, tmp_path: Path, name: str, content: bytes) -> DataError:
+    """What is said of another file in the place of one of MTEB's, which the hub serves as its own."""
+    folder = tmp_path / "mteb"
+    (folder / "README.md").unlink(missing_ok=True)
+    for path in folder.glob(f"{name.partition('.')[0]}.*"):
+        path.unlink()
+    (folder / name).write_bytes(content)
+    hub.files |= hub_files("mteb/small", REVISION, folder, "datasets")
+    with hub:
+        record = fetch(tmp_path, MTEB)
+    with pytest.raises(DataError) as caught:
+        read(record, MTEB)
+    return caught.value
+
+
+def parquet(**columns: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue().to_pybytes()
+
+
+GOOD = jsonl(rows()["corpus"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "parts"),
+    [
+        (
+            "corpus.jsonl",
+            b'{"text": "a"}\n',
+            ["corpus.jsonl:1: 'id' must be a string that is not empty", "found None"],
+        ),
+        ("corpus.jsonl", b'{"_id": true, "text": "a"}\n', ["'_id' must be", "found True"]),
+        ("corpus.jsonl", b'{"_id": "a\\tb", "text": "a"}\n', ["'_id' must be"]),
+        ("corpus.jsonl", b'{"_id": "a"}\n', ["mteb/small/corpus.jsonl:1: 'text' must be a string, found None"]),
+        ("corpus.jsonl", b'\n["a"]\n', ["corpus.jsonl:2: expected a JSON object, found ['a']"]),
+        ("corpus.jsonl", b'{"_id": "a", "te', ["corpus.jsonl:1: ", "truncated"]),
+        ("corpus.jsonl.gz", gzip.compress(GOOD)[:-9], ["corpus.jsonl.gz: the file is damaged"]),
+        ("corpus.jsonl.gz", GOOD, ["corpus.jsonl.gz: the file is damaged"]),
+        ("corpus.parquet", GOOD, ["corpus.parquet: no Parquet file that can be read"]),
+        ("corpus.parquet", parquet(_id=["a"], text=[b"a"]), ["the column 'text' holds binary; texts or numbers were expected"]),
+        ("corpus.parquet", parquet(_id=[{"a": 1}], text=["a"]), ["the column '_id' holds struct"]),
+        ("corpus.parquet", parquet(_id=["a", None], text=["a", "b"]), ["corpus.parquet:2: '_id' must be", "found None"]),
+        ("corpus.parquet", parquet(_id=["a"], body=["a"]), ["corpus.parquet:1: 'text' must be a string, found None"]),
+        ("qrels/test.jsonl", b'{"query-id": "q1", "corpus-id": "d1", "score": 0.5}\n', ["'score' must be an integer, found 0.5"]),
+        ("qrels/test.jsonl", b'{"query-id": "q1", "corpus-id": "d1", "score": true}\n', ["'score' must be", "found True"]),
+        ("qrels/test.jsonl", b'{"query-id": "q1", "score": 1}\n', ["'corpus-id' must be", "found None"]),
+        ("qrels/test.jsonl", b'{"query-id": "q9", "corpus-id": "d1", "score": 1}\n', ["'q9'", "not in mteb/small/queries.jsonl"]),
+    ],
+)
+def test_files_that_are_not_what_they_should_be_are_refused(
+    hub: Hub, tmp_path: Path, name: str, content: bytes, parts: list[str]
+) -> None:
+    error = changed(hub, tmp_path, name, content)
+    for part in parts:
+        assert part in str(error)
+
+
+def test_a_file_that_unpacks_to_far_too_much_is_refused(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_files_module, "BOMB_BYTES", 1 << 16)
+    line = b'{"_id": "a", "text": "' + b"a" * (1 << 20) + b'"}\n'
+    assert "do not trust it" in str(changed(hub, tmp_path, "corpus.jsonl.gz", gzip.compress(line)))
+
+
+def test_a_list_of_documents_is_a_judgement_each(hub: Hub, tmp_path: Path) -> None:
+    path = tmp_path / "mteb/qrels/test.jsonl"
+    path.write_bytes(jsonl([{"query-id": "q1", "corpus-id": ["d1", 17], "score": 1}]))
+    hub.files |= hub_files("mteb/small", REVISION, tmp_path / "mteb", "datasets")
+    with hub:
+        record = fetch(tmp_path, MTEB)
+    assert read(record, MTEB)[2] == [("q1", "17", 1), ("q1", "d1", 1)]
+    assert list(QUERIES)[:1] == read(record, MTEB)[1]

@@ -1,0 +1,206 @@
+"""Files in which a line is a query with its labelled documents."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from beirflow.datasets import source as source_module
+from beirflow.datasets.corpus_reader import read_batches
+from beirflow.datasets.document_count import count_documents, known_documents
+from beirflow.datasets.judged_queries import read_judged_queries
+from beirflow.datasets.labelled import LabelledForm, LabelledSource
+from beirflow.datasets.prepare import prepare_corpus
+from beirflow.datasets.query_count import count_judged_queries
+from beirflow.files.errors import ConfigError, DataError
+from beirflow.files.records import Job, read_json
+
+WORDS = LabelledForm(labels=(("完全相关", 2), ("部分相关", 1), ("不相关", 0)))
+
+
+def document(text: str, label: Any = None, **more: Any) -> dict[str, Any]:
+    return {"title": "", "summary": text, "url": "", "result": "good", **({} if label is None else {"answer": label}), **more}
+
+
+def write(path: Path, *lines: tuple[str, list[dict[str, Any]]]) -> Path:
+    text = "".join(json.dumps({"query": query, "data": data}, ensure_ascii=False) + "\n" for query, data in lines)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """Three queries: one with a document of every kind, one that repeats one of these, one without a relevant document."""
+    return write(
+        tmp_path / "judged.jsonl",
+        (
+            "《1984》是什么",
+            [
+                document("政治思想", "完全相关", id=5031622209044687985, title="《1984》介绍"),
+                document("a cooking book", "不相关", id="cooking"),
+                document("nobody judged this"),
+            ],
+        ),
+        ("who cooks", [document("a cooking book", "部分相关", id="cooking"), document("without an id", "不相关")]),
+        ("nothing", [document("without an id", "不相关")]),
+    )
+
+
+def read(
+    path: Path, form: LabelledForm = WORDS
+) -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]], LabelledSource]:
+    """Documents, queries and judgements by query, as everything downstream reads them."""
+    source = LabelledSource(path, form)
+    queries, qrels = read_judged_queries(source, "test")
+    documents: dict[str, str] = {}
+    for batch in read_batches(source, threads=2):
+        documents |= dict(zip(batch.documents["doc_id"].to_pylist(), batch.documents["text"].to_pylist(), strict=True))
+    texts = dict(zip(queries["query_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
+    judgements: dict[str, dict[str, int]] = {text: {} for text in texts.values()}
+    for row in qrels.to_pylist():
+        judgements[texts[row["query_id"]]][row["doc_id"]] = row["score"]
+    return documents, texts, judgements, source
+
+
+def test_lines_become_documents_queries_and_judgements(judged: Path) -> None:
+    documents, queries, judgements, source = read(judged)
+    by_text = {text: doc_id for doc_id, text in documents.items()}
+    assert by_text.keys() == {"《1984》介绍 政治思想", "a cooking book", "nobody judged this", "without an id"}
+    assert by_text["《1984》介绍 政治思想"] == "5031622209044687985"
+    made = by_text["without an id"]
+    assert made.startswith("d-")
+    assert judgements == {
+        "《1984》是什么": {"5031622209044687985": 2, "cooking": 0},
+        "who cooks": {"cooking": 1, made: 0},
+    }
+    assert all(query_id.startswith("q-") for query_id in queries)
+    assert source.assumed == {
+        "ids_of_queries": "from their texts",
+        "documents_without_id": 3,
+        "documents_without_label": 1,
+        "labels": {"完全相关": 2, "部分相关": 1, "不相关": 0},
+        "queries_without_relevant_documents": 1,
+    }
+
+
+def test_ids_that_are_made_depend_on_the_text_alone(judged: Path, tmp_path: Path) -> None:
+    lines = judged.read_text(encoding="utf-8").splitlines(keepends=True)
+    other = tmp_path / "other.jsonl"
+    other.write_text("\n".join(reversed(lines)), encoding="utf-8")
+    assert read(other)[:3] == read(judged)[:3]
+
+
+def test_blocks_of_any_size_give_the_same(judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = read(judged)[:3]
+    monkeypatch.setattr(source_module, "BLOCK_BYTES", 1)
+    assert read(judged)[:3] == expected
+
+
+def test_fields_and_labels_are_called_as_the_form_says(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"q": "one", "hits": [{"_id": 7, "t": null, "body": "text", "grade": 3}]}\n')
+    form = LabelledForm(query="q", documents="hits", id="_id", title="t", text="body", label="grade")
+    assert read(path, form)[:3] == ({"7": "text"}, {next(iter(read(path, form)[1])): "one"}, {"one": {"7": 3}})
+
+
+def test_a_query_in_several_lines_is_one(tmp_path: Path) -> None:
+    found = document("one", "完全相关")
+    path = write(tmp_path / "a.jsonl", ("q", [found]), ("q", [found, document("two", "不相关")]))
+    documents, queries, judgements, _ = read(path)
+    assert list(queries.values()) == ["q"]
+    assert sorted(judgements["q"].values()) == [0, 2]
+    assert len(documents) == 2
+
+
+REFUSED: Mapping[str, tuple[list[tuple[str, list[dict[str, Any]]]], list[str]]] = {
+    "equal ids with different texts": (
+        [("a", [document("one", "完全相关", id=1)]), ("b", [document("two", "完全相关", id="1")])],
+        [":2: ", "'1' has another title or text than in line 1"],
+    ),
+    "equal ids with different titles": (
+        [("a", [document("one", "完全相关", id=1), document("one", "完全相关", id=1, title="t")])],
+        [":1: ", "another title or text"],
+    ),
+    "two labels": (
+        [("a", [document("one", "完全相关", id=1)]), ("a", [document("one", "不相关", id=1)])],
+        [":2: ", "stands for 0 here and for 2 in line 1"],
+    ),
+    "an unknown label": ([("a", [document("one", "相关")])], [":1: ", "'相关'", "'完全相关', '部分相关', '不相关'", "'labels'"]),
+    "a number among words": ([("a", [document("one", 1)])], [":1: ", "is 1, known are '完全相关'"]),
+    "a switch": ([("a", [document("one", True)])], ["is True"]),
+    "no text": ([("a", [{"title": "only", "answer": "完全相关"}])], [":1: 'summary' of a document must be a string, found None"]),
+    "a list for a title": ([("a", [document("one", title=["t"])])], ["'title' of a document must be a string, found ['t']"]),
+    "a fraction for an id": ([("a", [document("one", id=1.5)])], ["'id' of a document must be", "found 1.5"]),
+    "a tab in an id": ([("a", [document("one", id="a\tb")])], ["'id' of a document must be", "tabs"]),
+    "an empty id": ([("a", [document("one", id="")])], ["'id' of a document must be", "found ''"]),
+    "an empty query": ([(" ", [document("one", "完全相关")])], [":1: 'query' must be a text, found ' '", "'fields'"]),
+    "nothing relevant": ([("a", [document("one", "不相关")])], ["no query has a relevant document"]),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_not_understood_is_refused_with_its_line(tmp_path: Path, what: str) -> None:
+    lines, parts = REFUSED[what]
+    path = write(tmp_path / "bad.jsonl", *lines)
+    with pytest.raises(DataError) as caught:
+        read(path)
+    for part in (str(path), *parts):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ('["query"]', "expected a JSON object with 'query' and 'data', found ['query']"),
+        ('{"query": "a", "data": {"id": 1}}', "'data' must be a list of objects"),
+        ('{"query": "a", "data": ["text"]}', "'data' must be a list of objects"),
+        ('{"query": "a", "data": [', "is the file truncated?"),
+        ('{"query": "\\ud800", "data": []}', "half of a surrogate pair"),
+    ],
+)
+def test_lines_of_another_form_are_refused(tmp_path: Path, line: str, part: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text(f"\n{line}\n")
+    with pytest.raises(DataError) as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}:2: ")
+    assert part in str(caught.value)
+
+
+def test_documents_and_queries_are_counted_before_a_run(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert known_documents(str(judged), None, WORDS) == 4
+    assert count_judged_queries(str(judged), None, "test", WORDS) == 2
+    with pytest.raises(ConfigError, match="known are integers"):
+        count_documents(judged, form=LabelledForm())
+
+
+def test_a_corpus_is_prepared_and_its_record_says_what_was_assumed(judged: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    prepare_corpus(
+        source_path=str(judged),
+        forum=None,
+        split="test",
+        chunks=2,
+        expected={"documents": 4, "queries": None, "files": {}},
+        documents_path=str(out / "documents.parquet"),
+        queries_path=str(out / "queries.parquet"),
+        qrels_path=str(out / "qrels.parquet"),
+        corpus_path=str(out / "corpus.json"),
+        job=Job(out, "prepare_corpus/in", "c0de"),
+        form={"kind": "labelled", "labels": [["完全相关", 2], ["部分相关", 1], ["不相关", 0]]},
+    )
+    record = read_json(out / "corpus.json")
+    assert record["counts"] == {
+        "documents": 4,
+        "distinct_texts": 4,
+        "queries": 2,
+        "judgements": 4,
+        "positives": 2,
+        "judgements_without_document": 0,
+    }
+    assert list(record["source_sha256"]) == ["judged.jsonl"]
+    assert record["assumed"]["documents_without_label"] == 1
+    assert pq.read_metadata(out / "documents.parquet").num_row_groups == 2

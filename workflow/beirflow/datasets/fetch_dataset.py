@@ -1,0 +1,93 @@
+"""Fetch a dataset from a hub, at a revision that pins it: only the files that are needed, each compared with that revision."""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from beirflow.datasets.hub_layout import CARD, ROLES, HubForm, files_of
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError, DownloadError
+from beirflow.files.records import Job, write_record
+
+logger = logging.getLogger(__name__)
+
+CARD_BYTES = 1 << 24
+
+
+def fetch_dataset(*, form: Mapping[str, Any], split: str, output_path: str, job: Job) -> None:
+    """Make sure that the files of a dataset are on this machine, and record their digests.
+
+    Args:
+        form: Fields of :class:`~beirflow.datasets.hub_layout.HubForm`.
+        split: Name of the judgements.
+        output_path: The record to write. It does not say where the files are, which the cache of the hub's library knows.
+        job: The job, for the record.
+
+    Raises:
+        DataError: It is no dataset for retrieval in a layout that is known.
+        DownloadError: It cannot be fetched, or a file is not that of the revision.
+    """
+    wanted = HubForm(**form)
+    repositories = {place: _Repository(*place) for place in map(wanted.place, ROLES)}
+    files: dict[str, dict[str, str]] = {}
+    for role in ROLES:
+        hub = repositories[wanted.place(role)]
+        found = files_of(role, hub.listed, hub.card(), subset=wanted.subset, split=split, where=hub.where)
+        files[role] = {name: hub.fetch(name) for name in found}
+        logger.info("%s: the %s is %s", hub.where, role, ", ".join(found))
+    write_record(output_path, job, inputs={}, outputs={}, **dict(form), split=split, files=files)
+
+
+class _Repository:
+    """A dataset on the hub at a revision."""
+
+    def __init__(self, hub: str, revision: str) -> None:
+        from huggingface_hub import HfApi, RepoFile
+
+        self.hub, self.revision, self.where = hub, revision, f"{hub} at {revision}"
+        try:
+            tree = HfApi().list_repo_tree(hub, recursive=True, revision=revision, repo_type="dataset")
+            self.listed = {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
+        except Exception as error:  # the HTTP library below huggingface_hub differs between versions
+            raise self._failed(str(error)) from error
+
+    def card(self) -> str:
+        """The card; empty if there is none."""
+        if CARD not in self.listed:
+            return ""
+        if self.listed[CARD].size > CARD_BYTES:
+            raise DataError(f"{self.where}: {CARD} has {self.listed[CARD].size:,} bytes, which is no card of a dataset")
+        return self._download(CARD).read_text(encoding="utf-8", errors="replace")
+
+    def fetch(self, name: str) -> str:
+        """The sha256 of a file, which is on this machine then and is that of the revision."""
+        path, entry = self._download(name), self.listed[name]
+        digest, size = file_digest(path), path.stat().st_size
+        same = digest == entry.lfs.sha256 if entry.lfs else _blob_id(path) == entry.blob_id
+        if size != entry.size or not same:
+            found = f"{name} has {size:,} bytes and the sha256 {digest}, which is not the file of this revision"
+            raise self._failed(f"{found}; delete {path.resolve()}")
+        return digest
+
+    def _download(self, name: str) -> Path:
+        from huggingface_hub import hf_hub_download
+
+        try:
+            return Path(hf_hub_download(self.hub, name, repo_type="dataset", revision=self.revision))
+        except Exception as error:
+            raise self._failed(f"{name}: {error}") from error
+
+    def _failed(self, found: str) -> DownloadError:
+        todo = "check HF_ENDPOINT, the network and, for a dataset that is not public, HF_TOKEN"
+        return DownloadError(f"the dataset {self.where} could not be fetched ({found}); {todo}")
+
+
+def _blob_id(path: Path) -> str:
+    """The name that git gives to a file."""
+    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

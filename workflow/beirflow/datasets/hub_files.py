@@ -1,0 +1,183 @@
+"""Rows of the files of a dataset on a hub: JSON lines, also gzipped, and Parquet, hostile until checked."""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import orjson
+
+from beirflow.datasets.archives import BOMB_BYTES, BOMB_RATIO
+from beirflow.datasets.json_lines import read_value, short
+from beirflow.files.errors import DataError
+
+BATCH_ROWS = 2048
+"""Of a Parquet file at a time."""
+
+Row = dict[str, Any]
+Reader = Callable[[Path, str, Sequence[str]], Iterator[tuple[int, Row]]]
+
+
+def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    """Rows of a Parquet file.
+
+    Args:
+        path: The file.
+        where: How messages call it.
+        columns: Columns that are read, where they are there.
+
+    Yields:
+        Number of the row, from 1, and its values by column.
+
+    Raises:
+        DataError: The file is damaged, or a column is neither of texts nor of numbers.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def usable(kind: Any) -> bool:
+        plain = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+        tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
+        return any(test(plain) for test in tests)
+
+    number = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            here = [name for name in columns if name in file.schema_arrow.names]
+            for name in here:
+                if not usable(kind := file.schema_arrow.field(name).type):
+                    raise DataError(f"{where}: the column {name!r} holds {kind}; texts or numbers were expected")
+            for batch in file.iter_batches(BATCH_ROWS, columns=here):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{where}: no Parquet file that can be read, after row {number} ({str(error)[:200]})") from error
+
+
+def stream_of_lines(path: Path, where: str) -> BinaryIO:
+    """A text file, unpacked where it is gzipped.
+
+    Args:
+        path: The file.
+        where: How messages call it.
+
+    Returns:
+        A binary stream, to be closed.
+    """
+    if path.suffix == ".gz":
+        return cast(BinaryIO, _Unpacked(path, where))
+    return path.open("rb")
+
+
+class _Unpacked:
+    """A gzipped file, as far as sources read it; one that is damaged or unpacks to far too much is refused."""
+
+    def __init__(self, path: Path, where: str) -> None:
+        self._where, self._packed, self._read = where, path.stat().st_size, 0
+        self._stream = gzip.open(path)  # noqa: SIM115 - closed on exit
+
+    def __enter__(self) -> "_Unpacked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def read(self, size: int) -> bytes:
+        """Bytes, at most so many."""
+        return self._checked(lambda: self._stream.read(size))
+
+    def readline(self, size: int) -> bytes:
+        """The rest of a line, at most so many bytes."""
+        return self._checked(lambda: self._stream.readline(size))
+
+    def _checked(self, read: Callable[[], bytes]) -> bytes:
+        try:
+            found = read()
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{self._where}: the file is damaged ({error})") from error
+        self._read += len(found)
+        if self._read > max(BOMB_BYTES, BOMB_RATIO * self._packed):
+            raise DataError(f"{self._where}: unpacks to more than {self._read:,} bytes from {self._packed:,}; do not trust it")
+        return found
+
+
+def row_of_line(where: str, number: int, line: bytes) -> Row:
+    """What a line of JSON holds.
+
+    Args:
+        where: How messages call the file.
+        number: Number of the line.
+        line: The line.
+
+    Returns:
+        The object.
+
+    Raises:
+        DataError: It is no object.
+    """
+    row = read_value(where, number, line)
+    if not isinstance(row, dict):
+        raise DataError(f"{where}:{number}: expected a JSON object, found {short(row)}")
+    return row
+
+
+def text_line(where: str, row: Row, *, titled: bool) -> bytes:
+    """A document or a query as a line in BEIR form.
+
+    Args:
+        where: How messages call the row.
+        row: Its values: ``_id`` or ``id``, ``text``, and ``title`` of a document.
+        titled: Whether it is a document.
+
+    Returns:
+        JSON with ``_id``, ``text`` and ``title``.
+
+    Raises:
+        DataError: It has no id.
+    """
+    found = {"_id": id_of(where, "_id" if "_id" in row else "id", row), "text": row.get("text")}
+    return orjson.dumps(found | ({"title": row.get("title")} if titled else {}))
+
+
+def id_of(where: str, name: str, row: Row) -> str:
+    """An id, which may be a number.
+
+    Args:
+        where: How messages call the row.
+        name: The column.
+        row: Its values.
+
+    Returns:
+        The id as text.
+
+    Raises:
+        DataError: There is none.
+    """
+    found = row.get(name)
+    if isinstance(found, bool) or not isinstance(found, str | int) or found == "" or any(each in str(found) for each in "\t\n\r"):
+        raise DataError(f"{where}: {name!r} must be a string that is not empty, or an integer, found {short(found)}")
+    return str(found)
+
+
+def judgement_lines(where: str, row: Row) -> tuple[list[bytes], bool]:
+    """Judgements as lines in BEIR form.
+
+    Args:
+        where: How messages call the row.
+        row: Its values: ``query-id``, ``corpus-id``, one or a list of them, and ``score``, 1 where there is none.
+
+    Returns:
+        A line a judgement, and whether the row had a score.
+
+    Raises:
+        DataError: An id is missing, or the score is no integer.
+    """
+    query_id, score, doc_ids = id_of(where, "query-id", row), row.get("score"), row.get("corpus-id")
+    grade = 1 if score is None else score
+    if isinstance(grade, bool) or not isinstance(grade, int | float) or not float(grade).is_integer():
+        raise DataError(f"{where}: 'score' must be an integer, found {short(score)}")
+    rows = [{"corpus-id": each} for each in doc_ids] if isinstance(doc_ids, list) else [row]
+    ids = [id_of(where, "corpus-id", each) for each in rows]
+    return [f"{query_id}\t{doc_id}\t{int(grade)}".encode() for doc_id in ids], score is not None

@@ -1,0 +1,150 @@
+"""A dataset of a hub, from the files that were fetched, as the lines of a dataset in BEIR form."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from beirflow.datasets import source
+from beirflow.datasets.hub_files import Row, judgement_lines, row_of_line, rows_of_parquet, stream_of_lines, text_line
+from beirflow.datasets.hub_layout import CORPUS, QRELS, QUERIES, HubForm
+from beirflow.datasets.json_lines import lines_in
+from beirflow.datasets.source import Block, DatasetSource, blocks_of
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from beirflow.files.records import read_json
+
+COLUMNS = {CORPUS: ("_id", "id", "title", "text"), QUERIES: ("_id", "id", "text"), QRELS: ("query-id", "corpus-id", "score")}
+
+
+class HubSource(DatasetSource):
+    """A dataset of a hub.
+
+    Args:
+        path: The record of what was fetched.
+        form: What it must have been fetched from.
+
+    Raises:
+        DataError: Something else was fetched.
+    """
+
+    def __init__(self, path: str | Path, form: HubForm) -> None:
+        super().__init__(path)
+        self.form = form
+        self._files = fetched_files(path, form)
+        self._without_score = 0
+
+    def where(self, name: str) -> str:
+        """How messages call what has the documents, the queries or the judgements."""
+        role = _role(name)
+        hub, files = self.form.place(role)[0], list(self._files[role])
+        return f"{hub}/{files[0]}" if len(files) == 1 else f"{hub}, {role}"
+
+    def blocks(self, name: str) -> Iterator[Block]:
+        """What one of the three files of BEIR would have, numbered by lines or rows where they come from."""
+        role = _role(name)
+        hub, revision = self.form.place(role)
+        self._without_score = 0
+        for file, digest in self._files[role].items():
+            path, where = fetched_file(hub, revision, file), f"{hub}/{file}"
+            found = file_digest(path)
+            if found != digest:
+                raise DataError(f"{path}: the sha256 is {found}, but {self.path} says {digest}; delete both and run again")
+            self.digests[f"{hub}/{file}" if hub != self.form.hub else file] = digest
+            if file.endswith(".tsv"):
+                with stream_of_lines(path, where) as stream:
+                    yield from source.read_blocks(stream, where)
+            else:
+                yield from blocks_of(self._lines(role, where, path))
+        if self._without_score:
+            self.assumed["judgements_without_score"] = f"{self._without_score}, taken for 1"
+
+    def _lines(self, role: str, where: str, path: Path) -> Iterator[tuple[int, bytes]]:
+        """The rows of a file as lines in BEIR form."""
+        for number, row in _rows(path, where, role):
+            here = f"{where}:{number}"
+            if role == QRELS:
+                lines, scored = judgement_lines(here, row)
+                self._without_score += not scored
+                yield from ((number, line) for line in lines)
+            else:
+                yield number, text_line(here, row, titled=role == CORPUS)
+
+
+def _role(name: str) -> str:
+    return {source.CORPUS: CORPUS, source.QUERIES: QUERIES}.get(name, QRELS)
+
+
+def _rows(path: Path, where: str, role: str) -> Iterator[tuple[int, Row]]:
+    """The rows of a file."""
+    if path.suffix == ".parquet":
+        yield from rows_of_parquet(path, where, COLUMNS[role])
+        return
+    with stream_of_lines(path, where) as stream:
+        for numbers, block in source.read_blocks(stream, where):
+            for number, line in lines_in(numbers, block):
+                yield number, row_of_line(where, number, line)
+
+
+def fetched_files(path: str | Path, form: HubForm) -> dict[str, dict[str, str]]:
+    """What was fetched.
+
+    Args:
+        path: The record.
+        form: What it must have been fetched from.
+
+    Returns:
+        By role, sha256 by the name of the file in its repository.
+
+    Raises:
+        DataError: It is the record of something else.
+    """
+    record = read_json(path)
+    expected: dict[str, Any] = {"hub": form.hub, "revision": form.revision, "subset": form.subset}
+    found = {key: record.get(key) for key in expected}
+    if found != expected:
+        raise DataError(f"{path}: this is the record of {found}, expected was {expected}; delete it and run again")
+    return {role: dict(record["files"][role]) for role in COLUMNS}
+
+
+def fetched_file(hub: str, revision: str, name: str) -> Path:
+    """Where a file that was fetched lies on this machine.
+
+    Args:
+        hub: Id of the dataset.
+        revision: The commit that pins it.
+        name: Name of the file there.
+
+    Returns:
+        Its path in the cache of the hub's library.
+
+    Raises:
+        DataError: It is not there any more.
+    """
+    from huggingface_hub import hf_hub_download
+
+    try:
+        return Path(hf_hub_download(hub, name, repo_type="dataset", revision=revision, local_files_only=True))
+    except Exception as error:  # its exceptions differ between versions
+        todo = (
+            "it was fetched to HF_HOME; set that as it was, or delete the record of the dataset below results/data and run again"
+        )
+        raise DataError(f"{hub}/{name} at {revision} is not on this machine any more; {todo}") from error
+
+
+def is_here(path: str | Path, form: HubForm) -> bool:
+    """Whether all that was fetched is still on this machine.
+
+    Args:
+        path: The record of what was fetched.
+        form: What it must have been fetched from.
+
+    Returns:
+        False too where the record is missing or of something else.
+    """
+    try:
+        for role, files in fetched_files(path, form).items():
+            for name in files:
+                fetched_file(*form.place(role), name)
+    except (OSError, DataError, KeyError, TypeError):
+        return False
+    return True

@@ -1,0 +1,66 @@
+"""Lines of JSON, hostile until checked, and what is said of those that are not what they should be."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from beirflow.files.errors import DataError
+
+
+def lines_in(numbers: Sequence[int], block: bytes) -> Iterator[tuple[int, bytes]]:
+    """Lines of a block with their numbers, without line feeds; blank lines are skipped.
+
+    Args:
+        numbers: Numbers of the lines.
+        block: Whole lines.
+
+    Yields:
+        Line number and line.
+    """
+    for number, line in zip(numbers, block.split(b"\n"), strict=False):
+        if line.strip():
+            yield number, line
+
+
+def read_value(where: str, number: int, line: bytes) -> Any:
+    """What a line of JSON holds.
+
+    Args:
+        where: How messages call the file.
+        number: Number of the line.
+        line: The line.
+
+    Returns:
+        The value.
+
+    Raises:
+        DataError: It is not JSON in UTF-8.
+    """
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise DataError(f"{where}:{number}: {_explain(line, error)}") from None
+
+
+def _explain(line: bytes, error: orjson.JSONDecodeError) -> str:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as encoding:
+        byte = line[encoding.start]
+        return f"expected UTF-8, found the byte 0x{byte:02x} at position {encoding.start + 1}; convert the file to UTF-8"
+    if "surrogate" in error.msg:
+        return f"expected characters, found half of a surrogate pair in {snippet(line)} ({error.msg})"
+    hint = "" if line.rstrip().endswith(b"}") or not line.lstrip().startswith(b"{") else "; is the file truncated?"
+    return f"expected a JSON object on one line, found {snippet(line)} ({error.msg}){hint}"
+
+
+def snippet(line: bytes) -> str:
+    """A line, or its two ends if it is long."""
+    return short(line.decode("utf-8", "replace"))
+
+
+def short(value: object) -> str:
+    """What was found, or its two ends if it is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:40]} … {text[-40:]}"

@@ -1,0 +1,207 @@
+"""Datasets in which a line is a query with its documents, each with a label that says how relevant it is.
+
+Such files come from people who judge what a search found, so they have no ids of queries, and not always ids of documents. What
+has none gets one from a digest of its text, so that ids stay what they are when lines are added or moved.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import orjson
+
+from beirflow.datasets.json_lines import lines_in, read_value, short
+from beirflow.datasets.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
+from beirflow.files.errors import DataError
+
+ID_DIGITS = 16
+"""Of the digest of a text, in hexadecimal."""
+
+
+@dataclass(frozen=True)
+class LabelledForm:
+    """What the fields of such a file are called, and what its labels mean.
+
+    Attributes:
+        query: Field of a line: the text of the query.
+        documents: Field of a line: the list of its documents.
+        id: Field of a document: its id, a string or an integer; one that has none gets one from its title and text.
+        title: Field of a document: its title, which may be missing.
+        text: Field of a document: its text.
+        label: Field of a document: its label; one that has none is in the corpus, but not judged.
+        labels: Labels with the score that each stands for; without any, labels are the scores, as integers.
+        kind: What tells this form from others.
+    """
+
+    query: str = "query"
+    documents: str = "data"
+    id: str = "id"
+    title: str = "title"
+    text: str = "summary"
+    label: str = "answer"
+    labels: tuple[tuple[str, int], ...] = ()
+    kind: Literal["labelled"] = "labelled"
+
+    has_splits: ClassVar[bool] = False
+    own_candidates: ClassVar[bool] = False
+
+
+class _Document(NamedTuple):
+    """A document of a line, with the score that its label stands for."""
+
+    doc_id: str
+    title: str
+    text: str
+    score: int | None
+
+
+class LabelledSource(DatasetSource):
+    """A file of queries with their labelled documents.
+
+    A query without any relevant document counts as not judged: no system can find anything for it.
+
+    Args:
+        path: The file.
+        form: Its fields and labels.
+    """
+
+    def __init__(self, path: str | Path, form: LabelledForm) -> None:
+        super().__init__(path)
+        self.form = form
+        self._scores = dict(form.labels)
+
+    def where(self, name: str) -> str:
+        """How messages call the file, whichever of the three it stands for."""
+        return str(self.path)
+
+    def blocks(self, name: str) -> Iterator[Block]:
+        """What one of the three files of BEIR would have, with the numbers of the lines where it comes from."""
+        if name == CORPUS:
+            yield from blocks_of(self._documents())
+            return
+        judged = self._judged()
+        if name == QUERIES:
+            yield from blocks_of(
+                (number, orjson.dumps({"_id": _made_id("q", query), "text": query})) for query, (number, _) in judged.items()
+            )
+            return
+        yield from blocks_of(
+            (number, f"{_made_id('q', query)}\t{doc_id}\t{score}".encode())
+            for query, (_, judgements) in judged.items()
+            for doc_id, (number, score) in judgements.items()
+        )
+
+    def _documents(self) -> Iterator[tuple[int, bytes]]:
+        """Every document once."""
+        first: dict[str, tuple[int, bytes]] = {}
+        for number, _, documents in self._lines():
+            for doc_id, title, text, _ in documents:
+                content = _digest(title, text)
+                if doc_id not in first:
+                    first[doc_id] = number, content
+                    yield number, orjson.dumps({"_id": doc_id, "title": title, "text": text})
+                elif first[doc_id][1] != content:
+                    found = f"the document {doc_id!r} has another title or text than in line {first[doc_id][0]}"
+                    raise DataError(f"{self.path}:{number}: {found}; equal ids must be equal documents")
+
+    def _judged(self) -> dict[str, tuple[int, dict[str, tuple[int, int]]]]:
+        """By query that has a relevant document, its first line and its judgements: by document, line and score."""
+        found: dict[str, tuple[int, dict[str, tuple[int, int]]]] = {}
+        for number, query, documents in self._lines():
+            judgements = found.setdefault(query, (number, {}))[1]
+            for doc_id, _, _, score in documents:
+                if score is None:
+                    continue
+                line, before = judgements.setdefault(doc_id, (number, score))
+                if before != score:
+                    both = f"the document {doc_id!r} stands for {score} here and for {before} in line {line}, for one query"
+                    raise DataError(f"{self.path}:{number}: {both}; keep one of the two labels")
+        judged = {
+            query: (line, judgements)
+            for query, (line, judgements) in found.items()
+            if any(score > 0 for _, score in judgements.values())
+        }
+        if not judged:
+            raise DataError(f"{self.path}: no query has a relevant document, that is a label that stands for more than 0")
+        self.assumed["queries_without_relevant_documents"] = len(found) - len(judged)
+        return judged
+
+    def _lines(self) -> Iterator[tuple[int, str, list[_Document]]]:
+        """Number, query and documents of each line; what had to be assumed is noted after the last."""
+        unnamed = unlabelled = 0
+        digest = hashlib.sha256()
+        with self.path.open("rb") as stream:
+            for numbers, block in read_blocks(stream, str(self.path), digest):
+                for number, line in lines_in(numbers, block):
+                    query, entries = self._parse(number, line)
+                    documents = [self._document(f"{self.path}:{number}", entry) for entry in entries]
+                    unnamed += sum(entry.get(self.form.id) is None for entry in entries)
+                    unlabelled += sum(document.score is None for document in documents)
+                    yield number, query, documents
+        self.digests[self.path.name] = digest.hexdigest()
+        self.assumed |= {
+            "ids_of_queries": "from their texts",
+            "documents_without_id": unnamed,
+            "documents_without_label": unlabelled,
+            "labels": self._scores,
+        }
+
+    def _parse(self, number: int, line: bytes) -> tuple[str, list[dict[str, Any]]]:
+        """The query of a line, and its documents as they stand there."""
+        form, where, record = self.form, f"{self.path}:{number}", read_value(str(self.path), number, line)
+        if not isinstance(record, dict):
+            raise DataError(f"{where}: expected a JSON object with {form.query!r} and {form.documents!r}, found {short(record)}")
+        query, documents = record.get(form.query), record.get(form.documents)
+        if not isinstance(query, str) or not query.strip():
+            raise DataError(f"{where}: {form.query!r} must be a text, found {short(query)}; fields are named in 'fields'")
+        if not isinstance(documents, list) or not all(isinstance(each, dict) for each in documents):
+            found = f"{form.documents!r} must be a list of objects, found {short(documents)}"
+            raise DataError(f"{where}: {found}; fields are named in 'fields'")
+        return query, documents
+
+    def _document(self, where: str, entry: Mapping[str, Any]) -> _Document:
+        form = self.form
+        title = "" if entry.get(form.title) is None else _text(where, form.title, entry[form.title])
+        text = _text(where, form.text, entry.get(form.text))
+        doc_id = entry.get(form.id)
+        if doc_id is None:
+            doc_id = _made_id("d", title, text)
+        if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or not _usable(str(doc_id)):
+            allowed = "a string that is not empty and has no tabs or line ends, or an integer of 64 bits"
+            raise DataError(f"{where}: {form.id!r} of a document must be {allowed}, found {short(doc_id)}")
+        return _Document(str(doc_id), title, text, self._score(where, entry.get(form.label)))
+
+    def _score(self, where: str, label: Any) -> int | None:
+        """What a label stands for; None where there is none."""
+        if label is None:
+            return None
+        if isinstance(label, str | int) and not isinstance(label, bool):
+            if str(label) in self._scores:
+                return self._scores[str(label)]
+            if isinstance(label, int) and not self._scores:
+                return label
+        known = ", ".join(map(repr, self._scores)) or "integers"
+        todo = "say in 'labels' which score it stands for, 0 for not relevant"
+        raise DataError(f"{where}: {self.form.label!r} of a document is {short(label)}, known are {known}; {todo}")
+
+
+def _text(where: str, name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise DataError(f"{where}: {name!r} of a document must be a string, found {short(value)}; fields are named in 'fields'")
+    return value
+
+
+def _usable(doc_id: str) -> bool:
+    return bool(doc_id) and not any(character in doc_id for character in "\t\n\r")
+
+
+def _digest(*texts: str) -> bytes:
+    """A digest of texts and of where each ends."""
+    return hashlib.sha256(b"".join(b"%d " % len(text) + text.encode() for text in texts)).digest()
+
+
+def _made_id(kind: str, *texts: str) -> str:
+    """An id of a text that has none; the letter before it keeps queries and documents apart, so that none is a self match."""
+    return f"{kind}-{_digest(*texts).hex()[:ID_DIGITS]}"

@@ -1,0 +1,126 @@
+"""Datasets for re-ranking: a line is a query with the documents that it ranks, relevant ones and others.
+
+Each query ranks its own candidates and no other document. They are its judged documents, so that nothing but the judgements says
+which they are. As where MTEB reads such a file, a sample without relevant or without other documents is left out, and a text
+that stands in a sample twice is two documents.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import orjson
+
+from beirflow.datasets.json_lines import lines_in, read_value, short
+from beirflow.datasets.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
+from beirflow.files.errors import DataError
+
+ID_DIGITS = 16
+"""Of the digest of a document, in hexadecimal."""
+
+
+@dataclass(frozen=True)
+class SamplesForm:
+    """What the fields of such a file are called.
+
+    Attributes:
+        query: The text of the query.
+        positive: The list of its relevant documents.
+        negative: The list of the others.
+        kind: What tells this form from others.
+    """
+
+    query: str = "query"
+    positive: str = "positive"
+    negative: str = "negative"
+    kind: Literal["samples"] = "samples"
+
+    has_splits: ClassVar[bool] = False
+    own_candidates: ClassVar[bool] = True
+
+
+class _Sample(NamedTuple):
+    """A query with its candidates: their ids, texts and grades."""
+
+    query_id: str
+    query: str
+    candidates: list[tuple[str, str, int]]
+
+
+class SamplesSource(DatasetSource):
+    """A file of samples.
+
+    Args:
+        path: The file.
+        form: Its fields.
+    """
+
+    own_candidates = True
+
+    def __init__(self, path: str | Path, form: SamplesForm) -> None:
+        super().__init__(path)
+        self.form = form
+
+    def where(self, name: str) -> str:
+        """How messages call the file, whichever of the three it stands for."""
+        return str(self.path)
+
+    def blocks(self, name: str) -> Iterator[Block]:
+        """What one of the three files of BEIR would have, with the numbers of the lines where it comes from."""
+        yield from blocks_of((number, line) for number, sample in self._samples() for line in _lines_of(sample, name))
+
+    def _samples(self) -> Iterator[tuple[int, _Sample]]:
+        """The samples that can be ranked in more than one way that matters; how many others there are is noted after the last."""
+        others, digest = 0, hashlib.sha256()
+        with self.path.open("rb") as stream:
+            for numbers, block in read_blocks(stream, str(self.path), digest):
+                for number, line in lines_in(numbers, block):
+                    sample = self._parse(number, line)
+                    if len({grade for _, _, grade in sample.candidates}) > 1:
+                        yield number, sample
+                    else:
+                        others += 1
+        self.digests[self.path.name] = digest.hexdigest()
+        self.assumed |= {"ids": "from lines and texts", "samples_without_relevant_or_other_documents": others}
+
+    def _parse(self, number: int, line: bytes) -> _Sample:
+        form, where, record = self.form, f"{self.path}:{number}", read_value(str(self.path), number, line)
+        names = (form.query, form.positive, form.negative)
+        if not isinstance(record, dict):
+            raise DataError(f"{where}: expected a JSON object with {', '.join(map(repr, names))}, found {short(record)}")
+        query, positive, negative = (record.get(name) for name in names)
+        if isinstance(query, list):
+            todo = "the vectors of several texts are not averaged here; write one text"
+            raise DataError(f"{where}: {form.query!r} is a list of {len(query)} texts; {todo}")
+        if not isinstance(query, str) or not query.strip():
+            raise DataError(f"{where}: {form.query!r} must be a text, found {short(query)}; fields are named in 'fields'")
+        query_id = f"s{number}"
+        graded = [(text, 1) for text in _texts(where, form.positive, positive)]
+        graded += [(text, 0) for text in _texts(where, form.negative, negative)]
+        candidates = [(_made_id(query_id, place, text), text, grade) for place, (text, grade) in enumerate(graded)]
+        return _Sample(query_id, query, candidates)
+
+
+def _texts(where: str, name: str, texts: Any) -> list[str]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise DataError(f"{where}: {name!r} must be a list of texts, found {short(texts)}; fields are named in 'fields'")
+    return texts
+
+
+def _lines_of(sample: _Sample, name: str) -> Iterator[bytes]:
+    """A sample as lines of one of the three files of BEIR."""
+    if name == QUERIES:
+        yield orjson.dumps({"_id": sample.query_id, "text": sample.query})
+    for doc_id, text, grade in sample.candidates:
+        row: dict[str, Any] = {"_id": doc_id, "text": text}
+        if name == CORPUS:
+            yield orjson.dumps(row)
+        elif name != QUERIES:
+            yield f"{sample.query_id}\t{doc_id}\t{grade}".encode()
+
+
+def _made_id(query_id: str, place: int, text: str) -> str:
+    """The id of a candidate: ties are ordered by it, so it must not tell what is relevant."""
+    return f"{query_id}-{hashlib.sha256(f'{query_id} {place} {text}'.encode()).hexdigest()[:ID_DIGITS]}"

@@ -1,0 +1,142 @@
+"""What every source of a dataset gives, whatever its form: the lines of the three files of BEIR."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from beirflow.datasets.json_lines import lines_in
+from beirflow.files.errors import DataError
+
+CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
+
+BLOCK_BYTES = 1 << 23
+LINE_BYTES = 1 << 28
+"""A line this long is refused: a file without line feeds, or an archive that unpacks to one, must not fill memory."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+Block = tuple[Sequence[int], bytes]
+"""Whole lines, and before them the number of each."""
+
+
+def qrels_of(split: str) -> str:
+    """The file with the judgements of a split."""
+    return f"qrels/{split}.tsv"
+
+
+class DatasetSource(ABC):
+    """Where a dataset is read from.
+
+    Args:
+        path: Its file or folder.
+
+    Attributes:
+        digests: sha256 by name of every file that has been read to its end.
+        assumed: What had to be assumed of what was read to its end, for the record.
+        own_candidates: Whether a query ranks only the documents that are judged for it.
+    """
+
+    own_candidates = False
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.digests: dict[str, str] = {}
+        self.assumed: dict[str, Any] = {}
+
+    @abstractmethod
+    def where(self, name: str) -> str:
+        """How messages call a file of the dataset; line numbers follow.
+
+        Args:
+            name: ``corpus.jsonl``, ``queries.jsonl`` or ``qrels/<split>.tsv``.
+
+        Returns:
+            A path, with what else it needs to be found.
+        """
+
+    @abstractmethod
+    def blocks(self, name: str) -> Iterator[Block]:
+        """What such a file has, in blocks of whole lines, each with the numbers of its lines where they come from.
+
+        Args:
+            name: ``corpus.jsonl``, ``queries.jsonl`` or ``qrels/<split>.tsv``.
+
+        Yields:
+            Numbers of the lines, and the block; only the last may end without a line feed.
+        """
+
+    def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Lines of such a file with their numbers, without line feeds; blank lines are skipped.
+
+        Args:
+            name: ``corpus.jsonl``, ``queries.jsonl`` or ``qrels/<split>.tsv``.
+
+        Yields:
+            Line number and line.
+        """
+        for numbers, block in self.blocks(name):
+            yield from lines_in(numbers, block)
+
+
+class Noted(Protocol):
+    """What takes in every byte of a file, such as a digest."""
+
+    def update(self, data: bytes, /) -> None:
+        """Take in what comes next."""
+
+
+def read_blocks(stream: BinaryIO, where: str, noted: Noted | None = None) -> Iterator[Block]:
+    """A file in blocks of whole lines, numbered from 1.
+
+    Args:
+        stream: The file.
+        where: How messages call it.
+        noted: Takes in every byte, if something should.
+
+    Yields:
+        Numbers of the lines, and the block; only the last may end without a line feed.
+
+    Raises:
+        DataError: A line is too long.
+    """
+    first = 1
+    while block := stream.read(BLOCK_BYTES) + stream.readline(LINE_BYTES):
+        if noted:
+            noted.update(block)
+        if len(block) >= LINE_BYTES and not block.endswith(b"\n"):
+            _check_length(where, first, block)
+        if first == 1:
+            block = block.removeprefix(BYTE_ORDER_MARK)
+        numbers = range(first, first + block.count(b"\n") + (not block.endswith(b"\n")))
+        yield numbers, block
+        first = numbers.stop
+
+
+def blocks_of(lines: Iterable[tuple[int, bytes]]) -> Iterator[Block]:
+    """Lines that were made, in blocks.
+
+    Args:
+        lines: Lines without line feeds, each with its number where it comes from.
+
+    Yields:
+        Numbers of the lines, and the block.
+    """
+    numbers: list[int] = []
+    block = bytearray()
+    for number, line in lines:
+        numbers.append(number)
+        block += line + b"\n"
+        if len(block) >= BLOCK_BYTES:
+            yield numbers, bytes(block)
+            numbers, block = [], bytearray()
+    if numbers:
+        yield numbers, bytes(block)
+
+
+def _check_length(where: str, first: int, block: bytes) -> None:
+    """Refuse a line that is cut at the limit, before memory fills with the rest of it."""
+    *before, last = block.split(b"\n")
+    if len(last) >= LINE_BYTES:
+        line = f"{where}:{first + len(before)}"
+        raise DataError(f"{line}: expected lines of less than {LINE_BYTES:,} bytes, found one that is longer")

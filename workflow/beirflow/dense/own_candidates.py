@@ -1,0 +1,80 @@
+"""Rank only the candidates of each query, where a dataset says which these are: for re-ranking."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from beirflow.dense.chunk_blocks import Chunk, Vectors, prepare
+from beirflow.dense.top_k import not_finite, score_candidates
+from beirflow.files.errors import DataError
+from beirflow.jobs.threads import Threads
+from beirflow.runs.ranking import Hits, merge_hits
+from beirflow.runs.searched import Ids
+
+
+def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the candidates of each query are in a chunk.
+
+    Args:
+        candidates: ``query_id`` and ``doc_id`` of the pairs.
+        ids: The ids of the queries and of the chunk.
+        top_k: Documents to keep for each query, which must be all of its candidates.
+
+    Returns:
+        Numbers of queries, ascending, and rows of documents of the chunk, int64.
+
+    Raises:
+        DataError: A query has more candidates than are kept.
+    """
+    most = pc.max(candidates.group_by("query_id").aggregate([("doc_id", "count")])["doc_id_count"]).as_py()
+    if most > top_k:
+        raise DataError(f"a query has {most} candidates, all of which are ranked; set 'top_k: {most}' or more")
+    query = pc.index_in(candidates["query_id"], value_set=ids.queries).to_numpy()
+    row = pc.fill_null(pc.index_in(candidates["doc_id"], value_set=ids.documents), -1).to_numpy()
+    order = np.argsort(query, kind="stable")
+    order = order[row[order] >= 0]
+    return query[order].astype(np.int64), row[order].astype(np.int64)
+
+
+def exact_of_pairs(
+    queries: np.ndarray,
+    documents: Vectors,
+    query: np.ndarray,
+    row: np.ndarray,
+    id_order: np.ndarray,
+    k: int,
+    *,
+    similarity: str,
+    device: torch.device,
+) -> Hits:
+    """Some documents of each query by the ranking rule, with the scores that they have among all.
+
+    Args:
+        queries: float32 of shape (queries, dim).
+        documents: float32 of shape (documents, dim); read in slices.
+        query: Number of each pair's query, ascending, int64 of shape (n,).
+        row: Row of each pair's document, int64 of shape (n,).
+        id_order: Place of each document's id in byte order, integers of shape (documents,).
+        k: Documents to keep for each query.
+        similarity: ``dot`` or ``cosine``; a vector of zeros has cosine 0 with every other.
+        device: Where to compute.
+
+    Returns:
+        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
+
+    Raises:
+        DataError: The vectors hold infinity or not-a-number.
+    """
+    if not len(row):
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
+    place = np.arange(len(query)) - np.searchsorted(query, query)
+    rows = torch.full((len(queries), int(place.max()) + 1), len(documents))
+    rows[query, place] = torch.from_numpy(row)
+    with Threads(device) as threads:
+        nothing = torch.full((len(queries),), -1, device=device)
+        chunk = Chunk(prepare(queries, similarity, device), documents, nothing, similarity, threads)
+        hits = list(score_candidates(chunk, rows.to(device)))
+        if not all(np.isfinite(scores).all() for _, _, scores in hits):
+            raise not_finite(chunk)
+    return merge_hits(hits, lambda rows: id_order[rows], k)[:3]

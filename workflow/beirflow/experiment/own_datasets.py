@@ -1,0 +1,88 @@
+"""Datasets of the user's own: what ``custom.datasets`` says of them, and what it must not."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from beirflow.datasets.hub_layout import HubForm
+from beirflow.datasets.labelled import LabelledForm
+from beirflow.datasets.opening import Form
+from beirflow.datasets.samples import SamplesForm
+from beirflow.experiment.catalogue import Dataset
+from beirflow.experiment.schema import Problems
+
+FILES: Mapping[str, type[LabelledForm | SamplesForm]] = {LabelledForm.kind: LabelledForm, SamplesForm.kind: SamplesForm}
+"""Forms of a file whose lines are queries with documents."""
+
+OF_A_FILE = ("fields", "labels")
+OF_A_FOLDER = ("split", "forums")
+NOT_ON_A_HUB = ("path", "form", "forums")
+"""Keys that not every form has."""
+
+NO_FIELDS = ("kind", "labels")
+"""What a form has besides names of fields."""
+
+
+def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
+    """The corpora of a dataset of the user's own, from ``custom.datasets.<name>`` of the configuration.
+
+    Args:
+        name: Its name.
+        entry: Its entry, which its schema has checked.
+
+    Returns:
+        One corpus, or one a forum.
+    """
+    common = {key: entry[key] for key in ("path", "split", "drop_self_matches", "shares_texts_with") if key in entry}
+    common["form"] = _form(entry)
+    forums = entry.get("forums")
+    if forums is None:
+        return (Dataset(name=name, row=name, documents=entry.get("documents"), **common),)
+    return tuple(Dataset(name=f"{name}-{forum}", row=name, forum=forum, **common) for forum in forums)
+
+
+def _form(entry: Mapping[str, Any]) -> Form | None:
+    """The form of a dataset; None for that of BEIR."""
+    if "hub" in entry:
+        place = {key: entry[key] for key in ("hub", "revision", "subset") if key in entry}
+        return HubForm(**place, **{f"qrels_{key}": value for key, value in entry.get("qrels", {}).items()})
+    kind = FILES.get(entry.get("form", ""))
+    if kind is None:
+        return None
+    labels: dict[str, Any] = {"labels": tuple(entry["labels"].items())} if "labels" in entry and kind is LabelledForm else {}
+    return kind(**{name: value for name, value in entry.get("fields", {}).items() if name in _fields_of(kind)}, **labels)
+
+
+def _fields_of(kind: type[LabelledForm | SamplesForm]) -> list[str]:
+    """Keys of ``fields`` that a form has."""
+    return [field.name for field in fields(kind) if field.name not in NO_FIELDS]
+
+
+def check_own_datasets(entries: Mapping[str, Mapping[str, Any]], problems: Problems) -> None:
+    """Note keys that a dataset of its form does not have.
+
+    Args:
+        entries: By name, entries that their schema has checked.
+        problems: Where what is wrong is added.
+    """
+    for name, entry in entries.items():
+        for key, problem in _wrong_keys(entry):
+            problems.add(f"custom.datasets.{name}.{key}", entry[key], problem)
+
+
+def _wrong_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Keys that are not used, and why."""
+    if "hub" in entry:
+        yield from ((key, "a dataset on a hub does not have this; remove the key") for key in NOT_ON_A_HUB if key in entry)
+    kind = FILES.get(entry.get("form", ""))
+    if kind is None:
+        reason = f"only a file of queries with documents has this; write 'form: {LabelledForm.kind}' if this is one"
+        yield from ((key, reason) for key in OF_A_FILE if key in entry)
+        return
+    reason = "a file of queries with documents has one set of judgements and one corpus; remove the key"
+    yield from ((key, reason) for key in OF_A_FOLDER if key in entry)
+    if kind is not LabelledForm and "labels" in entry:
+        yield "labels", f"only 'form: {LabelledForm.kind}' has labels; remove the key"
+    known = _fields_of(kind)
+    if any(name not in known for name in entry.get("fields", {})):
+        yield "fields", f"fields of 'form: {entry['form']}' are {', '.join(known)}"
