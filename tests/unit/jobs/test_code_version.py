@@ -291,5 +291,5 @@ def test_modules_that_are_imported_by_name_have_a_digest_of_all_that_they_reach(
     before = code_of(names)
     assert code_of(reversed(names)) == before != code_of(names[:1])
     (copy / "beirflow/lexical/bm25.py").write_text("# edited")
-    module._imports.cache_clear()
+    forget()
     assert code_of(names) != before

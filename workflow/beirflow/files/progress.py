@@ -17,13 +17,22 @@ _of_job: list[str] = []
 """What this process is the job of, if it is one."""
 
 
-def name_job(name: str) -> None:
-    """Say in every title from now on which job it belongs to.
+@contextmanager
+def named_job(name: str) -> Iterator[None]:
+    """Say in every title meanwhile which job it belongs to.
 
     Args:
-        name: The rule and its wildcards; nothing where this is no job.
+        name: The rule and its wildcards.
+
+    Yields:
+        Nothing.
     """
-    _of_job[:] = [name] if name else []
+    before = _of_job[:]
+    _of_job[:] = [name]
+    try:
+        yield
+    finally:
+        _of_job[:] = before
 
 
 _silenced: list[bool] = []

@@ -11,7 +11,7 @@ from typing import Any
 
 from beirflow.files.disks import disk_problem
 from beirflow.files.errors import BeirflowError
-from beirflow.files.progress import name_job
+from beirflow.files.progress import named_job
 from beirflow.files.records import Job
 from beirflow.jobs.lifetime import end_with_snakemake
 from beirflow.jobs.results_lock import hold_job
@@ -49,8 +49,7 @@ def job(snakemake: Any) -> Iterator[Job]:
             logger.warning("%s: another instance of this job, for which it waited, has made everything", name)
             sys.exit(0)
 
-    name_job(name)
-    with surroundings(log, alone):
+    with named_job(name), surroundings(log, alone):
         yield Job(results, name, snakemake.params.get("code", ""))
 
 
