@@ -20,7 +20,8 @@ from beirflow.audit.checks import Check
 from beirflow.audit.root import Published
 from beirflow.datasets.corpus_files import FOOTER, footer_digest
 from beirflow.evaluation.summary import summarize
-from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY
 from beirflow.files.records import RECORD_DIGEST, write_json

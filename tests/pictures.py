@@ -13,7 +13,7 @@ from PIL import Image
 
 sys.path.append("workflow")
 from beirflow.audit.audit import audit
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import DataError
 
 WIDTH, SCALE = 960, 1.25

@@ -20,7 +20,8 @@ from beirflow.evaluation.summary import summarize
 from beirflow.evaluation.systems import describe_systems
 from beirflow.experiment.asked import corpus_of
 from beirflow.experiment.catalogue import CATALOGUE
-from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.experiment.manifest import write_manifest
 from beirflow.files import layout
 from beirflow.files.digests import file_digest

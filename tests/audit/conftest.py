@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from forger import Forger
 from results_maker import Made, make_paper, make_report

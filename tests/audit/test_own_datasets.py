@@ -11,7 +11,7 @@ from beirflow.audit.audit import run_checks
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.sources import SOURCES
 from beirflow.datasets.fetch_dataset import fetch_dataset
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.records import Job
 from beirflow.imported.import_run import import_run
 from forger import Forger

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from beirflow.audit.audit import audit
 from beirflow.exchange.compare import compare
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import DataError
 from chromium import Chromium
 from results_maker import Made

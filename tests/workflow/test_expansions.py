@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from beirflow.audit.audit import run_checks
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.records import read_json
 from beirflow.lexical.settings import LexicalSettings
 from faults_at_work import result_files

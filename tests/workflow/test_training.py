@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from beirflow.audit.audit import run_checks
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.records import read_json
 from tiny_bert import save_tiny_bert
 from tiny_expanders import save_tiny_t5

@@ -9,7 +9,7 @@ sys.path.insert(0, f"{HERE}/workflow")
 
 import re
 
-from beirflow.experiment.experiment import RESULTS, load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.errors import BeirflowError
 from beirflow.jobs.array_task import become_own_task
@@ -40,7 +40,7 @@ wildcard_constraints:
 
 def at(pattern):
     """A pattern of layout.py below <results>/."""
-    return pattern.below(RESULTS)
+    return pattern.below(layout.RESULTS)
 
 
 def kept(pattern, keep):

@@ -7,7 +7,7 @@ if __name__ == "__main__":
         from beirflow.audit.audit import audit
         from beirflow.audit.repairs import Call
         from beirflow.audit.root import Published
-        from beirflow.experiment.experiment import load_experiment
+        from beirflow.experiment.load import load_experiment
 
         said = snakemake.params
         words = audit(

@@ -5,7 +5,7 @@ from beirflow.jobs.job import job
 if __name__ == "__main__":
     with job(snakemake):
         from beirflow.datasets.download import download_dataset
-        from beirflow.experiment.experiment import load_experiment
+        from beirflow.experiment.load import load_experiment
 
         download_dataset(
             urls=load_experiment(snakemake.config).urls(snakemake.wildcards.archive),

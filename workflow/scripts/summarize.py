@@ -5,7 +5,7 @@ from beirflow.jobs.job import job
 if __name__ == "__main__":
     with job(snakemake) as this:
         from beirflow.evaluation.summary import summarize
-        from beirflow.experiment.experiment import load_experiment
+        from beirflow.experiment.load import load_experiment
         from beirflow.experiment.manifest import write_manifest
 
         paths = {"means_paths": list(snakemake.input.means), "summary_path": snakemake.output.summary}

@@ -17,8 +17,9 @@ from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.chain import Chain, read_record
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.verdict import seen
-from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import AUDIT, AUDIT_RECORD, FOR_READING, PAPER_RECORD, REPORT_RECORD

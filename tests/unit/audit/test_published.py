@@ -8,7 +8,7 @@ import pytest
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.audit.published import check_published, tolerance
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 
 
 def checks(

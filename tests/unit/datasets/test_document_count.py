@@ -10,7 +10,7 @@ from beirflow.datasets import document_count
 from beirflow.datasets.beir_files import Source
 from beirflow.datasets.document_count import COUNTS, known_documents
 from beirflow.experiment import experiment as experiment_module
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import SMALL_BYTES
 from beirflow.files.errors import ConfigError
 

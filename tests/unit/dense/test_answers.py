@@ -11,7 +11,8 @@ from beirflow.dense import chunk_blocks
 from beirflow.dense.chunk_blocks import Blocks
 from beirflow.dense.ranges import find_ranges
 from beirflow.dense.search import search_chunk
-from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import CANDIDATES, CHUNK_VECTORS, DOCUMENTS, MODEL, QUERIES, QUERY_VECTORS, RANGES, RUN, RUN_RECORD
 from beirflow.files.records import Job
 from beirflow.runs.merge import merge_chunks

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from beirflow.dense import spot_check as module
 from beirflow.dense.spot_check import drift
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import CORPUS, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.runs.spot_check import Finding, NotHereError, Subject

@@ -8,7 +8,8 @@ from beirflow.evaluation.corpus_sizes import corpus_size
 from beirflow.evaluation.estimate import estimate
 from beirflow.evaluation.expected_cost import Part, highest_disk, parts_of
 from beirflow.evaluation.measured_rates import measured_rates
-from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.records import Job, write_record
 
 GB = 1e9

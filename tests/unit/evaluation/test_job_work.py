@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from beirflow.evaluation.job_work import job_work
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 
 
 def test_a_chunk_is_expected_to_take_what_its_documents_are(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from beirflow.evaluation.systems import describe_systems
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
 from results_maker import Made

@@ -12,7 +12,7 @@ import requests
 from beirflow.audit.chain import Chain, read_record
 from beirflow.exchange.crate import export_crate
 from beirflow.experiment.catalogue import load_catalogue
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json, write_json

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from beirflow.experiment.asked import all_cores, asked_code, asked_corpus, asked_files, asked_systems, corpus_of
-from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.load import load_experiment
 
 
 @pytest.fixture(scope="module")

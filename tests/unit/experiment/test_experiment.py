@@ -12,7 +12,8 @@ import pytest
 import yaml
 from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
-from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
 from snakemake.resources import Resources
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.experiment.manifest import write_manifest
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json

@@ -1,7 +1,7 @@
 """A target that no rule makes: the nearest one that a rule does make is named."""
 
 import pytest
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.experiment.targets import meant
 
 RULES = ["all", "audit", "estimate", "clean_representations", "compare"]

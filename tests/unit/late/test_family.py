@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.experiment.experiment import Experiment, load_experiment
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
 from tiny_colbert import save_colbert
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from beirflow.experiment.catalogue import load_catalogue
-from beirflow.experiment.experiment import load_experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.models.settings import EncoderSettings

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from beirflow.evaluation.measures import TREC_NAMES
 from beirflow.experiment.catalogue import load_catalogue
-from beirflow.experiment.experiment import load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_record

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.evaluation.corpus_sizes import CorpusSize, corpus_size
-from beirflow.experiment.experiment import BLOCK_QUERIES, Experiment
+from beirflow.experiment.datasets import BLOCK_QUERIES
+from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import DataError
 from beirflow.files.layout import METRICS, RUN_RECORD

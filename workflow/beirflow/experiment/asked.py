@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from beirflow.experiment.dependencies import needed
-from beirflow.experiment.experiment import MOST_THREADS, RESULTS, Experiment
+from beirflow.experiment.experiment import MOST_THREADS, Experiment
 from beirflow.experiment.families import FAMILIES
-from beirflow.files.layout import RUN_RECORD
+from beirflow.files.layout import RESULTS, RUN_RECORD
 from beirflow.jobs.code_version import code_of
 
 OF_THE_PAPER = "dbpedia-entity"

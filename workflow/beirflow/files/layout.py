@@ -10,6 +10,9 @@ from pathlib import Path
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """What a system, a dataset or another name may look like, so that it names one folder and never leaves it."""
 
+RESULTS = "<results>"
+"""The folder of all results, as Snakemake fills it in."""
+
 SAFE_PATH = re.compile(rf"{NAME}(?:/{NAME})*")
 
 

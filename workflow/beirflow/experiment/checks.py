@@ -1,0 +1,187 @@
+"""What is wrong with a configuration whose form is right: names, and combinations that are impossible."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from beirflow.datasets.hub_layout import HubForm
+from beirflow.dense.settings import DenseSettings
+from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts
+from beirflow.experiment.choice import check_own_names, corpora_named
+from beirflow.experiment.datasets import NO_COPY
+from beirflow.experiment.dependencies import check_dependencies, check_run_files
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.schema import Problems, nearest
+from beirflow.files.errors import ConfigError
+from beirflow.runs.family import System
+
+
+def check_names(
+    config: Mapping[str, Any],
+    catalogue: Catalogue,
+    systems: Mapping[str, System],
+    rows: Mapping[str, tuple[Dataset, ...]],
+    problems: Problems,
+) -> None:
+    """Every name is defined, and defined once.
+
+    Args:
+        config: The configuration, with defaults.
+        catalogue: What the project knows.
+        systems: The systems of the configuration, by name.
+        rows: Its datasets, by name.
+        problems: Where what is wrong is added.
+    """
+    for name in systems:
+        if name in catalogue.systems:
+            problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name; choose another")
+    known = catalogue.known_datasets
+    taken = {corpus.name for corpora in known.values() for corpus in corpora} | set(known)
+    for row, corpora in rows.items():
+        for name in {row, *(corpus.name for corpus in corpora)}:
+            if name in taken:
+                problems.add(f"custom.datasets.{row}", name, "another dataset or forum has this name; choose another")
+            taken.add(name)
+    check_own_names(rows, catalogue, problems)
+    known_systems = [*catalogue.systems, *systems]
+    for i, name in enumerate(config["systems"]):
+        if name not in known_systems:
+            allowed = f"allowed are {', '.join(known_systems)}, or define it under custom.systems{nearest(name, known_systems)}"
+            problems.add(f"systems.{i}", name, allowed)
+    known_rows = {**catalogue.known_datasets, **rows}
+    for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
+        if corpora_named(name, known_rows) is None:
+            problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows))
+
+
+def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str:
+    """What a dataset that is not known can be instead."""
+    whole = name.rpartition(".")[0]
+    if whole in rows:
+        usual = rows[whole][0]
+        others = ", ".join(f"{whole}.{each}" for each in usual.other_splits)
+        return f"{whole} is evaluated on {usual.split}; " + (
+            f"its other splits are {others}" if others else "it has no other splits"
+        )
+    return f"allowed are {', '.join(rows)}, or define it under custom.datasets{nearest(name, rows)}"
+
+
+def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
+    """The others can be compared with a system that has results.
+
+    Args:
+        config: The configuration, with defaults.
+        problems: Where what is wrong is added.
+    """
+    chosen = config["systems"]
+    if config["baseline"] not in (None, *chosen):
+        allowed = f"allowed are null and the configured systems, {', '.join(chosen)}{nearest(config['baseline'], chosen)}"
+        problems.add("baseline", config["baseline"], allowed)
+
+
+def check_combinations(experiment: Experiment, problems: Problems) -> None:
+    """What is defined can also be done together.
+
+    Args:
+        experiment: What is known and asked for.
+        problems: Where what is wrong is added.
+    """
+    config = experiment.config
+    for cutoff in config["cutoffs"]:
+        if cutoff > config["top_k"]:
+            allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"
+            problems.add("cutoffs", cutoff, allowed)
+    _check_extra_judgements(experiment, problems)
+    used = experiment.needed_systems
+    check_dependencies(experiment.systems, used, config["top_k"], problems)
+    _check_systems(experiment, used, problems)
+    _check_own_candidates(experiment, used, problems)
+    own = list((config["custom"] or {}).get("datasets") or {})
+    check_shared_texts(own, experiment.rows, "custom.datasets", problems)
+    with _disk_in_words(problems, "data_dir", config["data_dir"]):
+        if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
+            there = Path(config["data_dir"]).expanduser().absolute()
+            problems.add(
+                "data_dir", config["data_dir"], f"a folder that exists is needed, or null to download; there is no {there}"
+            )
+    unusable = any(line.startswith("data_dir:") for line in problems.lines)
+    for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
+        if dataset.path is None and unusable:
+            continue
+        if isinstance(dataset.form, HubForm):
+            continue
+        key = "data_dir" if dataset.path is None else f"custom.datasets.{dataset.whole_row}.path"
+        value = dataset.path or config["data_dir"]
+        with _disk_in_words(problems, key, value):
+            if problem := _source_problem(experiment, dataset):
+                problems.add(key, value, problem)
+
+
+def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
+    """Further judgements are of a corpus, and there."""
+    for name, path in experiment.config["extra_judgements"].items():
+        key = f"extra_judgements.{name}"
+        if name not in experiment.datasets:
+            problems.add(key, name, f"the name of a dataset without forums, or of a forum{nearest(name, experiment.datasets)}")
+        with _disk_in_words(problems, key, path):
+            if not Path(path).expanduser().is_file():
+                problems.add(key, path, "a file that exists is needed")
+
+
+def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
+    """Every system that will run can be used here, on every configured dataset."""
+    for name in used:
+        system = experiment.systems[name]
+        origin = f"custom.systems.{name}" if name not in experiment.catalogue.systems else f"systems.{name}"
+        with _disk_in_words(problems, origin, name):
+            if wrong := FAMILIES[system.family].problem(system.settings):
+                problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
+        check_run_files(origin, system, [experiment.datasets[each].whole_name for each in experiment.chosen_datasets], problems)
+        dense = getattr(system.settings, "dense", system.settings)
+        if isinstance(dense, DenseSettings):
+            where = origin if dense is system.settings else f"custom.systems.{dense.name}"
+            rows = dict.fromkeys(experiment.rows[row][0].whole_row for row in experiment.chosen_rows)
+            for row in dense.without_instruction(rows):
+                allowed = f"queries of {row} need an instruction: say what they are for, in words that the model's card uses"
+                problems.add(f"{where}.instructions.{row}", None, allowed)
+
+
+def _check_own_candidates(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
+    """Where a query ranks only its own candidates, every system that will run can do that."""
+    able = [name for name, family in FAMILIES.items() if family.own_candidates]
+    for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
+        for name in used if dataset.form and dataset.form.own_candidates else ():
+            family = experiment.systems[name].family
+            if family not in able:
+                allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
+                problems.add(f"systems.{name}", family, allowed)
+
+
+def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
+    """What keeps the source of a dataset from being read, as far as a look at its files can tell."""
+    folder = experiment.folder(dataset.name)
+    if dataset.path is not None and not Path(folder or "").exists():
+        what = "a file" if dataset.form else "a folder or a .zip"
+        return f"{what} that exists is needed, and there is no {Path(folder or '').absolute()}"
+    if folder is None:
+        return NO_COPY.format(name=dataset.whole_row) if dataset.own_copy else None
+    if found := re.search(r"[{}<>\n]", folder):
+        return f"Snakemake would not take {found[0]!r} in a path for itself; rename the folder, or name a link to it"
+    for path in experiment.source_files(dataset.name):
+        with Path(path).open("rb"):
+            """What can be opened can be read."""
+    return None
+
+
+@contextmanager
+def _disk_in_words(problems: Problems, key: str, value: Any) -> Iterator[None]:
+    """Note what the disk refuses when it is looked at, such as a folder of another user or the home of nobody."""
+    try:
+        yield
+    except ConfigError as error:
+        problems.add(key, value, str(error))
+    except (OSError, RuntimeError) as error:
+        problems.add(key, value, f"it cannot be read ({error}); let the user who runs this read it, or name another")

@@ -1,0 +1,169 @@
+"""The datasets of an experiment: where they are, how many documents they have, how they are divided, as the rules see it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from beirflow.datasets.archives import is_archive
+from beirflow.datasets.beir_files import required_files
+from beirflow.datasets.document_count import known_documents
+from beirflow.datasets.hub_layout import HubForm
+from beirflow.datasets.opening import Form
+from beirflow.datasets.query_count import count_judged_queries
+from beirflow.experiment.catalogue import Catalogue, Dataset
+from beirflow.files.digests import file_state
+from beirflow.files.errors import ConfigError
+from beirflow.files.layout import ARCHIVE, HUB_DATASET, RESULTS
+
+NO_COPY = "nobody may hand out {name}; to use a copy of your own, put it in BEIR form into the folder {name} of data_dir"
+
+BLOCK_QUERIES = 256
+"""Of a job that scores pairs: with a hundred documents each, half an hour of a CPU with two cores, and seconds of a GPU."""
+
+
+@dataclass(frozen=True)
+class Datasets:
+    """Which datasets are known and which are asked for.
+
+    Attributes:
+        config: The configuration with every default filled in.
+        catalogue: What the project knows.
+        rows: Every known dataset by name with its corpora, those of the configuration included.
+        datasets: Every known corpus by name: datasets, and forums as ``<dataset>-<forum>``.
+    """
+
+    config: Mapping[str, Any]
+    catalogue: Catalogue
+    rows: Mapping[str, tuple[Dataset, ...]]
+    datasets: Mapping[str, Dataset]
+
+    @property
+    def chosen_rows(self) -> dict[str, list[str]]:
+        """By configured dataset, which is a row of the summary, the names of its corpora: one, or one a forum."""
+        chosen = list(self.catalogue.datasets) if self.config["datasets"] == "all" else self.config["datasets"]
+        return {row: [dataset.name for dataset in self.rows[row]] for row in chosen}
+
+    @property
+    def chosen_datasets(self) -> list[str]:
+        """Names of the configured corpora: datasets, and forums in place of a dataset that has them."""
+        return [name for names in self.chosen_rows.values() for name in names]
+
+    @property
+    def mteb_datasets(self) -> list[str]:
+        """Names of the configured datasets and forums that are tasks of MTEB; a part of a dataset's queries is none."""
+        names = [name for row, corpora in self.chosen_rows.items() for name in dict.fromkeys((row, *corpora))]
+        return [name for name in names if name in self.catalogue.mteb]
+
+    @property
+    def extra_judgements(self) -> dict[str, str]:
+        """By configured corpus, the file of its further judgements."""
+        files: Mapping[str, str] = self.config["extra_judgements"]
+        return {name: str(Path(files[name]).expanduser()) for name in self.chosen_datasets if name in files}
+
+    @property
+    def rows_of_forums(self) -> dict[str, list[str]]:
+        """By dataset that has forums, configured or not, the names of its corpora."""
+        return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
+
+    def folder(self, name: str) -> str | None:
+        """Where a dataset is already: the folder, archive or file of the user's own, or its folder in ``data_dir``, or None."""
+        dataset = self.datasets[name]
+        if dataset.path is not None:
+            return str(Path(dataset.path).expanduser())
+        if self.config["data_dir"] is None or isinstance(dataset.form, HubForm):
+            return None
+        folder = Path(self.config["data_dir"]).expanduser() / dataset.whole_row
+        return str(folder) if folder.is_dir() else None
+
+    def source_files(self, name: str) -> list[str]:
+        """The files that ``prepare_corpus`` depends on: those of the folder, the archive or file, or the record of a hub."""
+        folder, dataset = self.folder(name), self.datasets[name]
+        if isinstance(dataset.form, HubForm):
+            return [HUB_DATASET.below(RESULTS).format(dataset=name)]
+        if folder is None and dataset.own_copy:
+            raise ConfigError(NO_COPY.format(name=dataset.whole_row))
+        if folder is None:
+            return [ARCHIVE.below(RESULTS).format(archive=dataset.archive)]
+        return [folder] if dataset.form or is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)
+
+    def source_states(self, name: str) -> list[str]:
+        """The states of these files as they are now; none of an archive that is downloaded, which is checked by its md5."""
+        return [file_state(path) for path in self.source_files(name)] if self.folder(name) else []
+
+    def documents(self, name: str) -> int | None:
+        """Number of documents that the corpus must have; counted once if nobody states it. None where a hub has it, unstated."""
+        dataset = self.datasets[name]
+        if dataset.documents is not None or isinstance(dataset.form, HubForm):
+            return dataset.documents
+        return _counted(str(self.folder(name)), dataset.forum, dataset.form)
+
+    def chunks(self, name: str) -> int:
+        """Number of chunks of the corpus, known before anything is downloaded: one where the documents are not counted."""
+        return max(1, math.ceil((self.documents(name) or 0) / self.config["chunk_documents"]))
+
+    def archive(self, name: str) -> dict[str, Any]:
+        """What an official archive must be, as arguments of ``download_dataset``: ``md5`` and ``size``, in bytes."""
+        dataset = next(dataset for dataset in self.datasets.values() if dataset.archive == name)
+        return {"md5": dataset.md5, "size": dataset.archive_bytes}
+
+    @property
+    def hub_datasets(self) -> list[str]:
+        """Names of all known corpora that are on a hub."""
+        return [name for name, dataset in self.datasets.items() if isinstance(dataset.form, HubForm)]
+
+    def on_hub(self, name: str) -> dict[str, Any]:
+        """Where a corpus is on a hub, as arguments of ``fetch_dataset``: ``form`` and ``split``."""
+        dataset = self.datasets[name]
+        return {"form": asdict(dataset.form) if dataset.form else None, "split": dataset.split}
+
+    def query_blocks(self, name: str) -> int:
+        """Number of blocks that the queries of a corpus are divided into for what scores pairs, known beforehand."""
+        dataset = self.datasets[name]
+        queries = dataset.queries or dataset.sample_queries
+        if queries is None and isinstance(dataset.form, HubForm):
+            return 1
+        if queries is None:
+            queries = _judged(str(self.folder(name)), dataset.forum, dataset.split, dataset.form)
+        return max(1, math.ceil(min(queries, dataset.sample_queries or queries) / BLOCK_QUERIES))
+
+    def corpus_settings(self, name: str) -> dict[str, Any]:
+        """The settings that determine a prepared corpus, as arguments of ``prepare_corpus``.
+
+        Args:
+            name: Name of the corpus.
+
+        Returns:
+            Keyword arguments, all but the paths.
+        """
+        dataset, documents = self.datasets[name], self.documents(name)
+        most = {} if documents else {"most": self.config["chunk_documents"]}
+        return {
+            "forum": dataset.forum,
+            "split": dataset.split,
+            "chunks": self.chunks(name),
+            "expected": {"documents": documents, "queries": dataset.queries, "files": dict(dataset.files), **most},
+            "form": asdict(dataset.form) if dataset.form else None,
+            "part_of": dataset.part_of,
+            "sample": {"queries": dataset.sample_queries, "seed": dataset.sample_seed} if dataset.sample_queries else None,
+        }
+
+    def retrieval(self, name: str) -> dict[str, Any]:
+        """What determines how many documents of a corpus a search keeps, whatever the family: ``top_k`` and self matches."""
+        return {"drop_self_matches": self.datasets[name].drop_self_matches, "top_k": self.config["top_k"]}
+
+    def urls(self, archive: str) -> list[str]:
+        """Where the archive is looked for, in order: the mirrors, then the official host."""
+        return [f"{base.rstrip('/')}/{archive}.zip" for base in [*self.config["mirrors"], self.catalogue.host]]
+
+
+@cache
+def _counted(source: str, forum: str | None, form: Form | None) -> int:
+    return known_documents(source, forum, form)
+
+
+@cache
+def _judged(source: str, forum: str | None, split: str, form: Form | None) -> int:
+    return count_judged_queries(source, forum, split, form)
