@@ -21,13 +21,17 @@ WARM = WarmSnakemake()
 
 @dataclass
 class Workflow:
-    """A working folder, the configuration of its runs, the copy of the workflow that they use, and what starts them."""
+    """A working folder, the configuration of its runs, the copy of the workflow that they use, and what starts them.
+
+    Runs are forked from a Snakemake that was imported before, unless they are not to be ``warm``: as its users start it.
+    """
 
     folder: Path
     config: dict[str, Any]
     repository: Path = REPOSITORY
     environment: dict[str, str] = field(default_factory=dict)
     program: Sequence[str] = SNAKEMAKE
+    warm: bool = True
 
     def command(self, *arguments: str, cores: int | None = 2) -> list[str]:
         """The command line of a run; without `cores` where a profile says what runs at a time."""
@@ -41,7 +45,7 @@ class Workflow:
     def run(self, *arguments: str, cores: int | None = 2, ok: bool = True) -> str:
         """Run Snakemake to its end and give back what it printed."""
         command, environment = self.command(*arguments, cores=cores), {**os.environ, **self.environment}
-        if self.program == SNAKEMAKE:
+        if self.warm and self.program == SNAKEMAKE:
             status, output = WARM.run(command[len(SNAKEMAKE) :], self.repository, environment)
         else:
             streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}

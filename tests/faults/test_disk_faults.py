@@ -105,5 +105,6 @@ def test_results_that_cannot_be_written_are_named_and_stay_as_they_are(finished_
     with read_only(finished.result("")):
         output = finished.run("results/summary.csv", ok=False)
     assert "Write-protected output files for rule" in output
-    assert "results/summary.csv" in output
+    # Snakemake names those of the first of the two rules that it looks at, whichever that is.
+    assert any(name in output for name in ("results/summary.csv", "results/metrics/tiny/small.json"))
     assert results(finished.result("")) == before
