@@ -9,7 +9,7 @@ from beir_writer import write_beir, zip_folder
 from beirflow.datasets import document_count
 from beirflow.datasets.beir_files import Source
 from beirflow.datasets.document_count import COUNTS, known_documents
-from beirflow.experiment import experiment as experiment_module
+from beirflow.experiment import datasets as experiment_datasets
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import SMALL_BYTES
 from beirflow.files.errors import ConfigError
@@ -48,7 +48,7 @@ def test_the_second_start_does_not_read_the_corpus(tmp_path: Path, reads: list[s
     folder = large(tmp_path / "mine")
     config = {"datasets": ["mine"], "custom": {"datasets": {"mine": {"path": str(folder)}}}}
     for _ in range(2):
-        experiment_module._counted.cache_clear()  # a process of its own has none
+        experiment_datasets._counted.cache_clear()  # a process of its own has none
         assert load_experiment(config).documents("mine") == 3
         assert reads == [str(corpus_of(folder))]
 
