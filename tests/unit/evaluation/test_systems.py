@@ -167,3 +167,9 @@ def test_what_is_added_to_documents_is_described_with_its_model(tmp_path: Path) 
     assert found["expansion", ""][:2] == ["model m, queries 40", "configuration"]
     assert not [setting for setting, _ in found if setting == "weights"]
     assert found["model_sha256", ""][0] == hashlib.sha256(f"{'c' * 64}  model.safetensors\n".encode()).hexdigest()
+
+
+def test_the_system_that_a_reranker_scores_with_is_named_without_its_model(tmp_path: Path) -> None:
+    dense = {"name": "mini", "model": "a/b", "pooling": "mean", "query_prefix": "", "dimensions": None, "instructions": {}}
+    settings = {"family": "rerank", "model": "a/b", "first": "bm25", "dense": dense}
+    assert Results(tmp_path).described(**settings)["dense", ""][0] == "name mini, pooling mean"

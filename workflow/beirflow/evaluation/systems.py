@@ -37,7 +37,10 @@ TRUNCATED = "truncated_"
 PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}
 """By kind of text, the setting that says what is written before it."""
 
-ADDED = ("expansion", "weights", "train", "dense", "late")
+SCORERS = ("dense", "late")
+"""Settings of a reranker that hold those of the system whose scores it takes."""
+
+ADDED = ("expansion", "weights", "train", *SCORERS)
 """Settings that have settings of their own, all of which are named."""
 
 LOSSES = 10
@@ -120,7 +123,7 @@ def _facts(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], resul
     # In the order of the settings; the instructions of all datasets are left out, since those that were used are in the prompts.
     found: dict[str, list[Fact]] = {name: [] for name in settings if name != "name"}
     found |= {name: [Fact(name, value, OF_MODEL)] for name, value in card.items()}
-    found |= {name: [Fact(name, settings[name], CONFIGURATION)] for name in settings if _says(settings, name)}
+    found |= {name: [Fact(name, _own(settings, name), CONFIGURATION)] for name in settings if _says(settings, name)}
     found |= {name: _joined(facts, len(runs)) for name, facts in used.items()}
     for fact in (fact for facts in found.values() for fact in facts if fact.value is not None):
         also = card.get(fact.setting, card.get(_setting(fact.setting))) if fact.said_by == CONFIGURATION else None
@@ -129,6 +132,14 @@ def _facts(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], resul
 
 def _says(settings: Mapping[str, Any], name: str) -> bool:
     return name != "name" and settings[name] is not None and (name in ADDED or not isinstance(settings[name], Mapping))
+
+
+def _own(settings: Mapping[str, Any], name: str) -> Any:
+    """The value of a setting; of a system that another scores with, without what is a setting of the other too, its model."""
+    value = settings[name]
+    if name not in SCORERS:
+        return value
+    return {key: each for key, each in value.items() if each not in (None, "", {}) and each != settings.get(key)}
 
 
 def _is_model(path: str) -> bool:
