@@ -1,4 +1,4 @@
-"""A quick look on a sample of the queries, which keeps no representation: one run of BM25 for all tests."""
+"""A quick look on a sample of documents and queries, which keeps no representation: one run of BM25 for all tests."""
 
 import json
 from pathlib import Path
@@ -7,14 +7,20 @@ import pandas as pd
 import pytest
 from workflow_runs import Workflow
 
-SAMPLE = "small.sample-2"
+SAMPLE = "small.documents-20.sample-2"
 
 
 @pytest.fixture(scope="module")
 def looked(tmp_path_factory: pytest.TempPathFactory, small: Path) -> tuple[Workflow, str]:
     """The run and what it printed; not to be changed."""
     custom = {"systems": {"words": {"family": "lexical"}}, "datasets": {"small": {"path": str(small)}}}
-    config = {"systems": "words", "datasets": "small", "sample_queries": 2, "keep_representations": False, "custom": custom}
+    config = {
+        "systems": "words",
+        "datasets": "small.documents-20",
+        "sample_queries": 2,
+        "keep_representations": False,
+        "custom": custom,
+    }
     workflow = Workflow(
         tmp_path_factory.mktemp("look"), config | {"device": "cpu", "chunk_documents": 10, "top_k": 20, "cutoffs": [1, 10]}
     )
@@ -28,6 +34,7 @@ def test_tables_and_records_say_that_it_is_a_sample(looked: tuple[Workflow, str]
     assert list(summary["queries"]) == [2]
     assert SAMPLE in printed
     record = json.loads(workflow.result(f"corpora/{SAMPLE}/corpus.json").read_text())
+    assert record["document_sample"] == {"documents": 20, "seed": 0, "of": 30}
     assert record["sample"] == {"queries": 2, "seed": 0, "of": 4}
     assert record["official"] is False
 
@@ -35,7 +42,7 @@ def test_tables_and_records_say_that_it_is_a_sample(looked: tuple[Workflow, str]
 def test_a_run_shows_its_jobs_and_a_second_one_the_table(looked: tuple[Workflow, str]) -> None:
     workflow, printed = looked
     lines = [line.partition("  ")[2] for line in printed.splitlines()]
-    assert "12 jobs to do" in lines
+    assert "10 jobs to do" in lines
     assert f"index chunk 0 of {SAMPLE} with lucene-english" in lines
     assert not {"Job stats:", "Select jobs to execute..."} & set(printed.splitlines())
     again = workflow.run("results/summary.csv")
@@ -53,5 +60,6 @@ def test_cost_and_audit_need_no_postings(looked: tuple[Workflow, str]) -> None:
     assert audit["verdict"] == "passed"
     checks = [check for section in audit["sections"].values() for check in section]
     (deleted,) = [check for check in checks if "keep_representations: false" in check["found"]]
-    assert len(deleted["files"]) == 3
+    assert len(deleted["files"]) == 2
+    assert [check["found"] for check in audit["sections"]["sources"] if "20 documents, the queries and" in check["found"]]
     assert "deleted 0 files of representations" in workflow.run("clean_representations")

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from beir_writer import write_beir
 from beirflow.datasets.beir_files import Source
-from beirflow.datasets.judged_queries import read_judged_queries, sampled
+from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.files.errors import DataError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -123,18 +123,3 @@ def test_a_judged_query_that_stands_twice_is_named_with_both_lines(tmp_path: Pat
     with pytest.raises(DataError, match=re.escape(f"{tmp_path}/queries.jsonl:4: the query id 'q1' is already ")) as error:
         read_judged_queries(dataset(tmp_path, queries=queries), "test")
     assert "line 2" in str(error.value)
-
-
-def test_a_sample_depends_on_ids_and_seed_alone_and_smaller_ones_are_in_larger_ones() -> None:
-    ids = [f"q{number:02}" for number in range(40)]
-    queries = pa.table({"query_id": ids, "text": pa.array(ids, pa.large_string())})
-    qrels = pa.table({"query_id": ids * 2, "doc_id": ["d"] * 80, "score": pa.array([1] * 80, pa.int32())})
-    five, judged = sampled(queries, qrels, queries_wanted=5, seed=0)
-    ten, _ = sampled(queries.take(list(reversed(range(40)))), qrels, queries_wanted=10, seed=0)
-    other, _ = sampled(queries, qrels, queries_wanted=5, seed=1)
-    assert five["query_id"].to_pylist() == sorted(five["query_id"].to_pylist())
-    assert len(five) == 5
-    assert set(five["query_id"].to_pylist()) < set(ten["query_id"].to_pylist())
-    assert set(other["query_id"].to_pylist()) != set(five["query_id"].to_pylist())
-    assert judged.num_rows == 10
-    assert sampled(queries, qrels, queries_wanted=50, seed=0)[0].equals(queries)

@@ -18,6 +18,7 @@ from beirflow.datasets import chunking as dealing
 from beirflow.datasets import source as source_module
 from beirflow.datasets.corpus_files import footer_digest
 from beirflow.datasets.prepare import prepare_corpus
+from beirflow.datasets.sampling import drawn
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
 from hypothesis import given, settings
@@ -323,3 +324,22 @@ def test_the_record_of_a_sample_says_so_and_claims_no_official_data(tmp_path: Pa
         3,
     )
     assert prepare(source, tmp_path / "all", queries=4, files=official)["official"] is True
+
+
+def test_a_sample_of_documents_is_a_corpus_of_its_own(tmp_path: Path) -> None:
+    texts = {f"d{number}": f"text {number // 3}" * (number % 4 + 1) for number in range(60)}  # some are equal
+    judged = {f"q{number}": {f"d{number}": 1, f"d{number + 20}": 1} for number in range(40)}
+    source = write_beir(tmp_path / "in", texts, dict.fromkeys(judged, "which?"), judged)
+    samples = {"document_sample": {"documents": 20, "seed": 1}, "sample": {"queries": 5, "seed": 2}}
+    record = prepare(source, tmp_path / "out", chunks=3, documents=60, more={"part_of": "in", **samples})
+    found = [row for chunk in chunks_in(tmp_path / "out") for row in chunk]
+    rows = drawn(texts, wanted=20, seed=1).tolist()
+    assert dict(found) == {doc_id: text for number, (doc_id, text) in enumerate(texts.items()) if number in rows}
+    assert chunks_in(tmp_path / "out") == dealt(dict(found), 3)
+    assert record["counts"]["distinct_texts"] == len({text for _, text in found})
+    assert record["document_sample"] == {"documents": 20, "seed": 1, "of": 60}
+    left = {query for query, documents in judged.items() if documents.keys() & dict(found).keys()}
+    assert record["sample"] == {"queries": 5, "seed": 2, "of": len(left)}
+    qrels = pq.read_table(tmp_path / "out/qrels.parquet").to_pydict()
+    assert set(qrels["doc_id"]) <= dict(found).keys()
+    assert (len(set(qrels["query_id"])), record["counts"]["judgements_without_document"]) == (5, 0)

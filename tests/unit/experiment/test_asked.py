@@ -57,6 +57,7 @@ def test_code_that_answers_is_known_although_nothing_imports_it(experiment: Expe
 def test_the_corpus_is_that_of_the_paper_or_the_largest(experiment: Experiment) -> None:
     assert corpus_of(experiment) == "scifact"
     assert asked_corpus({"fever": 9, "dbpedia-entity.sample-50": 3}) == "dbpedia-entity.sample-50"
+    assert asked_corpus({"dbpedia-entity": 9, "dbpedia-entity.documents-3": 3}) == "dbpedia-entity.documents-3"
 
 
 @pytest.mark.parametrize(("limits", "cores"), [({"_cores": 6}, 6), ({"_cores": None}, 8), ({}, 8)])

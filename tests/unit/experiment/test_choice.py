@@ -90,6 +90,21 @@ def test_a_sample_is_named_as_such_wherever_the_dataset_is() -> None:
     assert experiment.query_blocks("scifact.sample-50") == 1
 
 
+def test_a_sample_of_documents_is_named_as_such_too() -> None:
+    names = ["dbpedia-entity.documents-1000000", "nfcorpus.dev.documents-100-seed-7", "scifact.documents-9999999"]
+    experiment = load_experiment({"datasets": names})
+    large, small, more = (experiment.datasets[name] for name in names)
+    assert (large.sample_documents, large.documents_seed, large.part_of) == (1_000_000, 0, "dbpedia-entity")
+    assert (small.sample_documents, small.documents_seed, small.split, small.sample_queries) == (100, 7, "dev", None)
+    assert [experiment.documents(name) for name in names] == [1_000_000, 100, 5_183]
+    assert experiment.corpus_settings(names[1])["expected"]["documents"] == 3_633
+    assert experiment.corpus_settings(names[1])["document_sample"] == {"documents": 100, "seed": 7}
+    assert experiment.chunks(names[0]) < experiment.chunks("dbpedia-entity")
+    assert chosen(names[1:2], sample_queries=5) == [f"{names[1]}.sample-5"]
+    assert "found 'scifact.sample-5.documents-9'" in refused(["scifact.sample-5.documents-9"])
+    assert more.whole_row == "scifact"
+
+
 def test_seed_and_split_are_in_the_name_of_a_sample() -> None:
     assert chosen(["nfcorpus.dev"], sample_queries=5, sample_seed=7) == ["nfcorpus.dev.sample-5-seed-7"]
     assert chosen({"split": "dev", "largest": 5_000}, sample_queries=5) == ["nfcorpus.dev.sample-5"]

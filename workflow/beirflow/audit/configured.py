@@ -22,7 +22,7 @@ from beirflow.runs.family import System
 PLACES = ("model", "offline", "path")
 """Settings that say where a model is, which may differ from machine to machine where a folder holds it."""
 
-PART = ("part_of", "sample_queries", "sample_seed")
+PART = ("part_of", "sample_queries", "sample_seed", "sample_documents", "documents_seed")
 
 OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "form", "drop_self_matches", *PART)
 """What the same name must mean for everybody; not where it lies."""

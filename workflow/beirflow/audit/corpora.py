@@ -29,6 +29,12 @@ DIGEST = 16
 
 COLUMNS = ("doc_id", "text", "title_bytes")
 
+SAMPLES = {
+    "sample": {"queries": "sample_queries", "seed": "sample_seed"},
+    "document_sample": {"documents": "sample_documents", "seed": "documents_seed"},
+}
+"""What a record says of samples, and what a manifest calls it."""
+
 
 @dataclass
 class Prepared:
@@ -195,9 +201,10 @@ def _check_official(facts: Comparison, path: str, name: str, experiment: Experim
     expected = False if part_of or not (same and counts) else (True if files else None)
     facts.same(path, "official", part(record, "official"), expected, "the catalogue here")
     facts.same(path, "part_of", record.get("part_of"), part_of, MANIFEST)
-    said = {key: facts.chain.corpora[name].get(f"sample_{key}") for key in ("queries", "seed")}
-    sample = {key: (record.get("sample") or {}).get(key) for key in said}
-    facts.same(path, "sample", sample, said, MANIFEST)
+    for key, fields in SAMPLES.items():
+        said = {field: facts.chain.corpora[name].get(of_manifest) for field, of_manifest in fields.items()}
+        sample = {field: (record.get(key) or {}).get(field) for field in said}
+        facts.same(path, key, sample, said, MANIFEST)
 
 
 def _neighbours(rows: list[Any]) -> Iterator[tuple[Any, Any]]:

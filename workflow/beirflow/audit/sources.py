@@ -3,8 +3,9 @@
 Where they are is taken from the configuration of the person who audits, never from the results. What is not here is not checked.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +17,9 @@ from beirflow.audit.reading import part, read_columns
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.hub_layout import HubForm
 from beirflow.datasets.hub_source import is_here
-from beirflow.datasets.judged_queries import read_judged_queries, sampled
+from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.datasets.opening import open_source
+from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
 from beirflow.datasets.source import DatasetSource
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
@@ -108,11 +110,8 @@ def _check_source(chain: Chain, experiment: Experiment, corpora: Corpora, name: 
         record = chain.record(path)
         expected = part(record, "source_sha256", kind=dict)
         source = open_source(place, experiment.datasets[name].forum, experiment.datasets[name].form)
-        tables = read_judged_queries(source, part(record, "split", kind=str))
-        wanted = chain.corpora[name].get("sample_queries")
-        if wanted:
-            tables = sampled(*tables, queries_wanted=wanted, seed=part(chain.corpora[name], "sample_seed", kind=int))
-        different = _other_documents(source, corpora[name])
+        tables, here = _of_source(source, part(record, "split", kind=str), chain.corpora[name])
+        different = _other_documents(here, corpora[name])
         if source.digests != expected:
             found = ", ".join(f"{file} {digest}" for file, digest in source.digests.items() if expected.get(file) != digest)
             return Check(what, FAILED, f"{name}: {source.path} has {found}", f"{expected}", (path,), results, repair)
@@ -137,14 +136,26 @@ def _check_source(chain: Chain, experiment: Experiment, corpora: Corpora, name: 
     return Check(what, PASSED, f"{name}: {', '.join(expected)} in {source.path}; {same}", files=(path,))
 
 
-def _other_documents(source: DatasetSource, prepared: Prepared) -> str:
-    """How the documents of a source differ from those that were prepared; empty if they do not."""
-    digests, ids = [], []
+def _of_source(source: DatasetSource, split: str, corpus: Mapping[str, Any]) -> tuple[tuple[pa.Table, pa.Table], np.ndarray]:
+    """What the corpus of a manifest takes of its source: queries and judgements, and digests of the documents."""
+    tables = read_judged_queries(source, split)
+    digests, ids = [np.empty((0, 2), np.uint64)], [pa.array([], pa.string())]
     for batch in read_batches(source, threads=1):
         columns = [batch.documents[key].to_pylist() for key in ("doc_id", "text", "title_bytes")]
         digests.append(digests_of(*columns))
-        ids.append(batch.documents["doc_id"].cast(pa.large_string()))
-    here = np.concatenate(digests) if digests else np.empty((0, 2), np.uint64)
+        ids.append(batch.documents["doc_id"])
+    here = np.concatenate(digests)
+    if corpus.get("sample_documents"):
+        doc_ids = pa.chunked_array(ids).combine_chunks()
+        rows = drawn(doc_ids.to_pylist(), wanted=corpus["sample_documents"], seed=part(corpus, "documents_seed", kind=int))
+        tables, here = judged_among(*tables, doc_ids.take(pa.array(rows))), here[rows]
+    if corpus.get("sample_queries"):
+        tables = sampled_queries(*tables, wanted=corpus["sample_queries"], seed=part(corpus, "sample_seed", kind=int))
+    return tables, here
+
+
+def _other_documents(here: np.ndarray, prepared: Prepared) -> str:
+    """How the documents of a source, given by their digests, differ from those that were prepared; empty if they do not."""
     if len(here) != len(prepared.ids):
         return f"{len(prepared.ids):,} documents, the source has {len(here):,}"
     strange = np.flatnonzero(~_among(prepared.digests, here))

@@ -67,6 +67,34 @@ def first_equal_texts(fingerprints: np.ndarray, sizes: np.ndarray, spill: Path) 
     return first_equal
 
 
+def taken(scan: Scan, rows: np.ndarray, spill: Path) -> Scan:
+    """Some of the documents of a corpus; the texts of the others leave the spill file.
+
+    Args:
+        scan: The corpus.
+        rows: Which to take, ascending.
+        spill: The texts.
+
+    Returns:
+        The corpus of these documents.
+    """
+    chosen = np.zeros(len(scan.sizes), bool)
+    chosen[rows] = True
+    rest = spill.with_name("taken.txt")
+    with rest.open("wb") as stream:
+        for some, texts in _read_spill(spill, scan.sizes):
+            stream.write(text_bytes(_strings(texts, scan.sizes[some]).filter(pa.array(chosen[some]))))
+    rest.replace(spill)
+    _, first, text = np.unique(scan.first_equal[rows], return_index=True, return_inverse=True)
+    return Scan(
+        ids=scan.ids.take(pa.array(rows)),
+        characters=scan.characters[rows],
+        sizes=scan.sizes[rows],
+        title_bytes=scan.title_bytes[rows],
+        first_equal=first.astype(np.int32)[text],
+    )
+
+
 def deal(scan: Scan, chunks: int) -> tuple[np.ndarray, np.ndarray]:
     """Sort documents by length and deal them to chunks in turn, so that every chunk has the same mix of lengths.
 

@@ -1,9 +1,6 @@
 """The judged queries of a split and their judgements, read and checked."""
 
-import hashlib
-
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beirflow.datasets.beir_files import Judgement, read_judgements, read_queries
 from beirflow.datasets.source import QUERIES, DatasetSource, qrels_of
@@ -40,25 +37,6 @@ def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa
     judgements.sort(key=lambda judgement: (_bytes(judgement.query_id), _bytes(judgement.doc_id)))
     query_ids, doc_ids, scores = zip(*judgements, strict=True)
     return queries, pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())})
-
-
-def sampled(queries: pa.Table, qrels: pa.Table, *, queries_wanted: int, seed: int) -> tuple[pa.Table, pa.Table]:
-    """Some of the judged queries, which depend on their ids and the seed alone; of one seed, fewer are among more.
-
-    Args:
-        queries: A table with ``query_id``.
-        qrels: Their judgements, a table with ``query_id``.
-        queries_wanted: How many to take; all where there are fewer.
-        seed: Which.
-
-    Returns:
-        The queries and their judgements, in the order that they have.
-    """
-    ids = queries["query_id"].to_pylist()
-    order = sorted(ids, key=lambda each: hashlib.sha256(f"{seed} ".encode() + _bytes(each)).digest())
-    chosen = pa.array(order[:queries_wanted], queries.schema.field("query_id").type)
-    taken, judged = (table.filter(pc.is_in(table["query_id"], value_set=chosen)) for table in (queries, qrels))
-    return taken, judged
 
 
 def _bytes(identifier: str) -> bytes:

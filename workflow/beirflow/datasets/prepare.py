@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, text_bytes, write_documents
+from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, taken, text_bytes, write_documents
 from beirflow.datasets.corpus_files import OWN_CANDIDATES, footer_digest
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.hub_source import HubSource
-from beirflow.datasets.judged_queries import read_judged_queries, sampled
+from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.datasets.opening import form_of, open_source
+from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
 from beirflow.datasets.source import CORPUS, DatasetSource, qrels_of
 from beirflow.files.digests import file_digest
 from beirflow.files.disks import written_here
@@ -47,6 +48,7 @@ def prepare_corpus(
     form: Mapping[str, Any] | None = None,
     part_of: str | None = None,
     sample: Mapping[str, int] | None = None,
+    document_sample: Mapping[str, int] | None = None,
     threads: int = 2,
 ) -> None:
     """Turn a dataset into the files that every system works from.
@@ -64,8 +66,10 @@ def prepare_corpus(
         corpus_path: ``corpus.json`` to write: the record, with counts and length statistics.
         job: The job, for the record.
         form: Fields of its form, ``kind`` among them; None for the form of BEIR.
-        part_of: The dataset, where this is another split of it or a sample of its queries, and so not the official data.
+        part_of: The dataset, where this is another split of it or a sample, and so not the official data.
         sample: ``queries``, how many to take at most, and ``seed``, which; None for all.
+        document_sample: ``documents``, how many to take at most, and ``seed``, which; None for all. Judgements of other documents
+            are left out, and queries without any left.
         threads: Threads to parse the corpus with.
 
     Raises:
@@ -75,12 +79,17 @@ def prepare_corpus(
     queries, qrels = read_judged_queries(source, split)
     judged = queries.num_rows
     part: dict[str, Any] = {"part_of": part_of} if part_of else {}
-    if sample:
-        queries, qrels = sampled(queries, qrels, queries_wanted=sample["queries"], seed=sample["seed"])
-        part["sample"] = {**sample, "of": judged}
     with _scratch_folder(Path(documents_path)) as scratch:
         scan = _scan(source, spill_path(scratch), expected["documents"], threads)
         _check_documents(source, scan, expected["documents"], expected.get("most"))
+        if document_sample:
+            part["document_sample"] = {**document_sample, "of": len(scan.ids)}
+            rows = drawn(scan.ids.to_pylist(), wanted=document_sample["documents"], seed=document_sample["seed"])
+            scan = taken(scan, rows, spill_path(scratch))
+            queries, qrels = judged_among(queries, qrels, scan.ids)
+        if sample:
+            part["sample"] = {**sample, "of": queries.num_rows}
+            queries, qrels = sampled_queries(queries, qrels, wanted=sample["queries"], seed=sample["seed"])
         pa.default_memory_pool().release_unused()
         with atomic_path(documents_path) as partial, DigestingWriter(partial) as stream:
             write_documents(stream, scratch, scan, chunks, threads)

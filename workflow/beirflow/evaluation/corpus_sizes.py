@@ -67,7 +67,8 @@ def corpus_size(experiment: Experiment, results: Path, name: str) -> CorpusSize:
         words = made["characters"]["mean"] / CHARACTERS_PER_WORD
     else:
         documents, queries = experiment.documents(name) or DOCUMENTS, dataset.queries or QUERIES
-        words = stated["documents"] if stated else _words_of_source(experiment, name) / documents
+        of_source = experiment.source_documents(name) or DOCUMENTS
+        words = stated["documents"] if stated else _words_of_source(experiment, name) / of_source
     archive = dataset.archive if experiment.folder(name) is None else None
     needed = archive is not None and not prepared and not (results / ARCHIVE(archive=archive)).is_file()
     return CorpusSize(
@@ -95,7 +96,7 @@ def _record(path: Path) -> dict[str, Any]:
 def _words_of_source(experiment: Experiment, name: str) -> float:
     """Words of all documents of a dataset of the user's own, by the size of its file; of one on a hub, as others have."""
     if isinstance(experiment.datasets[name].form, HubForm):
-        return WORDS * (experiment.documents(name) or DOCUMENTS)
+        return WORDS * (experiment.source_documents(name) or DOCUMENTS)
     folder = Path(experiment.folder(name) or "")
     if is_archive(folder):
         forums = len(experiment.rows[experiment.datasets[name].row])

@@ -20,10 +20,11 @@ def asked_corpus(documents: Mapping[str, int]) -> str:
         documents: Of each configured corpus, their number.
 
     Returns:
-        That of the paper, or a part of its queries; else the largest.
+        That of the paper, a sample of its documents first; else the largest.
     """
     of_paper = [name for name in documents if name.partition(".")[0] == OF_THE_PAPER]
-    return of_paper[0] if of_paper else max(documents, key=documents.__getitem__)
+    sampled = [name for name in of_paper if ".documents-" in name]
+    return (sampled or of_paper or [max(documents, key=documents.__getitem__)])[0]
 
 
 def corpus_of(experiment: Experiment) -> str:

@@ -42,9 +42,11 @@ class Dataset:
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
         shares_texts_with: Dataset that has most of the same texts; None if no such is known.
         other_splits: Other judgements in its archive, with the number of judged queries, None where that is not known.
-        part_of: The dataset of which this is another split or a sample of queries; None if it is whole.
+        part_of: The dataset of which this is another split or a sample; None if it is whole.
         sample_queries: Judged queries of a sample, at most; None if it has all of the split.
         sample_seed: Which ones.
+        sample_documents: Documents of a sample, at most; None if it has all.
+        documents_seed: Which ones.
     """
 
     name: str
@@ -67,10 +69,12 @@ class Dataset:
     part_of: str | None = None
     sample_queries: int | None = None
     sample_seed: int | None = None
+    sample_documents: int | None = None
+    documents_seed: int | None = None
 
     @property
     def whole_row(self) -> str:
-        """Name of the dataset, whichever part of its queries this is: what folders, instructions and catalogues call it."""
+        """Name of the dataset, whichever part of it this is: what folders, instructions and catalogues call it."""
         return self.part_of or self.row
 
     @property

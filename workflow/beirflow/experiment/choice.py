@@ -1,7 +1,8 @@
-"""Which datasets are evaluated: by name, by what they have in common, by split, or on a sample of their queries.
+"""Which datasets are evaluated: by name, by what they have in common, by split, or on a sample of their queries or documents.
 
 Another split and a sample are datasets of their own, whose names say what they are, in every table, record and path:
-``nfcorpus.dev``, ``nfcorpus.sample-50``, ``nfcorpus.dev.sample-50-seed-7``. So nobody takes their scores for the whole.
+``nfcorpus.dev``, ``nfcorpus.sample-50``, ``nfcorpus.dev.sample-50-seed-7``, ``dbpedia-entity.documents-1000000``. So nobody takes
+their scores for the whole.
 """
 
 import re
@@ -12,16 +13,20 @@ from typing import Any
 from beirflow.experiment.catalogue import KINDS, Catalogue, Dataset
 from beirflow.experiment.schema import Problems, nearest
 
-SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<queries>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")
+SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<count>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")
+"""Of queries."""
+
+DOCUMENTS = re.compile(SAMPLE.pattern.replace("sample", "documents"))
+"""A sample of documents."""
 
 Rows = Mapping[str, tuple[Dataset, ...]]
 
 
 def corpora_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
-    """The corpora of a dataset, of another split of it, or of a sample of its queries.
+    """The corpora of a dataset, of another split of it, or of a sample of it.
 
     Args:
-        name: Name of a dataset, with ``.<split>``, ``.sample-<n>`` or both behind it for a part of its queries.
+        name: Name of a dataset, with ``.<split>``, ``.documents-<n>``, ``.sample-<n>`` behind it in this order for a part of it.
         rows: Every known dataset by name with its corpora.
 
     Returns:
@@ -29,12 +34,16 @@ def corpora_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
     """
     if name in rows:
         return rows[name]
-    sample = SAMPLE.fullmatch(name)
-    corpora = _split_named(sample["whole"] if sample else name, rows)
-    if corpora is None or sample is None:
-        return corpora
-    part = {"sample_queries": int(sample["queries"]), "sample_seed": int(sample["seed"] or 0)}
-    return tuple(_part(corpus, name, **part) for corpus in corpora)
+    changes: dict[str, Any] = {}
+    whole = name
+    if sample := SAMPLE.fullmatch(whole):
+        whole = sample["whole"]
+        changes |= {"sample_queries": int(sample["count"]), "sample_seed": int(sample["seed"] or 0)}
+    if sample := DOCUMENTS.fullmatch(whole):
+        whole = sample["whole"]
+        changes |= {"sample_documents": int(sample["count"]), "documents_seed": int(sample["seed"] or 0)}
+    corpora = _split_named(whole, rows)
+    return tuple(_part(corpus, name, **changes) for corpus in corpora) if corpora and changes else corpora
 
 
 def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
@@ -55,7 +64,7 @@ def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
 
 
 def _part(corpus: Dataset, row: str, **changes: Any) -> Dataset:
-    """A part of the queries of a corpus, under the name of its own."""
+    """A part of a corpus, under the name of its own."""
     name = f"{row}-{corpus.forum}" if corpus.forum else row
     return replace(corpus, name=name, row=row, part_of=corpus.whole_row, **changes)
 
@@ -139,7 +148,8 @@ def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Proble
         problems: Where what is wrong is added.
     """
     for name in names:
-        if SAMPLE.fullmatch(name) or (name not in catalogue.known_datasets and corpora_named(name, catalogue.known_datasets)):
+        known = catalogue.known_datasets
+        if any(sample.fullmatch(name) for sample in (SAMPLE, DOCUMENTS)) or (name not in known and corpora_named(name, known)):
             problems.add(
                 f"custom.datasets.{name}", name, "this is what a split or a sample of another dataset is called; choose another"
             )

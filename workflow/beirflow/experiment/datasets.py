@@ -94,7 +94,12 @@ class Datasets:
         return [file_state(path) for path in self.source_files(name)] if self.folder(name) else []
 
     def documents(self, name: str) -> int | None:
-        """Number of documents that the corpus must have; counted once if nobody states it. None where a hub has it, unstated."""
+        """Number of documents that the corpus must have, at most, where it is a sample; None where a hub has it, unstated."""
+        whole, sample = self.source_documents(name), self.datasets[name].sample_documents
+        return min(whole, sample) if whole and sample else whole
+
+    def source_documents(self, name: str) -> int | None:
+        """Number of documents that its source must have; counted once if nobody states it. None where a hub has it, unstated."""
         dataset = self.datasets[name]
         if dataset.documents is not None or isinstance(dataset.form, HubForm):
             return dataset.documents
@@ -138,7 +143,7 @@ class Datasets:
         Returns:
             Keyword arguments, all but the paths.
         """
-        dataset, documents = self.datasets[name], self.documents(name)
+        dataset, documents = self.datasets[name], self.source_documents(name)
         most = {} if documents else {"most": self.config["chunk_documents"]}
         return {
             "forum": dataset.forum,
@@ -148,6 +153,9 @@ class Datasets:
             "form": asdict(dataset.form) if dataset.form else None,
             "part_of": dataset.part_of,
             "sample": {"queries": dataset.sample_queries, "seed": dataset.sample_seed} if dataset.sample_queries else None,
+            "document_sample": (
+                {"documents": dataset.sample_documents, "seed": dataset.documents_seed} if dataset.sample_documents else None
+            ),
         }
 
     def retrieval(self, name: str) -> dict[str, Any]:
