@@ -19,10 +19,10 @@ from beirflow.evaluation.significance import compare_systems
 from beirflow.evaluation.summary import summarize
 from beirflow.evaluation.systems import describe_systems
 from beirflow.experiment.asked import corpus_of
-from beirflow.experiment.catalogue import CATALOGUE
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.experiment.manifest import write_manifest
+from beirflow.experiment.schema import CATALOGUE
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json, write_record

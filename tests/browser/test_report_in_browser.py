@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from beirflow.experiment.catalogue import CATALOGUE
+from beirflow.experiment.schema import CATALOGUE
 from chromium import Chromium
 from report_files import ReportFiles
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 from beirflow.evaluation.summary import for_terminal, summarize
-from beirflow.experiment.catalogue import CATALOGUE
+from beirflow.experiment.schema import CATALOGUE
 from beirflow.files.digests import file_digest
 from beirflow.files.records import write_json
 

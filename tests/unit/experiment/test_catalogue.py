@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from beir_names import FIFTEEN, FORUMS
-from beirflow.experiment.catalogue import CATALOGUE, Catalogue, load_catalogue
+from beirflow.experiment.catalogue import Catalogue, load_catalogue
 from beirflow.experiment.own_datasets import custom_dataset
+from beirflow.experiment.schema import CATALOGUE
 from beirflow.files.errors import ConfigError
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.experiment.catalogue import make_system
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
+from beirflow.experiment.systems import make_system
 from beirflow.files.errors import ConfigError
 from tiny_expanders import save_deepct, save_tiny_t5
 

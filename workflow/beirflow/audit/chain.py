@@ -66,7 +66,7 @@ class Chain:
 
     @property
     def corpora(self) -> dict[str, Mapping[str, Any]]:
-        """By name, the corpora that the manifest names: fields of :class:`~beirflow.experiment.catalogue.Dataset`."""
+        """By name, the corpora that the manifest names: fields of :class:`~beirflow.experiment.dataset.Dataset`."""
         return {corpus["name"]: corpus for corpora in part(self.manifest, "datasets", kind=dict).values() for corpus in corpora}
 
     @property

@@ -9,13 +9,14 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import Check, RecordError
 from beirflow.audit.facts import Comparison, as_json
 from beirflow.audit.reading import part
-from beirflow.experiment.catalogue import Dataset, make_systems
 from beirflow.experiment.choice import corpora_named
+from beirflow.experiment.dataset import Dataset
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.own_datasets import custom_dataset
 from beirflow.experiment.schema import Problems, problems_with
+from beirflow.experiment.systems import make_systems
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS
 from beirflow.runs.family import System
 

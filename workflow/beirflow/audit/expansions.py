@@ -10,8 +10,8 @@ from beirflow.audit.sources import MODELS, REPAIR
 from beirflow.dense.settings import DenseSettings
 from beirflow.expansions.models import expansion_digests
 from beirflow.expansions.settings import Expansion
-from beirflow.experiment.catalogue import make_system
 from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.systems import make_system
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import EXPANSION_MODEL, EXPANSION_RECORD, SUMMARY

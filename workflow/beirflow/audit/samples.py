@@ -11,9 +11,9 @@ from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.reading import open_parquet, part
 from beirflow.audit.representations import configured_precision
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
-from beirflow.experiment.catalogue import make_system
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.systems import make_system
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, RUN, RUN_RECORD, TRAINED_MODEL_RECORD
 from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subject

@@ -9,7 +9,7 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, PASSED, UNREADABLE, WARNING, Check, RecordError, Result, unique, unreadable
 from beirflow.audit.reading import part
 from beirflow.evaluation.summary import PUBLISHED, summary_table
-from beirflow.experiment.catalogue import CATALOGUE
+from beirflow.experiment.schema import CATALOGUE
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SUMMARY
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from beirflow.datasets.hub_layout import HubForm
 from beirflow.dense.settings import DenseSettings
-from beirflow.experiment.catalogue import Catalogue, Dataset, check_shared_texts
+from beirflow.experiment.catalogue import Catalogue
 from beirflow.experiment.choice import check_own_names, corpora_named
+from beirflow.experiment.dataset import Dataset, check_shared_texts
 from beirflow.experiment.datasets import NO_COPY
 from beirflow.experiment.dependencies import check_dependencies, check_run_files
 from beirflow.experiment.experiment import Experiment

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from beirflow.experiment.catalogue import KINDS, Catalogue, Dataset
+from beirflow.experiment.catalogue import KINDS, Catalogue
+from beirflow.experiment.dataset import Dataset
 from beirflow.experiment.schema import Problems, nearest
 
 SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<count>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")

@@ -13,7 +13,8 @@ from beirflow.datasets.document_count import known_documents
 from beirflow.datasets.hub_layout import HubForm
 from beirflow.datasets.opening import Form
 from beirflow.datasets.query_count import count_judged_queries
-from beirflow.experiment.catalogue import Catalogue, Dataset
+from beirflow.experiment.catalogue import Catalogue
+from beirflow.experiment.dataset import Dataset
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
 from beirflow.files.layout import ARCHIVE, HUB_DATASET, RESULTS

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from beirflow.experiment.catalogue import load_catalogue, make_systems
+from beirflow.experiment.catalogue import load_catalogue
 from beirflow.experiment.checks import check_baseline, check_combinations, check_names
 from beirflow.experiment.choice import chosen_names, corpora_named
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.own_datasets import check_own_datasets, custom_dataset
 from beirflow.experiment.schema import Problems, defaults, problems_with, with_booleans
+from beirflow.experiment.systems import make_systems
 
 CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"
 """How messages call it."""

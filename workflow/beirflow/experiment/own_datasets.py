@@ -8,7 +8,7 @@ from beirflow.datasets.hub_layout import HubForm
 from beirflow.datasets.labelled import LabelledForm
 from beirflow.datasets.opening import Form
 from beirflow.datasets.samples import SamplesForm
-from beirflow.experiment.catalogue import Dataset
+from beirflow.experiment.dataset import Dataset
 from beirflow.experiment.schema import Problems
 
 FILES: Mapping[str, type[LabelledForm | SamplesForm]] = {LabelledForm.kind: LabelledForm, SamplesForm.kind: SamplesForm}

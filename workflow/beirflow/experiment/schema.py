@@ -17,6 +17,8 @@ from beirflow.files.errors import ConfigError
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 
+CATALOGUE = SCHEMAS.with_name("catalogue")
+
 
 def _is_integer(_: TypeChecker, value: object) -> bool:
     """JSON Schema takes 10.0 for an integer, but NDCG@10.0 is no measure."""
@@ -135,6 +137,24 @@ def read_yaml(path: Path) -> Any:
         What it holds.
     """
     return yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+
+
+def read_catalogue(path: Path, schema: str) -> Any:
+    """Read and check a file of the catalogue.
+
+    Args:
+        path: The file.
+        schema: Name of its schema.
+
+    Returns:
+        What it holds.
+
+    Raises:
+        ConfigError: It does not follow its schema.
+    """
+    value = read_yaml(path)
+    problems_with(value, schema).raise_if_any(f"catalogue file {path}")
+    return value
 
 
 @cache

@@ -1,0 +1,130 @@
+"""A dataset: what is known of one corpus with its queries and judgements, from the catalogue or from the configuration."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from beirflow.datasets.opening import Form
+from beirflow.experiment.schema import Problems, nearest
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One corpus with its queries and judgements: a dataset, or one forum of a dataset.
+
+    Attributes:
+        name: Its name in paths; for a forum ``<dataset>-<forum>``.
+        row: The dataset that it belongs to, which is its row in the summary.
+        forum: The forum's folder inside the dataset; None if the dataset has no forums.
+        split: The qrels that are used, ``qrels/<split>.tsv``.
+        documents: Number of documents of the corpus; None if it must be counted.
+        queries: Number of queries with judgements in the split; None where it is not known.
+        archive: Stem of the official archive; None for a dataset of the user's own.
+        md5: Digest of that archive.
+        archive_bytes: Its size.
+        licence: Under which licence it is, as far as its authors say; None for a dataset of the user's own.
+        path: Folder, archive or file of a dataset of the user's own; None for one of the catalogue.
+        form: Its form, which also says where on a hub it is; None for that of BEIR.
+        files: sha256 of the source files, where they are known, by their path inside the dataset.
+        own_copy: Whether nobody may hand it out, so that it must be in ``data_dir``.
+        drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
+        shares_texts_with: Dataset that has most of the same texts; None if no such is known.
+        other_splits: Other judgements in its archive, with the number of judged queries, None where that is not known.
+        part_of: The dataset of which this is another split or a sample; None if it is whole.
+        sample_queries: Judged queries of a sample, at most; None if it has all of the split.
+        sample_seed: Which ones.
+        sample_documents: Documents of a sample, at most; None if it has all.
+        documents_seed: Which ones.
+    """
+
+    name: str
+    row: str
+    forum: str | None = None
+    split: str = "test"
+    documents: int | None = None
+    queries: int | None = None
+    archive: str | None = None
+    md5: str | None = None
+    archive_bytes: int | None = None
+    licence: str | None = None
+    path: str | None = None
+    form: Form | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    own_copy: bool = False
+    drop_self_matches: bool = True
+    shares_texts_with: str | None = None
+    other_splits: Mapping[str, int | None] = field(default_factory=dict)
+    part_of: str | None = None
+    sample_queries: int | None = None
+    sample_seed: int | None = None
+    sample_documents: int | None = None
+    documents_seed: int | None = None
+
+    @property
+    def whole_row(self) -> str:
+        """Name of the dataset, whichever part of it this is: what folders, instructions and catalogues call it."""
+        return self.part_of or self.row
+
+    @property
+    def whole_name(self) -> str:
+        """The same of the corpus."""
+        return f"{self.whole_row}-{self.forum}" if self.forum else self.whole_row
+
+
+def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
+    """The corpora of a dataset of the catalogue: one, or one a forum."""
+    common = {
+        "split": entry["split"],
+        "archive": name,
+        "md5": entry["archive"]["md5"],
+        "archive_bytes": entry["archive"]["bytes"],
+        "licence": entry["licence"],
+        "drop_self_matches": entry.get("drop_self_matches", True),
+        "shares_texts_with": entry.get("shares_texts_with"),
+        "other_splits": entry.get("other_splits", {}),
+    }
+    if "forums" not in entry:
+        counts = {key: entry[key] for key in ("documents", "queries")}
+        return (Dataset(name=name, row=name, files=entry.get("files", {}), **counts, **common),)
+    return tuple(
+        Dataset(name=f"{name}-{forum}", row=name, forum=forum, documents=of["documents"], queries=of["queries"], **common)
+        for forum, of in entry["forums"].items()
+    )
+
+
+def own_copy(name: str, entry: Mapping[str, Any]) -> Dataset:
+    """The corpus of a dataset of which only the user can have a copy."""
+    facts = {key: entry[key] for key in ("split", "documents", "queries", "licence")}
+    return Dataset(name=name, row=name, own_copy=True, **facts)
+
+
+def check_shared_texts(names: Iterable[str], rows: Mapping[str, tuple[Dataset, ...]], path: str, problems: Problems) -> None:
+    """Note where a dataset names another that it cannot share texts with.
+
+    Args:
+        names: The datasets to check.
+        rows: Every known dataset by name with its corpora.
+        path: Path of the key that holds the datasets' entries.
+        problems: Where what is wrong is added.
+    """
+    for name in names:
+        other = rows[name][0].shares_texts_with
+        if other is not None and (problem := _sharing_problem(name, other, rows)):
+            problems.add(f"{path}.{name}.shares_texts_with", other, problem)
+
+
+def _sharing_problem(name: str, other: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str | None:
+    """Why a dataset cannot reuse the vectors of the other, and what it can name instead."""
+    possible = [row for row, corpora in rows.items() if row != name and not (corpora[0].forum or corpora[0].shares_texts_with)]
+    allowed = f"allowed are {', '.join(possible)}"
+    if rows[name][0].forum:
+        return f"{name} has forums, each with texts of its own, so it shares them with no dataset; remove the key"
+    if other == name:
+        return f"a dataset does not share its texts with itself; {allowed}"
+    if other not in rows:
+        return f"{allowed}{nearest(other, possible)}"
+    if rows[other][0].forum:
+        return f"{other} has forums, each with texts of its own; {allowed}"
+    if rows[other][0].shares_texts_with:
+        return f"{other} shares its own texts with {rows[other][0].shares_texts_with!r}; name that one instead"
+    return None

@@ -1,0 +1,81 @@
+"""Systems, from the entries of the catalogue or of the configuration; some name another system, whose settings they have too."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from beirflow.dense.settings import INSTRUCTION
+from beirflow.experiment.families import DEFAULT, family_of
+from beirflow.experiment.schema import CATALOGUE, Problems, nearest, read_catalogue
+from beirflow.experiment.scorers import with_scorers
+from beirflow.runs.family import System
+from beirflow.training.settings import Training
+
+
+def make_system(name: str, entry: Mapping[str, Any]) -> System:
+    """A system of the catalogue or of the user's own.
+
+    Args:
+        name: Its name.
+        entry: Its entry, which its schema has checked.
+
+    Returns:
+        The system, with the settings of its family.
+    """
+    if INSTRUCTION in str(entry.get("query_prefix", "")):
+        entry = {**entry, "instructions": {**_instructions(), **entry.get("instructions", {})}}
+    return family_of(entry).system(name, entry)
+
+
+@cache
+def _instructions() -> dict[str, str]:
+    """By dataset, what its queries are for."""
+    instructions: dict[str, str] = read_catalogue(CATALOGUE / "instructions.yaml", "instructions")["instructions"]
+    return instructions
+
+
+def make_systems(
+    entries: Mapping[str, Mapping[str, Any]], known: Mapping[str, System], path: str, problems: Problems
+) -> dict[str, System]:
+    """Systems from their entries; a variant, or one that is trained, has the settings of the system that it names, and its own.
+
+    A reranker may name a system in place of a model.
+
+    Args:
+        entries: By name, entries that their schema has checked.
+        known: Systems that are defined elsewhere.
+        path: Path of the key that holds the entries.
+        problems: Where what is wrong is added.
+
+    Returns:
+        By name, the systems, without variants of what cannot be varied, and without those trained from what cannot be trained.
+    """
+    trained = {name: entry for name, entry in entries.items() if "base" in entry}
+    variants = {name: entry for name, entry in entries.items() if "variant_of" in entry}
+    systems = {name: make_system(name, entry) for name, entry in entries.items() if name not in {**variants, **trained}}
+    possible = {name: system for name, system in {**known, **systems}.items() if _encodes(system)}
+    for name, entry in trained.items():
+        base = entry["base"]
+        if isinstance(base, Mapping) or base in possible:
+            settings = make_system(name, base).settings if isinstance(base, Mapping) else possible[base].settings
+            systems[name] = System(name, DEFAULT, replace(settings, name=name, train=Training(**entry["train"])))
+        else:
+            allowed = f"allowed are the settings of an encoder, and dense systems that encode, {', '.join(possible)}"
+            problems.add(f"{path}.{name}.base", base, f"{allowed}{nearest(base, possible)}")
+    possible |= {name: systems[name] for name in trained if name in systems}
+    for name, entry in variants.items():
+        other = entry["variant_of"]
+        if other in possible:
+            names = {"dimensions": "stored_dimensions"}
+            given = {names.get(key, key): value for key, value in entry.items() if key != "family"}
+            systems[name] = System(name, DEFAULT, replace(possible[other].settings, name=name, **given))
+        else:
+            allowed = f"allowed are dense systems that encode, {', '.join(possible)}{nearest(other, possible)}"
+            problems.add(f"{path}.{name}.variant_of", other, allowed)
+    return with_scorers({name: systems[name] for name in entries if name in systems}, entries, known, path, problems)
+
+
+def _encodes(system: System) -> bool:
+    """Whether a system has vectors of its own, so that others can begin as it does, or vary it."""
+    return system.family == DEFAULT and not system.settings.variant_of
