@@ -1,4 +1,4 @@
-"""Snakemake that was imported before it is asked for: importing it takes longer than a short run.
+"""Snakemake that was imported before it is asked for, with what its jobs import: that takes longer than a short run.
 
 Run as a program, it reads one request a line and answers each with an exit status; every request is a process of its own, forked
 from this one, which has imported what Snakemake imports and has done nothing else.
@@ -13,14 +13,20 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from warm_jobs import fork_jobs, import_libraries, run_to_the_end
+
 LATER = ("jsonschema", "nbformat.validator", "pyarrow.parquet", "requests")
 """What Snakemake and the rules import while they run."""
+
+NOT_FOR_LIBRARIES = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PYTEST_CURRENT_TEST"}
+"""Variables that no library reads while it is imported, or Snakemake sets for each job anyway."""
 
 
 class WarmSnakemake:
     """Runs Snakemake, one run at a time."""
 
     def __init__(self) -> None:
+        self._environment = dict(os.environ)
         self._process: subprocess.Popen[str] | None = None
 
     def run(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
@@ -55,16 +61,21 @@ class WarmSnakemake:
             return status, Path(output.name).read_text()
 
     def _start(self) -> "subprocess.Popen[str]":
-        return subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        """The server; a library that has threads could not be forked."""
+        environment = {**self._environment, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        return subprocess.Popen([sys.executable, __file__], env=environment, text=True, **streams)
 
 
 def serve() -> None:
-    """Answer requests until there are no more; a forked process returns, and ends as every program does."""
+    """Answer requests until there are no more, each in a process of its own."""
+    own = for_libraries(os.environ)
     import snakemake.cli
 
     snakemake.cli.get_argument_parser()  # which imports all plugins
     for name in LATER:
         importlib.import_module(name)
+    import_libraries(Path(__file__).parents[1] / "workflow")
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
@@ -74,8 +85,14 @@ def serve() -> None:
             sys.stdout.flush()
             continue
         become(request)
-        snakemake.cli.main()
-        return
+        if for_libraries(os.environ) == own:
+            fork_jobs()
+        run_to_the_end(snakemake.cli.main)
+
+
+def for_libraries(environment: Mapping[str, str]) -> dict[str, str]:
+    """What libraries may have read when they were imported: under another environment jobs start as ever."""
+    return {name: value for name, value in environment.items() if name not in NOT_FOR_LIBRARIES}
 
 
 def become(request: Mapping[str, object]) -> None:

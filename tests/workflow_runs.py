@@ -73,6 +73,21 @@ class Workflow:
         return self.folder / "results" / path
 
 
+def config_of(own: Mapping[str, Mapping[str, Any]], dataset: Path, **changes: Any) -> dict[str, Any]:
+    """Configuration of systems of the user's own on one small dataset, in chunks of ten documents."""
+    config = {
+        "systems": list(own),
+        "datasets": ["small"],
+        "precision": "float32",
+        "device": "cpu",
+        "chunk_documents": 10,
+        "top_k": 20,
+        "cutoffs": [1, 10, 20],
+        "custom": {"systems": dict(own), "datasets": {"small": {"path": str(dataset)}}},
+    }
+    return config | changes
+
+
 def tiny_system(model: Path, **changes: Any) -> dict[str, Any]:
     """Configuration of the tiny encoder as a system of the user's own."""
     return {"model": str(model), "pooling": "mean", "similarity": "dot", "max_length": 64, **changes}
