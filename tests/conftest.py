@@ -1,4 +1,4 @@
-"""Fixtures that several test folders share; finished runs are shared, since every job that encodes takes seconds to start."""
+"""Fixtures that several test folders share; finished runs are shared, since each takes seconds."""
 
 import os
 import shutil

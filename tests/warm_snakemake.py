@@ -18,24 +18,23 @@ from warm_jobs import fork_jobs, import_libraries, run_to_the_end
 LATER = ("jsonschema", "nbformat.validator", "pyarrow.parquet", "requests")
 """What Snakemake and the rules import while they run."""
 
-NOT_FOR_LIBRARIES = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PYTEST_CURRENT_TEST"}
-"""Variables that no library reads while it is imported, or Snakemake sets for each job anyway."""
-
 
 class WarmSnakemake:
     """Runs Snakemake, one run at a time."""
 
     def __init__(self) -> None:
-        self._environment = dict(os.environ)
         self._process: subprocess.Popen[str] | None = None
 
-    def run(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+    def run(
+        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, warm_jobs: bool = True
+    ) -> tuple[int, str]:
         """Run Snakemake to its end.
 
         Args:
             arguments: Of its command line.
             folder: Where to run it.
             environment: All of its environment.
+            warm_jobs: Whether its jobs are forked too; not where what they import reads something else in the environment.
 
         Returns:
             Its exit status, and what it printed.
@@ -49,6 +48,7 @@ class WarmSnakemake:
                 "folder": str(folder),
                 "environment": dict(environment),
                 "output": output.name,
+                "warm_jobs": warm_jobs,
             }
             try:
                 process.stdin.write(json.dumps(request) + "\n")
@@ -62,14 +62,13 @@ class WarmSnakemake:
 
     def _start(self) -> "subprocess.Popen[str]":
         """The server; a library that has threads could not be forked."""
-        environment = {**self._environment, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         return subprocess.Popen([sys.executable, __file__], env=environment, text=True, **streams)
 
 
 def serve() -> None:
     """Answer requests until there are no more, each in a process of its own."""
-    own = for_libraries(os.environ)
     import snakemake.cli
 
     snakemake.cli.get_argument_parser()  # which imports all plugins
@@ -85,14 +84,9 @@ def serve() -> None:
             sys.stdout.flush()
             continue
         become(request)
-        if for_libraries(os.environ) == own:
+        if request["warm_jobs"]:
             fork_jobs()
         run_to_the_end(snakemake.cli.main)
-
-
-def for_libraries(environment: Mapping[str, str]) -> dict[str, str]:
-    """What libraries may have read when they were imported: under another environment jobs start as ever."""
-    return {name: value for name, value in environment.items() if name not in NOT_FOR_LIBRARIES}
 
 
 def become(request: Mapping[str, object]) -> None:
