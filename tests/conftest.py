@@ -1,4 +1,4 @@
-"""Fixtures that several test folders share; finished runs are shared, since every job that encodes takes seconds to start."""
+"""Fixtures that several test folders share; finished runs are shared, since each takes seconds."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from results_maker import Made, audit_config, make_results
 from tiny_bert import save_tiny_bert
-from workflow_runs import Workflow, small_dataset, tiny_system
+from workflow_runs import Workflow, config_of, small_dataset, tiny_system
 
 # How long an example takes says something about the machine, and nothing about the code.
 # More examples than these: BEIRFLOW_EXAMPLES=1000 pytest tests/unit
@@ -114,17 +114,7 @@ def _workflow(folder: Path, model: Path, dataset: Path) -> Workflow:
 
 
 def _with_system(folder: Path, system: dict[str, Any], dataset: Path) -> Workflow:
-    config = {
-        "systems": ["tiny"],
-        "datasets": ["small"],
-        "precision": "float32",
-        "device": "cpu",
-        "chunk_documents": 10,
-        "top_k": 20,
-        "cutoffs": [1, 10, 20],
-        "custom": {"systems": {"tiny": system}, "datasets": {"small": {"path": str(dataset)}}},
-    }
-    return Workflow(folder, config)
+    return Workflow(folder, config_of({"tiny": system}, dataset))
 
 
 @pytest.fixture(scope="session")

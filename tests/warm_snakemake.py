@@ -1,4 +1,4 @@
-"""Snakemake that was imported before it is asked for: importing it takes longer than a short run.
+"""Snakemake that was imported before it is asked for, with what its jobs import: that takes longer than a short run.
 
 Run as a program, it reads one request a line and answers each with an exit status; every request is a process of its own, forked
 from this one, which has imported what Snakemake imports and has done nothing else.
@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from warm_jobs import fork_jobs, import_libraries, run_to_the_end
+
 LATER = ("jsonschema", "nbformat.validator", "pyarrow.parquet", "requests")
 """What Snakemake and the rules import while they run."""
 
@@ -23,13 +25,16 @@ class WarmSnakemake:
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
 
-    def run(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+    def run(
+        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, warm_jobs: bool = True
+    ) -> tuple[int, str]:
         """Run Snakemake to its end.
 
         Args:
             arguments: Of its command line.
             folder: Where to run it.
             environment: All of its environment.
+            warm_jobs: Whether its jobs are forked too; not where what they import reads something else in the environment.
 
         Returns:
             Its exit status, and what it printed.
@@ -43,6 +48,7 @@ class WarmSnakemake:
                 "folder": str(folder),
                 "environment": dict(environment),
                 "output": output.name,
+                "warm_jobs": warm_jobs,
             }
             try:
                 process.stdin.write(json.dumps(request) + "\n")
@@ -55,16 +61,20 @@ class WarmSnakemake:
             return status, Path(output.name).read_text()
 
     def _start(self) -> "subprocess.Popen[str]":
-        return subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        """The server; a library that has threads could not be forked."""
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        return subprocess.Popen([sys.executable, __file__], env=environment, text=True, **streams)
 
 
 def serve() -> None:
-    """Answer requests until there are no more; a forked process returns, and ends as every program does."""
+    """Answer requests until there are no more, each in a process of its own."""
     import snakemake.cli
 
     snakemake.cli.get_argument_parser()  # which imports all plugins
     for name in LATER:
         importlib.import_module(name)
+    import_libraries(Path(__file__).parents[1] / "workflow")
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
@@ -74,8 +84,9 @@ def serve() -> None:
             sys.stdout.flush()
             continue
         become(request)
-        snakemake.cli.main()
-        return
+        if request["warm_jobs"]:
+            fork_jobs()
+        run_to_the_end(snakemake.cli.main)
 
 
 def become(request: Mapping[str, object]) -> None:

@@ -23,7 +23,8 @@ WARM = WarmSnakemake()
 class Workflow:
     """A working folder, the configuration of its runs, the copy of the workflow that they use, and what starts them.
 
-    Runs are forked from a Snakemake that was imported before, unless they are not to be ``warm``: as its users start it.
+    Runs are forked from a Snakemake that was imported before, unless they are not to be ``warm``: as its users start it. So are
+    their jobs, from what jobs import, unless the runs have an ``environment`` of their own.
     """
 
     folder: Path
@@ -43,16 +44,19 @@ class Workflow:
         return [*self.program, "--configfile", str(configfile), *where, *limit, *arguments]
 
     def run(self, *arguments: str, cores: int | None = 2, ok: bool = True) -> str:
-        """Run Snakemake to its end and give back what it printed."""
-        command, environment = self.command(*arguments, cores=cores), {**os.environ, **self.environment}
-        if self.warm and self.program == SNAKEMAKE:
-            status, output = WARM.run(command[len(SNAKEMAKE) :], self.repository, environment)
-        else:
-            streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-            done = subprocess.run(command, cwd=self.repository, env=environment, **streams, check=False)
-            status, output = done.returncode, done.stdout
+        """Run Snakemake to its end, which must be that, and give back what it printed."""
+        status, output = self.ended(*arguments, cores=cores)
         assert (status == 0) == ok, output
         return output
+
+    def ended(self, *arguments: str, cores: int | None = 2) -> tuple[int, str]:
+        """Run Snakemake to its end, and give back its exit status and what it printed."""
+        command, environment = self.command(*arguments, cores=cores), {**os.environ, **self.environment}
+        if self.warm and self.program == SNAKEMAKE:
+            return WARM.run(command[len(SNAKEMAKE) :], self.repository, environment, warm_jobs=not self.environment)
+        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        done = subprocess.run(command, cwd=self.repository, env=environment, **streams, check=False)
+        return done.returncode, done.stdout
 
     def submit_to(self, cluster: Mapping[str, str]) -> None:
         """Run on SLURM from now on: its environment, and a Snakemake that asks often for the state of jobs."""
@@ -71,6 +75,21 @@ class Workflow:
     def result(self, path: str) -> Path:
         """A file under results/."""
         return self.folder / "results" / path
+
+
+def config_of(own: Mapping[str, Mapping[str, Any]], dataset: Path, **changes: Any) -> dict[str, Any]:
+    """Configuration of systems of the user's own on one small dataset, in chunks of ten documents."""
+    config = {
+        "systems": list(own),
+        "datasets": ["small"],
+        "precision": "float32",
+        "device": "cpu",
+        "chunk_documents": 10,
+        "top_k": 20,
+        "cutoffs": [1, 10, 20],
+        "custom": {"systems": dict(own), "datasets": {"small": {"path": str(dataset)}}},
+    }
+    return config | changes
 
 
 def tiny_system(model: Path, **changes: Any) -> dict[str, Any]:

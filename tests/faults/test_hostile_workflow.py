@@ -101,11 +101,10 @@ def test_what_a_failing_run_says_repairs_it_until_the_results_are_as_before(
         finished.result(name).unlink()
     repairs: list[str] = []
     for _ in range(6):
-        command = finished.command("results/summary.csv", "--keep-going")
-        run = subprocess.run(command, cwd=finished.repository, capture_output=True, text=True, check=False)
-        if run.returncode == 0:
+        status, output = finished.ended("results/summary.csv", "--keep-going")
+        if status == 0:
             break
-        said = sorted(set(re.findall(r"ERROR: .*delete it and run again: (rm \S+)", run.stderr)))
+        said = sorted(set(re.findall(r"ERROR: .*delete it and run again: (rm \S+)", output)))
         repairs += said
         subprocess.run(["sh", "-ec", "; ".join(said)], cwd=finished.folder, check=True)
     assert set(repairs) == {

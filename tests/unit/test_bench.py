@@ -12,6 +12,7 @@ from typing import Any
 
 import bench.bm25.stage
 import bench.bm25_msmarco.stage
+import bench.machine
 import bench.merge.stage
 import bench.msmarco.stage
 import pytest
@@ -179,9 +180,18 @@ def test_a_stage_without_its_data_says_so() -> None:
     assert command_line.exit_status([outcome]) == 0
 
 
+@pytest.fixture(scope="module")
+def probed() -> dict[str, Any]:
+    """What this machine says of itself, asked once, since torch is imported for it."""
+    return bench.machine._probe(SETTINGS, sys.executable, ())
+
+
 @pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("quick", [True, False])
-def test_every_target_names_sides_of_its_stage(name: str, quick: bool, tmp_path: Path) -> None:
+def test_every_target_names_sides_of_its_stage(
+    name: str, quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probed: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(bench.machine, "_probe", lambda *_: probed)
     (tmp_path / "nfcorpus.zip").touch()
     settings = Settings(**{**vars(SETTINGS), "quick": quick, "nfcorpus": tmp_path / "nfcorpus.zip"})
     made = STAGES[name](settings, tmp_path)

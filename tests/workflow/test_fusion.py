@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.files.digests import file_digest
 from beirflow.files.records import read_json
-from workflow_runs import Workflow
+from workflow_runs import Workflow, config_of
 
 SUMMARY = "results/summary.csv"
 CHUNKS = 3
@@ -25,15 +25,7 @@ def configured(folder: Path, dataset: Path) -> Workflow:
         "mine": {"family": "lexical", "k1": 1.2, "b": 0.75},
         "theirs": {"run": "given/{dataset}.trec.gz"},
     }
-    config = {
-        "systems": ["deeper", "theirs"],
-        "datasets": ["small"],
-        "chunk_documents": 10,
-        "top_k": 20,
-        "cutoffs": [1, 10, 20],
-        "custom": {"systems": systems, "datasets": {"small": {"path": str(dataset)}}},
-    }
-    return Workflow(folder, config)
+    return Workflow(folder, config_of(systems, dataset, systems=["deeper", "theirs"]))
 
 
 def write_theirs(folder: Path, *lines: str) -> Path:

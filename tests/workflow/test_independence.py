@@ -9,24 +9,14 @@ import pytest
 import torch
 from beir_writer import write_beir
 from results_maker import make_results
-from workflow_runs import small_dataset, tiny_system, words
+from workflow_runs import config_of, small_dataset, tiny_system, words
 
 pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 
 def run_of(folder: Path, model: Path, data: Path, **changes: Any) -> pd.DataFrame:
     """The run of the tiny encoder on one dataset."""
-    config = {
-        "systems": ["tiny"],
-        "datasets": ["small"],
-        "precision": "float32",
-        "device": "cpu",
-        "chunk_documents": 10,
-        "top_k": 20,
-        "cutoffs": [1, 10, 20],
-        "custom": {"systems": {"tiny": tiny_system(model)}, "datasets": {"small": {"path": str(data)}}},
-    }
-    make_results(folder, config | changes)
+    make_results(folder, config_of({"tiny": tiny_system(model)}, data, **changes))
     return pd.read_parquet(folder / "runs/tiny/small.parquet")
 
 

@@ -13,7 +13,7 @@ import pytest
 from beir_writer import write_beir
 from beirflow.files.records import read_json
 from faults_at_work import jobs, printed, result_files, results, start, unfinished, unlock, wait_until
-from workflow_runs import Workflow, dataset_config, words
+from workflow_runs import Workflow, config_of, dataset_config, words
 
 SUMMARY = "results/summary.csv"
 CHUNKS = 3
@@ -33,31 +33,16 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def configured(folder: Path, texts: Path, *systems: str) -> Workflow:
-    config = {
-        "systems": list(systems),
-        "datasets": ["small"],
-        "chunk_documents": 10,
-        "top_k": 20,
-        "cutoffs": [1, 10, 20],
-        "custom": {
-            "systems": {"mine": {"family": "lexical", "k1": 1.2, "b": 0.75}},
-            "datasets": {"small": {"path": str(texts)}},
-        },
-    }
-    return Workflow(folder, config)
+    own = {"mine": {"family": "lexical", "k1": 1.2, "b": 0.75}}
+    return Workflow(folder, config_of(own, texts, systems=list(systems)))
 
 
 @pytest.fixture(scope="session")
 def two_variants(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> tuple[Workflow, dict[str, int]]:
-    """Two variants after a whole run, in which torch and transformers could not be imported, and the jobs that it planned."""
+    """Two variants after a whole run, and the jobs that it planned."""
     workflow = configured(tmp_path_factory.mktemp("variants"), texts, "bm25", "mine")
-    refusing = tmp_path_factory.mktemp("refusing")
-    for name in ("torch", "transformers"):
-        (refusing / f"{name}.py").write_text(REFUSES)
-    workflow.environment = {"PYTHONPATH": os.pathsep.join(filter(None, [str(refusing), os.environ.get("PYTHONPATH")]))}
     planned = workflow.planned(SUMMARY)
     workflow.run(SUMMARY)
-    workflow.environment = {}
     return workflow, planned
 
 
@@ -94,6 +79,21 @@ def test_two_variants_share_one_analysis(two_variants: tuple[Workflow, dict[str,
     assert workflow.planned(SUMMARY) == {}
 
 
+def test_no_job_needs_torch_and_the_number_of_chunks_changes_no_byte_of_the_run(
+    changeable: Workflow, two_variants: tuple[Workflow, dict[str, int]], tmp_path: Path
+) -> None:
+    """In an environment of their own jobs import what they need themselves."""
+    for name in ("torch", "transformers"):
+        (tmp_path / f"{name}.py").write_text(REFUSES)
+    changeable.environment = {"PYTHONPATH": os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))}
+    changeable.config |= {"systems": ["bm25"], "chunk_documents": 1000}
+    shutil.rmtree(changeable.result(""))
+    changeable.run(SUMMARY)
+    run = "runs/bm25/small.parquet"
+    assert changeable.result(run).read_bytes() == two_variants[0].result(run).read_bytes()
+    assert len(read_json(changeable.result("runs/bm25/small.json"))["inputs"]) == 2 + 4  # one chunk, with its statistics
+
+
 def test_a_change_of_k1_searches_again_and_analyses_nothing(changeable: Workflow) -> None:
     before = times(changeable.result(""))
     run = changeable.result("runs/mine/small.parquet").read_bytes()
@@ -108,15 +108,6 @@ def test_a_change_of_k1_searches_again_and_analyses_nothing(changeable: Workflow
     assert changeable.result("runs/mine/small.parquet").read_bytes() != run
     changeable.config["custom"]["systems"]["mine"]["ties"] = "descending"
     assert changeable.planned(SUMMARY) == again
-
-
-def test_the_number_of_chunks_changes_no_byte_of_the_run(changeable: Workflow) -> None:
-    expected = changeable.result("runs/bm25/small.parquet").read_bytes()
-    changeable.config["chunk_documents"] = 1000
-    changeable.result("runs/bm25/small.parquet").unlink()
-    changeable.run("results/runs/bm25/small.parquet", cores=1)
-    assert changeable.result("runs/bm25/small.parquet").read_bytes() == expected
-    assert len(read_json(changeable.result("runs/bm25/small.json"))["inputs"]) == 2 + 4  # one chunk, with its statistics
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")
@@ -142,8 +133,11 @@ def test_a_kill_in_the_middle_changes_no_result_and_leaves_nothing(
     assert results(workflow.result("")) == results(expected)
 
 
-def test_everything_that_follows_a_run_serves_bm25_alone(texts: Path, tmp_path: Path) -> None:
-    workflow = configured(tmp_path, texts, "bm25")
+def test_everything_that_follows_a_run_serves_bm25_alone(changeable: Workflow) -> None:
+    workflow = changeable
+    workflow.config["systems"] = ["bm25"]
+    for folder in ("runs", "metrics"):
+        shutil.rmtree(workflow.result(f"{folder}/mine"))
     workflow.run(SUMMARY, "results/report.html")
     (row,) = csv.DictReader(workflow.result("summary.csv").open(encoding="utf-8"))
     metrics = read_json(workflow.result("metrics/bm25/small.json"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from beirflow.files.records import read_json
 from tiny_cross_encoder import save_cross_encoder
-from workflow_runs import Workflow
+from workflow_runs import Workflow, config_of
 
 SUMMARY = "results/summary.csv"
 CHUNKS = 3
@@ -22,17 +22,7 @@ def finished_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> tupl
         "crossed": {"family": "rerank", "first": "bm25", "depth": 3, "model": str(model)},
         "fused": {"family": "fusion", "of": ["bm25", "crossed"]},
     }
-    config = {
-        "systems": ["fused", "crossed"],
-        "datasets": ["small"],
-        "precision": "float32",
-        "device": "cpu",
-        "chunk_documents": 10,
-        "top_k": 20,
-        "cutoffs": [1, 10, 20],
-        "custom": {"systems": systems, "datasets": {"small": {"path": str(small)}}},
-    }
-    workflow = Workflow(tmp_path_factory.mktemp("rerank"), config)
+    workflow = Workflow(tmp_path_factory.mktemp("rerank"), config_of(systems, small, systems=["fused", "crossed"]))
     planned = workflow.planned(SUMMARY)
     workflow.run(SUMMARY)
     return workflow, planned

@@ -120,7 +120,7 @@ def test_the_order_of_the_corpus_file_does_not_matter(
 ) -> None:
     monkeypatch.setattr(source_module, "BLOCK_BYTES", batch)
     letters = random.Random(0)
-    rows = [(f"d{n}", "".join(letters.choices("abcdef ", k=n % 1500))) for n in range(2000)]
+    rows = [(f"d{n}", "".join(letters.choices("abcdef ", k=7 * n % 1500))) for n in range(400)]
     written = []
     for order in (rows, rows[::-1], letters.sample(rows, len(rows))):
         write_beir(tmp_path / "in", dict(order), {"q1": "which?"}, {"q1": {"d1": 1}})

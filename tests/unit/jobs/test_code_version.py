@@ -203,9 +203,16 @@ def test_every_way_to_import_a_module_is_seen_at_any_depth_and_in_a_circle(copy:
     assert not changes(copy, "one", "files.writing")
 
 
-def test_the_statements_alone_name_what_whole_files_name() -> None:
-    for path in [*(WORKFLOW / "beirflow").rglob("*.py"), *(WORKFLOW / "scripts").glob("*.py")]:
-        nodes = list(ast.walk(ast.parse(path.read_bytes())))
+@pytest.fixture(scope="module")
+def imports() -> dict[Path, list[ast.Import | ast.ImportFrom]]:
+    """The import statements of every file, wherever they stand in it."""
+    files = [*(WORKFLOW / "beirflow").rglob("*.py"), *(WORKFLOW / "scripts").glob("*.py")]
+    nodes = {path: ast.walk(ast.parse(path.read_bytes())) for path in files}
+    return {path: [node for node in found if isinstance(node, ast.Import | ast.ImportFrom)] for path, found in nodes.items()}
+
+
+def test_the_statements_alone_name_what_whole_files_name(imports: dict[Path, list[ast.Import | ast.ImportFrom]]) -> None:
+    for path, nodes in imports.items():
         whole = {name for node in nodes for name in module._imported(node) if name.startswith("beirflow.")}
         assert {f"beirflow.{name}" for name in module.imported_names(path.read_bytes())} == whole, path
 
@@ -220,10 +227,11 @@ def test_a_module_that_is_renamed_changes_the_digest(copy: Path) -> None:
     assert fresh_version("one") != before
 
 
-def test_no_module_uses_relative_imports_which_the_digest_does_not_see() -> None:
-    files = [*(WORKFLOW / "beirflow").rglob("*.py"), *(WORKFLOW / "scripts").glob("*.py")]
-    nodes = [(path.name, node) for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-    assert [name for name, node in nodes if isinstance(node, ast.ImportFrom) and node.level] == []
+def test_no_module_uses_relative_imports_which_the_digest_does_not_see(
+    imports: dict[Path, list[ast.Import | ast.ImportFrom]],
+) -> None:
+    named = [(path.name, node) for path, nodes in imports.items() for node in nodes]
+    assert [name for name, node in named if isinstance(node, ast.ImportFrom) and node.level] == []
 
 
 OTHER_WAYS = {"__import__", "import_module", "exec_module", "load_module", "runpy", "exec", "eval"}
@@ -258,18 +266,28 @@ def run(program: str) -> str:
 
 
 LOADED_BY_EACH_SCRIPT = """
-import ast, importlib, json, pathlib, sys
+import ast, builtins, importlib, json, pathlib, sys
+direct, plain = {}, builtins.__import__
+def noting(name, globals=None, locals=None, fromlist=(), level=0):
+    found = plain(name, globals, locals, fromlist, level)
+    if name.split(".")[0] == "beirflow":
+        named = [name, *(f"{name}.{each}" for each in fromlist or ())]
+        direct.setdefault(globals["__name__"], set()).update(each for each in named if each in sys.modules)
+    return found
+builtins.__import__ = noting
 loaded = {}
 for script in map(pathlib.Path, SCRIPTS):
-    for name in [name for name in sys.modules if name.split(".")[0] == "beirflow"]:
-        del sys.modules[name]
-    for node in ast.walk(ast.parse(script.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            importlib.import_module(node.module)
-    names = [name for name in sys.modules if name.startswith("beirflow.") and name.count(".") == 2]
-    loaded[script.stem] = sorted(name.partition(".")[2] for name in names)
+    nodes = ast.walk(ast.parse(script.read_text()))
+    waiting, names = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}, set()
+    for name in waiting:
+        importlib.import_module(name)
+    while waiting:
+        names.add(name := waiting.pop())
+        waiting |= direct.get(name, set()) - names
+    loaded[script.stem] = [name.partition(".")[2] for name in names if name.startswith("beirflow.") and name.count(".") == 2]
 print(json.dumps(loaded))
 """
+"""A module is imported once for all scripts; Python's own function for it notes which module asked for which."""
 
 
 def test_what_python_loads_for_a_job_is_in_its_digest() -> None:

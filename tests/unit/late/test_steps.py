@@ -23,9 +23,9 @@ from beirflow.late import vectors
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
-from late_results import LateResults
 from lexical_results import DATASET, Row, damage, rows_of
 from lucene_reference import Document
+from model_results import LateResults
 from safetensors.torch import load_file, save_file
 from tiny_bert import WORDS
 from tiny_colbert import DIM, save_colbert
@@ -70,7 +70,7 @@ def plainly(settings: LateSettings, k: int, drop: bool = True) -> list[Row]:
 
 
 def test_the_run_is_that_of_brute_force(tmp_path: Path, settings: LateSettings) -> None:
-    made = LateResults(tmp_path, CORPUS, TEXTS, size=13, top_k=8).encode_all(settings)
+    made = LateResults(tmp_path, CORPUS, TEXTS, size=13, top_k=8).make_all(settings)
     found, expected = rows_of(made.find_all(settings)), plainly(settings, 8)
     assert [(query, rank) for query, _, _, rank in found] == [(query, rank) for query, _, _, rank in expected]
     np.testing.assert_allclose([score for *_, score, _ in found], [score for *_, score, _ in expected], rtol=1e-3)
@@ -93,14 +93,14 @@ def test_chunks_segments_and_threads_change_no_byte_of_the_run(
         Random(number).shuffle(corpus)
         judgements = {query: {CORPUS[0][0]: 1} for query in TEXTS}
         made = LateResults(tmp_path / str(size), corpus, TEXTS, size=size, judgements=judgements, top_k=8)
-        made.encode_all(settings, token_budget=1)
+        made.make_all(settings, token_budget=1)
         runs.add(Path(made.find_all(settings, threads=1 + number)).read_bytes())
     assert len(runs) == 1
 
 
 @pytest.fixture
 def small(tmp_path: Path, settings: LateSettings) -> LateResults:
-    return LateResults(tmp_path, CORPUS, TEXTS, size=13, top_k=8).encode_all(settings)
+    return LateResults(tmp_path, CORPUS, TEXTS, size=13, top_k=8).make_all(settings)
 
 
 def test_vectors_say_what_they_were_made_from(small: LateResults) -> None:
@@ -153,7 +153,7 @@ def test_what_was_changed_is_not_searched(small: LateResults, settings: LateSett
 def test_another_model_than_was_fetched_is_refused(small: LateResults, settings: LateSettings, tmp_path: Path) -> None:
     other = replace(settings, model=str(save_colbert(tmp_path / "other", seed=5)))
     with pytest.raises(BeirflowError, match=r"has another model\.safetensors than is recorded"):
-        small.encode(other, 0)
+        small.make(other, 0)
 
 
 def test_a_vector_that_is_not_finite_names_its_text(small: LateResults, tmp_path: Path) -> None:
@@ -164,4 +164,4 @@ def test_a_vector_that_is_not_finite_names_its_text(small: LateResults, tmp_path
     broken = LateSettings("broken", model=str(folder))
     small.fetch(broken)
     with pytest.raises(BeirflowError, match=r"system broken: a vector of query_id 'q2' holds infinity or not-a-number"):
-        small.encode(broken)
+        small.make(broken)

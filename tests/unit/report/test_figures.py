@@ -19,7 +19,7 @@ from beirflow.report.figure_lengths import document_lengths
 from beirflow.report.figure_pareto import pareto
 from beirflow.report.figure_ranks import critical_difference
 from beirflow.report.figure_scores import holes, ndcg_difference, ndcg_per_query, recall_over_k
-from beirflow.report.figure_style import MARKERS, house_style, style_of
+from beirflow.report.figure_style import MARKERS, house_style, save, style_of
 from beirflow.report.figure_tables import TABLES
 from beirflow.report.figures import FIGURES, draw_figures
 from results_writer import write_metrics
@@ -202,5 +202,5 @@ def test_names_that_look_like_numbers_or_missing_values_stay_names(tmp_path: Pat
     results = read_results(**arguments)
     assert set(results.costs["system"]) == {"NA", "007", "null"}
     assert set(results.comparison["system_a"]) | set(results.comparison["system_b"]) == {"NA", "007", "null"}
-    draw_figures(folder=str(tmp_path / "figures"), **arguments)
-    assert {"NA", "007", "null"} <= set(text_of(tmp_path / "figures/cost.svg"))
+    save(cost(results), str(tmp_path), "cost", ["svg"])
+    assert {"NA", "007", "null"} <= set(text_of(tmp_path / "cost.svg"))

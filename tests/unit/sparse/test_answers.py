@@ -10,8 +10,8 @@ from beirflow.runs.family import System
 from beirflow.sparse import files
 from beirflow.sparse.settings import SparseSettings
 from lexical_results import DATASET, rows_of
+from model_results import SparseResults
 from safetensors.torch import load_file, save_file
-from sparse_results import SparseResults
 from tiny_bert import WORDS
 from tiny_sparse import save_masked_lm
 
@@ -39,7 +39,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_answers_are_the_run(tmp_path: Path, model: Path, own: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "SEGMENT_POSTINGS", 60)
     settings = SparseSettings("s", model=str(model), **own)
-    made = SparseResults(tmp_path, CORPUS, QUERIES, size=17, top_k=12).weigh_all(settings, token_budget=1)
+    made = SparseResults(tmp_path, CORPUS, QUERIES, size=17, top_k=12).make_all(settings, token_budget=1)
     expected = rows_of(made.find_all(settings))
     assert len({score for _, _, score, _ in expected}) < len(expected)
     assert answered(made.results, DATASET, [System("s", "sparse", settings)], 12) == expected

@@ -20,8 +20,8 @@ from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 from lexical_results import Row, damage, rows_of
 from lucene_reference import Document
+from model_results import SparseResults
 from safetensors.torch import load_file, save_file
-from sparse_results import SparseResults
 from tiny_bert import WORDS
 from tiny_sparse import save_masked_lm, save_unicoil, spread
 
@@ -77,7 +77,7 @@ def plainly(settings: SparseSettings, k: int, drop: bool = True) -> list[Row]:
 @pytest.mark.parametrize("ties", ["ascending", "descending"])
 def test_the_run_is_that_of_brute_force(tmp_path: Path, settings: SparseSettings, ties: str) -> None:
     settings = replace(settings, ties=ties)  # type: ignore[arg-type]
-    made = SparseResults(tmp_path, CORPUS, TEXTS, size=17, top_k=8).weigh_all(settings)
+    made = SparseResults(tmp_path, CORPUS, TEXTS, size=17, top_k=8).make_all(settings)
     found, expected = rows_of(made.find_all(settings)), plainly(settings, 8)
     assert [(query, rank) for query, _, _, rank in found] == [(query, rank) for query, _, _, rank in expected]
     np.testing.assert_allclose([score for *_, score, _ in found], [score for *_, score, _ in expected], rtol=1e-5)
@@ -101,14 +101,14 @@ def test_chunks_segments_threads_and_batches_change_no_byte_of_the_run(
         Random(number).shuffle(corpus)
         judgements = {query: {CORPUS[0][0]: 1} for query in TEXTS}
         made = SparseResults(tmp_path / str(size), corpus, TEXTS, size=size, judgements=judgements, top_k=8)
-        made.weigh_all(settings, token_budget=(1, 50, "auto")[number])
+        made.make_all(settings, token_budget=(1, 50, "auto")[number])
         runs.add(Path(made.find_all(settings, threads=1 + number)).read_bytes())
     assert len(runs) == 1
 
 
 @pytest.fixture
 def small(tmp_path: Path, model: Path) -> SparseResults:
-    return SparseResults(tmp_path, CORPUS, TEXTS, size=17, top_k=8).weigh_all(SparseSettings("s", model=str(model)))
+    return SparseResults(tmp_path, CORPUS, TEXTS, size=17, top_k=8).make_all(SparseSettings("s", model=str(model)))
 
 
 def test_weights_say_what_they_were_made_from(small: SparseResults) -> None:
@@ -164,7 +164,7 @@ def test_what_was_damaged_or_belongs_elsewhere_is_refused(small: SparseResults, 
     refused(search, small.results, "other")
     write_json(record_path, {**record, "inputs": record["inputs"] | {"models/s.json": "0" * 64}})
     refused(search, small.results, "models/s.json")
-    small.weigh(settings, 0)
+    small.make(settings, 0)
     assert small.find(settings)
 
 
@@ -174,7 +174,7 @@ def test_a_model_that_changed_since_it_was_fetched_is_refused(tmp_path: Path) ->
     made = SparseResults(tmp_path / "results", CORPUS, TEXTS)
     made.fetch(settings)
     (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
-    refused(lambda: made.weigh(settings), made.results, "has another config.json than is recorded")
+    refused(lambda: made.make(settings), made.results, "has another config.json than is recorded")
 
 
 def test_a_weight_that_is_no_number_names_the_document(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_weight_that_is_no_number_names_the_document(tmp_path: Path) -> None:
     corpus = [*CORPUS, ("long", "", " ".join(WORDS[:30])), ("other", "", " ".join(WORDS[:30]))]
     made = SparseResults(tmp_path / "results", corpus, TEXTS)
     made.fetch(settings)
-    refused(lambda: made.weigh(settings, 0), made.results, "the weights of doc_id '(long|other)' hold infinity or not-a-number")
+    refused(lambda: made.make(settings, 0), made.results, "the weights of doc_id '(long|other)' hold infinity or not-a-number")
 
 
 def test_queries_may_have_a_model_of_their_own_with_the_same_vocabulary(tmp_path: Path, model: Path) -> None:
@@ -195,20 +195,20 @@ def test_queries_may_have_a_model_of_their_own_with_the_same_vocabulary(tmp_path
     made = SparseResults(tmp_path / "results", CORPUS, TEXTS)
     made.fetch(settings)
     assert {"query_model/model.safetensors", "model.safetensors"} <= read_json(made.path(MODEL, system="s"))["files"].keys()
-    with_own = Path(made.weigh(settings)).read_bytes()
+    with_own = Path(made.make(settings)).read_bytes()
     alone = SparseResults(tmp_path / "alone", CORPUS, TEXTS)
     alone.fetch(SparseSettings("s", model=str(own)))
-    assert Path(alone.weigh(SparseSettings("s", model=str(own)))).read_bytes() == with_own
+    assert Path(alone.make(SparseSettings("s", model=str(own)))).read_bytes() == with_own
     for name in ("tokenizer.json",):
         (own / name).write_text((own / name).read_text().replace('"w1"', '"other"'))
     made.fetch(settings)
-    refused(lambda: made.weigh(settings), made.results, r"another vocabulary .*, first at '(other|w1)'")
+    refused(lambda: made.make(settings), made.results, r"another vocabulary .*, first at '(other|w1)'")
 
 
 @pytest.mark.parametrize(("queries", "largest"), [("model", None), ("tokens", 1)])
 def test_a_run_of_unicoil_and_of_queries_without_a_model(tmp_path: Path, queries: str, largest: float | None) -> None:
     settings = SparseSettings("s", model=str(save_unicoil(tmp_path / "m")), head="unicoil", queries=queries)
-    made = SparseResults(tmp_path / "results", CORPUS, TEXTS, size=9).weigh_all(settings)
+    made = SparseResults(tmp_path / "results", CORPUS, TEXTS, size=9).make_all(settings)
     assert len(rows_of(made.find_all(settings))) > 20
     weights = files.read_queries(made.path(QUERY_WEIGHTS, system="s"), "none").weights
     assert largest is None or weights.max() == largest
@@ -226,9 +226,9 @@ def test_what_a_killed_job_leaves_is_made_anew(small: SparseResults, model: Path
     with monkeypatch.context() as patch:
         patch.setattr(steps, "quantized", fails)
         with pytest.raises(KeyboardInterrupt):
-            small.weigh(settings, 0)
+            small.make(settings, 0)
     assert not path.exists()
     assert not list(path.parent.glob(".partial*"))
-    small.weigh(settings, 0)
+    small.make(settings, 0)
     assert path.read_bytes() == content
     assert Path(small.path(QUERIES)).exists()

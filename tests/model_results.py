@@ -1,0 +1,130 @@
+"""Results of families whose model makes a file of each chunk and one of the queries, made in this process as the rules do."""
+
+from functools import partial
+from typing import Any, Generic, Self, TypeVar
+
+from beirflow.files.layout import (
+    CANDIDATES,
+    DOCUMENTS,
+    MODEL,
+    QUERIES,
+    QUERY_TOKEN_VECTORS,
+    QUERY_WEIGHTS,
+    TERM_WEIGHTS,
+    TOKEN_VECTORS,
+    Pattern,
+)
+from beirflow.late.settings import LateSettings
+from beirflow.late.steps import TokenEncoding, encode_query_tokens, encode_tokens, search_tokens
+from beirflow.models.model_files import fetch_model
+from beirflow.sparse.model_folders import fetch_sparse_model
+from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.steps import Weighing, search_weights, weigh_chunk, weigh_queries
+from lexical_results import DATASET, LexicalResults
+
+SettingsT = TypeVar("SettingsT", LateSettings, SparseSettings)
+COMPUTING = {"precision": "float32", "device": "cpu"}
+
+
+class ModelResults(LexicalResults, Generic[SettingsT]):
+    """A corpus of one dataset, prepared as for a lexical system; each step of a system with a model is a method."""
+
+    of_chunk: Pattern
+    of_queries: Pattern
+
+    def fetch(self, settings: SettingsT) -> str:
+        """Write the record of the model; gives its path."""
+        raise NotImplementedError
+
+    def make(self, settings: SettingsT, chunk: int | None = None, **how: Any) -> str:
+        """Write the file of a chunk, or of the queries; gives its path."""
+        raise NotImplementedError
+
+    def find(self, settings: SettingsT, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
+        """Write the candidates of a chunk; gives their path."""
+        raise NotImplementedError
+
+    def make_all(self, settings: SettingsT, **how: Any) -> Self:
+        """Fetch the model and write the files of the queries and of all chunks."""
+        self.fetch(settings)
+        for chunk in (None, *range(self.chunks)):
+            self.make(settings, chunk, **how)
+        return self
+
+    def find_all(self, settings: SettingsT, *, drop: bool = True, threads: int = 1) -> str:
+        """Search all chunks and merge what is found; gives the path of the run."""
+        for chunk in range(self.chunks):
+            self.find(settings, chunk, drop=drop, threads=threads)
+        return str(self.merge(settings.name))
+
+    def place(self, system: str, chunk: int | None) -> str:
+        """Where the file of a chunk, or of the queries, is."""
+        return (
+            self.path(self.of_queries, system=system) if chunk is None else self.path(self.of_chunk, system=system, chunk=chunk)
+        )
+
+    def searched(self, system: str, chunk: int, *, drop: bool, threads: int) -> dict[str, Any]:
+        """What the search of a chunk is told in each family."""
+        return {
+            "queries_path": self.path(QUERIES),
+            "documents_path": self.path(DOCUMENTS),
+            "model_path": self.path(MODEL, system=system),
+            "chunk": chunk,
+            "output_path": self.path(CANDIDATES, system=system, chunk=chunk),
+            "top_k": self.top_k,
+            "drop_self_matches": drop,
+            "job": self.job("search"),
+            "threads": threads,
+        }
+
+
+class LateResults(ModelResults[LateSettings]):
+    """Those of late interaction."""
+
+    of_chunk, of_queries = TOKEN_VECTORS, QUERY_TOKEN_VECTORS
+
+    def fetch(self, settings: LateSettings) -> str:
+        path = self.path(MODEL, system=settings.name)
+        fetch_model(system=settings, said=None, output_path=path, job=self.job("fetch_model"))
+        return path
+
+    def make(self, settings: LateSettings, chunk: int | None = None, **how: Any) -> str:
+        path, model = self.place(settings.name, chunk), self.path(MODEL, system=settings.name)
+        encoding = TokenEncoding(settings.for_dataset(DATASET), model, **{**COMPUTING, **how})
+        write = partial(encode_query_tokens, queries_path=self.path(QUERIES))
+        if chunk is not None:
+            write = partial(encode_tokens, documents_path=self.path(DOCUMENTS), chunk=chunk)
+        write(output_path=path, encoding=encoding, job=self.job("encode_tokens"))
+        return path
+
+    def find(self, settings: LateSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
+        told = self.searched(settings.name, chunk, drop=drop, threads=threads)
+        vectors = {"query_vectors_path": self.place(settings.name, None), "chunk_vectors_path": self.place(settings.name, chunk)}
+        search_tokens(system=settings.name, device="cpu", **vectors, **told)
+        return told["output_path"]
+
+
+class SparseResults(ModelResults[SparseSettings]):
+    """Those of a sparse system."""
+
+    of_chunk, of_queries = TERM_WEIGHTS, QUERY_WEIGHTS
+
+    def fetch(self, settings: SparseSettings) -> str:
+        path = self.path(MODEL, system=settings.name)
+        fetch_sparse_model(settings=settings, output_path=path, job=self.job("fetch_sparse_model"))
+        return path
+
+    def make(self, settings: SparseSettings, chunk: int | None = None, **how: Any) -> str:
+        path, model = self.place(settings.name, chunk), self.path(MODEL, system=settings.name)
+        weighing = Weighing(settings, model, **{**COMPUTING, **how})
+        write = partial(weigh_queries, queries_path=self.path(QUERIES))
+        if chunk is not None:
+            write = partial(weigh_chunk, documents_path=self.path(DOCUMENTS), chunk=chunk)
+        write(output_path=path, weighing=weighing, job=self.job("weigh"))
+        return path
+
+    def find(self, settings: SparseSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
+        told = self.searched(settings.name, chunk, drop=drop, threads=threads)
+        weights = {"query_weights_path": self.place(settings.name, None), "chunk_weights_path": self.place(settings.name, chunk)}
+        search_weights(settings=settings, **weights, **told)
+        return told["output_path"]

@@ -1,0 +1,164 @@
+"""Jobs of a warm Snakemake: each is forked from a process that has imported what jobs import, which takes most of a short job.
+
+Of Snakemake one call is replaced, that which starts the process of a script. Of beirflow nothing is imported before: a job takes
+it from the workflow that it belongs to, whose code a test may have edited.
+"""
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import runpy
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+LIBRARIES = (
+    "huggingface_hub",
+    "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_svg",
+    "orjson",
+    "pandas",
+    "pyarrow.compute",
+    "pyarrow.dataset",
+    "pyarrow.json",
+    "pyarrow.parquet",
+    "pytrec_eval",
+    "safetensors.torch",
+    "scipy.stats",
+    "tokenizers",
+    "torch.fx.experimental.symbolic_shapes",
+    "transformers.conversion_mapping",
+)
+MODELS = ("transformers.models.bert.modeling_bert", "transformers.models.auto.tokenization_auto")
+"""What jobs import through ``load_lean``, and here too."""
+
+LONGEST_REQUEST = 1 << 20
+
+
+def import_libraries(package: Path) -> None:
+    """Import what jobs import, and forget the part of beirflow that this takes.
+
+    Args:
+        package: The folder that beirflow is in.
+    """
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    sys.path.append(str(package))
+    from beirflow.models.lean_imports import load_lean
+
+    for name in MODELS:
+        load_lean(lambda name=name: importlib.import_module(name))
+    sys.modules["transformers.conversion_mapping"].get_checkpoint_conversion_mapping("bert")  # kept from the first call on
+    sys.path.remove(str(package))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "beirflow"]:
+        del sys.modules[name]
+    gc.freeze()
+
+
+def run_to_the_end(program: Callable[[], object]) -> NoReturn:
+    """Run a program and end this process as that would, but for taking apart what was imported.
+
+    A process that was forked would copy all of it for that, which takes longer than most jobs.
+    """
+    status: object = 0
+    try:
+        program()
+    except SystemExit as end:
+        status = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    if not isinstance(status, int):
+        sys.stderr.write(f"{status}\n")
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status if isinstance(status, int) else 1)
+
+
+def fork_jobs() -> None:
+    """Have the scripts of this Snakemake started by a process that is forked now, while there is one thread."""
+    requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        requests.close()
+        _serve(theirs)
+    theirs.close()
+
+    def start(command: str, env: Mapping[str, str], **others: Any) -> "subprocess.Popen[bytes] | WarmJob":
+        match shlex.split(command):
+            case [assignment, "exec", sys.executable, script]:
+                return WarmJob(requests, {"script": script, "environment": env, "starter": assignment.partition("=")[0]})
+        return subprocess.Popen(command, env=env, **others)
+
+    # The package has a class of the same name.
+    vars(sys.modules["snakemake.shell"])["sp"] = SimpleNamespace(**{**vars(subprocess), "Popen": start})
+
+
+class WarmJob:
+    """What Snakemake asks of the process of a script."""
+
+    def __init__(self, requests: socket.socket, request: Mapping[str, Any]) -> None:
+        mine, theirs = socket.socketpair()
+        with theirs:
+            message = json.dumps({**request, "folder": str(Path.cwd())}).encode()
+            socket.send_fds(requests, [message], [theirs.fileno()])
+        with mine:
+            self._answers = mine.makefile()
+        self.pid = int(self._answers.readline())
+
+    def wait(self) -> int:
+        """Wait for its end; gives its exit status."""
+        with self._answers:
+            return int(self._answers.readline())
+
+    def kill(self) -> None:
+        """End it at once."""
+        os.kill(self.pid, signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        os.kill(self.pid, signal.SIGTERM)
+
+
+def _serve(requests: socket.socket) -> NoReturn:
+    """Start jobs until Snakemake ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the processes that wait for jobs
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, 1)
+        if not message:
+            os._exit(0)
+        with socket.socket(fileno=descriptors[0]) as answers:
+            if os.fork() == 0:
+                requests.close()
+                _watch(answers, json.loads(message))
+
+
+def _watch(answers: socket.socket, request: Mapping[str, Any]) -> NoReturn:
+    """Run a job in a process of its own, as its parent, which alone is told how it ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    job = os.fork()
+    if job:
+        answers.sendall(f"{job}\n".encode())
+        _, status = os.waitpid(job, 0)
+        answers.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        os._exit(0)
+    answers.close()
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.environ[request["starter"]] = str(os.getppid())
+    os.chdir(request["folder"])
+    sys.argv = [request["script"]]
+    sys.path[0] = str(Path(request["script"]).parent)
+    run_to_the_end(partial(runpy.run_path, request["script"], run_name="__main__"))
