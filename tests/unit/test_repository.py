@@ -1,7 +1,9 @@
 """The repository keeps its own rules: short files, thin adapters, one set of pins, nothing undocumented."""
 
 import ast
+import os
 import re
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -85,6 +87,29 @@ def test_conda_environments_have_the_pins_of_the_requirements(name: str) -> None
     found = pins((REPOSITORY / f"envs/{name}.yaml").read_text())
     assert found
     assert found <= pins((REPOSITORY / "envs/requirements.txt").read_text())
+
+
+def commands_of(target: str) -> list[str]:
+    """What make runs for a target, were nothing there."""
+    asked = ["make", "--no-print-directory", "--dry-run", "--always-make", target, "PYTHON=python3"]
+    alone = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # where make runs the tests
+    said = subprocess.run(asked, cwd=REPOSITORY, env=alone, capture_output=True, text=True, check=True)
+    return said.stdout.splitlines()
+
+
+def test_the_container_installs_what_the_makefile_installs_on_a_pinned_base_and_needs_no_root() -> None:
+    lines = (REPOSITORY / "Dockerfile").read_text().splitlines()
+    named = [tuple(line.split(" ", 1)) for line in lines if re.match(r"[A-Z]+ ", line)]
+    ran = [command for name, command in named if name == "RUN"]
+    assert ran[:3] == [line for line in commands_of(".venv/ready") if not re.match(r"touch |python3 -c", line)]
+    (base,) = [image for name, image in named if name == "FROM"]
+    assert re.fullmatch(r"docker\.io/library/python:3\.11\.\d+-slim-bookworm@sha256:[0-9a-f]{64}", base)
+    assert [user for name, user in named if name == "USER"] == ["65534"]
+    # What the installation reads comes before it, and everything that a run reads is there.
+    copied = [name for keyword, names in named if keyword == "COPY" for name in names.split()[:-1]]
+    assert copied[:2] == re.findall(r"envs/\S+", " ".join(ran))
+    assert all((REPOSITORY / name).exists() for name in copied)
+    assert {"Snakefile", "config.yaml", "profiles", "workflow", "envs"} <= set(copied)
 
 
 COMES_WITH = {"yaml": "PyYAML", "pytrec_eval": "pytrec-eval-terrier", "urllib3": "requests", "referencing": "jsonschema"}
