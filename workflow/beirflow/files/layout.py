@@ -177,7 +177,8 @@ CRATE_README = Pattern("README.md")
 
 LOG = Pattern("logs/{job}.log")
 BENCHMARK = Pattern("benchmarks/{job}.tsv")
-TRACES = ("logs/", "benchmarks/")
+ENERGY = Pattern("energy/{job}.tsv")
+TRACES = ("logs/", "benchmarks/", "energy/")
 """What jobs said and what they took; no result depends on it."""
 
 REPRESENTATIONS = ("embeddings/", "expansions/", "postings/", "tokens/")
@@ -201,7 +202,7 @@ def is_for_reading(path: str) -> bool:
 
 
 def is_trace(path: str) -> bool:
-    """Whether a path below the results is that of a log, a benchmark or a lock."""
+    """Whether a path below the results is that of a log, a benchmark, of counted energy or a lock."""
     return is_safe(path) and path.endswith((".log", ".tsv", ".lock"))
 
 

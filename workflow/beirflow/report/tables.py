@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from beirflow.evaluation.cost import KILOWATT_HOUR
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.experiment.catalogue import load_catalogue
 from beirflow.report.pages import Cell, Column, Table, number
@@ -29,7 +30,7 @@ SIGNIFICANCE = {
 }
 """Columns of ``significance.csv`` that hold numbers: their headers, and how they are written."""
 
-COST = {
+COST: dict[str, dict[str, tuple[str, str, float]]] = {
     "Documents": {
         "documents": ("Number", ",.0f", 1),
         "documents_reused": ("Reused", ",.0f", 1),
@@ -49,11 +50,27 @@ COST = {
         "peak_memory_bytes": ("Peak memory", ",.0f", MEBIBYTE),
         "index_bytes": ("Index size", ",.1f", MEBIBYTE),
     },
+    "Energy": {
+        "processor_joules": ("Processors, kWh", ",.4f", KILOWATT_HOUR),
+        "gpu_joules": ("GPUs, kWh", ",.4f", KILOWATT_HOUR),
+        "processor_share": ("Share", ".2f", 1),
+        "co2_grams": ("CO₂, g", ",.1f", 1),
+    },
 }
 """By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
 
 RARE = ("expand_seconds", "train_seconds", "rerank_seconds")
 """Columns of ``cost.csv`` that are left out where no system has such a stage."""
+
+NOT_COUNTED = (
+    "Energy and emissions are not known: no job found counters of energy that it may read (Linux has those of processors and"
+    " memory in /sys/class/powercap, on most machines for root only; NVIDIA's driver has those of GPUs)."
+)
+COUNTED = (
+    "Energy is what processors with memory (by RAPL) and GPUs (by NVML) used while the jobs of a system ran, whoever used them:"
+    " jobs that ran side by side each count all of it. Share is the processor time of the jobs over that of all processes"
+    " meanwhile; near 1, the energy is that of the jobs."
+)
 
 COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}
 """Columns of ``cost.csv`` that hold words, which come first, and their headers."""
@@ -113,30 +130,46 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
     return Table("significance-table", "Significance", caption, columns, rows, tall=True)
 
 
+def energy_note(costs: pd.DataFrame) -> str:
+    """What the energy in the table of costs is, or why there is none."""
+    if not any(_shown(costs, key) for key in COST["Energy"]):
+        return NOT_COUNTED
+    intensity = costs["carbon_intensity"].iloc[0]
+    by = "are not known without carbon_intensity" if pd.isna(intensity) else f"are those of {intensity:g} g of CO₂ a kWh"
+    return f"{COUNTED} Emissions {by}."
+
+
 def cost_table(costs: pd.DataFrame) -> Table:
-    """Time, memory and room on disk of every system on every dataset."""
+    """Time, memory, room on disk and energy of every system on every dataset; columns that nobody knows are left out."""
     columns = [
         NAME,
         *(Column(label, number=False, classes="group" if key == "system" else "") for key, label in COST_WORDS.items()),
     ]
     shown = {
-        name: {key: form for key, form in group.items() if key not in RARE or _has(costs, key)} for name, group in COST.items()
+        name: found for name, group in COST.items() if (found := {key: form for key, form in group.items() if _shown(costs, key)})
     }
     for group in shown.values():
         columns += [Column(label, classes="number" if i else FIRST) for i, (label, *_) in enumerate(group.values())]
     numbers = [(key, form, unit) for group in shown.values() for key, (_, form, unit) in group.items()]
+
+    def cell(key: str, value: float, form: str) -> Cell:
+        return Cell("not known") if key in COST["Energy"] and pd.isna(value) else number(value, form)
+
     rows = []
     for row in costs.to_dict("records"):
         words = [Cell("" if pd.isna(row[key]) else str(row[key])) for key in COST_WORDS]
-        rows.append([Cell(str(row["dataset"])), *words, *(number(row[key] / unit, form) for key, form, unit in numbers)])
+        rows.append([Cell(str(row["dataset"])), *words, *(cell(key, row[key] / unit, form) for key, form, unit in numbers)])
     groups = [("System", len(COST_WORDS)), *((label, len(group)) for label, group in shown.items())]
     caption = "What every system needed on every dataset"
     return Table("cost-table", "Cost", caption, columns, rows, groups, tall=True)
 
 
-def _has(costs: pd.DataFrame, key: str) -> bool:
-    """Whether any system has a value in a column."""
-    return key in costs and bool(costs[key].notna().any())
+def _shown(costs: pd.DataFrame, key: str) -> bool:
+    """Whether a column has anything to say of any system: of energy, a value above 0."""
+    if key in COST["Energy"]:
+        counted = "processor_joules" if key == "processor_share" else key
+        return counted in costs and bool((costs[counted] > 0).any())
+    return key not in RARE or (key in costs and bool(costs[key].notna().any()))
 
 
 def counts(means: Mapping[str, Any]) -> dict[str, int]:
