@@ -32,13 +32,24 @@ LOOKING = ("audit", "compare", "clean_representations", "estimate")
 """Rules that look at results as they lie there."""
 
 
+def test_results_may_lie_in_a_bucket() -> None:
+    """Snakemake forgets constraints of rules with files in a bucket where more follow, and looks for every input there."""
+    texts = {path.name: path.read_text() for path in RULE_FILES}
+    assert [name for name, text in texts.items() if re.search(r"^wildcard_constraints:", text, re.MULTILINE)] == ["common.smk"]
+    assert "\nrule " not in texts["common.smk"]
+    for name, text in rules().items():
+        inputs = text.partition("    input:\n")[2].partition("    output:")[0]
+        elsewhere = re.findall(r"HERE\b|experiment\.(?:source_files|model_files|run_file)|expansions\.files?\b", inputs)
+        assert inputs.count("on_this_machine") >= len(elsewhere), name
+
+
 def pins(text: str) -> set[str]:
     return set(re.findall(r"[\w.-]+==[\w.]+", text))
 
 
 @pytest.mark.parametrize(
     ("path", "lines"),
-    [("Snakefile", 60), ("workflow/rules/common.smk", 90), *((str(path.relative_to(REPOSITORY)), 20) for path in ADAPTERS)],
+    [("Snakefile", 60), ("workflow/rules/common.smk", 105), *((str(path.relative_to(REPOSITORY)), 20) for path in ADAPTERS)],
 )
 def test_what_should_be_short_is_short(path: str, lines: int) -> None:
     assert len((REPOSITORY / path).read_text().splitlines()) <= lines

@@ -29,7 +29,7 @@ rule summarize:
             system=experiment.chosen_systems,
             dataset=experiment.chosen_rows,
         ),
-        published=f"{HERE}/workflow/catalogue/published.yaml",
+        published=on_this_machine(f"{HERE}/workflow/catalogue/published.yaml"),
     output:
         summary=report(
             at(layout.SUMMARY),
@@ -157,7 +157,12 @@ rule write_report:
         tables=[*rules.export_tables.output.tex, *rules.export_tables.output.markdown],
         scores=rules.collect_scores.output[0],
         published=rules.summarize.input.published,
-        templates=sorted(map(str, Path(HERE, "workflow/report").iterdir())),
+        templates=[
+            *map(
+                on_this_machine,
+                sorted(map(str, Path(HERE, "workflow/report").iterdir())),
+            )
+        ],
     output:
         report=report(at(layout.REPORT), caption="../report/report.rst"),
         record=at(layout.REPORT_RECORD),

@@ -1,0 +1,107 @@
+"""Results in a bucket: a server that speaks S3 on this machine, and jobs on nodes that share nothing with it but the server."""
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beir_writer import write_beir
+from workflow_runs import Workflow, words
+
+pytest.importorskip("moto", reason="needs envs/requirements-bucket.txt")
+pytest.importorskip("snakemake_storage_plugin_s3", reason="needs envs/requirements-bucket.txt")
+pytest.importorskip("snakemake_executor_plugin_cluster_generic", reason="needs envs/requirements-bucket.txt")
+
+pytestmark = pytest.mark.long
+
+BUCKET = "results-of-test"
+SECRET = "very-secret"
+
+SUBMIT = """#!/bin/sh
+node=$(mktemp -d {nodes}/node-XXXXXX)
+for script in "$@"; do cp "$script" $node/job.sh; done
+cd $node && mkdir home
+export HOME=$node/home
+(sh job.sh > out 2>&1 && echo success > status || echo failed > status) > /dev/null 2>&1 < /dev/null &
+echo $node
+"""
+
+STATUS = "#!/bin/sh\ncat $1/status 2> /dev/null || echo running\n"
+
+OF_A_RUN = ("seconds", "record_sha256", "inputs")
+"""What records say of one run; the digests of inputs are those of other records too."""
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Any]]:
+    """The address of a server with an empty bucket, and a client of it."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    for prefix in ("AWS", "SNAKEMAKE_STORAGE_S3"):
+        monkeypatch.setenv(f"{prefix}_ACCESS_KEY" + "_ID" * (prefix == "AWS"), "name")
+        monkeypatch.setenv(f"{prefix}_SECRET_" + "ACCESS_" * (prefix == "AWS") + "KEY", SECRET)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    address = "http://{}:{}".format(*server.get_host_and_port())
+    client = boto3.client("s3", endpoint_url=address, region_name="us-east-1")
+    client.create_bucket(Bucket=BUCKET)
+    yield address, client
+    server.stop()
+
+
+def program(path: Path, text: str) -> str:
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def contents(client: Any) -> dict[str, bytes]:
+    found = client.list_objects_v2(Bucket=BUCKET)["Contents"]
+    return {each["Key"]: client.get_object(Bucket=BUCKET, Key=each["Key"])["Body"].read() for each in found}
+
+
+def without(record: bytes) -> dict[str, Any]:
+    return {key: value for key, value in json.loads(record).items() if key not in OF_A_RUN}
+
+
+def test_nodes_without_a_shared_folder_make_the_same_results_in_a_bucket(tmp_path: Path, bucket: tuple[str, Any]) -> None:
+    address, client = bucket
+    documents = {f"d{i:02}": {"title": words(i, i % 3), "text": words(100 + i, 4 + i % 9)} for i in range(20)}
+    queries = {f"q{i}": f"{words(i, 2)} {words(100 + i, 4)}" for i in range(3)}
+    texts = write_beir(tmp_path / "texts", documents, queries, {query: {f"d{i:02}": 1} for i, query in enumerate(queries)})
+    config = {"systems": ["bm25", "mine", "fused"], "datasets": ["small"], "chunk_documents": 10, "top_k": 20, "cutoffs": [1, 10]}
+    systems = {"mine": {"family": "lexical", "k1": 1.2, "b": 0.75}, "fused": {"family": "fusion", "of": ["bm25", "mine"]}}
+    config["custom"] = {"systems": systems, "datasets": {"small": {"path": str(texts)}}}
+    workflows = [Workflow(tmp_path / name, config, warm=False) for name in ("here", "host")]
+    for workflow in workflows:
+        workflow.folder.mkdir()
+        workflow.environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    here, host = workflows
+    here.run("--", "results/summary.csv")
+    (tmp_path / "nodes").mkdir()
+    submit = program(tmp_path / "submit", SUBMIT.format(nodes=tmp_path / "nodes"))
+    storage = ("--default-storage-provider", "s3", "--default-storage-prefix", f"s3://{BUCKET}")
+    storage += ("--storage-s3-endpoint-url", address)
+    executor = ("--executor", "cluster-generic", "--cluster-generic-submit-cmd", submit, "--jobs", "4")
+    executor += ("--cluster-generic-status-cmd", program(tmp_path / "status", STATUS), "--seconds-between-status-checks", "1")
+    said = host.run(*storage, *executor, "--shared-fs-usage", "sources", "source-cache", "--", "results/summary.csv")
+    assert "torage: s3://" not in said
+    found = contents(client)
+    kept = {path: file for path, file in found.items() if not path.startswith(("results/logs/", "results/benchmarks/"))}
+    for path, file in kept.items():
+        if path.endswith(".json") and path != "results/manifest.json":
+            assert without(file) == without((here.folder / path).read_bytes()), path
+        elif path.endswith((".parquet", ".arrow")):
+            assert file == (here.folder / path).read_bytes(), path
+    assert {f"results/runs/{system}/small.parquet" for system in config["systems"]} <= set(kept)
+    assert len(list((tmp_path / "nodes").iterdir())) >= 10
+    assert not (host.folder / "results/runs").exists()
+    assert all(SECRET.encode() not in file for file in found.values())
+    assert "Nothing to do" in host.run(*storage, "--", "results/summary.csv")
+    said = host.run(*storage, "--", "audit", ok=False)
+    assert f"audit looks at a folder, but the results are in s3://{BUCKET}: copy them to this machine first" in said
