@@ -3,14 +3,16 @@
 import json
 import os
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from beir_writer import write_beir
-from workflow_runs import Workflow, words
+from workflow_runs import REPOSITORY, words
 
 pytest.importorskip("moto", reason="needs envs/requirements-bucket.txt")
 pytest.importorskip("snakemake_storage_plugin_s3", reason="needs envs/requirements-bucket.txt")
@@ -69,39 +71,50 @@ def without(record: bytes) -> dict[str, Any]:
     return {key: value for key, value in json.loads(record).items() if key not in OF_A_RUN}
 
 
+def run(folder: Path, configfile: Path, *arguments: str) -> tuple[bool, str]:
+    """Run Snakemake in a folder, without --directory, which nodes would get too; whether it went well, and what it said."""
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(REPOSITORY / "Snakefile"), "--cores", "2"]
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    folder.mkdir(exist_ok=True)
+    asked = [*command, "--configfile", str(configfile), *arguments]
+    done = subprocess.run(asked, cwd=folder, env=environment, **streams, check=False)
+    return done.returncode == 0, done.stdout
+
+
 def test_nodes_without_a_shared_folder_make_the_same_results_in_a_bucket(tmp_path: Path, bucket: tuple[str, Any]) -> None:
     address, client = bucket
     documents = {f"d{i:02}": {"title": words(i, i % 3), "text": words(100 + i, 4 + i % 9)} for i in range(20)}
     queries = {f"q{i}": f"{words(i, 2)} {words(100 + i, 4)}" for i in range(3)}
     texts = write_beir(tmp_path / "texts", documents, queries, {query: {f"d{i:02}": 1} for i, query in enumerate(queries)})
-    config = {"systems": ["bm25", "mine", "fused"], "datasets": ["small"], "chunk_documents": 10, "top_k": 20, "cutoffs": [1, 10]}
-    systems = {"mine": {"family": "lexical", "k1": 1.2, "b": 0.75}, "fused": {"family": "fusion", "of": ["bm25", "mine"]}}
+    config = {"systems": ["bm25", "fused"], "datasets": ["small"], "chunk_documents": 10, "top_k": 20, "cutoffs": [1, 10]}
+    systems = {"fused": {"family": "fusion", "of": ["bm25", "bm25-multifield"]}}
     config["custom"] = {"systems": systems, "datasets": {"small": {"path": str(texts)}}}
-    workflows = [Workflow(tmp_path / name, config, warm=False) for name in ("here", "host")]
-    for workflow in workflows:
-        workflow.folder.mkdir()
-        workflow.environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    here, host = workflows
-    here.run("--", "results/summary.csv")
-    (tmp_path / "nodes").mkdir()
-    submit = program(tmp_path / "submit", SUBMIT.format(nodes=tmp_path / "nodes"))
+    configfile = tmp_path / "config.yaml"
+    configfile.write_text(yaml.safe_dump(config))
+    here, host, nodes = (tmp_path / name for name in ("here", "host", "nodes"))
+    nodes.mkdir()
     storage = ("--default-storage-provider", "s3", "--default-storage-prefix", f"s3://{BUCKET}")
     storage += ("--storage-s3-endpoint-url", address)
-    executor = ("--executor", "cluster-generic", "--cluster-generic-submit-cmd", submit, "--jobs", "4")
-    executor += ("--cluster-generic-status-cmd", program(tmp_path / "status", STATUS), "--seconds-between-status-checks", "1")
-    said = host.run(*storage, *executor, "--shared-fs-usage", "sources", "source-cache", "--", "results/summary.csv")
-    assert "torage: s3://" not in said
+    executor = ("--executor", "cluster-generic", "--jobs", "4", "--seconds-between-status-checks", "1")
+    executor += ("--cluster-generic-submit-cmd", program(tmp_path / "submit", SUBMIT.format(nodes=nodes)))
+    executor += ("--cluster-generic-status-cmd", program(tmp_path / "status", STATUS))
+    for folder, options in ((here, ()), (host, (*storage, *executor, "--shared-fs-usage", "sources", "source-cache"))):
+        went_well, said = run(folder, configfile, *options, "--", "results/summary.csv")
+        assert went_well, said
+        assert "torage: s3://" not in said
     found = contents(client)
     kept = {path: file for path, file in found.items() if not path.startswith(("results/logs/", "results/benchmarks/"))}
     for path, file in kept.items():
         if path.endswith(".json") and path != "results/manifest.json":
-            assert without(file) == without((here.folder / path).read_bytes()), path
+            assert without(file) == without((here / path).read_bytes()), path
         elif path.endswith((".parquet", ".arrow")):
-            assert file == (here.folder / path).read_bytes(), path
+            assert file == (here / path).read_bytes(), path
     assert {f"results/runs/{system}/small.parquet" for system in config["systems"]} <= set(kept)
-    assert len(list((tmp_path / "nodes").iterdir())) >= 10
-    assert not (host.folder / "results/runs").exists()
+    assert len(list(nodes.glob("node-*/.snakemake"))) >= 10
+    assert not (host / "results/runs").exists()
     assert all(SECRET.encode() not in file for file in found.values())
-    assert "Nothing to do" in host.run(*storage, "--", "results/summary.csv")
-    said = host.run(*storage, "--", "audit", ok=False)
+    assert "Nothing to do" in run(host, configfile, *storage, "--", "results/summary.csv")[1]
+    went_well, said = run(host, configfile, *storage, "--", "audit")
+    assert not went_well
     assert f"audit looks at a folder, but the results are in s3://{BUCKET}: copy them to this machine first" in said

@@ -16,7 +16,16 @@ from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import TEMPLATES, write_page
 from beirflow.report.reading_files import record_files_for_reading
 from beirflow.report.system_tables import settings_table, systems_table
-from beirflow.report.tables import Sources, cost_table, counts, energy_note, holes_table, main_measures, significance_table
+from beirflow.report.tables import (
+    Sources,
+    cost_table,
+    counts,
+    energy_note,
+    energy_table,
+    holes_table,
+    main_measures,
+    significance_table,
+)
 
 FIGURES = {
     "ndcg_difference": (
@@ -118,6 +127,7 @@ def write_report(
         "significance": significance_table(comparison),
         "significance_note": SIGNIFICANCE,
         "cost": cost_table(costs),
+        "energy": energy_table(costs),
         "energy_note": energy_note(costs),
         "figures": [_figure(Path(path), Path(report_path).parent) for path in figure_paths],
         "index": {"systems": systems, "datasets": datasets},

@@ -50,14 +50,16 @@ COST: dict[str, dict[str, tuple[str, str, float]]] = {
         "peak_memory_bytes": ("Peak memory", ",.0f", MEBIBYTE),
         "index_bytes": ("Index size", ",.1f", MEBIBYTE),
     },
-    "Energy": {
-        "processor_joules": ("Processors, kWh", ",.4f", KILOWATT_HOUR),
-        "gpu_joules": ("GPUs, kWh", ",.4f", KILOWATT_HOUR),
-        "processor_share": ("Share", ".2f", 1),
-        "co2_grams": ("CO₂, g", ",.1f", 1),
-    },
 }
 """By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
+
+ENERGY: dict[str, tuple[str, str, float]] = {
+    "processor_joules": ("Processors, kWh", ",.4f", KILOWATT_HOUR),
+    "gpu_joules": ("GPUs, kWh", ",.4f", KILOWATT_HOUR),
+    "processor_share": ("Share", ".2f", 1),
+    "co2_grams": ("CO₂, g", ",.1f", 1),
+}
+"""The same of energy."""
 
 RARE = ("expand_seconds", "train_seconds", "rerank_seconds")
 """Columns of ``cost.csv`` that are left out where no system has such a stage."""
@@ -132,7 +134,7 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
 
 def energy_note(costs: pd.DataFrame) -> str:
     """What the energy in the table of costs is, or why there is none."""
-    if not any(_shown(costs, key) for key in COST["Energy"]):
+    if energy_table(costs) is None:
         return NOT_COUNTED
     intensity = costs["carbon_intensity"].iloc[0]
     by = "are not known without carbon_intensity" if pd.isna(intensity) else f"are those of {intensity:g} g of CO₂ a kWh"
@@ -140,36 +142,43 @@ def energy_note(costs: pd.DataFrame) -> str:
 
 
 def cost_table(costs: pd.DataFrame) -> Table:
-    """Time, memory, room on disk and energy of every system on every dataset; columns that nobody knows are left out."""
+    """Time, memory and room on disk of every system on every dataset."""
     columns = [
         NAME,
         *(Column(label, number=False, classes="group" if key == "system" else "") for key, label in COST_WORDS.items()),
     ]
     shown = {
-        name: found for name, group in COST.items() if (found := {key: form for key, form in group.items() if _shown(costs, key)})
+        name: {key: form for key, form in group.items() if key not in RARE or _has(costs, key)} for name, group in COST.items()
     }
     for group in shown.values():
         columns += [Column(label, classes="number" if i else FIRST) for i, (label, *_) in enumerate(group.values())]
     numbers = [(key, form, unit) for group in shown.values() for key, (_, form, unit) in group.items()]
-
-    def cell(key: str, value: float, form: str) -> Cell:
-        return Cell("not known") if key in COST["Energy"] and pd.isna(value) else number(value, form)
-
     rows = []
     for row in costs.to_dict("records"):
         words = [Cell("" if pd.isna(row[key]) else str(row[key])) for key in COST_WORDS]
-        rows.append([Cell(str(row["dataset"])), *words, *(cell(key, row[key] / unit, form) for key, form, unit in numbers)])
+        rows.append([Cell(str(row["dataset"])), *words, *(number(row[key] / unit, form) for key, form, unit in numbers)])
     groups = [("System", len(COST_WORDS)), *((label, len(group)) for label, group in shown.items())]
     caption = "What every system needed on every dataset"
     return Table("cost-table", "Cost", caption, columns, rows, groups, tall=True)
 
 
-def _shown(costs: pd.DataFrame, key: str) -> bool:
-    """Whether a column has anything to say of any system: of energy, a value above 0."""
-    if key in COST["Energy"]:
-        counted = "processor_joules" if key == "processor_share" else key
-        return counted in costs and bool((costs[counted] > 0).any())
-    return key not in RARE or (key in costs and bool(costs[key].notna().any()))
+def _has(costs: pd.DataFrame, key: str) -> bool:
+    """Whether any system has a value in a column."""
+    return key in costs and bool(costs[key].notna().any())
+
+
+def energy_table(costs: pd.DataFrame) -> Table | None:
+    """Energy and emissions of every system on every dataset; None where nobody counted any. Columns without any are left out."""
+    counted = {key: "processor_joules" if key == "processor_share" else key for key in ENERGY}
+    shown = [key for key, source in counted.items() if source in costs and (costs[source] > 0).any()]
+    columns = [NAME, Column("System", number=False, classes=""), *(Column(ENERGY[key][0]) for key in shown)]
+    rows = []
+    for row in costs.to_dict("records"):
+        values = {key: row[key] / ENERGY[key][2] for key in shown}
+        cells = [Cell("not known") if pd.isna(value) else number(value, ENERGY[key][1]) for key, value in values.items()]
+        rows.append([Cell(str(row["dataset"])), Cell(str(row["system"])), *cells])
+    caption = "What the machine used while the jobs of every system ran"
+    return Table("energy-table", "Energy", caption, columns, rows, tall=True) if shown else None
 
 
 def counts(means: Mapping[str, Any]) -> dict[str, int]:
