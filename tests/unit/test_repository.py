@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.layout import CRATE_CODE, Pattern
 from beirflow.jobs.code_version import reached_modules
@@ -283,3 +284,30 @@ def test_the_map_names_every_room() -> None:
     text = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("## The rooms")[2].partition("\n## ")[0]
     rooms = {path.parent.name for path in (REPOSITORY / "workflow/beirflow").glob("*/__init__.py")}
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == rooms
+
+
+def test_every_target_that_the_docs_name_is_a_file_of_the_layout_or_a_rule() -> None:
+    page = (REPOSITORY / "docs/targets.md").read_text()
+    named = re.findall(r"`([^`]+)`", " ".join(re.findall(r"^\| (`[^|]*`) \|", page, re.MULTILINE)))
+    named += re.findall(r"`(results/mteb/[^`]+)`", page)
+    files = [re.sub(r"<(\w+)>", "name", name.removeprefix("results/")) for name in named if "/" in name]
+    assert len(files) > 15
+    assert [name for name in files if all(pattern.names_in(name) is None for pattern in PATTERNS.values())] == []
+    assert {name for name in named if "/" not in name} == set(LOOKING)
+
+
+@pytest.mark.parametrize(("title", "row"), [("FIGURES", "figures/pareto.pdf"), ("TABLES", "tables/leaderboard.tex")])
+def test_the_docs_name_every_figure_and_table(title: str, row: str) -> None:
+    (names,) = re.findall(
+        rf"^{title} = [{{\[]\n(.*?)^[}}\]]", (REPOSITORY / "workflow/rules/report.smk").read_text(), re.M | re.S
+    )
+    (line,) = re.findall(rf"^\| `results/{row}`.*$", (REPOSITORY / "docs/targets.md").read_text(), re.MULTILINE)
+    said = {*re.findall(r"`(\w+)`", line), Path(row).stem}
+    assert said == set(re.findall(r'"(\w+)":' if title == "FIGURES" else r'"(\w+)"', names))
+
+
+def test_the_example_of_the_docs_is_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    experiment = load_experiment(yaml.safe_load((REPOSITORY / "docs/my.yaml").read_text()))
+    assert list(experiment.chosen_systems) == ["bm25", "my-encoder", "fused", "reranked"]
+    assert list(experiment.chosen_rows) == ["my-corpus"]

@@ -67,8 +67,8 @@ def contents(client: Any) -> dict[str, bytes]:
     return {each["Key"]: client.get_object(Bucket=BUCKET, Key=each["Key"])["Body"].read() for each in found}
 
 
-def without(record: bytes) -> dict[str, Any]:
-    return {key: value for key, value in json.loads(record).items() if key not in OF_A_RUN}
+def without(record: bytes) -> Any:
+    return json.loads(record, object_hook=lambda found: {key: found[key] for key in found.keys() - set(OF_A_RUN)})
 
 
 def run(folder: Path, configfile: Path, *arguments: str) -> tuple[bool, str]:

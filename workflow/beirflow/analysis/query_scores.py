@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from beirflow.analysis.document_scan import snippet
+from beirflow.analysis.document_scan import beginning
 
 LISTED = 10
 """Queries that are listed where one system is ahead of another; the page lists as many."""
@@ -35,7 +35,7 @@ def query_scores(
         "ids": list(ids),
         "values": values.tolist(),
         "of": {system: row.tolist() for system, row in zip(scores, places.reshape(len(scores), -1), strict=True)},
-        "texts": {ids[row]: snippet(texts[row]) for row in sorted(listed) if unseen[row]},
+        "texts": {ids[row]: beginning(texts[row]) for row in sorted(listed) if unseen[row]},
     }
 
 
