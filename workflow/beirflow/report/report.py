@@ -10,6 +10,7 @@ from typing import Any
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SCORES, record_of
 from beirflow.files.records import Job, read_json
+from beirflow.report.dataset_tables import bibtex, datasets_table
 from beirflow.report.figure_tables import TABLES
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
 from beirflow.report.named_tables import read_named_csv
@@ -124,6 +125,8 @@ def write_report(
         "sources": sources.notes(),
         "holes": holes_table(summary),
         "systems": [systems_table(settings), settings_table(settings)],
+        "datasets": datasets_table(summary),
+        "bibtex": bibtex(summary["dataset"]),
         "significance": significance_table(comparison),
         "significance_note": SIGNIFICANCE,
         "cost": cost_table(costs),
