@@ -165,7 +165,8 @@ class ReportFiles:
     def _inspections(self, pick: random.Random) -> list[str]:
         """One file a corpus, all with the same queries, since making them takes longest."""
         names = [*self.hostile, *(f"doc-{i}" for i in range(50 * self.queries))]
-        texts = {name: self._words(pick, 40)[:240] for name in names} | {name: name for name in self.hostile}
+        texts = {name: {"title": self._words(pick, 4), "text": self._words(pick, 80)} for name in names}
+        texts |= {name: {"title": "", "text": name} for name in self.hostile}
         histogram = {"mean": 40.5, "n": 1000, "quantiles": {"5": 3, "25": 20, "50": 38, "75": 60, "95": 101}}
         queries = [self._query(pick, i, names) for i in range(self.queries)]
         unseen = {f"unseen-{i}": self._words(pick, 9) for i in range(4 * self.queries)}

@@ -1,6 +1,7 @@
 """The report in a real browser: it opens without a network, sorts, searches, prints, fits a phone, and is accessible."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -177,7 +178,9 @@ def test_a_query_opens_and_shows_what_was_judged_and_found(browser: Chromium, re
     assert len(judged) == len(query["judged"])
     for item, line in zip(query["judged"], judged, strict=True):
         assert line.startswith(item["doc_id"])
-        assert line.endswith(content["texts"][item["doc_id"]].strip())
+        document = content["texts"][item["doc_id"]]
+        assert document["title"] in line
+        assert document["text"].strip()[:200] in line
         assert f"grade {item['grade']}" in line
         for system, rank in item["ranks"].items():
             assert f"{system} {rank or '–'}" in line
@@ -187,6 +190,25 @@ def test_a_query_opens_and_shows_what_was_judged_and_found(browser: Chromium, re
     for hit, line in zip(hits, shown, strict=True):
         grade = "unjudged" if hit["grade"] is None else f"grade {hit['grade']}"
         assert all(part in line for part in (hit["doc_id"], grade, f"{hit['score']:.4f}"))
+
+
+def test_a_document_has_its_title_apart_its_whole_text_on_demand_and_words_of_the_query_marked(
+    browser: Chromium, report: Path, results: ReportFiles
+) -> None:
+    opened(browser, report)
+    content = inspection(results)
+    browser.click(".query summary")
+    browser.wait_for("document.querySelectorAll('.detail').length === 1")
+    query = min(content["queries"], key=lambda query: sum(query["ndcg"].values()))
+    document = next(found for item in query["judged"] if (found := content["texts"][item["doc_id"]])["title"])
+    assert document["title"] in texts(browser, ".judged .title")
+    (text,) = {each for each in texts(browser, ".judged .snippet") if each.startswith(document["title"])}
+    assert text.replace("more", "", 1) == f"{document['title']} {document['text']}".strip()
+    shown = "[...document.querySelectorAll('.judged .snippet details')].map((e) => e.open)"
+    assert set(browser.evaluate(shown)) == {False}
+    marks = set(texts(browser, ".detail mark"))
+    assert marks
+    assert {mark.lower() for mark in marks} <= set(re.findall(r"\w{3,}", query["text"].lower()))
 
 
 def pairs(content: dict[str, Any]) -> list[tuple[str, float, float]]:

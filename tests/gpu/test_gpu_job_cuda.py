@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from beirflow.jobs.energy import gpu_counter
 from beirflow.jobs.gpus import list_gpus, visible_gpus
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available() or not list_gpus(), reason="needs a CUDA device and nvidia-smi")
@@ -76,3 +78,13 @@ def test_too_little_memory_names_the_gpu_and_what_to_do(jobs: list[subprocess.Po
     assert f"DeviceError: {gpu} has too little memory left: " in log
     assert "are in use" in log
     assert "jobs_per_gpu: 1" in log
+
+
+def test_the_energy_of_a_gpu_grows_by_what_a_gpu_may_use_while_it_computes() -> None:
+    counter = gpu_counter(list_gpus()[0])
+    numbers, start = torch.ones(4096, 4096, device="cuda"), time.monotonic()
+    while time.monotonic() - start < 2:
+        numbers = (numbers @ numbers).clamp(max=1)
+        torch.cuda.synchronize()
+    counter.advance()
+    assert 10 < counter.total / 1e6 / (time.monotonic() - start) < 1500  # watts

@@ -1,7 +1,9 @@
 """The repository keeps its own rules: short files, thin adapters, one set of pins, nothing undocumented."""
 
 import ast
+import os
 import re
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.layout import CRATE_CODE, Pattern
 from beirflow.jobs.code_version import reached_modules
@@ -30,13 +33,24 @@ LOOKING = ("audit", "compare", "clean_representations", "estimate")
 """Rules that look at results as they lie there."""
 
 
+def test_results_may_lie_in_a_bucket() -> None:
+    """Snakemake forgets constraints of rules with files in a bucket where more follow, and looks for every input there."""
+    texts = {path.name: path.read_text() for path in RULE_FILES}
+    assert [name for name, text in texts.items() if re.search(r"^wildcard_constraints:", text, re.MULTILINE)] == ["common.smk"]
+    assert "\nrule " not in texts["common.smk"]
+    for name, text in rules().items():
+        inputs = text.partition("    input:\n")[2].partition("    output:")[0]
+        elsewhere = re.findall(r"HERE\b|experiment\.(?:source_files|model_files|run_file)|expansions\.files?\b", inputs)
+        assert inputs.count("on_this_machine") >= len(elsewhere), name
+
+
 def pins(text: str) -> set[str]:
     return set(re.findall(r"[\w.-]+==[\w.]+", text))
 
 
 @pytest.mark.parametrize(
     ("path", "lines"),
-    [("Snakefile", 60), ("workflow/rules/common.smk", 90), *((str(path.relative_to(REPOSITORY)), 20) for path in ADAPTERS)],
+    [("Snakefile", 60), ("workflow/rules/common.smk", 105), *((str(path.relative_to(REPOSITORY)), 20) for path in ADAPTERS)],
 )
 def test_what_should_be_short_is_short(path: str, lines: int) -> None:
     assert len((REPOSITORY / path).read_text().splitlines()) <= lines
@@ -85,6 +99,29 @@ def test_conda_environments_have_the_pins_of_the_requirements(name: str) -> None
     found = pins((REPOSITORY / f"envs/{name}.yaml").read_text())
     assert found
     assert found <= pins((REPOSITORY / "envs/requirements.txt").read_text())
+
+
+def commands_of(target: str) -> list[str]:
+    """What make runs for a target, were nothing there."""
+    asked = ["make", "--no-print-directory", "--dry-run", "--always-make", target, "PYTHON=python3"]
+    alone = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # where make runs the tests
+    said = subprocess.run(asked, cwd=REPOSITORY, env=alone, capture_output=True, text=True, check=True)
+    return said.stdout.splitlines()
+
+
+def test_the_container_installs_what_the_makefile_installs_on_a_pinned_base_and_needs_no_root() -> None:
+    lines = (REPOSITORY / "Dockerfile").read_text().splitlines()
+    named = [tuple(line.split(" ", 1)) for line in lines if re.match(r"[A-Z]+ ", line)]
+    ran = [command for name, command in named if name == "RUN"]
+    assert ran[:3] == [line for line in commands_of(".venv/ready") if not re.match(r"touch |python3 -c", line)]
+    (base,) = [image for name, image in named if name == "FROM"]
+    assert re.fullmatch(r"docker\.io/library/python:3\.11\.\d+-slim-bookworm@sha256:[0-9a-f]{64}", base)
+    assert [user for name, user in named if name == "USER"] == ["65534"]
+    # What the installation reads comes before it, and everything that a run reads is there.
+    copied = [name for keyword, names in named if keyword == "COPY" for name in names.split()[:-1]]
+    assert copied[:2] == re.findall(r"envs/\S+", " ".join(ran))
+    assert all((REPOSITORY / name).exists() for name in copied)
+    assert {"Snakefile", "config.yaml", "profiles", "workflow", "envs"} <= set(copied)
 
 
 COMES_WITH = {"yaml": "PyYAML", "pytrec_eval": "pytrec-eval-terrier", "urllib3": "requests", "referencing": "jsonschema"}
@@ -247,3 +284,30 @@ def test_the_map_names_every_room() -> None:
     text = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("## The rooms")[2].partition("\n## ")[0]
     rooms = {path.parent.name for path in (REPOSITORY / "workflow/beirflow").glob("*/__init__.py")}
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == rooms
+
+
+def test_every_target_that_the_docs_name_is_a_file_of_the_layout_or_a_rule() -> None:
+    page = (REPOSITORY / "docs/targets.md").read_text()
+    named = re.findall(r"`([^`]+)`", " ".join(re.findall(r"^\| (`[^|]*`) \|", page, re.MULTILINE)))
+    named += re.findall(r"`(results/mteb/[^`]+)`", page)
+    files = [re.sub(r"<(\w+)>", "name", name.removeprefix("results/")) for name in named if "/" in name]
+    assert len(files) > 15
+    assert [name for name in files if all(pattern.names_in(name) is None for pattern in PATTERNS.values())] == []
+    assert {name for name in named if "/" not in name} == set(LOOKING)
+
+
+@pytest.mark.parametrize(("title", "row"), [("FIGURES", "figures/pareto.pdf"), ("TABLES", "tables/leaderboard.tex")])
+def test_the_docs_name_every_figure_and_table(title: str, row: str) -> None:
+    (names,) = re.findall(
+        rf"^{title} = [{{\[]\n(.*?)^[}}\]]", (REPOSITORY / "workflow/rules/report.smk").read_text(), re.M | re.S
+    )
+    (line,) = re.findall(rf"^\| `results/{row}`.*$", (REPOSITORY / "docs/targets.md").read_text(), re.MULTILINE)
+    said = {*re.findall(r"`(\w+)`", line), Path(row).stem}
+    assert said == set(re.findall(r'"(\w+)":' if title == "FIGURES" else r'"(\w+)"', names))
+
+
+def test_the_example_of_the_docs_is_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    experiment = load_experiment(yaml.safe_load((REPOSITORY / "docs/my.yaml").read_text()))
+    assert list(experiment.chosen_systems) == ["bm25", "my-encoder", "fused", "reranked"]
+    assert list(experiment.chosen_rows) == ["my-corpus"]

@@ -80,7 +80,8 @@ async function showPair() {
     `on ${count(queries.length - wins - losses)} they are equal, on ${count(both)} of these both 0.`;
   find("outcome").textContent = outcome;
   find("scatter").replaceChildren(drawScatter(queries, a, b, parts[0].measure, outcome));
-  const unlisted = queries.some(({ shown }) => !shown) ? ["Queries without a link are not among those that are shown below."] : [];
+  const shown = queries.filter((query) => query.shown).length;
+  const unlisted = shown < queries.length ? [`Queries without a link are none of the ${count(shown)} whose documents are on this page.`] : [];
   find("ahead").replaceChildren(listAhead(queries, a, "a", "b"), listAhead(queries, b, "b", "a"),
     ...unlisted.map((said) => make("p", { class: "about" }, said)));
 }

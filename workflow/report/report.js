@@ -1,5 +1,6 @@
 // The page's behaviour: one dataset and its queries. Elements and tables are made by tables.js, two systems compared by pair.js.
 
+const SNIPPET = 240; // characters of a document that are shown at first, as in beirflow/analysis/document_scan.py
 const BATCH = 50; // queries that are put on the page at a time
 
 const index = JSON.parse(find("index").textContent);
@@ -94,10 +95,21 @@ function showGrade(grade) {
   return make("span", { class: grade > 0 ? "grade relevant" : "grade" }, grade > 0 ? `relevant, grade ${grade}` : `not relevant, grade ${grade}`);
 }
 
-/** The beginning of a document's text. */
-function showText(id) {
-  const text = inspection.texts[id];
-  return make("span", { class: "snippet" }, text === undefined ? "(not in the corpus)" : text || "(no text)");
+/** A text whose words of a query are marked, those of three letters and more. */
+function marked(text, query) {
+  const words = new Set(query.text.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? []);
+  return text.split(/([\p{L}\p{N}]+)/u).map((part) => (words.has(part.toLowerCase()) ? make("mark", null, part) : part));
+}
+
+/** Title and beginning of a document, and what more of it the page holds. */
+function showText(id, query) {
+  const found = inspection.texts[id];
+  if (!found || !(found.title || found.text)) return make("div", { class: "snippet" }, found ? "(no text)" : "(not in the corpus)");
+  const { title, text } = found;
+  const end = text.length > SNIPPET ? text.lastIndexOf(" ", SNIPPET) + 1 || SNIPPET : text.length;
+  const rest = end < text.length ? [make("details", null, make("summary", null, "more"), ...marked(text.slice(end), query))] : [];
+  const heading = title ? [make("span", { class: "title" }, ...marked(title, query)), " "] : [];
+  return make("div", { class: "snippet" }, ...heading, ...marked(text.slice(0, end), query), ...rest);
 }
 
 function showHits(query, system) {
@@ -105,7 +117,7 @@ function showHits(query, system) {
     make("span", { class: "rank" }, `${i + 1}`),
     make("span", null, make("span", { class: "id" }, doc_id), " ", showGrade(grade)),
     make("span", { class: "score" }, fixed(score, 4)),
-    showText(doc_id)));
+    showText(doc_id, query)));
   const title = `${system}: ${inspection.measure} ${fixed(query.ndcg[system], 4)}`;
   const list = items.length ? make("ol", { class: "hits" }, ...items) : make("p", { class: "about" }, "Nothing was retrieved.");
   return make("div", null, make("h4", null, title), list);
@@ -115,11 +127,11 @@ function showJudged(query) {
   const items = query.judged.map(({ doc_id, grade, ranks }) => {
     const places = inspection.systems.map((system) => make("span", { class: "place" }, `${system} ${ranks[system] ?? "–"}`));
     return make("li", null, make("span", null, make("span", { class: "id" }, doc_id), " ", showGrade(grade)),
-      make("span", { class: "about" }, "ranks: ", ...places), showText(doc_id));
+      make("span", { class: "about" }, "ranks: ", ...places), showText(doc_id, query));
   });
   const part = items.length < query.judged_total ? `${count(items.length)} of ` : "";
   const title = `${part}${count(query.judged_total)} judged document${query.judged_total === 1 ? "" : "s"}`;
-  const explained = make("p", { class: "about" }, "The highest grade first, with the rank in the run of each system; – is: not retrieved.");
+  const explained = make("p", { class: "about" }, "The highest grade first, with the rank in the run of each system; – is: not retrieved. Words of the query are marked.");
   return [make("h4", null, title), explained, make("ol", { class: "hits judged" }, ...items)];
 }
 

@@ -78,6 +78,7 @@ rule collect_costs:
     params:
         code=code_version("collect_costs"),
         rows=experiment.chosen_rows,
+        carbon_intensity=config["carbon_intensity"],
     message:
         "collect what everything cost"
     script:

@@ -30,17 +30,30 @@ def one_of(names):
     return "|".join(map(re.escape, names)) or "(?!)"
 
 
+# All of them, before any rule: those of rules with files in a bucket are forgotten where more follow.
 wildcard_constraints:
     system=one_of(experiment.systems),
     dataset=one_of(experiment.datasets),
     row=one_of(experiment.rows_of_forums),
     chunk=r"\d+",
+    block=r"\d+",
+    analyzer=one_of(experiment.expansions.indexes),
+    expansion=r"[A-Za-z0-9_-]+",
     dimensions=rf"\d+|{layout.ALL_DIMENSIONS}",
 
 
 def at(pattern):
     """A pattern of layout.py below <results>/."""
     return pattern.below(layout.RESULTS)
+
+
+# Where results are in a bucket, jobs that read files of this machine run on it.
+in_bucket = workflow.storage_settings.default_storage_provider is not None
+
+
+def on_this_machine(path):
+    """An input that the configuration names, or that comes with this workflow: in no bucket, unless it is a result."""
+    return path if path.startswith(layout.RESULTS) else local(path)
 
 
 def kept(pattern, keep):

@@ -20,7 +20,9 @@ STEPS
 
 rule prepare_corpus:
     input:
-        lambda wildcards: experiment.source_files(wildcards.dataset),
+        lambda wildcards: [
+            *map(on_this_machine, experiment.source_files(wildcards.dataset))
+        ],
     output:
         documents=at(layout.DOCUMENTS),
         queries=at(layout.QUERIES),
@@ -32,6 +34,7 @@ rule prepare_corpus:
         "<results>/benchmarks/prepare_corpus/{dataset}.tsv"
     # Before further archives are downloaded, so that few lie on the disk where they are not kept.
     priority: 1
+    localrule: in_bucket
     conda:
         "../../envs/data.yaml"
     threads: 4

@@ -63,7 +63,9 @@ rule fetch_dataset:
 
 rule fetch_model:
     input:
-        lambda wildcards: experiment.model_files(wildcards.system),
+        lambda wildcards: [
+            *map(on_this_machine, experiment.model_files(wildcards.system))
+        ],
     output:
         at(layout.MODEL),
     log:

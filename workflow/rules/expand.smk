@@ -17,13 +17,9 @@ STEPS
 expansions = experiment.expansions
 
 
-wildcard_constraints:
-    expansion=r"[A-Za-z0-9_-]+",
-
-
 rule fetch_expansion_model:
     input:
-        lambda wildcards: expansions.files(wildcards.expansion),
+        lambda wildcards: [*map(on_this_machine, expansions.files(wildcards.expansion))],
     output:
         at(layout.EXPANSION_MODEL),
     log:
@@ -108,8 +104,10 @@ rule read_given:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
-        source=lambda wildcards: expansions.file(
-            wildcards.expansion, experiment.datasets[wildcards.dataset].whole_name
+        source=lambda wildcards: on_this_machine(
+            expansions.file(
+                wildcards.expansion, experiment.datasets[wildcards.dataset].whole_name
+            )
         ),
     output:
         expansion=at(layout.EXPANSION),
@@ -120,6 +118,7 @@ rule read_given:
         "<results>/benchmarks/read_given/{expansion}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         expansion=one_of(expansions.of_kind("given")),
+    localrule: in_bucket
     conda:
         "../../envs/data.yaml"
     params:

@@ -15,8 +15,8 @@ STEPS
 
 rule import_run:
     input:
-        source=lambda wildcards: experiment.run_file(
-            wildcards.system, wildcards.dataset
+        source=lambda wildcards: on_this_machine(
+            experiment.run_file(wildcards.system, wildcards.dataset)
         ),
         queries=at(layout.QUERIES),
         documents=at(layout.DOCUMENTS),
@@ -30,6 +30,7 @@ rule import_run:
         "<results>/benchmarks/import_run/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=one_of(experiment.systems_of("run")),
+    localrule: in_bucket
     conda:
         "../../envs/data.yaml"
     params:

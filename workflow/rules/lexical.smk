@@ -17,10 +17,6 @@ STEPS
 """
 
 
-wildcard_constraints:
-    analyzer=one_of(experiment.expansions.indexes),
-
-
 rule index_chunk:
     input:
         documents=at(layout.DOCUMENTS),

@@ -25,7 +25,12 @@ STEPS
 
 from beirflow.experiment.asked import corpus_of
 
-PRINTED = [f"{HERE}/workflow/catalogue/{name}.yaml" for name in ("paper", "published")]
+PRINTED = [
+    *map(
+        on_this_machine,
+        (f"{HERE}/workflow/catalogue/{name}.yaml" for name in ("paper", "published")),
+    )
+]
 
 # Those of beirflow/paper/table_2.py, length_tables.py and figures.py, which are not imported here because it takes long.
 SCORE_TABLES = ["table-2", "table-2-recall", "table-2-capped-recall"]
@@ -208,6 +213,7 @@ rule draw_paper:
         "<results>/logs/draw_paper.log",
     benchmark:
         "<results>/benchmarks/draw_paper.tsv"
+    localrule: in_bucket
     conda:
         "../../envs/report.yaml"
     params:
@@ -225,7 +231,7 @@ rule measure_bias:
         records=expand(at(layout.RUN_RECORD), **corpora),
         qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
         corpora=expand(at(layout.CORPUS), dataset=experiment.chosen_datasets),
-        extra=list(experiment.extra_judgements.values()),
+        extra=[*map(on_this_machine, experiment.extra_judgements.values())],
         printed=PRINTED,
     output:
         at(layout.PAPER_TABLE).format(table="bias"),
@@ -233,6 +239,7 @@ rule measure_bias:
         "<results>/logs/measure_bias.log",
     benchmark:
         "<results>/benchmarks/measure_bias.tsv"
+    localrule: in_bucket
     conda:
         "../../envs/data.yaml"
     params:

@@ -10,7 +10,7 @@ OUTPUTS
   summary  = <results>/summary.csv         a row a system and dataset, then the averages over datasets
   manifest = <results>/manifest.json       the root of all digests, with configuration, code and environment
   figures  = <results>/figures/<name>.pdf, .svg, and .csv of those whose numbers are in no other table
-  tables   = <results>/tables/<name>.tex, .md
+  tables   = <results>/tables/<name>.tex, .md, datasets.bib
   report   = <results>/report.html         all of it on one page, which needs no network; report.json, its digests and the others'
 
 STEPS
@@ -29,7 +29,7 @@ rule summarize:
             system=experiment.chosen_systems,
             dataset=experiment.chosen_rows,
         ),
-        published=f"{HERE}/workflow/catalogue/published.yaml",
+        published=on_this_machine(f"{HERE}/workflow/catalogue/published.yaml"),
     output:
         summary=report(
             at(layout.SUMMARY),
@@ -112,7 +112,7 @@ rule draw_figures:
 # Those of beirflow/report/exports.py, for the same reason.
 TABLES = [
     *("leaderboard", "recall", "published", "tasks", "domains", "holes"),
-    *("significance", "systems"),
+    *("significance", "systems", "datasets"),
 ]
 
 
@@ -122,9 +122,11 @@ rule export_tables:
         comparison=at(layout.SIGNIFICANCE),
         systems=rules.describe_systems.output[0],
         published=rules.summarize.input.published,
+        citations=on_this_machine(f"{HERE}/workflow/catalogue/citations.bib"),
     output:
         tex=expand(at(layout.TABLE_TEX), table=TABLES),
         markdown=expand(at(layout.TABLE_MD), table=TABLES),
+        citations=at(layout.CITATIONS),
     log:
         "<results>/logs/export_tables.log",
     benchmark:
@@ -154,10 +156,16 @@ rule write_report:
         figures=rules.draw_figures.output.svg,
         pdf=rules.draw_figures.output.pdf,
         figure_data=rules.draw_figures.output.data,
-        tables=[*rules.export_tables.output.tex, *rules.export_tables.output.markdown],
+        tables=rules.export_tables.output,
+        citations=rules.export_tables.input.citations,
         scores=rules.collect_scores.output[0],
         published=rules.summarize.input.published,
-        templates=sorted(map(str, Path(HERE, "workflow/report").iterdir())),
+        templates=[
+            *map(
+                on_this_machine,
+                sorted(map(str, Path(HERE, "workflow/report").iterdir())),
+            )
+        ],
     output:
         report=report(at(layout.REPORT), caption="../report/report.rst"),
         record=at(layout.REPORT_RECORD),

@@ -16,10 +16,6 @@ STEPS
 """
 
 
-wildcard_constraints:
-    block=r"\d+",
-
-
 rule score_pairs:
     input:
         first=lambda wildcards: expand(

@@ -21,7 +21,9 @@ sparse_systems = one_of(experiment.systems_of("sparse"))
 
 rule fetch_sparse_model:
     input:
-        lambda wildcards: experiment.model_files(wildcards.system),
+        lambda wildcards: [
+            *map(on_this_machine, experiment.model_files(wildcards.system))
+        ],
     output:
         at(layout.MODEL),
     log:

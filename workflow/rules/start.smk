@@ -60,6 +60,13 @@ if workflow.is_main_process:
 onstart:
     note_start(sys.argv)
     try:
+        for job in workflow.dag.needrun_jobs():
+            if in_bucket and job.rule.script and not job.output:
+                bucket = workflow.storage_settings.default_storage_prefix
+                raise BeirflowError(
+                    f"{job.rule.name} looks at a folder, but the results are in {bucket}: copy them to this machine first, e.g."
+                    f" with `aws s3 sync {bucket}/results results`, and run it without --default-storage-provider"
+                )
         if any(
             job.output or job.rule.name == "clean_representations"
             for job in workflow.dag.needrun_jobs()

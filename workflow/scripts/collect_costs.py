@@ -10,6 +10,7 @@ if __name__ == "__main__":
             means_paths=list(snakemake.input.means),
             record_paths=list(snakemake.input.records),
             rows=snakemake.params.rows,
+            carbon_intensity=snakemake.params.carbon_intensity,
             costs_path=snakemake.output[0],
             job=this,
         )

@@ -102,7 +102,7 @@ def test_hits_have_scores_and_a_grade_or_none_where_they_are_not_judged(tmp_path
 
 def test_every_document_that_is_named_and_exists_has_a_text(tmp_path: Path) -> None:
     found = inspect(tmp_path)
-    assert found["texts"]["d1"] == "text 1 text 1"
+    assert found["texts"]["d1"] == {"title": "", "text": "text 1 text 1"}
     assert set(found["texts"]) == {f"d{number}" for number in range(10)}
 
 

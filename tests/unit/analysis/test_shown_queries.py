@@ -1,7 +1,8 @@
 """Which queries are shown."""
 
 import numpy as np
-from beirflow.analysis.shown_queries import DIFFERENT, SHOWN, WORST, choose_queries
+from beirflow.analysis.query_scores import LISTED, ahead, all_ahead
+from beirflow.analysis.shown_queries import SHOWN, WORST, choose_queries
 
 
 def test_of_a_small_dataset_all_queries_are_shown_the_worst_first() -> None:
@@ -10,26 +11,42 @@ def test_of_a_small_dataset_all_queries_are_shown_the_worst_first() -> None:
     assert sample.described() == {"shown": 3, "of": 3, "how": "all queries"}
 
 
-def test_of_a_large_one_the_worst_the_most_different_and_a_random_rest() -> None:
+def test_of_a_large_one_the_worst_those_where_one_system_leads_and_a_random_rest() -> None:
     scores = np.random.default_rng(0).random((2, 5000))
     sample = choose_queries(scores, "NDCG@10")
-    mean, spread = scores.mean(axis=0), np.ptp(scores, axis=0)
+    mean, difference = scores.mean(axis=0), scores[0] - scores[1]
     assert len(sample.rows) == len(set(sample.rows)) == SHOWN
     assert sample.rows == sorted(sample.rows, key=lambda row: mean[row])
-    worst = set(np.argsort(mean)[:WORST].tolist())
-    others = sorted(set(range(5000)) - worst, key=lambda row: -spread[row])
-    assert worst | set(others[:DIFFERENT]) <= set(sample.rows)
-    rest = set(sample.rows) - worst - set(others[:DIFFERENT])
-    assert 0.3 < np.mean([mean[row] for row in rest]) < 0.7
+    chosen = {*np.argsort(mean)[:WORST].tolist(), *np.argsort(difference)[:LISTED], *np.argsort(-difference)[:LISTED]}
+    assert len(chosen) == WORST + 2 * LISTED
+    assert chosen <= set(sample.rows)
+    assert 0.3 < np.mean([mean[row] for row in set(sample.rows) - chosen]) < 0.7
     assert sample.how == (
-        "the 50 worst by mean NDCG@10, then the 25 where the two systems differ most, and 25 drawn at random from the others"
+        "the 25 worst by mean NDCG@10, then the 20 where one system is ahead of the other by most,"
+        " and 55 drawn at random from the others"
     )
+
+
+def test_every_list_of_two_systems_leads_to_documents_with_the_first_of_its_queries() -> None:
+    for systems, linked in ((2, 10), (3, 8), (5, 2)):
+        scores = np.random.default_rng(0).random((systems, 3000))
+        rows = choose_queries(scores, "NDCG@10").rows
+        unseen = ~np.isin(np.arange(3000), rows)
+        for found in all_ahead(list(scores), unseen):
+            assert not unseen[found[:linked]].any()
+
+
+def test_of_equal_leads_the_whole_list_is_shown_and_not_only_the_first_queries() -> None:
+    rows = choose_queries(np.stack([np.ones(1000), np.zeros(1000)]), "NDCG@10").rows
+    unseen = ~np.isin(np.arange(1000), rows)
+    assert not unseen[ahead(np.ones(1000), np.zeros(1000), unseen)].any()
+    assert max(rows) > 900
 
 
 def test_one_system_differs_from_none() -> None:
     sample = choose_queries(np.random.default_rng(0).random((1, 500)), "NDCG@5")
     assert len(sample.rows) == SHOWN
-    assert sample.how == "the 50 worst by NDCG@5, and 50 drawn at random from the others"
+    assert sample.how == "the 25 worst by NDCG@5, and 75 drawn at random from the others"
 
 
 def test_of_many_queries_with_nothing_found_not_only_the_first_are_shown() -> None:
@@ -42,4 +59,4 @@ def test_a_query_that_is_bad_and_different_takes_one_place() -> None:
     half = np.arange(150) / 300
     sample = choose_queries(np.stack([0.5 - half, 0.5 + half]), "NDCG@10")
     assert len(set(sample.rows)) == SHOWN
-    assert set(range(150 - DIFFERENT, 150)) <= set(sample.rows)
+    assert set(range(150 - LISTED, 150)) <= set(sample.rows)

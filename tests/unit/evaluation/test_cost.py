@@ -30,7 +30,9 @@ def benchmark(folder: Path, job: str, rss: float | str = 1.0) -> None:
     path.write_text(f"s\th:m:s\tmax_rss\n1.5\t0:00:01\t{rss}\n")
 
 
-def costs(folder: Path, *, benchmarks: bool = True, record: dict[str, Any] | None = None) -> pd.DataFrame:
+def costs(
+    folder: Path, *, benchmarks: bool = True, record: dict[str, Any] | None = None, carbon_intensity: float | None = None
+) -> pd.DataFrame:
     """A plain dataset and one of two forums, each in two chunks."""
     means_paths, record_paths = [], []
     for corpus in ("plain", "stack-a", "stack-b"):
@@ -48,6 +50,7 @@ def costs(folder: Path, *, benchmarks: bool = True, record: dict[str, Any] | Non
         rows=rows,
         costs_path=str(folder / "cost.csv"),
         job=Job(folder),
+        carbon_intensity=carbon_intensity,
     )
     return pd.read_csv(folder / "cost.csv").set_index("dataset")
 
@@ -98,3 +101,46 @@ def test_a_run_of_several_devices_names_them_and_one_that_says_nothing_of_an_ind
     table = costs(tmp_path, benchmarks=False, record={})
     assert table[["index_bytes", "precision", "devices"]].isna().all(axis=None)
     assert table["seconds"].tolist() == pytest.approx([63, 126])
+
+
+def count_energy(folder: Path, *jobs: str, processor: str = "10", gpu: str = "2", own: str = "3", busy: str = "4") -> None:
+    for job in jobs:
+        path = folder / f"energy/{job}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"processor_joules\tgpu_joules\town_seconds\tbusy_seconds\n{processor}\t{gpu}\t{own}\t{busy}\n")
+
+
+def all_jobs(*corpora: str) -> list[str]:
+    return [job for corpus in corpora for job in (*jobs_of(corpus), f"merge_chunks/x/{corpus}", f"evaluate_run/x/{corpus}")]
+
+
+def test_energy_is_the_sum_over_all_jobs_with_the_share_of_processor_time_that_was_theirs(tmp_path: Path) -> None:
+    count_energy(tmp_path, *all_jobs("plain", "stack-a", "stack-b"))
+    table = costs(tmp_path, carbon_intensity=360)
+    assert table["processor_joules"].tolist() == [70, 140]
+    assert table["gpu_joules"].tolist() == [14, 28]
+    assert table["processor_share"].tolist() == [0.75, 0.75]
+    assert table["co2_grams"].tolist() == pytest.approx([84 * 360 / 3.6e6, 168 * 360 / 3.6e6])
+    assert table["carbon_intensity"].tolist() == [360, 360]
+    assert costs(tmp_path)[["co2_grams", "carbon_intensity"]].isna().all(axis=None)
+    assert costs(tmp_path, carbon_intensity=0)["co2_grams"].tolist() == [0, 0]
+
+
+def test_energy_that_is_not_known_of_every_job_is_left_empty(tmp_path: Path) -> None:
+    count_energy(tmp_path, *all_jobs("plain", "stack-a", "stack-b"))
+    count_energy(tmp_path, "search_chunk/x/stack-b/chunk-1", gpu="")
+    count_energy(tmp_path, "encode_chunk/x/plain/chunk-0", processor="", busy="")
+    table = costs(tmp_path, carbon_intensity=360)
+    assert table["processor_joules"].isna().tolist() == [True, False]
+    assert table["gpu_joules"].isna().tolist() == [False, True]
+    assert table["processor_share"].isna().tolist() == [True, False]
+    assert table["co2_grams"].isna().all()
+    (tmp_path / "energy/evaluate_run/x/stack-a.tsv").unlink()
+    assert costs(tmp_path)["processor_joules"].isna().all()
+
+
+def test_a_share_is_never_above_one_though_the_kernel_counts_coarsely(tmp_path: Path) -> None:
+    count_energy(tmp_path, *all_jobs("plain", "stack-a", "stack-b"), own="0.013", busy="0.01")
+    assert costs(tmp_path)["processor_share"].tolist() == [1, 1]
+    count_energy(tmp_path, *all_jobs("plain", "stack-a", "stack-b"), own="0.001", busy="0")
+    assert costs(tmp_path)["processor_share"].isna().all()

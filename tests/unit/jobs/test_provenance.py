@@ -67,4 +67,9 @@ def test_a_job_knows_the_command_and_the_time_of_its_run_and_no_password(monkeyp
     found = run_of_this_job()
     assert found["command"] == """snakemake --config 'mirrors=['"'"'http://host/x'"'"']' 'a b'"""
     assert datetime.fromisoformat(str(found["started"])).tzinfo
+    note_start(
+        ["snakemake", "--storage-s3-secret-key", "a b'c", "--storage-s3-access-key=name", "--storage-s3-endpoint-url", "x"]
+    )
+    said = "snakemake --storage-s3-secret-key ... --storage-s3-access-key=... --storage-s3-endpoint-url x"
+    assert run_of_this_job()["command"] == said
     assert environment()["processor"]

@@ -147,6 +147,12 @@ def test_noise_goes_to_the_log_alone() -> None:
         run.log("noise", event=event)
     for line in ("Using shell: /bin/bash", "Select jobs to execute...", "Complete log(s): x", "Removing temporary output x."):
         run.log(line)
+    for line in (
+        "Storing in storage: s3://b/x",
+        "Finished upload.",
+        "Removing local copy of storage file: s3://b/x (in storage)",
+    ):
+        run.log(line)
     assert run.said == ""
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 from beirflow.analysis.lengths import histogram
 from beirflow.evaluation.cost import collect_costs
+from beirflow.evaluation.ranks import Friedman
 from beirflow.evaluation.significance import compare_systems
 from beirflow.files.records import Job, write_json, write_record
 from beirflow.report.figure_cost import cost
 from beirflow.report.figure_data import Results, read_results
 from beirflow.report.figure_lengths import document_lengths
 from beirflow.report.figure_pareto import pareto
-from beirflow.report.figure_ranks import critical_difference
+from beirflow.report.figure_ranks import _said, critical_difference
 from beirflow.report.figure_scores import holes, ndcg_difference, ndcg_per_query, recall_over_k
 from beirflow.report.figure_style import MARKERS, house_style, save, style_of
 from beirflow.report.figure_tables import TABLES
@@ -180,6 +182,13 @@ def test_lengths_of_forums_are_added_up_and_what_is_empty_is_left_out(results: R
     assert [label.get_text() for label in plain.get_yticklabels()] == ["all documents", "relevant", "x", "y"]
     median = plain.lines[-2].get_xdata()[0]
     assert 25 <= median <= 32
+
+
+@pytest.mark.parametrize("p", [0.117, 0.0001])
+def test_no_line_ends_inside_a_value_of_the_test_of_ranks(p: float) -> None:
+    for width in range(30, 140):
+        for line in fill(_said(Friedman(4.29, p, 1.0), 15, 10), width).splitlines():
+            assert re.search(r"[=<χ²p]$", line) is None, line
 
 
 def test_cost_that_is_not_known_is_said_to_be(results: Results) -> None:

@@ -10,10 +10,17 @@ import pyarrow.compute as pc
 
 from beirflow.analysis.lengths import count_words, histogram
 from beirflow.datasets.corpus_files import Documents
+from beirflow.datasets.corpus_reader import split_title_and_text
 from beirflow.files.progress import Progress
 
 SNIPPET = 240
-"""Characters of a text that are shown."""
+"""Characters of a text that are shown at first."""
+
+WHOLE = 8000
+"""Characters of a text that are kept at most."""
+
+ROOM = 1_000_000
+"""Characters of all texts that are kept of a corpus, where that leaves each a snippet: a page holds them all."""
 
 ROWS = 1 << 14
 """Documents that are read at once."""
@@ -21,7 +28,7 @@ ROWS = 1 << 14
 
 def scan_documents(
     documents_path: str, shown: Iterable[str], groups: Sequence[pa.ChunkedArray]
-) -> tuple[dict[str, str], list[dict[str, Any]]]:
+) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
     """Read all documents, some at a time.
 
     Args:
@@ -31,39 +38,46 @@ def scan_documents(
             in the corpus not at all.
 
     Returns:
-        The beginnings by id, in the order of the ids; and histograms of the lengths: of all documents, then of
-        every group.
+        ``title`` and ``text`` by id, in the order of the ids, texts cut where all of them need more room than there is; and
+        histograms of the lengths: of all documents, then of every group.
 
     Raises:
         DataError: What is read was changed after it was written.
     """
     wanted = pa.array(sorted(set(shown)), pa.string())
     counted = pc.unique(pa.chunked_array([chunk for ids in groups for chunk in ids.chunks], pa.string()))
-    length_of, all_lengths, texts = np.full(len(counted), -1, np.int32), [np.zeros(0, np.int32)], dict[str, str]()
+    length_of, all_lengths, texts = np.full(len(counted), -1, np.int32), [np.zeros(0, np.int32)], dict[str, tuple[str, str]]()
     with (
         Documents(documents_path, piecewise=True) as file,
         Progress("read documents", sum(file.sizes), "documents") as progress,
     ):
-        for batch in chain.from_iterable(file.batches(chunk, ["doc_id", "text"], ROWS) for chunk in range(len(file.sizes))):
+        for batch in chain.from_iterable(
+            file.batches(chunk, ["doc_id", "text", "title_bytes"], ROWS) for chunk in range(len(file.sizes))
+        ):
             words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=counted)
             all_lengths.append(words)
             here = pc.is_valid(place).to_numpy(zero_copy_only=False)
             length_of[place.drop_null().to_numpy()] = words[here]
             rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
-            texts |= dict(zip(rows["doc_id"].to_pylist(), map(snippet, rows["text"].to_pylist()), strict=True))
+            parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
+            most = SNIPPET, WHOLE
+            titles, bodies = ([beginning(text, end) for text in part.to_pylist()] for part, end in zip(parts, most, strict=True))
+            texts |= dict(zip(rows["doc_id"].to_pylist(), zip(titles, bodies, strict=True), strict=True))
             progress.advance(batch.num_rows)
     lengths = [np.concatenate(all_lengths)]
     for ids in groups:
         of_group = length_of[pc.index_in(ids, value_set=counted).to_numpy()]
         lengths.append(of_group[of_group >= 0])
-    ordered = {doc_id: texts[doc_id] for doc_id in wanted.to_pylist() if doc_id in texts}
+    room = max(SNIPPET, ROOM // max(1, len(texts)))
+    shown = {doc_id: texts[doc_id] for doc_id in wanted.to_pylist() if doc_id in texts}
+    ordered = {doc_id: {"title": title, "text": beginning(text, room)} for doc_id, (title, text) in shown.items()}
     return ordered, [histogram(each) for each in lengths]
 
 
-def snippet(text: str) -> str:
-    """The beginning of a text, cut at a word, with all whitespace as single spaces."""
+def beginning(text: str, most: int = SNIPPET) -> str:
+    """The beginning of a text, cut at a word after some characters, with all whitespace as single spaces."""
     words = " ".join(text.split())
-    if len(words) <= SNIPPET:
+    if len(words) <= most:
         return words
-    head, _, _ = words[:SNIPPET].rpartition(" ")
-    return (head or words[: SNIPPET - 1]) + "…"
+    head, _, _ = words[:most].rpartition(" ")
+    return (head or words[: most - 1]) + "…"

@@ -2,10 +2,10 @@
 
 ``inspection/<dataset>.json`` holds, for one corpus: ``dataset``, ``split``, ``documents`` (their number), ``measure`` and
 ``cutoff`` of the scores, ``depth`` (hits that are shown), ``systems``; ``sample`` (``shown``, ``of`` how many queries,
-``how``); ``queries``, the worst first; ``texts``, the beginning of every document that is named, by id (a judged document that
-is not in the corpus has none); ``scores`` of all queries (:mod:`beirflow.analysis.query_scores`); ``lengths``; and what every
-record says. A query has ``id``, ``text``, ``relevant`` (number of documents judged above 0), ``ndcg`` by system,
-``judged_total``, ``judged`` (at most 20, highest grade first, each with
+``how``); ``queries``, the worst first; ``texts``, by id ``title`` and beginning of the ``text`` of every document that is named
+(a judged document that is not in the corpus has none); ``scores`` of all queries (:mod:`beirflow.analysis.query_scores`);
+``lengths``; and what every record says. A query has ``id``, ``text``, ``relevant`` (number of documents judged above 0), ``ndcg``
+by system, ``judged_total``, ``judged`` (at most 20, highest grade first, each with
 ``doc_id``, ``grade``, and ``ranks`` by system, null where it is not in the run), and ``hits`` by system in the order of the
 ranks (``doc_id``, ``score``, and ``grade``, null where it is not judged). ``lengths`` has, with their ``unit``, histograms
 (:mod:`beirflow.analysis.lengths`) of ``all`` documents, of the ``relevant`` (one count a judgement above 0) and of the

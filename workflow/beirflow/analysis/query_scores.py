@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from beirflow.analysis.document_scan import snippet
+from beirflow.analysis.document_scan import beginning
 
 LISTED = 10
 """Queries that are listed where one system is ahead of another; the page lists as many."""
@@ -30,26 +30,40 @@ def query_scores(
     values, places = np.unique(np.stack(list(scores.values())), return_inverse=True)
     unseen = np.ones(len(ids), bool)
     unseen[list(shown)] = False
-    listed = {row for a, b in permutations(scores, 2) for row in ahead(scores[a], scores[b], unseen)}
+    listed = {row for found in all_ahead(list(scores.values()), unseen) for row in found}
     return {
         "ids": list(ids),
         "values": values.tolist(),
         "of": {system: row.tolist() for system, row in zip(scores, places.reshape(len(scores), -1), strict=True)},
-        "texts": {ids[row]: snippet(texts[row]) for row in sorted(listed) if unseen[row]},
+        "texts": {ids[row]: beginning(texts[row]) for row in sorted(listed) if unseen[row]},
     }
 
 
-def ahead(first: np.ndarray, second: np.ndarray, unseen: np.ndarray) -> list[int]:
+def all_ahead(scores: Sequence[np.ndarray], later: np.ndarray) -> list[list[int]]:
+    """Where each system is ahead of each other by most.
+
+    Args:
+        scores: Of every system, float64 of shape (q,).
+        later: As for :func:`ahead`.
+
+    Returns:
+        What :func:`ahead` gives, for every two systems in both orders.
+    """
+    return [ahead(first, second, later) for first, second in permutations(scores, 2)]
+
+
+def ahead(first: np.ndarray, second: np.ndarray, later: np.ndarray) -> list[int]:
     """Where one system is ahead of another by most.
 
     Args:
         first: Scores of one system, float64 of shape (q,).
         second: Of the other.
-        unseen: Whether a query is not shown with its documents, bool of shape (q,).
+        later: Of every query what decides between equal differences, the least first, of shape (q,): such as whether it is not
+            shown with its documents.
 
     Returns:
-        Numbers of the queries, at most ``LISTED``; of equal differences first those that are shown, then by number.
+        Numbers of the queries, at most ``LISTED``; where ``later`` is equal too, by number.
     """
     difference = first - second
-    order = np.lexsort((unseen, -difference))[:LISTED]
+    order = np.lexsort((later, -difference))[:LISTED]
     return [int(row) for row in order if difference[row] > 0]

@@ -1,13 +1,19 @@
 """Which queries of a dataset are shown: all of a small one, of a large one those that say most and a random rest."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from beirflow.analysis.query_scores import all_ahead
+
 SHOWN = 100
-WORST = 50
-DIFFERENT = 25
+WORST = 25
+DIFFERENT = 50
+"""Of those that lead the lists of two systems, which then lead to their documents: for two systems, all."""
+
 SEED = 20211018
 
 
@@ -31,7 +37,7 @@ class Sample:
 
 
 def choose_queries(scores: np.ndarray, measure: str) -> Sample:
-    """Choose queries: the worst, those where systems differ most, and a random rest; ties are broken at random.
+    """Choose queries: the worst, those where a system is ahead of another by most, and a random rest; ties are broken at random.
 
     Args:
         scores: Of every system and query, float64 of shape (systems, queries).
@@ -49,11 +55,18 @@ def choose_queries(scores: np.ndarray, measure: str) -> Sample:
     chosen = list(dict.fromkeys(worst_first[:WORST].tolist()))
     parts = [f"the {WORST} worst by {'mean ' if systems > 1 else ''}{measure}"]
     if systems > 1:
-        spread = np.ptp(scores, axis=0)
-        different = shuffled[np.argsort(-spread[shuffled], kind="stable")]
-        chosen += different[~np.isin(different, chosen)][:DIFFERENT].tolist()
-        parts.append(f"then the {DIFFERENT} where {'the two' if systems == 2 else 'two'} systems differ most")
+        different = _leading(all_ahead(list(scores), np.argsort(shuffled)), set(chosen))
+        chosen += different
+        parts.append(
+            f"then the {len(different)} where one system is ahead of {'the other' if systems == 2 else 'another'} by most"
+        )
     rest = shuffled[~np.isin(shuffled, chosen)][: SHOWN - len(chosen)].tolist()
     how = f"{', '.join(parts)}, and {len(rest)} drawn at random from the others"
     taken = set(chosen + rest)
     return Sample([row for row in worst_first.tolist() if row in taken], queries, how)
+
+
+def _leading(lists: Sequence[Sequence[int]], without: set[int]) -> list[int]:
+    """The first ``DIFFERENT`` queries that are not excluded: the first of each list, then the second of each, and so on."""
+    in_turn = dict.fromkeys(row for places in zip_longest(*lists) for row in places if row is not None)
+    return [row for row in in_turn if row not in without][:DIFFERENT]

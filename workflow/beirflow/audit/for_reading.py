@@ -40,6 +40,7 @@ from beirflow.files.records import Job
 from beirflow.jobs.code_version import code_version
 from beirflow.paper.facts import facts_digests
 from beirflow.report.figure_tables import TABLES, write_figure_tables
+from beirflow.report.named_tables import read_named_csv
 from beirflow.report.report import FIGURES, write_report
 
 NAME = "files for reading show the results"
@@ -140,7 +141,7 @@ class _Again:
         make, compare = step
         repair = self.chain.repair_command(path, goal=layout.PAPER if of_paper else path if of_mteb else REPORT)
         try:
-            for link in ("corpora", "runs", "metrics", "benchmarks"):
+            for link in ("corpora", "runs", "metrics", "benchmarks", "energy"):
                 self._link(link)
             if of_paper:
                 self._link_in(self._paper.source, LINKS)
@@ -236,7 +237,10 @@ class _Again:
 
     def _costs(self) -> None:
         paths = {"means_paths": self._paths(METRICS), "record_paths": self._paths(layout.RUN_RECORD)}
-        collect_costs(**paths, rows=self.rows, costs_path=f"{self.scratch}/{COST}", job=Job(self.scratch))
+        said = read_named_csv(str(self.chain.file(COST)))["carbon_intensity"].dropna().tolist()[:1]
+        intensity = float(said[0]) if said else None  # that of the configuration may have changed since the manifest was written
+        costs_path = f"{self.scratch}/{COST}"
+        collect_costs(**paths, rows=self.rows, costs_path=costs_path, job=Job(self.scratch), carbon_intensity=intensity)
 
     def _figure_tables(self) -> None:
         folder = self.scratch / "figures"

@@ -17,7 +17,7 @@ from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of
 from beirflow.files.errors import DataError
 from beirflow.files.layout import QRELS, record_of
 from beirflow.files.records import Job, output_digest, read_json
-from beirflow.jobs.devices import choose_device
+from beirflow.jobs.devices import exact_device
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.ranking import byte_order
@@ -65,7 +65,7 @@ def search_chunk(
         vectors: Of a variant, what is stored of a vector, as in :class:`~beirflow.dense.compression.Compression`.
         dimensions: Of a variant, how many dimensions are stored; None for all.
         ranges_path: Of int8 vectors, the ranges of the corpus, with their record.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         threads: Threads to compute with on the CPU.
         jobs_per_gpu: Jobs that may use a GPU at a time.
 
@@ -101,7 +101,7 @@ def search_chunk(
         sources |= {ranges_path: read_json(record_of(ranges_path))} if ranges_path else {}
     with gpu_job(device, jobs_per_gpu):
         start = time.perf_counter()
-        order, where = byte_order(ids.documents), choose_device(device)
+        order, where = byte_order(ids.documents), exact_device(device)
         if own is None:
             hits = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=ids.own, device=where)
         else:

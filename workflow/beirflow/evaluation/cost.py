@@ -6,7 +6,10 @@ was made from included, their sum ``seconds``, and
 ``documents_per_second``, documents over the seconds in which they were indexed, those that were reused included;
 ``documents_reused`` from another dataset; ``index_bytes``, the size on disk of what the family stores of the documents, whether
 or not it is still there; ``peak_memory_bytes``, the most that a job used according to Snakemake's benchmarks, where these are
-still there; ``precision`` and ``devices``. What is not known, or does not exist in a family, is empty.
+still there; ``processor_joules`` and ``gpu_joules``, what processors with memory and GPUs used while the jobs ran, whoever
+computed on them (:mod:`beirflow.jobs.energy`); ``processor_share``, the processor time of the jobs over that of all processes
+meanwhile, near 1 where nobody else computed; ``co2_grams``, the emissions of both, and ``carbon_intensity``, the grams a
+kilowatt-hour that they follow from; ``precision`` and ``devices``. What is not known, or does not exist in a family, is empty.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from beirflow.files.layout import BENCHMARK
+from beirflow.files.layout import BENCHMARK, ENERGY
 from beirflow.files.records import Job, read_json
 from beirflow.files.writing import atomic_path
 
@@ -25,9 +28,21 @@ STAGES = ("load", "queries", "expand", "train", "index", "search", "merge", "fus
 MEBIBYTE = 1 << 20
 """Snakemake's ``max_rss`` is in these."""
 
+KILOWATT_HOUR = 3.6e6
+"""Joules."""
+
+COUNTED = ("processor_joules", "gpu_joules", "own_seconds", "busy_seconds")
+"""What is counted of a job while it runs."""
+
 
 def collect_costs(
-    *, means_paths: Sequence[str], record_paths: Sequence[str], rows: Mapping[str, Sequence[str]], costs_path: str, job: Job
+    *,
+    means_paths: Sequence[str],
+    record_paths: Sequence[str],
+    rows: Mapping[str, Sequence[str]],
+    costs_path: str,
+    job: Job,
+    carbon_intensity: float | None = None,
 ) -> None:
     """Write what every system cost on every dataset.
 
@@ -36,7 +51,9 @@ def collect_costs(
         record_paths: The record of every run, in the same order.
         rows: By dataset the names of its corpora.
         costs_path: CSV to write, as this module says.
-        job: The job, which says where Snakemake's benchmarks are; memory stays empty where one is missing.
+        job: The job, which says where Snakemake's benchmarks and counted energy are; memory and energy stay empty where one is
+            missing.
+        carbon_intensity: Grams of CO2 that a kilowatt-hour causes where the jobs ran; None where it is not known.
     """
     of_corpus: dict[str, dict[str, dict[str, Any]]] = {}
     for means_path, record_path in zip(means_paths, record_paths, strict=True):
@@ -45,7 +62,7 @@ def collect_costs(
         corpora[means["dataset"]] = _of_corpus(means, read_json(record_path), job.results)
     table = pd.DataFrame(
         [
-            {"system": system, "dataset": dataset, **_together([found[corpus] for corpus in corpora])}
+            {"system": system, "dataset": dataset, **_together([found[corpus] for corpus in corpora], _given(carbon_intensity))}
             for system, found in of_corpus.items()
             for dataset, corpora in rows.items()
         ]
@@ -65,6 +82,7 @@ def _of_corpus(means: Mapping[str, Any], run: Mapping[str, Any], results: Path) 
         "documents_reused": run.get("counts", {}).get("documents_reused", 0),
         "index_bytes": run.get("bytes", {}).get("index", np.nan),
         "peak_memory_bytes": _peak_memory(results / BENCHMARK(job=job) for job in jobs),
+        **_counted(results / ENERGY(job=job) for job in jobs),
         "precision": _values(made.get("precision")),
         "devices": _values(made.get("device")),
     }
@@ -85,7 +103,20 @@ def _peak_memory(paths: Iterable[Path]) -> float:
     return float(np.nanmax(found)) * MEBIBYTE if found and not np.all(np.isnan(found)) else np.nan
 
 
-def _together(corpora: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _counted(paths: Iterable[Path]) -> dict[str, float]:
+    """What was counted while some jobs ran, in all; not-a-number for what is not known of each."""
+    total = dict.fromkeys(COUNTED, 0.0)
+    for path in paths:
+        found = pd.read_csv(path, sep="\t").iloc[0].to_dict() if path.is_file() else dict[str, float]()
+        total = {name: value + found.get(name, np.nan) for name, value in total.items()}
+    return total
+
+
+def _given(carbon_intensity: float | None) -> float:
+    return np.nan if carbon_intensity is None else carbon_intensity
+
+
+def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float) -> dict[str, Any]:
     """What all corpora of a dataset cost."""
     row: dict[str, Any] = {}
     for key, first in corpora[0].items():
@@ -96,4 +127,9 @@ def _together(corpora: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             row[key] = np.max(values) if key == "peak_memory_bytes" else sum(values)
         if key == "seconds":
             row["documents_per_second"] = row["documents"] / (row["index_seconds"] or np.nan)
+        if key == COUNTED[-1]:
+            share = row.pop("own_seconds") / (row.pop("busy_seconds") or np.nan)
+            row["processor_share"] = float(np.minimum(1.0, share))  # the kernel counts in hundredths of a second
+            row["carbon_intensity"] = carbon_intensity
+            row["co2_grams"] = (row["processor_joules"] + row["gpu_joules"]) / KILOWATT_HOUR * carbon_intensity
     return row

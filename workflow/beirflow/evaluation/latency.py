@@ -245,10 +245,10 @@ def _surroundings(systems: Mapping[str, System], device: str, threads: int, jobs
     torch.set_num_threads(threads)
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     with gpu_job(device, jobs_per_gpu):
-        if device != "cpu" and torch.cuda.is_available():
+        if device in ("auto", "cuda") and torch.cuda.is_available():
             yield _Devices(["cuda", "cpu"], "nothing of it computes on one", torch.cuda.get_device_name())
         else:
-            yield _Devices(["cpu"], "device is cpu" if device == "cpu" else "there is none here", None)
+            yield _Devices(["cpu"], f"device is {device}" if device in ("cpu", "mps") else "there is none here", None)
 
 
 def _measure(

@@ -19,7 +19,7 @@ from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.verified import damaged
-from beirflow.jobs.devices import choose_device, choose_precision
+from beirflow.jobs.devices import choose_precision, exact_device
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
 from beirflow.models.model_files import check_model
@@ -69,7 +69,7 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
     every_id, doc_ids, texts = (ids.to_pylist() for ids in (table["doc_id"], *table.take(rows).columns))
     with making.gpu(saves_memory="lower token_budget or max_length"):
         start = time.perf_counter()
-        device = choose_device(making.device)
+        device = exact_device(making.device)
         precision = str(choose_precision(making.precision, device)).removeprefix("torch.")
         same = {"inputs": job.digests(inputs), "chunk": chunk, "settings": expansion.made_by, "code": job.code}
         with ExpansionLog(Path(output_path).with_suffix(".jsonl"), {**same, "precision": precision}) as log:

@@ -11,7 +11,7 @@ from transformers.utils import logging as transformers_logging
 from beirflow.expansions.loading import TextReader, load_model
 from beirflow.expansions.settings import WordWeights
 from beirflow.files.errors import ModelError
-from beirflow.jobs.devices import choose_device, choose_precision
+from beirflow.jobs.devices import choose_precision, exact_device
 from beirflow.models.batching import Tokens, pad
 from beirflow.models.packed_attention import first_position
 
@@ -30,7 +30,7 @@ class WordWeigher(TextReader):
     Args:
         settings: How.
         folder: Folder of the model.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch, or ``auto``.
 
@@ -41,7 +41,7 @@ class WordWeigher(TextReader):
     nothing: Any = ((), ())
 
     def __init__(self, settings: WordWeights, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
-        self.device = choose_device(device)
+        self.device = exact_device(device)
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()
         from transformers import AutoModelForTokenClassification

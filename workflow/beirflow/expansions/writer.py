@@ -13,7 +13,7 @@ from beirflow.expansions.loading import TextReader, load_model
 from beirflow.expansions.sampler import draws, pick
 from beirflow.expansions.settings import WrittenQueries
 from beirflow.files.errors import ModelError
-from beirflow.jobs.devices import choose_device, choose_precision
+from beirflow.jobs.devices import choose_precision, exact_device
 from beirflow.models.batching import Tokens, pad
 
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
@@ -40,7 +40,7 @@ class QueryWriter(TextReader):
     Args:
         settings: How.
         folder: Folder of the model.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch of documents, or ``auto``.
 
@@ -52,7 +52,7 @@ class QueryWriter(TextReader):
     """
 
     def __init__(self, settings: WrittenQueries, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
-        self.settings, self.device = settings, choose_device(device)
+        self.settings, self.device = settings, exact_device(device)
         self.dtype = choose_precision(precision, self.device)
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()

@@ -146,6 +146,7 @@ SYSTEMS = Pattern("systems.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
 TABLE_TEX = Pattern("tables/{table}.tex")
 TABLE_MD = Pattern("tables/{table}.md")
+CITATIONS = Pattern("tables/datasets.bib")
 MTEB_RESULT = Pattern("mteb/{system}/{task}.json")
 """Of a task of MTEB, in its form."""
 
@@ -177,7 +178,8 @@ CRATE_README = Pattern("README.md")
 
 LOG = Pattern("logs/{job}.log")
 BENCHMARK = Pattern("benchmarks/{job}.tsv")
-TRACES = ("logs/", "benchmarks/")
+ENERGY = Pattern("energy/{job}.tsv")
+TRACES = ("logs/", "benchmarks/", "energy/")
 """What jobs said and what they took; no result depends on it."""
 
 REPRESENTATIONS = ("embeddings/", "expansions/", "postings/", "tokens/")
@@ -188,6 +190,7 @@ CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, POSTINGS, TERM_WEIGHTS, TOKEN_VECTOR
 
 FOR_READING = (
     *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, FIGURE_PDF, FIGURE_SVG, FIGURE_DATA, TABLE_TEX, TABLE_MD),
+    CITATIONS,
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE, CRATE_README, OPEN_RUN),
@@ -201,7 +204,7 @@ def is_for_reading(path: str) -> bool:
 
 
 def is_trace(path: str) -> bool:
-    """Whether a path below the results is that of a log, a benchmark or a lock."""
+    """Whether a path below the results is that of a log, a benchmark, of counted energy or a lock."""
     return is_safe(path) and path.endswith((".log", ".tsv", ".lock"))
 
 

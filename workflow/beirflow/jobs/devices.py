@@ -6,27 +6,47 @@ import torch
 
 from beirflow.files.errors import ModelError
 
-OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "CUDA error: out of memory")
-"""What a CPU, and the libraries of CUDA, say in other errors than torch's own."""
+OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "CUDA error: out of memory", "MPS backend out of memory")
+"""What a CPU, the libraries of CUDA, and Apple's say in other errors than torch's own."""
 
 
 def choose_device(device: str) -> torch.device:
     """The device for a configured name.
 
     Args:
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
 
     Returns:
-        The device; ``auto`` is CUDA where there is one.
+        The device; ``auto`` is CUDA where there is one, and never MPS, which rounds in its own ways.
 
     Raises:
-        ModelError: CUDA is asked for and there is none.
+        ModelError: CUDA or MPS is asked for and there is none.
     """
+    if device == "mps":
+        if not torch.backends.mps.is_available():
+            raise ModelError("device: found 'mps', but torch sees no GPU of Apple's here; use 'auto' or 'cpu'")
+        return torch.device("mps")
     if device == "cuda" and not torch.cuda.is_available():
         raise ModelError(
             "device: found 'cuda', but torch sees no CUDA device here; use 'auto' or 'cpu', or install torch for CUDA"
         )
     return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def exact_device(device: str) -> torch.device:
+    """The device for what MPS does not compute, as it has no float64, or was not taught here: for that, the CPU takes its place.
+
+    Args:
+        device: As for :func:`choose_device`.
+
+    Returns:
+        The device.
+
+    Raises:
+        ModelError: As for :func:`choose_device`.
+    """
+    chosen = choose_device(device)
+    return torch.device("cpu") if chosen.type == "mps" else chosen
 
 
 def choose_precision(precision: str, device: torch.device) -> torch.dtype:
@@ -37,12 +57,14 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
         device: Where it is computed.
 
     Returns:
-        The dtype; ``auto`` is bfloat16 where the device has instructions for it, else float32.
+        The dtype; ``auto`` is bfloat16 where the device has instructions for it, else float32, as on MPS.
     """
     if precision != "auto":
         return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[precision]
     if device.type == "cuda":
         native = torch.cuda.is_bf16_supported(including_emulation=False)
+    elif device.type == "mps":
+        native = False  # whether it has some depends on the version of macOS
     else:
         capabilities = torch.cpu.get_capabilities()
         native = any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))

@@ -10,6 +10,7 @@ import torch
 
 from beirflow.files.errors import DeviceError, ModelError
 from beirflow.jobs.devices import is_out_of_memory
+from beirflow.jobs.energy import count_gpu
 from beirflow.jobs.gpu_lease import lease
 from beirflow.jobs.gpus import Gpu, list_gpus, memory_in_use, visible_gpus
 
@@ -33,14 +34,16 @@ def gpu_job(device: str, jobs_per_gpu: int, *, saves_memory: str = "") -> Iterat
     """Let the block compute on one GPU, the only one that CUDA then sees; where there is none, nothing happens.
 
     Args:
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         jobs_per_gpu: Jobs that may use a GPU at a time.
         saves_memory: What else helps this kind of job where memory is too little, e.g. ``"lower max_length"``.
 
     Raises:
         DeviceError: The GPU fails, disappears or has too little memory, or there is one that cannot be used.
     """
-    gpu = _own_gpu(jobs_per_gpu) if device != "cpu" and torch.version.cuda else None
+    gpu = _own_gpu(jobs_per_gpu) if device in ("auto", "cuda") and torch.version.cuda else None
+    if gpu or (device != "cpu" and (torch.cuda.is_available() or torch.backends.mps.is_available())):
+        count_gpu(gpu)
     with explained_errors(gpu, saves_memory):
         yield
 

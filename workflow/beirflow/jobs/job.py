@@ -5,14 +5,16 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from beirflow.files.disks import disk_problem
 from beirflow.files.errors import BeirflowError
+from beirflow.files.layout import ENERGY
 from beirflow.files.progress import named_job
 from beirflow.files.records import Job
+from beirflow.jobs.energy import metered
 from beirflow.jobs.lifetime import end_with_snakemake
 from beirflow.jobs.results_lock import hold_job
 
@@ -49,7 +51,9 @@ def job(snakemake: Any) -> Iterator[Job]:
             logger.warning("%s: another instance of this job, for which it waited, has made everything", name)
             sys.exit(0)
 
-    with named_job(name), surroundings(log, alone):
+    # A job without an output looks at the results and writes nothing there.
+    counted = metered(results / ENERGY(job=name)) if snakemake.output else nullcontext()
+    with named_job(name), surroundings(log, alone), counted:
         yield Job(results, name, snakemake.params.get("code", ""))
 
 

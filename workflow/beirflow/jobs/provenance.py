@@ -18,6 +18,9 @@ COMMIT = re.compile("[0-9a-f]{40}")
 
 REPOSITORY = Path(__file__).parents[3]
 
+SECRET = re.compile(r"(--storage-\S*(?:key|token|password|secret)[^\s=]*)(=?)(.*)", re.DOTALL)
+"""An option of a storage plugin for what nobody else may read, which is behind it or the next argument."""
+
 COMMAND, STARTED = "BEIRFLOW_COMMAND", "BEIRFLOW_STARTED"
 """Environment variables that tell a job which command started the run, and when."""
 
@@ -94,9 +97,14 @@ def command_of(arguments: Sequence[str]) -> str:
         arguments: Those of the process, the program first.
 
     Returns:
-        Quoted for a shell, without passwords in addresses.
+        Quoted for a shell, without passwords in addresses and keys of buckets.
     """
-    return without_credentials(shlex.join([Path(arguments[0]).name, *arguments[1:]]))
+    shown, hidden = [Path(arguments[0]).name], False
+    for argument in arguments[1:]:
+        option = SECRET.fullmatch(argument)
+        shown.append("..." if hidden else f"{option[1]}=..." if option and option[2] else argument)
+        hidden = option is not None and not option[2]
+    return without_credentials(shlex.join(shown))
 
 
 def note_start(arguments: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ HANDLER = "DefaultStreamHandler"
 NOISE = (
     *("Building DAG", "Using shell", "Select jobs", "Execute ", "Conda environments:", "Singularity containers:", "Group jobs:"),
     *("Removing temporary output", "Shutting down", "Exiting because a job execution failed", "Complete log", "Elapsed time"),
+    *("Storing in storage", "Retrieving from storage", "Finished upload", "Finished retrieval", "Removing local copy of storage"),
 )
 """How lines begin that say nothing about the experiment."""
 

@@ -68,7 +68,7 @@ class TokenEncoder:
         system: The system; the lengths that it says win over what the files of the model say.
         folder: Folder of the model.
         kind: What is encoded.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``, of the backbone; what follows it is computed in float32.
         token_budget: Tokens of a batch, or ``auto``.
 

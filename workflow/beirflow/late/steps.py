@@ -15,7 +15,7 @@ from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, write_record
 from beirflow.files.verified import check_digest, damaged
 from beirflow.files.writing import DigestingWriter, atomic_path
-from beirflow.jobs.devices import choose_device
+from beirflow.jobs.devices import exact_device
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.search import exact_top_k
@@ -151,7 +151,7 @@ def search_tokens(
         top_k: Documents to keep for each query.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
         job: The job, for the record of the run.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         threads: Threads to compute with on the CPU.
         jobs_per_gpu: Jobs that may use a GPU at a time.
 
@@ -177,7 +177,7 @@ def search_tokens(
             byte_order(ids.documents),
             top_k,
             excluded=ids.own,
-            device=choose_device(device),
+            device=exact_device(device),
         )
     seconds = time.perf_counter() - start
     found = found_by(job, system=system, chunk=chunk, top_k=top_k, searched=records, seconds=seconds)

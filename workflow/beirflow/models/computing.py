@@ -22,7 +22,7 @@ class Computing(Generic[S]):
         settings: Of the system, or of whatever else has the model.
         model_path: The record of the model.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         token_budget: Tokens of a batch, or ``auto``.
         threads: Threads to compute with on the CPU.
         jobs_per_gpu: Jobs that may use a GPU at a time; where all GPUs are taken, a job waits for one before it loads the model.

@@ -39,7 +39,7 @@ PACKED_TOLERANCE = 16.0
 """Of the difference of a packed text's vector from a padded one's, in units of the precision's rounding; causal attention changes
 far more."""
 
-AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
+AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536, "mps": 4096}
 
 
 class Encoder(Protocol):
@@ -90,7 +90,7 @@ class TransformersEncoder:
     Args:
         system: The system; what its settings say wins over what the files of the model say.
         folder: Folder of the model; for a system with two models, of that of this kind of text.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch, or ``auto``.
         kind: What is encoded, where the model treats queries and documents differently.

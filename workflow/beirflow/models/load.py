@@ -13,7 +13,7 @@ def load_encoder(settings: EncoderSettings, kind: Kind, *, device: str, precisio
     Args:
         settings: The system.
         kind: What is encoded.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch, or ``auto``.
 

@@ -17,10 +17,10 @@ def made_with(device: torch.device) -> dict[str, str]:
     Returns:
         Names and versions; nothing stands for a driver that is not known.
     """
-    on_gpu = device.type == "cuda"
+    on_gpu, processor = device.type == "cuda", platform.processor() or platform.machine()
     driver = driver_version() if on_gpu else None
     return {
-        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
+        "device": torch.cuda.get_device_name() if on_gpu else f"mps of {processor}" if device.type == "mps" else processor,
         **({"driver": driver} if driver else {}),
         "torch": torch.__version__,
         "transformers": transformers.__version__,

@@ -1,21 +1,23 @@
 """The tables of the report for papers and notes: LaTeX with booktabs, and Markdown.
 
 Each table of :data:`EXPORTS` is written as ``<name>.tex`` and ``<name>.md``; where there is no such table, the file says so.
+``datasets.bib`` has BibTeX of the datasets.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from beirflow.files.layout import TABLE_MD, TABLE_TEX
+from beirflow.files.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.files.writing import atomic_path
+from beirflow.report.dataset_tables import bibtex, datasets_table
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
 from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import systems_table
 from beirflow.report.tables import Sources, holes_table, main_measures, significance_table
 
-EXPORTS = ("leaderboard", "recall", "published", "tasks", "domains", "holes", "significance", "systems")
+EXPORTS = ("leaderboard", "recall", "published", "tasks", "domains", "holes", "significance", "systems", "datasets")
 """Names of the tables; the rule names the same."""
 
 ABSENT = "these results have no such table"
@@ -59,8 +61,11 @@ def export_tables(*, summary_path: str, comparison_path: str, systems_path: str,
         "holes": (holes_table(summary), []),
         "significance": (significance_table(comparison), []),
         "systems": (systems_table(read_named_csv(systems_path)), []),
+        "datasets": (datasets_table(summary), []),
     }
     write_tables(tables, folder)
+    with atomic_path(Path(folder, CITATIONS())) as partial:
+        partial.write_text(bibtex(summary["dataset"]) or "% no dataset of the catalogue\n", encoding="utf-8")
 
 
 def write_tables(tables: Mapping[str, tuple[Table | None, Sequence[str]]], folder: str) -> None:

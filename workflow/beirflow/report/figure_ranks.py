@@ -28,6 +28,8 @@ EDGE = 0.03
 
 MOST_TICKS = 12
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
 
 def critical_difference(results: Results) -> Figure:
     """Systems by their average rank, the best at the left; bars join those that the tests do not tell apart."""
@@ -64,9 +66,10 @@ def _why_not(systems: int, datasets: int) -> str:
 
 
 def _said(test: Friedman, datasets: int, cutoff: int) -> str:
-    """What the tests found, in words."""
+    """What the tests found, in words; no line ends inside a value."""
     p = f"p = {test.p:.3f}" if test.p >= 0.001 else "p < 0.001"
-    found = f"Average rank by NDCG@{cutoff} over {datasets} datasets. Friedman test: χ² = {test.chi_square:.2f}, {p}"
+    values = f"χ² = {test.chi_square:.2f}, {p}".replace(" ", NO_BREAK).replace(f",{NO_BREAK}", ", ")
+    found = f"Average rank by NDCG@{cutoff} over {datasets} datasets. Friedman test: {values}"
     if not test.rejected:
         return f"{found}, which is not below {LEVEL}: no two systems are told apart."
     return f"{found}. A bar joins systems that differ by less than the critical difference (Nemenyi, {LEVEL})."

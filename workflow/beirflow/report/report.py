@@ -10,13 +10,23 @@ from typing import Any
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SCORES, record_of
 from beirflow.files.records import Job, read_json
+from beirflow.report.dataset_tables import bibtex, datasets_table
 from beirflow.report.figure_tables import TABLES
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
 from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import TEMPLATES, write_page
 from beirflow.report.reading_files import record_files_for_reading
 from beirflow.report.system_tables import settings_table, systems_table
-from beirflow.report.tables import Sources, cost_table, counts, holes_table, main_measures, significance_table
+from beirflow.report.tables import (
+    Sources,
+    cost_table,
+    counts,
+    energy_note,
+    energy_table,
+    holes_table,
+    main_measures,
+    significance_table,
+)
 
 FIGURES = {
     "ndcg_difference": (
@@ -96,7 +106,7 @@ def write_report(
     means_paths = list(dict.fromkeys(means_paths))
     means = [read_json(path) for path in means_paths]
     manifest = read_json(manifest_path)
-    settings = read_named_csv(systems_path)
+    settings, costs = read_named_csv(systems_path), read_named_csv(costs_path)
     systems, sources = list(dict.fromkeys(summary["system"])), Sources()
     comparison, measures = read_named_csv(comparison_path), main_measures(summary)
     marks = significance_marks(comparison, measures[0], baseline)
@@ -115,9 +125,13 @@ def write_report(
         "sources": sources.notes(),
         "holes": holes_table(summary),
         "systems": [systems_table(settings), settings_table(settings)],
+        "datasets": datasets_table(summary),
+        "bibtex": bibtex(summary["dataset"]),
         "significance": significance_table(comparison),
         "significance_note": SIGNIFICANCE,
-        "cost": cost_table(read_named_csv(costs_path)),
+        "cost": cost_table(costs),
+        "energy": energy_table(costs),
+        "energy_note": energy_note(costs),
         "figures": [_figure(Path(path), Path(report_path).parent) for path in figure_paths],
         "index": {"systems": systems, "datasets": datasets},
         "inspections": [(Path(path).stem, _packed(path)) for path in inspection_paths],

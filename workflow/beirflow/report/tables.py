@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from beirflow.evaluation.cost import KILOWATT_HOUR
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.experiment.catalogue import load_catalogue
 from beirflow.report.pages import Cell, Column, Table, number
@@ -29,7 +30,7 @@ SIGNIFICANCE = {
 }
 """Columns of ``significance.csv`` that hold numbers: their headers, and how they are written."""
 
-COST = {
+COST: dict[str, dict[str, tuple[str, str, float]]] = {
     "Documents": {
         "documents": ("Number", ",.0f", 1),
         "documents_reused": ("Reused", ",.0f", 1),
@@ -52,8 +53,26 @@ COST = {
 }
 """By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
 
+ENERGY: dict[str, tuple[str, str, float]] = {
+    "processor_joules": ("Processors, kWh", ",.4f", KILOWATT_HOUR),
+    "gpu_joules": ("GPUs, kWh", ",.4f", KILOWATT_HOUR),
+    "processor_share": ("Share", ".2f", 1),
+    "co2_grams": ("CO₂, g", ",.1f", 1),
+}
+"""The same of energy."""
+
 RARE = ("expand_seconds", "train_seconds", "rerank_seconds")
 """Columns of ``cost.csv`` that are left out where no system has such a stage."""
+
+NOT_COUNTED = (
+    "Energy and emissions are not known: no job found counters of energy that it may read (Linux has those of processors and"
+    " memory in /sys/class/powercap, on most machines for root only; NVIDIA's driver has those of GPUs)."
+)
+COUNTED = (
+    "Energy is what processors with memory (by RAPL) and GPUs (by NVML) used while the jobs of a system ran, whoever used them:"
+    " jobs that ran side by side each count all of it. Share is the processor time of the jobs over that of all processes"
+    " meanwhile; near 1, the energy is that of the jobs."
+)
 
 COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}
 """Columns of ``cost.csv`` that hold words, which come first, and their headers."""
@@ -113,6 +132,15 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
     return Table("significance-table", "Significance", caption, columns, rows, tall=True)
 
 
+def energy_note(costs: pd.DataFrame) -> str:
+    """What the energy in the table of costs is, or why there is none."""
+    if energy_table(costs) is None:
+        return NOT_COUNTED
+    intensity = costs["carbon_intensity"].iloc[0]
+    by = "are not known without carbon_intensity" if pd.isna(intensity) else f"are those of {intensity:g} g of CO₂ a kWh"
+    return f"{COUNTED} Emissions {by}."
+
+
 def cost_table(costs: pd.DataFrame) -> Table:
     """Time, memory and room on disk of every system on every dataset."""
     columns = [
@@ -137,6 +165,20 @@ def cost_table(costs: pd.DataFrame) -> Table:
 def _has(costs: pd.DataFrame, key: str) -> bool:
     """Whether any system has a value in a column."""
     return key in costs and bool(costs[key].notna().any())
+
+
+def energy_table(costs: pd.DataFrame) -> Table | None:
+    """Energy and emissions of every system on every dataset; None where nobody counted any. Columns without any are left out."""
+    counted = {key: "processor_joules" if key == "processor_share" else key for key in ENERGY}
+    shown = [key for key, source in counted.items() if source in costs and (costs[source] > 0).any()]
+    columns = [NAME, Column("System", number=False, classes=""), *(Column(ENERGY[key][0]) for key in shown)]
+    rows = []
+    for row in costs.to_dict("records"):
+        values = {key: row[key] / ENERGY[key][2] for key in shown}
+        cells = [Cell("not known") if pd.isna(value) else number(value, ENERGY[key][1]) for key, value in values.items()]
+        rows.append([Cell(str(row["dataset"])), Cell(str(row["system"])), *cells])
+    caption = "What the machine used while the jobs of every system ran"
+    return Table("energy-table", "Energy", caption, columns, rows, tall=True) if shown else None
 
 
 def counts(means: Mapping[str, Any]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from beirflow.dense.chunk_blocks import BLOCKS, prepare
 from beirflow.dense.exact_scores import careful_scores
 from beirflow.dense.settings import DenseSettings
 from beirflow.files.errors import ModelError
-from beirflow.jobs.devices import choose_device
+from beirflow.jobs.devices import exact_device
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.max_sim import Queries, exact_scores, in_blocks
 from beirflow.late.settings import LateSettings
@@ -35,11 +35,11 @@ class EncodedPairs(ABC):
     Args:
         system: Name of the system.
         encoders: By kind of text, what encodes it.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
     """
 
     def __init__(self, system: str, encoders: Mapping[Kind, Encoder] | Mapping[Kind, TokenEncoder], device: str) -> None:
-        self._system, self._encoders, self._device = system, encoders, choose_device(device)
+        self._system, self._encoders, self._device = system, encoders, exact_device(device)
 
     def made(self) -> dict[str, str]:
         """Precision, device and versions that pairs are scored with, for the record."""

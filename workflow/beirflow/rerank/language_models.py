@@ -120,7 +120,7 @@ class Answers(PairScorer):
     def _compute(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
         """Scores of one batch, float32 of shape (rows,)."""
         ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window.ids, rows, self.tokenizer.pad_token_id or 0))
-        relevant, other = self._logits(ids, mask).double().cpu().numpy().T
+        relevant, other = self._logits(ids, mask).cpu().double().numpy().T
         scores: np.ndarray = -np.logaddexp(0, other - relevant)
         return scores.astype(np.float32)
 

@@ -17,7 +17,7 @@ def load_scorer(system: RerankSettings, *, device: str, precision: str, token_bu
 
     Args:
         system: The system, as it is for the dataset.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch, or ``auto``.
 

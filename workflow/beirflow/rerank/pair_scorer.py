@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 WINDOW_PAIRS = 8192
 """Pairs that are tokenised together and sorted by length before they are batched."""
 
-AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
+AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536, "mps": 4096}
 
 UNLIMITED = 10**9
 """Tokens: more than any model reads."""
@@ -51,7 +51,7 @@ class PairScorer(ABC):
     Args:
         system: The system.
         folder: Folder of the model.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch, padding included, or ``auto``.
 

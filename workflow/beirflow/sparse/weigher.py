@@ -25,7 +25,7 @@ WINDOW_TEXTS = 1024
 """Texts that are tokenised together and sorted by length before they are batched."""
 
 TOKENIZER_THREADS = 1
-AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 32768}
+AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 32768, "mps": 4096}
 
 WITHOUT_SPECIAL_TOKENS = ("table", "tokens", "counts")
 """Kinds that weigh the tokens of a text alone."""
@@ -40,7 +40,7 @@ class Weigher:
     Args:
         name: Name of the system.
         part: How its texts are weighed.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch, or ``auto``.
 

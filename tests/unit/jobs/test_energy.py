@@ -1,0 +1,195 @@
+"""The energy of a job, by a tree of counters like the kernel's; what cannot be known for certain is not known."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from beirflow.jobs import energy
+from beirflow.jobs.energy import Counter, Meter, UnknownEnergyError, count_gpu, gpu_counter, metered
+from beirflow.jobs.gpus import Gpu
+
+AROUND = 262_143_328_850
+"""Microjoules after which the counter of a package begins again on most machines."""
+
+GPU = Gpu(0, "Fake H100", "GPU-1", "GPU-1", "0")
+
+
+def zone(powercap: Path, folder: str, name: str, value: int | str = 1000, around: int = AROUND) -> Path:
+    path = powercap / folder
+    path.mkdir(parents=True)
+    for file, content in (("name", name), ("energy_uj", value), ("max_energy_range_uj", around)):
+        (path / file).write_text(f"{content}\n")
+    return path / "energy_uj"
+
+
+@pytest.fixture
+def powercap(tmp_path: Path) -> Path:
+    """Two processors with what is part of them, memory, and what holds it all."""
+    folder = tmp_path / "powercap"
+    for number in (0, 1):
+        zone(folder, f"intel-rapl:{number}", f"package-{number}")
+        zone(folder, f"intel-rapl:{number}:0", "core")
+        zone(folder, f"intel-rapl:{number}:1", "uncore")
+    zone(folder, "intel-rapl:1:2", "dram")
+    zone(folder, "intel-rapl:2", "psys")
+    zone(folder, "intel-rapl-mmio:0", "package-0")
+    (folder / "intel-rapl").mkdir()
+    (folder / "dtpm").mkdir()
+    return folder
+
+
+def put(path: Path, value: int) -> None:
+    """Set a counter, which has one value or another at any time, as the kernel's."""
+    path.with_name("next").write_text(f"{value}\n")
+    path.with_name("next").replace(path)
+
+
+def grow(powercap: Path, joules: float = 1.0) -> None:
+    """Every counter grows."""
+    for path in powercap.glob("*/energy_uj"):
+        put(path, int(path.read_text()) + int(joules * 1e6))
+
+
+def test_processors_and_memory_are_counted_once(powercap: Path) -> None:
+    meter = Meter(powercap)
+    grow(powercap, 2.5)
+    assert meter.row()["processor_joules"] == pytest.approx(3 * 2.5)
+    assert meter.row()["gpu_joules"] == 0
+    assert meter.unknown == {}
+
+
+def test_a_counter_that_begins_again_goes_on(powercap: Path) -> None:
+    path = powercap / "intel-rapl:0/energy_uj"
+    path.write_text(str(AROUND - 400_000))
+    meter = Meter(powercap)
+    grow(powercap)
+    path.write_text(str(600_000 - 1))
+    assert meter.row()["processor_joules"] == pytest.approx(3)
+
+
+def test_a_machine_without_counters_has_no_energy_and_no_fault(tmp_path: Path) -> None:
+    meter = Meter(tmp_path / "nothing")
+    assert meter.row()["processor_joules"] is None
+    assert "no counter of its processors" in meter.unknown["processor"]
+
+
+def break_name(powercap: Path) -> None:
+    (powercap / "intel-rapl:0/name").write_text("mystery-0\n")
+
+
+def break_range(powercap: Path) -> None:
+    (powercap / "intel-rapl:0/max_energy_range_uj").write_text("\n")
+
+
+def remove_counter(powercap: Path) -> None:
+    (powercap / "intel-rapl:1/energy_uj").unlink()
+
+
+def fill_with_letters(powercap: Path) -> None:
+    (powercap / "intel-rapl:1:2/energy_uj").write_text("unknown\n")
+
+
+@pytest.mark.parametrize("change", [break_name, break_range, remove_counter, fill_with_letters])
+def test_what_is_not_understood_or_cannot_be_read_is_not_known(powercap: Path, change: Callable[[Path], None]) -> None:
+    before = Meter(powercap)
+    change(powercap)
+    assert Meter(powercap).row()["processor_joules"] is None
+    if change in (remove_counter, fill_with_letters):  # while the job runs
+        grow_what_can(powercap)
+        assert before.row()["processor_joules"] is None
+
+
+def grow_what_can(powercap: Path) -> None:
+    for path in powercap.glob("intel-rapl:0*/energy_uj"):
+        path.write_text("2000000")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_counters_for_root_only_are_not_known(powercap: Path) -> None:
+    (powercap / "intel-rapl:0/energy_uj").chmod(0)
+    meter = Meter(powercap)
+    assert meter.row()["processor_joules"] is None
+    assert "Permission denied" in meter.unknown["processor"]
+
+
+def test_a_counter_that_stands_still_or_goes_back_is_not_known(powercap: Path) -> None:
+    meter = Meter(powercap)
+    grow(powercap)
+    (powercap / "intel-rapl:1:2/energy_uj").write_text("1000")
+    assert meter.row()["processor_joules"] is None
+    assert meter.unknown["processor"] == "RAPL's dram (intel-rapl:1:2) counts nothing"
+    back = Counter("x", iter([5, 4]).__next__)
+    with pytest.raises(UnknownEnergyError, match="x went back from 5 to 4"):
+        back.advance()
+
+
+def test_a_counter_that_may_have_gone_round_unseen_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(energy.time, "monotonic", lambda: now[0])
+    counter = Counter("x", iter([5, 50_000_000, 60_000_000]).__next__, around=100_000_000)
+    now[0] += 0.09
+    counter.advance()
+    assert counter.total == 50_000_000 - 5
+    now[0] += 0.11  # with 1,000 W a hundred joules
+    with pytest.raises(UnknownEnergyError, match="may have begun again more than once"):
+        counter.advance()
+
+
+def test_counters_are_read_while_a_long_job_runs(tmp_path: Path, powercap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(energy, "EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(energy, "Meter", lambda: Meter(powercap))
+    path = tmp_path / "energy/rule/job.tsv"
+    with metered(path):
+        for _ in range(3):  # each time nearly all the way round
+            current = int((powercap / "intel-rapl:0/energy_uj").read_text())
+            grow(powercap)
+            put(powercap / "intel-rapl:0/energy_uj", (current + AROUND - 10) % (AROUND + 1))
+            time.sleep(0.1)
+    row = dict(zip(*(line.split("\t") for line in path.read_text().splitlines()), strict=True))
+    assert list(row) == ["processor_joules", "gpu_joules", "own_seconds", "busy_seconds"]
+    assert float(row["processor_joules"]) == pytest.approx(3 * (AROUND - 10) / 1e6 + 6, rel=1e-5)
+    assert float(row["own_seconds"]) >= 0
+
+
+def test_a_job_that_fails_has_no_energy_nor_that_of_an_earlier_attempt(tmp_path: Path) -> None:
+    path = tmp_path / "job.tsv"
+    path.write_text("earlier")
+    with pytest.raises(FileNotFoundError), metered(path):
+        path.read_text()
+    assert not path.exists()
+
+
+def test_a_disk_that_refuses_the_energy_fails_no_job(tmp_path: Path) -> None:
+    (tmp_path / "energy").write_text("a file where the folder would be")
+    with metered(tmp_path / "energy/job.tsv"):
+        pass
+
+
+def test_a_gpu_is_counted_once_and_one_that_is_not_known_makes_the_energy_unknown(
+    tmp_path: Path, powercap: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter(range(0, 100_000_000, 7_000_000))
+    monkeypatch.setattr(energy, "gpu_counter", lambda gpu: Counter(str(gpu), values.__next__))
+    meter = Meter(powercap)
+    meter.count_gpu(GPU)
+    meter.count_gpu(GPU)
+    assert meter.row()["gpu_joules"] == 7
+    monkeypatch.undo()
+    monkeypatch.setattr(energy, "Meter", lambda: Meter(powercap))
+    with metered(tmp_path / "job.tsv"):
+        count_gpu(None)
+        grow(powercap)
+    assert (tmp_path / "job.tsv").read_text().splitlines()[1].startswith("3\t\t")
+
+
+@pytest.mark.parametrize("gpu", [None, Gpu(0, "H100 MIG 1g", "MIG-2", "GPU-1", "MIG-2"), GPU])
+def test_a_part_of_a_gpu_and_one_that_nvml_does_not_know_have_no_counter(gpu: Gpu | None) -> None:
+    with pytest.raises(UnknownEnergyError):
+        gpu_counter(gpu)
+
+
+def test_processors_of_this_machine_are_counted_or_not_known_with_a_reason() -> None:
+    meter = Meter()
+    assert (meter.row()["processor_joules"] is None) == bool(meter.unknown.get("processor"))
