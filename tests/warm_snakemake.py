@@ -84,7 +84,7 @@ def serve() -> None:
             sys.stdout.flush()
             continue
         become(request)
-        if request["warm_jobs"]:
+        if request["warm_jobs"] and sys.platform == "linux":  # which has this kind of sockets, and libraries that may be forked
             fork_jobs()
         run_to_the_end(snakemake.cli.main)
 
