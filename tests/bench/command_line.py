@@ -15,6 +15,7 @@ import bench.bm25_msmarco.stage
 import bench.evaluate.stage
 import bench.evaluation.stage
 import bench.fixed_cost.stage
+import bench.generation.stage
 import bench.merge.stage
 import bench.msmarco.stage
 import bench.plan.stage
@@ -34,6 +35,7 @@ STAGES: dict[str, Maker] = {
     "bm25": bench.bm25.stage.make,
     "architectures": bench.architectures.stage.make,
     "weigh": bench.weigh.stage.make,
+    "generation": bench.generation.stage.make,
     "search-weights": bench.search_weights.stage.make,
     "search-tokens": bench.search_tokens.stage.make,
     "evaluate": bench.evaluate.stage.make,

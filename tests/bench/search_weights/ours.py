@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from beirflow.sparse.files import read_segments
+from beirflow.sparse.products import Backward
 from beirflow.sparse.rows import Rows
 from beirflow.sparse.search import search_segments
 
@@ -23,9 +24,8 @@ def main(source: Path, output: Path, k: int, threads: int) -> None:
         ids = pa.array([f"d{number}" for number in range(len(found["counts"]))])
     with timed_call():
         excluded = np.full(len(queries.counts), -1)
-        hits, _ = search_segments(
-            queries, read_segments(source / "weights.arrow", "none"), ids, k, excluded=excluded, threads=threads
-        )
+        segments = map(Backward.of, read_segments(source / "weights.arrow", "none"))
+        hits, _ = search_segments(queries, segments, ids, k, excluded=excluded, threads=threads)
     np.savez(output / "hits.npz", query=hits[0], row=hits[1], score=hits[2])
 
 

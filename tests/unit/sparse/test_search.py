@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 from beirflow.postings import search as lists_search
 from beirflow.runs.ranking import Ties
-from beirflow.sparse import files, search
-from beirflow.sparse.files import Segment
+from beirflow.sparse import files
+from beirflow.sparse.products import Backward
 from beirflow.sparse.rows import Rows
 from beirflow.sparse.search import search_segments
 from hypothesis import given, settings
@@ -21,11 +21,11 @@ def random_rows(seed: int, texts: int, terms: int, weights: list[float], share: 
     return Rows.of(texts, text, term, random.choice(weights, len(text)).astype(np.float32))
 
 
-def segments_of(rows: Rows, size: int) -> list[Segment]:
+def segments_of(rows: Rows, size: int) -> list[Backward]:
     found = []
     for first in range(0, len(rows.counts), size):
         part = slice(rows.starts[first], rows.starts[min(first + size, len(rows.counts))])
-        found.append(files._inverted(Rows(rows.counts[first : first + size], rows.terms[part], rows.weights[part])))
+        found.append(Backward.of(files._inverted(Rows(rows.counts[first : first + size], rows.terms[part], rows.weights[part]))))
     return found
 
 
@@ -87,12 +87,8 @@ def test_segments_slices_and_threads_change_nothing(monkeypatch: pytest.MonkeyPa
     expected = plainly(queries, texts, ids, 10, nothing, "descending")
     assert searched(queries, texts, ids, 10, nothing, "descending", 300) == expected
     assert searched(queries, texts, ids, 10, nothing, "descending", 17, threads=3) == expected
-    changes = (lists_search, "SLICE_QUERIES", 1), (lists_search, "SPARSE", 0), (search, "MERGED_HITS", 50)
-    for module, name, value in changes:
-        monkeypatch.setattr(module, name, value)
-        assert searched(queries, texts, ids, 10, nothing, "descending", 17, threads=2) == expected
-    monkeypatch.setattr(lists_search, "SPARSE", 10**9)
-    assert searched(queries, texts, ids, 10, nothing, "descending", 50) == expected
+    monkeypatch.setattr(lists_search, "SLICE_QUERIES", 1)
+    assert searched(queries, texts, ids, 10, nothing, "descending", 17, threads=2) == expected
 
 
 def test_excluded_documents_are_counted_where_they_have_a_term() -> None:

@@ -23,6 +23,7 @@ from beirflow.runs.searched import read_ids, read_searched, sources_of
 from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
 from beirflow.sparse.layouts import Part, read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
+from beirflow.sparse.products import Backward
 from beirflow.sparse.rows import Rows, in_rows, quantized
 from beirflow.sparse.search import search_segments
 from beirflow.sparse.settings import SparseSettings
@@ -209,7 +210,7 @@ def search_weights(
     _check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(ids.documents))
     hits, self_matches = search_segments(
         queries,
-        read_segments(chunk_weights_path, settings.quantize),
+        map(Backward.of, read_segments(chunk_weights_path, settings.quantize)),
         ids.documents,
         top_k,
         excluded=ids.own,
