@@ -111,6 +111,7 @@ def test_measures_on_some_documents_are_those_of_sentence_transformers(tmp_path:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(7200)  # SparseEncoder alone takes minutes on idle cores
 @pytest.mark.parametrize("name", ["nfcorpus", "scifact"])
 def test_measures_on_the_whole_are_those_of_sentence_transformers(
     tmp_path: Path, name: str, record_property: Callable[[str, object], None]
