@@ -24,6 +24,7 @@ import bench.search.stage
 import bench.search_tokens.stage
 import bench.search_weights.stage
 import bench.weigh.stage
+import bench.weights_msmarco.stage
 from bench import machine, report
 from bench.runner import Maker, Outcome, run_stage
 from bench.settings import REPOSITORY, Settings
@@ -49,6 +50,7 @@ SCALE: dict[str, Maker] = {
     "plan-50k": partial(bench.plan.stage.make, name="plan-50k", chunk_documents=50_000, seconds=60),
     "merge": bench.merge.stage.make,
     "bm25-msmarco": bench.bm25_msmarco.stage.make,
+    "weights-msmarco": bench.weights_msmarco.stage.make,
 }
 """Of the size of the largest datasets, without a peer."""
 

@@ -4,6 +4,7 @@ python -m bench.search_weights.ours INPUT OUTPUT K THREADS
 """
 
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,13 @@ def main(source: Path, output: Path, k: int, threads: int) -> None:
         queries = Rows(**found)
     with np.load(source / "documents.npz") as found:
         ids = pa.array([f"d{number}" for number in range(len(found["counts"]))])
+    start = time.perf_counter()
     with timed_call():
         excluded = np.full(len(queries.counts), -1)
         segments = map(Backward.of, read_segments(source / "weights.arrow", "none"))
         hits, _ = search_segments(queries, segments, ids, k, excluded=excluded, threads=threads)
-    np.savez(output / "hits.npz", query=hits[0], row=hits[1], score=hits[2])
+    seconds = time.perf_counter() - start
+    np.savez(output / "hits.npz", query=hits[0], row=hits[1], score=hits[2], seconds=seconds)
 
 
 if __name__ == "__main__":
