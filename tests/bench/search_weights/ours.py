@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from beirflow.files.background import read_ahead
 from beirflow.sparse.files import read_segments
 from beirflow.sparse.products import Backward
 from beirflow.sparse.rows import Rows
@@ -26,7 +27,7 @@ def main(source: Path, output: Path, k: int, threads: int) -> None:
     start = time.perf_counter()
     with timed_call():
         excluded = np.full(len(queries.counts), -1)
-        segments = map(Backward.of, read_segments(source / "weights.arrow", "none"))
+        segments = read_ahead(map(Backward.of, read_segments(source / "weights.arrow", "none")))
         hits, _ = search_segments(queries, segments, ids, k, excluded=excluded, threads=threads)
     seconds = time.perf_counter() - start
     np.savez(output / "hits.npz", query=hits[0], row=hits[1], score=hits[2], seconds=seconds)

@@ -98,3 +98,14 @@ def test_excluded_documents_are_counted_where_they_have_a_term() -> None:
     (query, row, _), left_out = search_segments(queries, segments_of(texts, 2), ids, 5, excluded=np.array([0, 2, -1]))
     assert left_out == 1
     assert list(zip(query.tolist(), row.tolist(), strict=True)) == [(1, 0), (2, 1)]
+
+
+def test_nothing_is_found_in_nothing() -> None:
+    query = Rows.of(2, np.array([0]), np.array([5]), np.ones(1, np.float32))
+    nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+    segments = [Backward.of(files._inverted(Rows.of(documents, *nothing))) for documents in (3, 0)]
+    for queries, searched in ((query, segments), (query, []), (Rows.of(0, *nothing), segments)):
+        ids = pa.array(["a", "b", "c"])
+        (found, row, score), left_out = search_segments(queries, searched, ids, 5, excluded=np.full(len(queries.counts), -1))
+        assert (len(found), len(row), len(score), left_out) == (0, 0, 0, 0)
+        assert (found.dtype, row.dtype, score.dtype) == (np.int32, np.int32, np.float32)

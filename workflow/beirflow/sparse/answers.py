@@ -15,8 +15,8 @@ from beirflow.sparse.search import search_segments
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 
-IN_MEMORY = 4.0
-"""Times what weights take on the disk, where they are compressed."""
+IN_MEMORY = 6.0
+"""Times what weights take on the disk, where they are compressed and not in double."""
 
 NOTHING_EXCLUDED = np.array([-1])
 

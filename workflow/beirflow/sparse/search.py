@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from beirflow.files.background import map_ahead, read_ahead
+from beirflow.files.background import map_ahead
 from beirflow.postings.search import Cut, search_sums, slices_of
 from beirflow.runs.ranking import Hits, Ties, byte_order, merge_hits
 from beirflow.sparse.products import Backward, products
@@ -58,7 +58,7 @@ def search_segments(
         _raise(least, *best[number][::2], k)
         return left_out
 
-    for segment in read_ahead(segments):
+    for segment in segments:
         rows = slice(first, first + segment.documents)
         here = np.where((excluded >= rows.start) & (excluded < rows.stop), excluded - first, -1)
         begin, cut = products(queries, segment), Cut(k, id_order[rows], here, least)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents, read_table
+from beirflow.files.background import read_ahead
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, write_record
@@ -210,7 +211,7 @@ def search_weights(
     _check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(ids.documents))
     hits, self_matches = search_segments(
         queries,
-        map(Backward.of, read_segments(chunk_weights_path, settings.quantize)),
+        read_ahead(map(Backward.of, read_segments(chunk_weights_path, settings.quantize))),
         ids.documents,
         top_k,
         excluded=ids.own,
