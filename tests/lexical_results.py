@@ -158,7 +158,7 @@ class LexicalResults:
             self.search(settings, chunk, drop=drop, threads=threads)
         return self.merge(settings.name)
 
-    def evaluate(self, system: str) -> dict[str, Any]:
+    def evaluate(self, system: str, cutoffs: Sequence[int] = (1, 10)) -> dict[str, Any]:
         """Evaluate the run; gives the record of the metrics."""
         names = {"system": system, "dataset": DATASET}
         evaluate_run(
@@ -167,7 +167,7 @@ class LexicalResults:
             run_record_path=self.path(RUN_RECORD, **names),
             qrels_path=self.path(QRELS),
             corpus_path=self.path(CORPUS),
-            cutoffs=[1, 10],
+            cutoffs=cutoffs,
             per_query_path=self.path(PER_QUERY, **names),
             means_path=self.path(METRICS, **names),
             job=self.job("evaluate_run"),

@@ -15,6 +15,7 @@ import bench.bm25_msmarco.stage
 import bench.evaluate.stage
 import bench.evaluation.stage
 import bench.fixed_cost.stage
+import bench.generation.stage
 import bench.merge.stage
 import bench.msmarco.stage
 import bench.plan.stage
@@ -23,6 +24,7 @@ import bench.search.stage
 import bench.search_tokens.stage
 import bench.search_weights.stage
 import bench.weigh.stage
+import bench.weights_msmarco.stage
 from bench import machine, report
 from bench.runner import Maker, Outcome, run_stage
 from bench.settings import REPOSITORY, Settings
@@ -34,6 +36,7 @@ STAGES: dict[str, Maker] = {
     "bm25": bench.bm25.stage.make,
     "architectures": bench.architectures.stage.make,
     "weigh": bench.weigh.stage.make,
+    "generation": bench.generation.stage.make,
     "search-weights": bench.search_weights.stage.make,
     "search-tokens": bench.search_tokens.stage.make,
     "evaluate": bench.evaluate.stage.make,
@@ -47,6 +50,7 @@ SCALE: dict[str, Maker] = {
     "plan-50k": partial(bench.plan.stage.make, name="plan-50k", chunk_documents=50_000, seconds=60),
     "merge": bench.merge.stage.make,
     "bm25-msmarco": bench.bm25_msmarco.stage.make,
+    "weights-msmarco": bench.weights_msmarco.stage.make,
 }
 """Of the size of the largest datasets, without a peer."""
 

@@ -14,6 +14,8 @@ from beirflow.sparse.rows import Rows
 TERMS, OF_A_DOCUMENT, OF_A_QUERY = 30_522, 150, 40
 FLATTENED, EXPONENT = 50, 0.9
 LARGEST = 3
+BLOCK = 50_000
+"""Documents that are drawn at a time."""
 
 
 def weights(rng: np.random.Generator, texts: int, terms: int) -> Rows:
@@ -28,10 +30,12 @@ def write(folder: Path, documents: int, queries: int) -> None:
     """Write the documents as postings for ours and as plain arrays for the peer, and the queries."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng((documents, queries))
-    found = weights(rng, documents, OF_A_DOCUMENT)
+    blocks = []
     with DigestingWriter(folder / "weights.arrow") as stream, SegmentWriter(stream, "none") as writer:
-        writer.add(found)
-    np.savez(folder / "documents.npz", **found._asdict())
+        for first in range(0, documents, BLOCK):
+            blocks.append(weights(rng, min(BLOCK, documents - first), OF_A_DOCUMENT))
+            writer.add(blocks[-1])
+    np.savez(folder / "documents.npz", **Rows.together(blocks)._asdict())
     np.savez(folder / "queries.npz", **weights(rng, queries, OF_A_QUERY)._asdict())
 
 

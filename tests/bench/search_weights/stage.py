@@ -6,13 +6,13 @@ from bench.settings import Settings
 from bench.stage import Side, Stage, Target
 
 K = 1000
-OURS, PEER = "ours", "scipy, product and top k"
+OURS, PEER, BM25S = "ours", "scipy, product and top k", "bm25s, retrieve"
 
 
 def make(settings: Settings, folder: Path) -> Stage:
     """The stage, with its files below a folder."""
     documents, queries = (20_000, 100) if settings.quick else (200_000, 1000)
-    source, outputs = folder / "input", {OURS: folder / "ours", PEER: folder / "scipy"}
+    source, outputs = folder / "input", {OURS: folder / "ours", PEER: folder / "scipy", BM25S: folder / "bm25s"}
     rest = (K, settings.cores)
     return Stage(
         name="search-weights",
@@ -23,7 +23,8 @@ def make(settings: Settings, folder: Path) -> Stage:
         sides=[
             Side(OURS, settings.own("search_weights.ours", source, outputs[OURS], *rest), outputs[OURS]),
             Side(PEER, settings.peer("search_weights.peer_scipy", source, outputs[PEER], *rest), outputs[PEER]),
+            Side(BM25S, settings.peer("search_weights.peer_bm25s", source, outputs[BM25S], *rest), outputs[BM25S]),
         ],
-        check=settings.own("search_weights.check", K, *outputs.values()),
-        targets=[Target("seconds", OURS, 0.5, over=PEER)],
+        check=settings.own("search_weights.check", K, outputs[OURS], outputs[PEER]),
+        targets=[Target("seconds", OURS, 0.5, over=PEER), Target("seconds", OURS, 1.5, over=BM25S)],
     )

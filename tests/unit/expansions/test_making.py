@@ -8,7 +8,10 @@ from typing import Any
 import orjson
 import pyarrow.parquet as pq
 import pytest
+from beirflow.expansions import making
+from beirflow.expansions.files import ExpansionFile
 from beirflow.expansions.loading import TextReader
+from beirflow.expansions.log import ExpansionLog
 from beirflow.expansions.making import Making
 from beirflow.expansions.settings import Expansion, WordWeights, WrittenQueries
 from beirflow.expansions.weigh_words import weigh_words
@@ -44,9 +47,9 @@ def make(made: LexicalResults, wanted: Expansion, chunk: int = 0, budget: int = 
     model, path = (made.path(pattern, expansion=wanted.name, chunk=chunk) for pattern in (EXPANSION_MODEL, EXPANSION))
     if not Path(model).exists():
         fetch_model(system=wanted.as_model(), said=None, output_path=model, job=made.job("fetch_expansion_model"))
-    making = Making(wanted, model, precision, "cpu", budget)
+    how = Making(wanted, model, precision, "cpu", budget)
     STEPS[wanted.kind](
-        making=making, documents_path=made.path(DOCUMENTS), chunk=chunk, output_path=path, job=made.job(f"make/{wanted.kind}")
+        making=how, documents_path=made.path(DOCUMENTS), chunk=chunk, output_path=path, job=made.job(f"make/{wanted.kind}")
     )
     return Path(path)
 
@@ -137,6 +140,30 @@ def test_a_job_goes_on_where_one_before_it_was_ended(
     records = [each.record(EXPANSION_RECORD, expansion=wanted.name, chunk=0) for each in (made, undisturbed)]
     assert records[0]["counts"] == records[1]["counts"]
     assert records[0]["outputs"] == records[1]["outputs"]
+
+
+@pytest.mark.parametrize("drawn", [None, 7])
+def test_queries_are_written_to_the_disk_some_documents_at_a_time(
+    tmp_path: Path, models: dict[str, Path], monkeypatch: pytest.MonkeyPatch, drawn: int | None
+) -> None:
+    wanted, read = expansion(models, "queries", documents=drawn), []
+    expected = rows_of(make(corpus(tmp_path / "whole", 1000), wanted))
+    values_of = ExpansionLog.values_of
+
+    def noting(self: ExpansionLog, rows: range) -> list[Any]:
+        read.append(len(rows))
+        return values_of(self, rows)
+
+    monkeypatch.setattr(ExpansionLog, "values_of", noting)
+    monkeypatch.setattr(making, "WINDOW_ROWS", 4)
+    made = corpus(tmp_path / "windows", 1000)
+    path = make(made, wanted)
+    assert rows_of(path) == expected
+    assert sum(1 for row in expected.values() if row["queries"]) <= (drawn or len(CORPUS))
+    assert max(read) <= 4
+    assert sum(read) == (drawn or len(CORPUS))
+    batches = ExpansionFile(str(path), "queries", made.path(DOCUMENTS), made.job("read")).batches(2)
+    assert [len(batch) for batch in batches] == [2] * 6 + [1]
 
 
 def test_what_another_model_or_setting_has_begun_is_not_kept(

@@ -2,9 +2,10 @@
 
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
-from beirflow.files.background import map_ahead
+from beirflow.files.background import map_ahead, read_ahead
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -50,3 +51,30 @@ def test_an_exception_is_raised_where_its_result_is_due() -> None:
     assert [next(results), next(results)] == [6, 3]
     with pytest.raises(ZeroDivisionError):
         next(results)
+
+
+def test_one_item_is_read_ahead_by_another_thread() -> None:
+    read: list[tuple[int, bool]] = []
+
+    def items() -> Iterator[int]:
+        for number in range(5):
+            read.append((number, threading.current_thread() is threading.main_thread()))
+            yield number
+
+    found = read_ahead(items())
+    assert read == []
+    assert next(found) == 0
+    assert list(found) == [1, 2, 3, 4]
+    assert read == [(number, False) for number in range(5)]
+    assert list(read_ahead([])) == []
+
+
+def test_an_exception_of_what_reads_ahead_comes_in_its_turn() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise ValueError("damaged")
+
+    found = read_ahead(items())
+    assert next(found) == 1
+    with pytest.raises(ValueError, match="damaged"):
+        next(found)

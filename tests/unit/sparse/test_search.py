@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 from beirflow.postings import search as lists_search
 from beirflow.runs.ranking import Ties
-from beirflow.sparse import files, search
-from beirflow.sparse.files import Segment
+from beirflow.sparse import files
+from beirflow.sparse.products import Backward
 from beirflow.sparse.rows import Rows
 from beirflow.sparse.search import search_segments
 from hypothesis import given, settings
@@ -21,11 +21,11 @@ def random_rows(seed: int, texts: int, terms: int, weights: list[float], share: 
     return Rows.of(texts, text, term, random.choice(weights, len(text)).astype(np.float32))
 
 
-def segments_of(rows: Rows, size: int) -> list[Segment]:
+def segments_of(rows: Rows, size: int) -> list[Backward]:
     found = []
     for first in range(0, len(rows.counts), size):
         part = slice(rows.starts[first], rows.starts[min(first + size, len(rows.counts))])
-        found.append(files._inverted(Rows(rows.counts[first : first + size], rows.terms[part], rows.weights[part])))
+        found.append(Backward.of(files._inverted(Rows(rows.counts[first : first + size], rows.terms[part], rows.weights[part]))))
     return found
 
 
@@ -87,12 +87,8 @@ def test_segments_slices_and_threads_change_nothing(monkeypatch: pytest.MonkeyPa
     expected = plainly(queries, texts, ids, 10, nothing, "descending")
     assert searched(queries, texts, ids, 10, nothing, "descending", 300) == expected
     assert searched(queries, texts, ids, 10, nothing, "descending", 17, threads=3) == expected
-    changes = (lists_search, "SLICE_QUERIES", 1), (lists_search, "SPARSE", 0), (search, "MERGED_HITS", 50)
-    for module, name, value in changes:
-        monkeypatch.setattr(module, name, value)
-        assert searched(queries, texts, ids, 10, nothing, "descending", 17, threads=2) == expected
-    monkeypatch.setattr(lists_search, "SPARSE", 10**9)
-    assert searched(queries, texts, ids, 10, nothing, "descending", 50) == expected
+    monkeypatch.setattr(lists_search, "SLICE_QUERIES", 1)
+    assert searched(queries, texts, ids, 10, nothing, "descending", 17, threads=2) == expected
 
 
 def test_excluded_documents_are_counted_where_they_have_a_term() -> None:
@@ -102,3 +98,14 @@ def test_excluded_documents_are_counted_where_they_have_a_term() -> None:
     (query, row, _), left_out = search_segments(queries, segments_of(texts, 2), ids, 5, excluded=np.array([0, 2, -1]))
     assert left_out == 1
     assert list(zip(query.tolist(), row.tolist(), strict=True)) == [(1, 0), (2, 1)]
+
+
+def test_nothing_is_found_in_nothing() -> None:
+    query = Rows.of(2, np.array([0]), np.array([5]), np.ones(1, np.float32))
+    nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+    segments = [Backward.of(files._inverted(Rows.of(documents, *nothing))) for documents in (3, 0)]
+    for queries, searched in ((query, segments), (query, []), (Rows.of(0, *nothing), segments)):
+        ids = pa.array(["a", "b", "c"])
+        (found, row, score), left_out = search_segments(queries, searched, ids, 5, excluded=np.full(len(queries.counts), -1))
+        assert (len(found), len(row), len(score), left_out) == (0, 0, 0, 0)
+        assert (found.dtype, row.dtype, score.dtype) == (np.int32, np.int32, np.float32)

@@ -1,6 +1,6 @@
 """What is added to the documents of a chunk, on disk: a row a document, in the order of the chunk."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +19,24 @@ COLUMNS = {
 }
 """By kind of expansion."""
 
+WINDOW_ROWS = 16_384
+"""Rows of a row group, which are in memory together while they are written."""
 
-def write_expansion(path: str | Path, kind: str, columns: Sequence[Any]) -> None:
+
+def write_expansion(path: str | Path, kind: str, windows: Iterable[Sequence[Any]]) -> None:
     """Write what is added to the documents of a chunk.
 
     Args:
         path: The Parquet file to write.
         kind: ``queries`` or ``weights``.
-        columns: Those of :data:`COLUMNS`, each as long as the chunk.
+        windows: The columns of :data:`COLUMNS`, some rows at a time, in the order of the chunk.
     """
     schema = COLUMNS[kind]
-    table = pa.table([pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)], schema=schema)
-    with atomic_path(path) as partial:
-        pq.write_table(table, partial, row_group_size=max(1, len(table)), compression="zstd", write_page_checksum=True)
+    options = {"compression": "zstd", "write_page_checksum": True}
+    with atomic_path(path) as partial, pq.ParquetWriter(partial, schema, **options) as writer:
+        for columns in windows:
+            arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+            writer.write_table(pa.table(arrays, schema=schema), row_group_size=WINDOW_ROWS)
 
 
 class ExpansionFile:

@@ -58,7 +58,7 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
         raise DataError(f"{source_path}: {found} {ids[first + missing[0]].as_py()!r}; {todo}")
     values = [entries[row] for row in range(sizes[chunk])]
     columns = [values] if given.kind == "queries" else [[list(each) for each in values], [list(each.values()) for each in values]]
-    write_expansion(output_path, given.kind, [ids.slice(first, sizes[chunk]), *columns])
+    write_expansion(output_path, given.kind, [[ids.slice(first, sizes[chunk]), *columns]])
     write_record(
         record_of(output_path),
         job,

@@ -11,7 +11,7 @@ import orjson
 
 
 class ExpansionLog:
-    """Lines that are added to a file beside the result.
+    """Lines that are added to a file beside the result; memory holds where they are and not what they say.
 
     A file of another model, corpus, code or setting is begun anew; so is what stands behind the first line that is torn.
 
@@ -20,14 +20,14 @@ class ExpansionLog:
         made_from: All that decides what is made.
 
     Attributes:
-        values: By row, what has been made.
+        places: By row for which something has been made, the byte at which its line begins.
         counts: What was counted for it, by name.
         seconds: How long it took, in all the jobs.
     """
 
     def __init__(self, path: str | Path, made_from: Mapping[str, Any]) -> None:
         self.path = Path(path)
-        self.values: dict[int, Any] = {}
+        self.places: dict[int, int] = {}
         self.counts: Counter[str] = Counter()
         self.seconds = 0.0
         described = orjson.dumps(made_from, option=orjson.OPT_SORT_KEYS)
@@ -42,6 +42,7 @@ class ExpansionLog:
             self._stream.seek(whole)
         else:
             self._stream.write(self._header)
+        self._end = self._stream.tell()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -63,12 +64,12 @@ class ExpansionLog:
                     found = None
                 if found is None:
                     break
-                self._take(found)
+                self._take(found, whole)
                 whole += len(line)
         return whole
 
-    def _take(self, found: Mapping[str, Any]) -> None:
-        self.values |= zip(found["rows"], found["values"], strict=True)
+    def _take(self, found: Mapping[str, Any], place: int) -> None:
+        self.places |= dict.fromkeys(found["rows"], place)
         self.counts.update(found["counts"])
         self.seconds += found["seconds"]
 
@@ -81,7 +82,26 @@ class ExpansionLog:
             counts: What was counted.
             seconds: How long it took.
         """
-        line = {"rows": list(rows), "values": list(values), "counts": dict(counts), "seconds": seconds}
-        self._take(line)
-        self._stream.write(orjson.dumps(line) + b"\n")
+        found = {"rows": list(rows), "values": list(values), "counts": dict(counts), "seconds": seconds}
+        line = orjson.dumps(found) + b"\n"
+        self._stream.write(line)
         self._stream.flush()
+        self._take(found, self._end)
+        self._end += len(line)
+
+    def values_of(self, rows: range) -> list[Any]:
+        """Read what has been made for some rows.
+
+        Args:
+            rows: Rows for which something has been made; fastest where they are neighbours, which share lines.
+
+        Returns:
+            What was made for each.
+        """
+        found: dict[int, Any] = {}
+        with self.path.open("rb") as stream:
+            for place in sorted({self.places[row] for row in rows}):
+                stream.seek(place)
+                line = orjson.loads(stream.readline())
+                found |= {row: value for row, value in zip(line["rows"], line["values"], strict=True) if row in rows}
+        return [found[row] for row in rows]

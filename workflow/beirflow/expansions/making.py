@@ -2,14 +2,16 @@
 
 import logging
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents, recorded_digest
-from beirflow.expansions.files import write_expansion
+from beirflow.expansions.files import WINDOW_ROWS, write_expansion
 from beirflow.expansions.loading import TextReader
 from beirflow.expansions.log import ExpansionLog
 from beirflow.expansions.sampler import drawn
@@ -66,25 +68,21 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
     with Documents(documents_path) as documents:
         table = documents.read([chunk], ["doc_id", "text"])
         rows = _rows(expansion, documents, chunk)
-    every_id, doc_ids, texts = (ids.to_pylist() for ids in (table["doc_id"], *table.take(rows).columns))
+    doc_ids, texts = (column.to_pylist() for column in table.take(rows).columns)
     with making.gpu(saves_memory="lower token_budget or max_length"):
         start = time.perf_counter()
         device = exact_device(making.device)
         precision = str(choose_precision(making.precision, device)).removeprefix("torch.")
         same = {"inputs": job.digests(inputs), "chunk": chunk, "settings": expansion.made_by, "code": job.code}
         with ExpansionLog(Path(output_path).with_suffix(".jsonl"), {**same, "precision": precision}) as log:
-            reader = _load(load, making) if len(log.values) < len(doc_ids) else None
+            reader = _load(load, making) if len(log.places) < len(doc_ids) else None
             loaded = time.perf_counter() - start
             if reader:
                 _make(reader, log, doc_ids, texts, job.name)
         made = {"precision": precision, **made_with(device)}
-    if sorted(log.values) != list(range(len(doc_ids))):
-        raise damaged(log.path, f"found {len(log.values)} documents, expected {len(doc_ids)}")
-    values: list[Any] = [()] * len(every_id)
-    for place, row in enumerate(rows.tolist()):
-        values[row] = log.values[place]
-    columns = [values] if expansion.kind == "queries" else [[each[part] for each in values] for part in (0, 1)]
-    write_expansion(output_path, expansion.kind, [every_id, *columns])
+    if sorted(log.places) != list(range(len(doc_ids))):
+        raise damaged(log.path, f"found {len(log.places)} documents, expected {len(doc_ids)}")
+    write_expansion(output_path, expansion.kind, _windows(expansion.kind, table["doc_id"].combine_chunks(), rows, log))
     write_record(
         record_of(output_path),
         job,
@@ -96,7 +94,7 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
         counts=log.counts,
         expansion=expansion.name,
         kind=expansion.kind,
-        rows=len(every_id),
+        rows=table.num_rows,
         made_by=expansion.made_by,
     )
     log.path.unlink()
@@ -112,6 +110,17 @@ def _rows(expansion: Expansion, documents: Documents, chunk: int) -> np.ndarray:
     return np.flatnonzero(drawn(expansion.seed, every_id, expansion.documents)[first : first + sizes[chunk]])
 
 
+def _windows(kind: str, doc_ids: pa.Array, rows: np.ndarray, log: ExpansionLog) -> Iterator[list[Any]]:
+    """The columns of an expansion, some rows at a time; what was made for the n-th of ``rows`` is the n-th of the log."""
+    for start in range(0, len(doc_ids), WINDOW_ROWS):
+        ids = doc_ids.slice(start, WINDOW_ROWS)
+        first, end = np.searchsorted(rows, [start, start + len(ids)]).tolist()
+        values: list[Any] = [() if kind == "queries" else ((), ())] * len(ids)
+        for row, value in zip((rows[first:end] - start).tolist(), log.values_of(range(first, end)), strict=True):
+            values[row] = value
+        yield [ids, values] if kind == "queries" else [ids, *([each[part] for each in values] for part in (0, 1))]
+
+
 def _load(load: Load, making: Making) -> TextReader:
     """Load what reads documents, while the digests of the model's files are compared."""
     model = making.settings.as_model()
@@ -121,11 +130,11 @@ def _load(load: Load, making: Making) -> TextReader:
 
 def _make(reader: TextReader, log: ExpansionLog, doc_ids: list[str], texts: list[str], name: str) -> None:
     """Let the reader go through all documents that are not in the log."""
-    if log.values:
-        logger.info("%s: %d of %d documents are here from before", name, len(log.values), len(doc_ids))
+    if log.places:
+        logger.info("%s: %d of %d documents are here from before", name, len(log.places), len(doc_ids))
     before = time.perf_counter()
-    with Progress(name, len(doc_ids) - len(log.values), "documents") as progress:
-        for part in reader.parts(doc_ids, texts, frozenset(log.values)):
+    with Progress(name, len(doc_ids) - len(log.places), "documents") as progress:
+        for part in reader.parts(doc_ids, texts, frozenset(log.places)):
             now = time.perf_counter()
             log.add(part.rows.tolist(), part.values, part.counts, now - before)
             before = now

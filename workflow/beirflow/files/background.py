@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import count, takewhile
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -32,3 +33,17 @@ def map_ahead(function: Callable[[Item], Result], items: Iterable[Item], threads
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+
+
+def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """Let another thread read or make items, one ahead of what is asked for.
+
+    Args:
+        items: What is read; none of them is None.
+
+    Returns:
+        The items. An exception is raised when its item is due.
+    """
+    iterator = iter(items)
+    found = map_ahead(lambda _: next(iterator, None), count())
+    return (item for item in takewhile(lambda item: item is not None, found) if item is not None)

@@ -1,13 +1,13 @@
-"""Exact search of scored lists, the best k documents of each query; BM25 and learned weights differ in what is in the lists.
+"""Exact search of scored lists, the best k documents of each query; BM25 and learned weights differ in how scores are added up.
 
-A list has documents and their scores; a query has some lists, and may weigh each. Scores are added in double in the order of the
-query's lists and rounded to float32 once. So a score depends on the query, the document and their lists alone, not on what else
-is searched at the same time, nor on the number of threads.
+A list has documents and their scores; a query has some lists. Scores are added in double in the order of the query's lists and
+rounded to float32 once. So a score depends on the query, the document and their lists alone, not on what else is searched at the
+same time, nor on the number of threads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -46,18 +46,37 @@ class WantedLists(NamedTuple):
     Attributes:
         lists: Numbers of the lists, query after query, int64 of shape (n,).
         starts: Where those of each query begin, and n, int64 of shape (queries + 1,).
-        factors: What the scores of each are multiplied with, above 0, float64 of shape (n,); None for 1.
     """
 
     lists: np.ndarray
     starts: np.ndarray
-    factors: np.ndarray | None = None
 
-    def of(self, query: int, lists: Lists) -> tuple[np.ndarray, np.ndarray | None]:
-        """The lists of a query that are not empty, and their factors."""
-        every = slice(self.starts[query], self.starts[query + 1])
-        there = lists.spans[self.lists[every], 1] > 0
-        return self.lists[every][there], None if self.factors is None else self.factors[every][there]
+    def of(self, query: int, lists: Lists) -> np.ndarray:
+        """The lists of a query that are not empty."""
+        every = self.lists[self.starts[query] : self.starts[query + 1]]
+        return every[lists.spans[every, 1] > 0]
+
+
+Found: TypeAlias = tuple[Hits, int]
+"""Hits of some queries, and how many documents score, but were left out."""
+
+
+class Sums(NamedTuple):
+    """What documents score for one query.
+
+    Attributes:
+        rows: The documents, ascending, int64 of shape (n,); None for all of them.
+        values: Their scores, 0 for no match, float64 of shape (n,); who reads them may change them.
+        bound: A score that at least k documents other than the excluded one reach; 0 if none is known.
+    """
+
+    rows: np.ndarray | None
+    values: np.ndarray
+    bound: float = 0.0
+
+
+AddUp: TypeAlias = Callable[[int], Sums | None]
+"""From the number of a query to what documents score; None where it has no list. An answer may be gone when the next is there."""
 
 
 class Cut(NamedTuple):
@@ -76,9 +95,7 @@ class Cut(NamedTuple):
     least: np.ndarray
 
 
-def search_lists(
-    lists: Lists, wanted: WantedLists, queries: Sequence[int], cut: Cut, threads: int = 1
-) -> Iterator[tuple[Hits, int]]:
+def search_lists(lists: Lists, wanted: WantedLists, queries: Sequence[int], cut: Cut, threads: int = 1) -> Iterator[Found]:
     """The k best documents of some queries by the ranking rule, among those that are in one of their lists.
 
     Args:
@@ -92,17 +109,35 @@ def search_lists(
         Number of the query and number of the document, int32, and score, float32, of the hits of some queries, sorted by query
         and rank; and how many documents are in a list of these queries, but were left out.
     """
-    slices = [queries[start : start + SLICE_QUERIES] for start in range(0, len(queries), SLICE_QUERIES)]
-    yield from map_ahead(partial(_search, lists, wanted, cut), slices, threads)
+
+    def search(some: Sequence[int]) -> Found:
+        hits, left_out = search_sums(partial(_sums_of, lists, wanted, _Room()), some, cut)
+        return merge_hits([hits], lambda rows: cut.id_order[rows], cut.k)[:3], left_out
+
+    yield from map_ahead(search, slices_of(queries), threads)
 
 
-def _search(lists: Lists, wanted: WantedLists, cut: Cut, queries: Sequence[int]) -> tuple[Hits, int]:
-    """Hits of some queries, sorted by query and rank; and how many excluded documents are in a list."""
-    room = _Room()
-    found = [_search_one(lists, wanted, cut, room, query) for query in queries]
-    parts = [(np.full(len(rows), query, np.int32), rows, values) for query, (rows, values, _) in zip(queries, found, strict=True)]
-    query, row, score, _ = merge_hits(parts, lambda rows: cut.id_order[rows], cut.k)
-    return (query, row.astype(np.int32), score), sum(left_out for *_, left_out in found)
+def slices_of(queries: Sequence[int]) -> list[Sequence[int]]:
+    """Queries that a thread searches at a time."""
+    return [queries[start : start + SLICE_QUERIES] for start in range(0, len(queries), SLICE_QUERIES)]
+
+
+def search_sums(add_up: AddUp, queries: Sequence[int], cut: Cut) -> Found:
+    """The k best documents of some queries by the ranking rule, among those that score above 0.
+
+    Args:
+        add_up: Adds up the scores of a query.
+        queries: Numbers of the queries.
+        cut: What is kept.
+
+    Returns:
+        Number of the query and number of the document, int32, and score, float32, of the hits, sorted by query and in no order of
+        ranks; and how many documents score, but were left out.
+    """
+    found = [_search_one(add_up(query), cut, query) for query in queries]
+    numbers = np.repeat(np.array(queries, np.int32), [len(rows) for rows, *_ in found])
+    rows, scores = (np.concatenate(parts) for parts in list(zip(*found, strict=True))[:2])
+    return (numbers, rows.astype(np.int32), scores), sum(left_out for *_, left_out in found)
 
 
 class _Room:
@@ -118,22 +153,23 @@ class _Room:
         return self._rows[:size], self._scores[:size]
 
 
-def _search_one(lists: Lists, wanted: WantedLists, cut: Cut, room: _Room, query: int) -> tuple[np.ndarray, np.ndarray, bool]:
+def _search_one(sums: Sums | None, cut: Cut, query: int) -> tuple[np.ndarray, np.ndarray, bool]:
     """Documents and scores of the k best, in no order; and whether the excluded one is in a list."""
-    own_lists, factors = wanted.of(query, lists)
-    if not len(own_lists):
+    if sums is None:
         return np.empty(0, np.int64), np.empty(0, np.float32), False
-    rows, sums = _add_up(lists, own_lists, factors, room)
-    own = _place_of(int(cut.excluded[query]), rows, sums)
+    rows, values, bound = sums
+    own = _place_of(int(cut.excluded[query]), rows, values)
     if own is not None:
-        sums[own] = 0
-    bounds = lists.bounds[own_lists] if factors is None else lists.bounds[own_lists] * factors
+        values[own] = 0
+    least = max(np.float32(bound), cut.least[query])
+    if least <= 0 and len(values) > cut.k:
+        # Faster than to take all that score first, which are most of them where a query has many lists.
+        least = np.partition(values.astype(np.float32), len(values) - cut.k)[len(values) - cut.k]
     # What rounds to the float32 below the bound, or less, is not among the k best.
-    least = np.nextafter(max(np.float32(bounds.max()), cut.least[query]), np.float32(-np.inf))
-    near = np.flatnonzero(sums > max(least, 0))
-    rows, values = (near if rows is None else rows[near]), sums[near].astype(np.float32)
-    kept = _best(rows, values, cut)
-    return rows[kept], values[kept], own is not None
+    near = np.flatnonzero(values > max(np.nextafter(least, np.float32(-np.inf)), 0))
+    rows, scores = (near if rows is None else rows[near]), values[near].astype(np.float32)
+    kept = _best(rows, scores, cut)
+    return rows[kept], scores[kept], own is not None
 
 
 def _place_of(row: int, rows: np.ndarray | None, sums: np.ndarray) -> int | None:
@@ -143,18 +179,18 @@ def _place_of(row: int, rows: np.ndarray | None, sums: np.ndarray) -> int | None
     return place if is_there and sums[place] > 0 else None
 
 
-def _add_up(lists: Lists, own: np.ndarray, factors: np.ndarray | None, room: _Room) -> tuple[np.ndarray | None, np.ndarray]:
+def _sums_of(lists: Lists, wanted: WantedLists, room: _Room, query: int) -> Sums | None:
+    """Scores of the lists of a query, added in their order."""
+    own = wanted.of(query, lists)
+    return Sums(*_add_up(lists, own, room), float(lists.bounds[own].max())) if len(own) else None
+
+
+def _add_up(lists: Lists, own: np.ndarray, room: _Room) -> tuple[np.ndarray | None, np.ndarray]:
     """Sums of the scores of documents, in the order of the lists: ascending rows, None for all; and sums, 0 for no match."""
     spans = [slice(start, end) for start, end in lists.spans[own].tolist()]
     rows, scores = room.of(int(np.diff(lists.spans[own]).sum()))
     np.concatenate([lists.rows[span] for span in spans], out=rows)
-    if factors is None:
-        np.concatenate([lists.scores[span] for span in spans], out=scores)
-    else:
-        end = 0
-        for span, factor in zip(spans, factors, strict=True):
-            start, end = end, end + span.stop - span.start
-            np.multiply(lists.scores[span], factor, out=scores[start:end])
+    np.concatenate([lists.scores[span] for span in spans], out=scores)
     if len(spans) == 1:
         return rows.copy(), scores.copy()
     if len(rows) * SPARSE > lists.documents:

@@ -9,13 +9,14 @@ from beirflow.runs.ranking import Hits, byte_order
 from beirflow.sparse.files import read_segments
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import check_models, model_folders
+from beirflow.sparse.products import Backward
 from beirflow.sparse.rows import Rows, quantized
 from beirflow.sparse.search import search_segments
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 
-IN_MEMORY = 4.0
-"""Times what weights take on the disk, where they are compressed."""
+IN_MEMORY = 6.0
+"""Times what weights take on the disk, where they are compressed and not in double."""
 
 NOTHING_EXCLUDED = np.array([-1])
 
@@ -39,7 +40,7 @@ def open_answers(asked: Asked) -> Opened:
     weigher = Weigher(settings.name, parts.of("queries"), **asked.on)
     paths = asked.files(TERM_WEIGHTS)
     asked.make_room(paths, IN_MEMORY)
-    segments = [segment for path in paths for segment in read_segments(path, settings.quantize)]
+    segments = [Backward.of(segment) for path in paths for segment in read_segments(path, settings.quantize)]
     order = byte_order(asked.doc_ids, settings.ties)
 
     def answer(query: str) -> Hits:

@@ -18,8 +18,8 @@ from beirflow.sparse.rows import Rows
 
 FORMAT = b"beirflow term weights 1"
 
-SEGMENT_POSTINGS = 1 << 22
-"""Weights after which a segment ends, some 100 MB while it is written or searched."""
+SEGMENT_POSTINGS = 1 << 23
+"""Weights after which a segment ends, some 200 MB while it is written or searched; in fewer ones a search has less to begin."""
 
 STORED = {"none": np.float32, "lucene": np.uint16}
 """Type of the weights, by how they are quantized."""

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents, read_table
+from beirflow.files.background import read_ahead
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, write_record
@@ -23,6 +24,7 @@ from beirflow.runs.searched import read_ids, read_searched, sources_of
 from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
 from beirflow.sparse.layouts import Part, read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
+from beirflow.sparse.products import Backward
 from beirflow.sparse.rows import Rows, in_rows, quantized
 from beirflow.sparse.search import search_segments
 from beirflow.sparse.settings import SparseSettings
@@ -209,7 +211,7 @@ def search_weights(
     _check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(ids.documents))
     hits, self_matches = search_segments(
         queries,
-        read_segments(chunk_weights_path, settings.quantize),
+        read_ahead(map(Backward.of, read_segments(chunk_weights_path, settings.quantize))),
         ids.documents,
         top_k,
         excluded=ids.own,

@@ -1,0 +1,1 @@
+"""Stage `generation`: a T5 writes queries for documents."""
