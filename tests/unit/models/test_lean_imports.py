@@ -31,7 +31,7 @@ print([name in sys.modules for name in ("torch._dynamo", "scipy.optimize", "torc
 PACKED = """
 import sys
 from pathlib import Path
-from beirflow.models import encoder, packed_attention
+from beirflow.models import encoder, packed_attention, tower
 from beirflow.models.settings import EncoderSettings
 attend_in_turn = packed_attention._attend_in_turn
 def attend(query, key, value, bounds, lengths):
@@ -39,11 +39,11 @@ def attend(query, key, value, bounds, lengths):
     assert packed_attention._attend_on_cuda(*on_meta, lengths).shape == query.shape
     return attend_in_turn(query, key, value, bounds, lengths)
 packed_attention._attend_in_turn = attend
-encoder.can_pack = lambda *_: True
+tower.can_pack = lambda *_: True
 folder = Path(sys.argv[1])
 system = EncoderSettings(name="tiny", model=str(folder), max_length=64, pooling="mean")
 packed = encoder.TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=64)
-assert packed.packed
+assert packed.tower.packed
 assert packed.encode_corpus(["w1 w2", "w3"]).any()
 print([name in sys.modules for name in ("torch._dynamo", "scipy.optimize", "torch.distributed.tensor")])
 """

@@ -10,7 +10,7 @@ import pytest
 import torch
 from beirflow.files.errors import ModelError
 from beirflow.models import own_encoder
-from beirflow.models.encoder import NotFiniteError
+from beirflow.models.arrival import NotFiniteError
 from beirflow.models.load import load_encoder
 from beirflow.models.own_encoder import OwnEncoder
 from beirflow.models.settings import EncoderSettings

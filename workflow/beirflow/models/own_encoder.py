@@ -12,8 +12,8 @@ import torch
 
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
+from beirflow.models.arrival import NotFiniteError
 from beirflow.models.card import Kind
-from beirflow.models.encoder import NotFiniteError
 from beirflow.models.own_class import described_error, load_class
 from beirflow.models.settings import EncoderSettings
 
