@@ -12,6 +12,7 @@ import torch
 import transformers
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.records import Job, read_json
+from beirflow.models.card import with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.load import load_encoder
 from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
@@ -62,6 +63,11 @@ def test_what_the_configuration_says_wins_and_is_named(folder: Path) -> None:
     assert np.abs(np.linalg.norm(plain, axis=1) - 1).min() > 0.01
     with pytest.raises(ModelError, match=r"system mine: dimensions is 33, but a vector of this model has 32"):
         encoded(settings(folder, dimensions=33))
+
+
+def test_the_prompt_of_an_instructor_is_not_pooled_as_sentence_transformers_knows_by_its_name(folder: Path) -> None:
+    card = with_settings(read_card(folder), EncoderSettings("mine", model="hkunlp/instructor-large", revision="0" * 40))
+    assert card.steps["queries"][1].settings == {"modes": ["cls"], "include_prompt": False}
 
 
 def test_a_bare_model_leaves_pooling_and_similarity_to_be_said(tiny_bert: Path) -> None:
@@ -221,6 +227,9 @@ def test_weights_that_the_model_does_not_use_are_refused_inside_it_and_left_out_
     weights = load_file(folder / "model.safetensors")
     save_file({**weights, "classifier.weight": torch.ones(1)}, folder / "model.safetensors", {"format": "pt"})
     np.testing.assert_array_equal(encoded(settings(folder, **PLAIN)), encoded(settings(tiny_bert, **PLAIN)))
+    save_file({**weights, "embeddingHead.weight": torch.ones(32, 32)}, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError, match=r"weights that .* of no head known to give no vectors: embeddingHead\.weight; if they"):
+        encoded(settings(folder, **PLAIN))
     more = {name.replace("layer.1", "layer.2"): tensor.clone() for name, tensor in weights.items() if "layer.1." in name}
     save_file({**weights, **more}, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(ModelError, match=r"weights that the model of config.json does not use: encoder\.layer\.2.* and others"):

@@ -16,6 +16,7 @@ from beirflow.models.batching import Tokens, pad
 from beirflow.models.card import Step
 from beirflow.models.head import load_head
 from beirflow.models.made import made_with
+from beirflow.models.model_json import MODULES
 from beirflow.models.onnx_backbone import OnnxBackbone
 from beirflow.models.packed_attention import can_pack, pack, positions
 from beirflow.models.pooling import pool, pool_packed
@@ -28,6 +29,15 @@ PROBE_TOKENS = 12
 PACKED_TOLERANCE = 16.0
 """Of the difference of a packed text's vector from a padded one's, in units of the precision's rounding; causal attention changes
 far more."""
+
+
+HEADS_WITHOUT_VECTORS = (
+    *("cls.", "classifier.", "classification_head.", "qa_outputs.", "score.", "head.", "predictions.", "sop_classifier."),
+    *("vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "lm_predictions.", "mask_predictions.", "mlm_head."),
+    *("discriminator_predictions.", "generator_predictions.", "generator_lm_head.", "vision_model.", "visual_projection."),
+    "logit_scale",
+)
+"""How the names of weights begin that transformers gives to heads beside a model."""
 
 
 class Tower:
@@ -78,10 +88,23 @@ class Tower:
             self.backbone = WordVectors(here, first, weights, self.dtype)
         self.max_length = self.backbone.max_length
         self.model: Any = self.backbone.model.to(device).eval()
+        if not (folder / MODULES).is_file():
+            self._check_unused(here / weights)
         self._head = load_head(folder, others, weights).to(device)
         self._check_padding()
         self.packed = can_pack(self.model, device, self.dtype) and self._pack()
         self._measure()
+
+    def _check_unused(self, path: Path) -> None:
+        """Refuse weights that may be meant to change vectors; a folder with ``modules.json`` says itself which are.
+
+        A bare folder may have a projection or a norm behind the model, which its own code applies and transformers does not know.
+        """
+        unused = getattr(self.backbone, "unused", ())
+        if strange := [name for name in unused if not name.startswith(HEADS_WITHOUT_VECTORS)]:
+            found = "weights that the model of config.json does not use, and that are of no head known to give no vectors"
+            todo = "if they change vectors, name a class of your own in 'encoder', else save the model without them"
+            raise ModelError(f"{path} has {found}: {', '.join(strange[:5])}; {todo}")
 
     def _check_padding(self) -> None:
         """Refuse a backbone that heeds what stands beside a text in a batch; a table looks every word up by itself."""
