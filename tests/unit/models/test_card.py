@@ -53,6 +53,13 @@ def test_the_card_says_what_was_read(folder: Path) -> None:
     assert encoder.described()["prompt"] == "w1 "
 
 
+def test_an_empty_file_of_a_transformer_leaves_the_word_to_the_next(folder: Path) -> None:
+    """As sentence-transformers reads them."""
+    (folder / "sentence_roberta_config.json").write_text('{"max_seq_length": 11}')
+    (folder / "sentence_bert_config.json").write_text("{}")
+    assert read_card(folder).steps["queries"][0].settings["max_length"] == 11
+
+
 def test_what_the_configuration_says_wins_and_is_named(folder: Path) -> None:
     system = settings(folder, pooling="mean", normalize=False, max_length=9, query_prefix="w2 ", dimensions=5)
     card = model_card(system)

@@ -65,8 +65,9 @@ def other_family(name: str) -> str:
 
 
 def transformer_config(here: Path) -> dict[str, Any]:
-    """What sentence-transformers wrote of a backbone; nothing where it wrote none."""
-    return next((read_object(here / name) for name in TRANSFORMER_CONFIGS if (here / name).is_file()), {})
+    """What sentence-transformers wrote of a backbone, in the first file that says something; nothing where it wrote none."""
+    found = (read_object(here / name) for name in TRANSFORMER_CONFIGS if (here / name).is_file())
+    return next(filter(None, found), {})
 
 
 def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense") -> Step:
