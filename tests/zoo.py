@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer, models
 from sentence_transformers.base.modules import Dense, Normalize, Router, Transformer
 from tiny_bert import SPECIAL, WORDS, save_tiny_bert
 from torch import nn
-from transformers import AutoConfig, AutoModel, AutoTokenizer, T5Config, T5EncoderModel
+from transformers import AutoConfig, AutoModel, AutoTokenizer, ByT5Tokenizer, T5Config, T5EncoderModel
 
 DIM = 32
 SIZES: dict[str, Any] = {
@@ -124,6 +124,34 @@ def two_towers(folder: Path) -> Path:
     return save_modules(folder / "model", Router.for_query_document(queries, documents), Normalize())
 
 
+def two_transformers(folder: Path) -> Path:
+    """A Router whose routes have a transformer, a length, a pooling and a Dense each, and prompts."""
+    routes = []
+    for name, model_type, mode, length in (("query", "bert", "cls", 12), ("document", "distilbert", "mean", 40)):
+        backbone = Transformer(str(save_backbone(model_type, folder / name)), max_seq_length=length)
+        routes.append([backbone, models.Pooling(DIM, mode), Dense(DIM, 16)])
+    return save_modules(
+        folder / "model", Router.for_query_document(*routes), Normalize(), prompts={"query": "w1 ", "document": "w2 "}
+    )
+
+
+def two_heads(folder: Path) -> Path:
+    """One transformer, and a Router behind its pooling that has names of its own for its routes."""
+    backbone = Transformer(str(save_backbone("bert", folder / "backbone")))
+    mappings = {("query", None): "a", ("document", "text"): "b"}
+    router = Router({name: [Dense(DIM, 16)] for name in "ab"}, route_mappings=mappings)
+    return save_modules(folder / "model", backbone, models.Pooling(DIM), router)
+
+
+def byt5(folder: Path) -> Path:
+    """A T5 of bytes: a tokenizer in Python, without a vocabulary."""
+    ByT5Tokenizer().save_pretrained(folder / "backbone")
+    torch.manual_seed(1)
+    config = T5Config(vocab_size=384, d_model=DIM, d_kv=16, d_ff=64, num_layers=2, num_heads=2, pad_token_id=0)
+    T5EncoderModel(config).eval().save_pretrained(folder / "backbone")
+    return save_modules(folder / "model", Transformer(str(folder / "backbone"), max_seq_length=60), models.Pooling(DIM))
+
+
 def old_layout(folder: Path) -> Path:
     """As version 1 and 2 wrote it: the backbone in a folder of its own, types of that time, booleans for pooling."""
     of_bert("cls", Normalize, transformer={"max_seq_length": 20})(folder)
@@ -153,6 +181,17 @@ def without_special_tokens(build: Build) -> Build:
     def changed(folder: Path) -> Path:
         model = build(folder)
         change_json(model / "tokenizer.json", post_processor=None)
+        return model
+
+    return changed
+
+
+def with_json(build: Build, name: str, **changes: Any) -> Build:
+    """The same with other values in one of its files."""
+
+    def changed(folder: Path) -> Path:
+        model = build(folder)
+        change_json(model / name, **changes)
         return model
 
     return changed
@@ -190,6 +229,8 @@ KINDS: dict[str, Build] = {
     ),
     "ModernBERT, cls": of_bert("cls", model_type="modernbert", sizes={"cls_token_id": 2, "sep_token_id": 3}),
     "NomicBERT, mean": of_bert("mean", model_type="nomic_bert"),
+    "GTE, mean": of_bert("mean", model_type="gte"),
+    "Jina v3, mean": of_bert("mean", Normalize, model_type="jina_embeddings_v3"),
     "EuroBERT, mean": of_bert("mean", model_type="eurobert"),
     "Longformer, mean": of_bert("mean", model_type="longformer", sizes={"attention_window": [8, 8]}),
     "Llama without causal attention, mean": of_bert("mean", model_type="llama", sizes={**LLAMA, "is_causal": False}),
@@ -204,6 +245,9 @@ KINDS: dict[str, Build] = {
     "Qwen 3, last token, instruction": of_bert("lasttoken", Normalize, model_type="qwen3", sizes=LLAMA, prompts=QUERY),
     "Mistral, last token (E5)": of_bert("lasttoken", Normalize, model_type="mistral", sizes=LLAMA),
     "Qwen 2 without special tokens, mean": without_special_tokens(of_bert("mean", Normalize, model_type="qwen2", sizes=LLAMA)),
+    "Qwen 3, padded on the left with its last token": with_json(
+        of_bert("lasttoken", model_type="qwen3", sizes=LLAMA), "tokenizer_config.json", padding_side="left", pad_token="[SEP]"
+    ),
     "GPT-2, weighted mean (SGPT)": of_bert("weightedmean", model_type="gpt2", sizes={"n_positions": 70}),
     "distiluse, Dense with Tanh": of_bert("mean", lambda: Dense(DIM, 16)),
     "Dense with a residual": of_bert("mean", lambda: Dense(DIM, 16, use_residual=True)),
@@ -214,6 +258,15 @@ KINDS: dict[str, Build] = {
     "cls and mean": of_bert(("cls", "mean")),
     "prompt left out of the mean (INSTRUCTOR)": of_bert({"pooling_mode": "mean", "include_prompt": False}, prompts=QUERY),
     "prompt left out of the weighted mean": of_bert({"pooling_mode": "weightedmean", "include_prompt": False}, prompts=QUERY),
+    "prompt left out of the last token, which may leave nothing": with_json(
+        of_bert({"pooling_mode": "lasttoken", "include_prompt": False}, prompts=QUERY), "tokenizer.json", post_processor=None
+    ),
+    "cut on the left": with_json(
+        of_bert("mean", transformer={"max_seq_length": 9}), "tokenizer_config.json", truncation_side="left"
+    ),
+    "lengths of queries and documents": with_json(
+        of_bert("mean", transformer={"max_seq_length": 20}), "sentence_bert_config.json", query_length=40, document_length=9
+    ),
     "lower case": of_bert("mean", transformer={"do_lower_case": True}),
     "Matryoshka": of_bert("mean", Normalize, truncate_dim=8),
     "T5 encoder (GTR)": t5,
@@ -221,6 +274,9 @@ KINDS: dict[str, Build] = {
     "model2vec": model2vec,
     "WordEmbeddings": words,
     "two towers (Router)": two_towers,
+    "two towers of transformers (Router)": two_transformers,
+    "two heads (Router)": two_heads,
+    "ByT5": byt5,
     "layout of version 2": old_layout,
     "sharded": sharded,
 }

@@ -15,7 +15,7 @@ import pytest
 import torch
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_precision
-from beirflow.models import encoder as encoder_module
+from beirflow.models import tower as tower_module
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 from tiny_bert import WORDS, save_tiny_bert
@@ -48,7 +48,7 @@ def largest_error(vectors: np.ndarray, expected: np.ndarray) -> float:
 def test_vectors_are_those_of_the_cpu(tiny_bert: Path, pooling: str, precision: str) -> None:
     expected = make(tiny_bert, "cpu", pooling=pooling).encode_corpus(TEXTS)
     encoder = make(tiny_bert, precision=precision, pooling=pooling)
-    assert encoder.packed is (precision != "float32")
+    assert encoder.tower.packed is (precision != "float32")
     assert largest_error(encoder.encode_corpus(TEXTS), expected) < TOLERANCE[precision]
 
 
@@ -57,7 +57,7 @@ def test_vectors_are_those_of_the_cpu(tiny_bert: Path, pooling: str, precision: 
 def test_packed_is_as_near_as_padded(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, precision: str) -> None:
     expected = make(tiny_bert, "cpu", pooling=pooling).encode_corpus(TEXTS)
     packed = make(tiny_bert, precision=precision, pooling=pooling).encode_corpus(TEXTS)
-    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: False)
+    monkeypatch.setattr(tower_module, "can_pack", lambda *_: False)
     padded = make(tiny_bert, precision=precision, pooling=pooling)
     assert padded.packed is False
     vectors = padded.encode_corpus(TEXTS)
@@ -102,7 +102,7 @@ from beirflow.models.settings import EncoderSettings
 folder, output, *texts = sys.argv[1:]
 system = EncoderSettings(name="tiny", model=folder, max_length=64, pooling="mean")
 encoder = TransformersEncoder(system, Path(folder), device="cuda", precision="bfloat16", token_budget=4096)
-assert encoder.packed
+assert encoder.tower.packed
 np.save(output, encoder.encode_corpus(texts))
 """
     output = tmp_path / "vectors.npy"

@@ -51,9 +51,9 @@ def test_texts_have_the_tokens_that_were_drawn(folder: Path) -> None:
     texts = make_texts(counts, TINY)
     system = EncoderSettings(name="tiny", model=str(folder), max_length=TINY.positions, pooling="mean")
     encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=4096)
-    ids = encoder.backbone.token_ids(texts)
+    ids = encoder.tower.backbone.token_ids(texts)
     assert [len(row) for row in ids] == counts.tolist()
-    assert encoder.backbone.tokenizer.unk_token_id not in np.concatenate(ids)
+    assert encoder.tower.backbone.tokenizer.unk_token_id not in np.concatenate(ids)
     assert len(TINY.pieces) == len(set(TINY.pieces)) == TINY.vocabulary
 
 
@@ -102,7 +102,7 @@ def test_without_the_peer_its_part_says_so(monkeypatch: pytest.MonkeyPatch, fold
 
 
 def test_packed_and_padded_vectors_are_compared(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr("beirflow.models.encoder.can_pack", lambda *_: True)
+    monkeypatch.setattr("beirflow.models.tower.can_pack", lambda *_: True)
     texts = make_texts(token_counts(30, TINY.positions), TINY)
     found = padding(Setting(torch.device("cpu"), "float32", TINY, folder, texts, 0.05, 1, 8, 1))
     assert found["relative_error"]["max"] < 1e-5

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from beirflow.models import encoder as encoder_module
+from beirflow.models import tower as tower_module
 from beirflow.models.encoder import TransformersEncoder
 
 from bench.gpu.arithmetic import flops_per_token, hours_for_beir, nearest_is_own, relative_errors
@@ -77,7 +77,7 @@ def throughput(setting: Setting, rate: float) -> Figures:
     figures: dict[str, Any] = timed_passes(setting, encoder, sized(setting, encoder)).figures()
     flops = flops_per_token(setting.shape, lengths(encoder, evenly(setting.texts, WARM_UP)))
     return figures | {
-        "packed": encoder.packed,
+        "packed": encoder.tower.packed,
         "truncated": encoder.truncated,
         "token_budget": encoder.token_budget,
         "flops_per_token": flops,
@@ -89,15 +89,15 @@ def throughput(setting: Setting, rate: float) -> Figures:
 
 def lengths(encoder: TransformersEncoder, texts: list[str]) -> np.ndarray:
     """Tokens of each text as the encoder counts them."""
-    return np.array([len(ids) for ids in encoder.backbone.token_ids(list(texts))])
+    return np.array([len(ids) for ids in encoder.tower.backbone.token_ids(list(texts))])
 
 
 def padding(setting: Setting) -> Figures:
     """The same encoder with padding in place of packing, and how far its vectors are from the packed ones."""
     encoder = setting.encoder()
-    if not encoder.packed:
+    if not encoder.tower.packed:
         raise NotRunError("nothing is packed on this device in this precision")
-    with patch.object(encoder_module, "can_pack", lambda *_: False):
+    with patch.object(tower_module, "can_pack", lambda *_: False):
         padded = setting.encoder()
     sample = evenly(setting.texts, COMPARED)
     agreement = agree(encoder.encode_corpus(sample), padded.encode_corpus(sample), setting.precision)

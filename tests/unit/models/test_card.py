@@ -12,6 +12,7 @@ import torch
 import transformers
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.records import Job, read_json
+from beirflow.models.card import with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.load import load_encoder
 from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
@@ -52,6 +53,13 @@ def test_the_card_says_what_was_read(folder: Path) -> None:
     assert encoder.described()["prompt"] == "w1 "
 
 
+def test_an_empty_file_of_a_transformer_leaves_the_word_to_the_next(folder: Path) -> None:
+    """As sentence-transformers reads them."""
+    (folder / "sentence_roberta_config.json").write_text('{"max_seq_length": 11}')
+    (folder / "sentence_bert_config.json").write_text("{}")
+    assert read_card(folder).steps["queries"][0].settings["max_length"] == 11
+
+
 def test_what_the_configuration_says_wins_and_is_named(folder: Path) -> None:
     system = settings(folder, pooling="mean", normalize=False, max_length=9, query_prefix="w2 ", dimensions=5)
     card = model_card(system)
@@ -62,6 +70,11 @@ def test_what_the_configuration_says_wins_and_is_named(folder: Path) -> None:
     assert np.abs(np.linalg.norm(plain, axis=1) - 1).min() > 0.01
     with pytest.raises(ModelError, match=r"system mine: dimensions is 33, but a vector of this model has 32"):
         encoded(settings(folder, dimensions=33))
+
+
+def test_the_prompt_of_an_instructor_is_not_pooled_as_sentence_transformers_knows_by_its_name(folder: Path) -> None:
+    card = with_settings(read_card(folder), EncoderSettings("mine", model="hkunlp/instructor-large", revision="0" * 40))
+    assert card.steps["queries"][1].settings == {"modes": ["cls"], "include_prompt": False}
 
 
 def test_a_bare_model_leaves_pooling_and_similarity_to_be_said(tiny_bert: Path) -> None:
@@ -75,7 +88,10 @@ def test_a_bare_model_leaves_pooling_and_similarity_to_be_said(tiny_bert: Path) 
     ("library", "key"),
     [
         ({"prompts": {"query": "w1 ", "passage": "w2 "}}, "document_prefix"),
-        ({"prompts": {"document": "", "other": "w2 "}, "default_prompt_name": "other"}, "query_prefix"),
+        ({"prompts": {"document": "w3 ", "other": "w2 "}, "default_prompt_name": "other"}, "query_prefix"),
+        ({"prompts": {"query": "w1 ", "document": "", "passage": "w2 "}}, "document_prefix"),
+        ({"prompts": {"s2p_query": "w1 ", "s2s": "w2 "}}, "query_prefix"),
+        ({"prompts": {"query": "w1 ", "document": None, "search_document": "w2 "}}, "document_prefix"),
     ],
 )
 def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(
@@ -85,6 +101,15 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(
     with pytest.raises(ModelError, match=f"sentence-transformers 6 writes none.*Say {key} of this system"):
         model_card(settings(folder))
     assert model_card(settings(folder, **{key: "w2 "})).problem() is None
+
+
+def test_an_empty_prompt_that_sentence_transformers_wrote_itself_does_not_stand_for_the_default(folder: Path) -> None:
+    prompts = {"query": "", "document": "", "other": "w2 "}
+    change_json(folder / "config_sentence_transformers.json", prompts=prompts, default_prompt_name="other")
+    with pytest.raises(ModelError, match="Say query_prefix and document_prefix of this system"):
+        model_card(settings(folder))
+    change_json(folder / "config_sentence_transformers.json", prompts=prompts | {"query": "w1 "}, default_prompt_name="other")
+    assert model_card(settings(folder)).prompts == {"queries": "w1 ", "documents": ""}
 
 
 def test_another_similarity_has_to_be_said(folder: Path) -> None:
@@ -118,6 +143,9 @@ TRANSFORMER, POOLING = "sentence_transformers.models.Transformer", "sentence_tra
     ("change", "reason"),
     [
         refuse(modules(TRANSFORMER, "custom_st.Mine"), "asks for custom_st.Mine, which beirflow does not know; known are"),
+        refuse(modules("custom_st.Transformer", POOLING), "asks for custom_st.Transformer, which beirflow does not know"),
+        refuse(modules(TRANSFORMER, POOLING, "mine.Dropout"), "asks for mine.Dropout, which beirflow does not know"),
+        refuse(modules("mine.Router"), "asks for mine.Router, which beirflow does not know"),
         refuse(modules(TRANSFORMER, "sentence_transformers.models.CNN"), "models.CNN, which beirflow does not know"),
         refuse(modules("sentence_transformers.sparse_encoder.models.MLMTransformer"), "a system of family sparse takes such"),
         refuse(
@@ -150,6 +178,18 @@ TRANSFORMER, POOLING = "sentence_transformers.models.Transformer", "sentence_tra
             config("sentence_bert_config.json", model_args={"subfolder": "x"}),
             "its Transformer has model_args.subfolder, which beirflow does not know",
         ),
+        refuse(
+            config("sentence_bert_config.json", modality_config={"text": {}, "message": {"method": "forward"}}),
+            "its Transformer writes texts into messages of a chat (modality_config), which beirflow does not",
+        ),
+        refuse(
+            config("sentence_bert_config.json", processor_kwargs={"truncation_side": "left"}),
+            "its Transformer has processor_kwargs.truncation_side, which beirflow does not know",
+        ),
+        refuse(
+            config("sentence_bert_config.json", processing_kwargs={"text": {}, "common": {}}), "Transformer has processing_kwargs"
+        ),
+        refuse(config("sentence_bert_config.json", transformer_task="fill-mask"), "Transformer has transformer_task"),
         refuse(config(auto_map={"AutoModel": "x.Y"}), "config.json has auto_map: the model wants code of its own"),
         refuse(config("tokenizer_config.json", auto_map={"AutoTokenizer": ["x.Y", None]}), "tokenizer_config.json has auto_map"),
         refuse(
@@ -194,6 +234,9 @@ def test_weights_that_the_model_does_not_use_are_refused_inside_it_and_left_out_
     weights = load_file(folder / "model.safetensors")
     save_file({**weights, "classifier.weight": torch.ones(1)}, folder / "model.safetensors", {"format": "pt"})
     np.testing.assert_array_equal(encoded(settings(folder, **PLAIN)), encoded(settings(tiny_bert, **PLAIN)))
+    save_file({**weights, "embeddingHead.weight": torch.ones(32, 32)}, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError, match=r"weights that .* of no head known to give no vectors: embeddingHead\.weight; if they"):
+        encoded(settings(folder, **PLAIN))
     more = {name.replace("layer.1", "layer.2"): tensor.clone() for name, tensor in weights.items() if "layer.1." in name}
     save_file({**weights, **more}, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(ModelError, match=r"weights that the model of config.json does not use: encoder\.layer\.2.* and others"):
@@ -310,6 +353,37 @@ def test_an_encoder_decoder_whose_encoder_is_not_known_is_refused(tmp_path: Path
     transformers.BartModel(config).save_pretrained(tmp_path)
     with pytest.raises(ModelError, match="an encoder-decoder of type bart, whose encoder is not known"):
         encoded(settings(tmp_path, **PLAIN))
+
+
+@pytest.mark.parametrize("model_type", ["fnet", "yoso", "convbert"])
+def test_a_model_whose_vectors_depend_on_the_batch_is_refused(tmp_path: Path, model_type: str) -> None:
+    """sentence-transformers gives a text of each another vector for another batch."""
+    sizes = {"embedding_size": 16} if model_type == "convbert" else {}
+    with pytest.raises(ModelError, match=r"gives a text other vectors when it stands in a batch .* no right vector"):
+        encoded(settings(of_bert("mean", model_type=model_type, sizes=sizes)(tmp_path)))
+
+
+def test_token_types_of_a_tokenizer_are_not_left_out_without_a_word(folder: Path) -> None:
+    held = json.loads((folder / "tokenizer.json").read_text())
+    single = [{"SpecialToken": {"id": "[CLS]", "type_id": 1}}, {"Sequence": {"id": "A", "type_id": 1}}]
+    special = {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}}
+    post = {"type": "TemplateProcessing", "single": single, "pair": single, "special_tokens": special}
+    (folder / "tokenizer.json").write_text(json.dumps(held | {"post_processor": post}))
+    assert encoded(settings(folder)).any()  # its tokenizer_config.json asks for no types
+    names = ["input_ids", "token_type_ids", "attention_mask"]
+    change_json(folder / "tokenizer_config.json", model_input_names=names)
+    with pytest.raises(ModelError, match=r"system mine: the tokenizer in .* gives token types that are not 0"):
+        encoded(settings(folder))
+
+
+def test_a_rotation_that_transformers_ignores_is_refused(tmp_path: Path) -> None:
+    folder = of_bert("mean", model_type="nomic_bert")(tmp_path)
+    change_json(folder / "config.json", rotary_emb_base=1000)
+    vectors = encoded(settings(folder))
+    change_json(folder / "config.json", rotary_emb_base=10_000)
+    with pytest.raises(ModelError, match=r"rotary_emb_base 10000, which transformers ignores for .* nomic_bert: .* by 1000"):
+        encoded(settings(folder))
+    assert vectors.shape == (len(TEXTS), 32)
 
 
 def test_a_route_that_is_missing_is_refused(tmp_path: Path) -> None:

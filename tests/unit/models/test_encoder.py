@@ -14,10 +14,13 @@ import torch
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models import encoder as encoder_module
+from beirflow.models import tower as tower_module
+from beirflow.models.arrival import NotFiniteError
 from beirflow.models.batching import Tokens
-from beirflow.models.encoder import NotFiniteError, TransformersEncoder
+from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.pooling import pool
 from beirflow.models.settings import EncoderSettings
+from beirflow.models.tower import Tower
 from safetensors.torch import load_file, save_file
 from tiny_bert import SPECIAL, WORDS, save_model, save_tiny_bert
 from torch.nn import functional
@@ -149,7 +152,7 @@ def test_ids_are_those_that_the_tokenizer_gives(tiny_bert: Path, tmp_path: Path,
     (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"truncation_side": side}))
     encoder = tiny_encoder(folder, max_length=7)
     plain = AutoTokenizer.from_pretrained(folder)
-    assert encoder.backbone.token_ids(TEXTS) == plain(TEXTS, truncation=True, max_length=7)["input_ids"]
+    assert encoder.tower.backbone.token_ids(TEXTS) == plain(TEXTS, truncation=True, max_length=7)["input_ids"]
 
 
 def test_no_texts_are_no_rows(tiny_bert: Path) -> None:
@@ -199,14 +202,14 @@ def test_a_vector_that_is_not_finite_is_an_error_with_its_row(
 
 def limit_memory(tokens: int, monkeypatch: pytest.MonkeyPatch, error: type[Exception] = torch.OutOfMemoryError) -> None:
     """Let batches of more padded tokens fail as they do on a small device."""
-    compute = TransformersEncoder._compute_padded
+    compute = Tower._compute_padded
 
-    def limited(self: TransformersEncoder, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
+    def limited(self: Tower, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
         if len(rows) * window.lengths[rows].max() > tokens:
             raise error("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 byte")
         return compute(self, window, rows, left_out)
 
-    monkeypatch.setattr(TransformersEncoder, "_compute_padded", limited)
+    monkeypatch.setattr(Tower, "_compute_padded", limited)
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
@@ -230,7 +233,7 @@ def test_a_text_that_does_not_fit_into_memory_alone_is_an_error(tiny_bert: Path,
 
 
 def test_other_errors_of_the_model_are_not_taken_for_a_lack_of_memory(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_module, "pool", lambda *_: functional.linear(torch.ones(1, 2), torch.ones(1, 3)))
+    monkeypatch.setattr(tower_module, "pool", lambda *_: functional.linear(torch.ones(1, 2), torch.ones(1, 3)))
     with pytest.raises(
         ModelError, match=r"system tiny: the model fails on texts of up to \d+ tokens \(RuntimeError: .*cannot be"
     ):
@@ -299,9 +302,9 @@ def test_a_text_without_tokens_has_a_vector_of_zeros(
     folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer | {"post_processor": None}))
-    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: packed)
+    monkeypatch.setattr(tower_module, "can_pack", lambda *_: packed)
     encoder = tiny_encoder(folder, pooling=pooling, normalize=normalize)
-    assert encoder.packed is packed
+    assert encoder.tower.packed is packed
     texts = ["w1 w2 w3", "", "w4", "  "]
     vectors = encoder.encode_corpus(texts)
     assert not vectors[[1, 3]].any()

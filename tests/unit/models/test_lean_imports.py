@@ -20,7 +20,7 @@ TEXTS = ["w1 w2", "w3", "w4 " * 50]
 LEAN = f"""
 import sys
 from pathlib import Path
-from beirflow.models import encoder, packed_attention
+from beirflow.models import encoder, packed_attention, tower
 from beirflow.models.settings import EncoderSettings
 folder = Path(sys.argv[1])
 system = EncoderSettings(name="tiny", model=str(folder), max_length=64, pooling="mean")
@@ -35,9 +35,9 @@ def attend(query, key, value, bounds, lengths):
     assert packed_attention._attend_on_cuda(*on_meta, lengths).shape == query.shape
     return attend_in_turn(query, key, value, bounds, lengths)
 packed_attention._attend_in_turn = attend
-encoder.can_pack = lambda *_: True
+tower.can_pack = lambda *_: True
 packed = load()
-assert packed.packed
+assert packed.tower.packed
 assert packed.encode_corpus(["w1 w2", "w3"]).any()
 print([name in sys.modules for name in left_out])
 """

@@ -10,7 +10,8 @@ import pytest
 import torch
 from beirflow.files.errors import ModelError
 from beirflow.models import own_encoder
-from beirflow.models.encoder import NotFiniteError
+from beirflow.models.arrival import NotFiniteError
+from beirflow.models.card import Kind
 from beirflow.models.load import load_encoder
 from beirflow.models.own_encoder import OwnEncoder
 from beirflow.models.settings import EncoderSettings
@@ -58,6 +59,26 @@ class Neither:
     pass
 
 
+class ForSentenceTransformers:
+    """Its contract: encode alone would leave the prompts out."""
+
+    def encode_query(self, inputs: list[str], prompt: str | None = None, batch_size: int = 32) -> Any:
+        return FORMS["numpy"]([f"a{text}" for text in inputs])
+
+    def encode_document(self, inputs: list[str], prompt: str | None = None, batch_size: int = 32) -> Any:
+        return FORMS["numpy"](inputs)
+
+    def encode(self, inputs: list[str]) -> Any:
+        raise AssertionError
+
+
+class ForMtebAlone:
+    """What only MTEB can call."""
+
+    def encode(self, inputs: Any, *, task_metadata: Any, hf_split: str, prompt_type: str | None = None, **kw: Any) -> Any:
+        raise AssertionError
+
+
 def numbers(texts: Sequence[str], kind: Any = np.float32) -> np.ndarray:
     return np.array([vector(text) for text in texts], dtype=kind)
 
@@ -100,7 +121,7 @@ FORMS: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The classes above in a module that can be imported by name."""
-    names = ("ForBeir", "ForMteb", "OnlyQueries", "Neither")
+    names = ("ForBeir", "ForMteb", "OnlyQueries", "Neither", "ForSentenceTransformers", "ForMtebAlone")
     code = f"import test_own_encoder_of_mine as here\n{chr(10).join(f'{name} = here.{name}' for name in names)}\n"
     (tmp_path / f"{THIS}.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
@@ -188,7 +209,7 @@ def test_mtebs_contract_gets_what_mteb_gives() -> None:
     ("name", "arguments", "words"),
     [
         ("OnlyQueries", {}, "has only one of encode_queries and encode_corpus"),
-        ("Neither", {}, "has neither encode_queries and encode_corpus, as beir calls them, nor encode, as MTEB does"),
+        ("Neither", {}, "has neither encode_queries and encode_corpus, as beir calls them, nor encode_query and encode_document"),
         ("ForBeir", {"wrong": 1}, "cannot be made: TypeError: .*unexpected keyword argument 'wrong'"),
     ],
 )
@@ -203,3 +224,16 @@ def test_the_record_says_class_and_arguments_and_no_precision_that_nobody_knows(
     made = encoder.made()
     assert (made["precision"], made["torch"]) == ("unknown", torch.__version__)
     assert (encoder.tokens, encoder.truncated, encoder.dim) == (None, None, DIM)
+
+
+def test_a_class_that_encodes_queries_and_documents_apart_is_not_asked_for_both_at_once() -> None:
+    system = EncoderSettings("mine", encoder=f"{THIS}:ForSentenceTransformers", arguments={})
+    kinds: tuple[tuple[Kind, str], ...] = (("queries", "ab"), ("documents", "b"))
+    for kind, read in kinds:
+        [(_, vectors)] = OwnEncoder(system, kind).windows(["b"], kind)
+        assert vectors.tolist() == [vector(read)]
+
+
+def test_a_method_that_wants_what_nothing_gives_it_is_refused_when_it_is_loaded() -> None:
+    with pytest.raises(ModelError, match=r"system mine: encode wants task_metadata, hf_split, which nothing gives it here"):
+        OwnEncoder(EncoderSettings("mine", encoder=f"{THIS}:ForMtebAlone", arguments={}), "queries")

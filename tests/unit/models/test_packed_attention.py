@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from beirflow.models import encoder as encoder_module
 from beirflow.models import packed_attention as module
+from beirflow.models import tower as tower_module
+from beirflow.models.batching import Tokens
 from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.packed_attention import MODEL_TYPES, can_pack, packed_attention
 from beirflow.models.settings import EncoderSettings
+from beirflow.models.tower import Tower
 from tiny_bert import WORDS, save_model, save_tiny_bert
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel
@@ -36,7 +38,7 @@ def test_packed_texts_have_the_vectors_of_padded_ones(
 ) -> None:
     folder = save_model(model_type, tmp_path)
     padded = encode(folder, pooling=pooling)
-    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
+    monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
     for token_budget in (1, 100, 4096):
         np.testing.assert_allclose(encode(folder, token_budget, pooling=pooling), padded, atol=2e-5, rtol=0)
 
@@ -51,9 +53,9 @@ def test_a_model_whose_packed_texts_have_other_vectors_is_padded(
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"is_decoder": True}))
     padded = encode(folder, pooling=pooling)
-    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
+    monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
     encoder = tiny_encoder(folder, pooling=pooling)
-    assert not encoder.packed
+    assert not encoder.tower.packed
     np.testing.assert_array_equal(encoder.encode_corpus(TEXTS), padded)
 
 
@@ -61,8 +63,21 @@ def test_a_model_whose_packed_texts_have_other_vectors_is_padded(
 def test_a_model_whose_packed_texts_have_the_same_vectors_is_packed(
     tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, max_length: int
 ) -> None:
-    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
-    assert tiny_encoder(tiny_bert, max_length=max_length).packed
+    monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
+    assert tiny_encoder(tiny_bert, max_length=max_length).tower.packed
+
+
+@pytest.mark.parametrize(("model_type", "padding"), [("bert", 0), ("roberta", 0), ("roberta", 9), ("xlm-roberta", 0)])
+def test_a_text_that_spells_the_padding_out_is_packed_as_it_is_padded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_type: str, padding: int
+) -> None:
+    """RoBERTa gives no position to its padding token, wherever it stands."""
+    folder = save_model(model_type, tmp_path, pad_token_id=padding)
+    texts = ["w1 [PAD] w2 w5 w3", "[PAD] w5 [PAD]", "w4", "w5"]
+    padded = tiny_encoder(folder, max_length=50).encode_corpus(texts)
+    monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
+    monkeypatch.setattr(Tower, "_pack", lambda self: bool(module.pack(self.model)))
+    np.testing.assert_allclose(tiny_encoder(folder, max_length=50).encode_corpus(texts), padded, atol=2e-5, rtol=0)
 
 
 class Calls(TorchDispatchMode):
@@ -93,15 +108,15 @@ def test_a_text_of_a_batch_is_computed_in_one_split_whatever_the_longest() -> No
 def test_running_out_of_memory_packed_lowers_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = save_model("bert", tmp_path)
     expected = encode(folder)
-    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
-    compute = TransformersEncoder._compute_packed
+    monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
+    compute = Tower._compute_packed
 
-    def limited(self: TransformersEncoder, window: encoder_module.Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
+    def limited(self: Tower, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
         if window.lengths[rows].sum() > 100:
             raise torch.OutOfMemoryError
         return compute(self, window, rows, left_out)
 
-    monkeypatch.setattr(TransformersEncoder, "_compute_packed", limited)
+    monkeypatch.setattr(Tower, "_compute_packed", limited)
     np.testing.assert_allclose(encode(folder), expected, atol=2e-5, rtol=0)
 
 

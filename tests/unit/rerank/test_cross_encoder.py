@@ -158,6 +158,11 @@ def test_three_labels_are_refused(tmp_path: Path) -> None:
         loaded(save_cross_encoder(tmp_path, labels=3))
 
 
+def test_a_model_that_heeds_what_stands_beside_a_pair_in_a_batch_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"system crossed: the model in .* gives a text other vectors when it stands in a batch"):
+        loaded(save_cross_encoder(tmp_path, "fnet"))
+
+
 def test_scores_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     folder = save_cross_encoder(tmp_path)
     weights = load_file(folder / "model.safetensors")

@@ -96,7 +96,8 @@ def test_windows_change_no_more_than_rounding_and_some_pairs_are_those_of_all(
 
 def test_a_vector_that_is_not_finite_is_named(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = DensePairs(dense(bert), **ON)
-    finish = model._encoders["queries"]._finish  # type: ignore[attr-defined]
-    monkeypatch.setattr(model._encoders["queries"], "_finish", lambda pooled: finish(pooled) * float("nan"))
+    tower = model._encoders["queries"].tower  # type: ignore[attr-defined]
+    finish = tower.finish
+    monkeypatch.setattr(tower, "finish", lambda pooled: finish(pooled) * float("nan"))
     with pytest.raises(ModelError, match=r"system mine: the vector of .*, one of the queries, holds infinity or not-a-number"):
         model.scores(PAIRS[:1])

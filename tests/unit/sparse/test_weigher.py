@@ -16,7 +16,7 @@ from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import NotFiniteError, Weigher
 from tiny_bert import WORDS
 from tiny_sparse import TERMS, hidden_states, save_masked_lm, save_sparta, save_unicoil, spread
-from transformers import AutoTokenizer, DistilBertModel
+from transformers import AutoTokenizer, DistilBertModel, FNetConfig, FNetForMaskedLM
 
 TEXTS = ["w1 w2 w3", "", "w5", "w7 w7 w8 unknown", " ".join(WORDS[:90]), "w9 w1 w9", " ".join(WORDS[3:40])]
 TOLERANCE = 1e-5
@@ -191,6 +191,14 @@ def test_memory_that_runs_out_halves_the_batch(masked_lm: Path, monkeypatch: pyt
     monkeypatch.setattr(Weigher, "_compute", small_only)
     np.testing.assert_allclose(weighed(masked_lm), expected, atol=TOLERANCE)
     assert failures
+
+
+def test_a_model_that_heeds_what_stands_beside_a_text_in_a_batch_is_refused(tmp_path: Path) -> None:
+    save_masked_lm(tmp_path)
+    sizes = {"vocab_size": TERMS, "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 64}
+    FNetForMaskedLM(FNetConfig(**sizes, max_position_embeddings=64, initializer_range=0.5)).save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"system s: the model in .* gives a text other vectors when it stands in a batch"):
+        weigher(tmp_path)
 
 
 def test_infinity_in_a_model_names_the_text(tmp_path: Path) -> None:

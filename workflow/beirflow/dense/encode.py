@@ -19,9 +19,9 @@ from beirflow.files.errors import ModelError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, together, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path
+from beirflow.models.arrival import NotFiniteError
 from beirflow.models.card import Kind
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
-from beirflow.models.encoder import NotFiniteError
 from beirflow.models.load import load_encoder
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record

@@ -38,23 +38,21 @@ def exact_scores(chunk: Chunk, block: torch.Tensor, norms: torch.Tensor, query: 
     """
     if block.is_cuda or not len(query):
         return careful_scores(chunk.queries, block, query, row, chunk.sizes.pairs)
-    scores, in_doubt = np.empty(len(query), np.float32), np.zeros(len(query), bool)
-    numbers, vectors, queries, rows = query.numpy(), block.numpy(), chunk.queries.numpy(), row.numpy()
-    longest = float(norms.max()) + LOST * queries.shape[1] ** 0.5
-    within = 4 * queries.shape[1] * UNIT_ROUNDOFF * longest
-    bounds = np.searchsorted(numbers, np.arange(len(queries) + 1)).tolist()
+    sums = np.empty(len(query))
+    numbers, vectors, queries, rows = query.numpy(), block.numpy(), chunk.queries.double().numpy(), row.numpy()
+    bounds, at_once = np.searchsorted(numbers, np.arange(len(queries) + 1)).tolist(), chunk.sizes.at_once
 
     def score(some: slice) -> None:
         for number in range(some.start, some.stop):
-            exact = queries[number].astype(np.float64)
-            near = within * float(np.linalg.norm(exact))
-            for start in range(bounds[number], bounds[number + 1], chunk.sizes.at_once):
-                pairs = slice(start, min(start + chunk.sizes.at_once, bounds[number + 1]))
-                sums = np.vecdot(vectors[rows[pairs]].astype(np.float64), exact)
-                scores[pairs] = sums - near
-                in_doubt[pairs] = scores[pairs] != (sums + near).astype(np.float32)
+            for start in range(bounds[number], bounds[number + 1], at_once):
+                pairs = slice(start, min(start + at_once, bounds[number + 1]))
+                sums[pairs] = np.vecdot(vectors[rows[pairs]], queries[number])  # in float64
 
     chunk.share(score)
+    longest = float(norms.max()) + LOST * queries.shape[1] ** 0.5
+    near = 4 * queries.shape[1] * UNIT_ROUNDOFF * longest * np.linalg.norm(queries, axis=1)[numbers]
+    scores = (sums - near).astype(np.float32)
+    in_doubt = scores != (sums + near).astype(np.float32)
     doubtful = torch.from_numpy(np.flatnonzero(in_doubt))
     careful = careful_scores(chunk.queries, block, query[doubtful], row[doubtful], chunk.sizes.pairs)
     scores[in_doubt] = careful.numpy()

@@ -199,8 +199,12 @@ def score_candidates(chunk: Chunk, rows: torch.Tensor) -> Iterator[Hits]:
         Number of the query, row and score of each, of one block.
     """
     rows = rows.sort(dim=1).values
+    ends = torch.zeros((len(rows), 1), dtype=torch.long, device=rows.device)
     for start, block, norms in chunk.blocks():
-        query, place = ((rows >= start) & (rows < start + len(block))).nonzero(as_tuple=True)
+        begins, ends = ends, torch.searchsorted(rows, torch.full_like(rows[:, :1], start + len(block)))
+        counts = (ends - begins)[:, 0]
+        query = torch.repeat_interleave(counts)
+        place = torch.arange(len(query), device=rows.device) + (ends[:, 0] - counts.cumsum(0))[query]
         row = rows[query, place].long()
         yield _hits(query, row, exact_scores(chunk, block, norms, query, row - start))
 

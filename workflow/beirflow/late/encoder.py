@@ -18,10 +18,11 @@ from beirflow.late.card import Reading, with_lengths
 from beirflow.late.card_files import read_token_card
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
+from beirflow.models.arrival import NotFiniteError
 from beirflow.models.backbone import Backbone
 from beirflow.models.batching import Tokens, pad, plan
 from beirflow.models.card import Kind
-from beirflow.models.encoder import AUTO_TOKEN_BUDGET, NotFiniteError
+from beirflow.models.encoder import AUTO_TOKEN_BUDGET
 from beirflow.models.head import load_head
 from beirflow.models.made import made_with
 
@@ -109,6 +110,7 @@ class TokenEncoder:
             raise ModelError(f"{folder / first.folder / weights} has weights that nothing uses: {', '.join(unused[:5])}")
         self._head = load_head(folder, others, weights).to(self.device)
         self._model = self.backbone.model.to(self.device).eval()
+        self.backbone.check_padding(self.device)
         self.max_length = self.backbone.max_length
         if self.max_length is not None and self.max_length <= inserted:
             raise ModelError(f"a text is cut after {self.max_length} tokens, which leaves no room for its own")

@@ -21,9 +21,9 @@ from beirflow.late.encoder import TokenEncoder
 from beirflow.late.search import exact_top_k
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import SegmentWriter, TokenVectors, in_rows, read_segments
+from beirflow.models.arrival import NotFiniteError
 from beirflow.models.card import Kind
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
-from beirflow.models.encoder import NotFiniteError
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import model_folder
 from beirflow.runs.candidates import Candidates, found_by, write_candidates

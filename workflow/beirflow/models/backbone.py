@@ -1,5 +1,6 @@
 """The part of a model that reads tokens: a tokenizer and a model of transformers, loaded with every weight accounted for."""
 
+import inspect
 import logging
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +15,9 @@ from transformers.utils import logging as transformers_logging
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
 from beirflow.models.lean_imports import load_lean
+from beirflow.models.model_json import read_object
 from beirflow.models.packed_attention import first_position
+from beirflow.models.padding_check import PROBE_TEXT, check_padding
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +81,7 @@ class Backbone:
         self.vocabulary = self._rows()
         self.padding = self.tokenizer.pad_token_id or 0
         self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
+        self._check_token_types()
         self._prepare_tokenizer(step.settings["lower_case"])
 
     def _architecture(self) -> tuple[Any, str]:
@@ -93,10 +97,21 @@ class Backbone:
             raise ModelError(
                 f"the model in {self._folder} is an encoder-decoder of type {config.model_type}, whose encoder is not known"
             )
+        self._check_rotation(config)
         if hasattr(config, "use_cache"):
             config.use_cache = False  # nothing is generated, and the keys of all layers would stay in memory
         config.return_dict = True
         return config, name
+
+    def _check_rotation(self, config: Any) -> None:
+        """Refuse a rotation of positions that is written as code outside of transformers has it, which its own classes ignore."""
+        said = read_object(self._folder / "config.json").get("rotary_emb_base")
+        used = (getattr(config, "rope_parameters", None) or {}).get("rope_theta")
+        if said is not None and used is not None and float(said) != float(used):
+            raise ModelError(
+                f"{self._folder / 'config.json'} has rotary_emb_base {said}, which transformers ignores for a model of type"
+                f" {config.model_type}: it would rotate by {used}. Write rope_parameters with rope_theta instead"
+            )
 
     def _load(self) -> tuple[Any, Any, dict[str, Any]]:
         """Tokenizer, model, and the report on its weights."""
@@ -136,6 +151,28 @@ class Backbone:
         """Refuse to ask a model for a pooler that it has not."""
         if "pooler" in pooling and step.settings["output"] == "tokens" and getattr(self.model, "pooler", None) is None:
             raise ModelError(f"pooling is 'pooler', but the model in {self._folder} has none; use mean or cls")
+
+    def _check_token_types(self) -> None:
+        """Refuse a tokenizer that gives a text other types than 0, which is what the model is handed here."""
+        types = self.tokenizer(PROBE_TEXT).get("token_type_ids", ())
+        if any(types) and "token_type_ids" in inspect.signature(self.model.forward).parameters:
+            raise ModelError(f"the tokenizer in {self._folder} gives token types that are not 0, which beirflow does not hand on")
+
+    def check_padding(self, device: torch.device) -> None:
+        """Refuse a model that gives a text other vectors when it stands in a batch with longer ones.
+
+        Args:
+            device: Where the model is.
+
+        Raises:
+            ModelError: It does.
+        """
+        check_padding(self._folder, self, dtype=self._dtype, **self._probe(device))
+
+    def _probe(self, device: torch.device) -> dict[str, Any]:
+        """A short text for a check of padding, and how it is padded."""
+        ids = self.token_ids([PROBE_TEXT])[0]
+        return {"ids": ids, "padding": self.padding, "longest": self.max_length, "device": device}
 
     def _longest(self, wanted: int | None) -> int | None:
         """Tokens after which a text is cut: those wanted, or else as many as tokenizer and model take."""

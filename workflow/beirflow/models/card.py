@@ -15,6 +15,9 @@ KINDS: tuple[Kind, Kind] = ("queries", "documents")
 POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 """Of sentence-transformers, in the order in which several of them are concatenated."""
 
+INSTRUCTORS = ("hkunlp/instructor-base", "hkunlp/instructor-large", "hkunlp/instructor-xl")
+"""Models whose files do not say that the tokens of the prompt are left out of the pooling."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -108,10 +111,18 @@ def with_settings(card: Card, settings: EncoderSettings) -> Card:
         card,
         **{key: value for key, value in said.items() if value is not None},
         prompts={kind: card.prompts[kind] if prompt is None else prompt for kind, prompt in prompts.items()},
-        steps={kind: _changed(steps, settings) for kind, steps in card.steps.items()},
+        steps={kind: _changed(_pools_prompt(steps, settings), settings) for kind, steps in card.steps.items()},
         open={key: reason for key, reason in card.open.items() if key not in names},
         overridden=tuple(sorted(names)),
     )
+
+
+def _pools_prompt(steps: tuple[Step, ...], settings: EncoderSettings) -> tuple[Step, ...]:
+    """The modules without their prompt pooled, of models of which sentence-transformers knows that by their name."""
+    if settings.model not in INSTRUCTORS:
+        return steps
+    left_out = {"include_prompt": False}
+    return tuple(replace(step, settings={**step.settings, **left_out}) if step.kind == "pooling" else step for step in steps)
 
 
 def _changed(steps: tuple[Step, ...], settings: EncoderSettings) -> tuple[Step, ...]:

@@ -14,6 +14,13 @@ from beirflow.models.model_json import COLBERT, MODULES, below, listed_modules, 
 
 LIBRARY_CONFIG = "config_sentence_transformers.json"
 
+ROLES: Mapping[Kind, tuple[str, tuple[str, ...]]] = {
+    "queries": ("query", ("query",)),
+    "documents": ("document", ("document", "passage", "corpus")),
+}
+"""By kind of text, the name of the prompt that sentence-transformers writes, and words in the names of those that authors mean
+for it, such as ``search_query`` and ``s2p_query``."""
+
 
 def read_card(folder: Path) -> Card:
     """Read what a model says about itself.
@@ -84,13 +91,15 @@ def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str,
     found: dict[Kind, str] = {}
     open_keys: dict[str, str] = {}
     default = library.get("default_prompt_name")
-    names: dict[Kind, list[Any]] = {"queries": ["query", default], "documents": ["document", "passage", "corpus", default]}
-    for kind, (name, *others) in names.items():
+    for kind, (name, words) in ROLES.items():
         found[kind] = prompts.get(name) or ""
-        unused = next((other for other in others if other and prompts.get(other)), None)
-        if name not in prompts and unused:
+        meant = [other for other, text in prompts.items() if text and any(word in other for word in words)]
+        # sentence-transformers 6 writes empty prompts by these names into every model that it saves.
+        if default and prompts.get(default) and (name not in prompts or not any(prompts.get(role) for role, _ in ROLES.values())):
+            meant.append(default)
+        if not found[kind] and meant:
             open_keys[f"{name}_prefix"] = (
-                f"{LIBRARY_CONFIG} has the prompt {unused!r} and none called {name!r}, and sentence-transformers 6 writes none"
+                f"{LIBRARY_CONFIG} has the prompt {meant[0]!r} and none called {name!r}, and sentence-transformers 6 writes none"
                 f" before {kind} then, which may not be meant"
             )
     return found, open_keys
@@ -98,14 +107,14 @@ def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str,
 
 def _steps(folder: Path, place: str, module: str, kind: Kind) -> tuple[Step, ...]:
     """The steps of one module for one kind of text: one, none, or those of the route that it takes."""
-    name = module.rpartition(".")[2]
+    name = module.rpartition(".")[2] if module.startswith("sentence_transformers.") else ""
     if name in ("Router", "Asym"):
         return _route(folder, place, kind)
     if name == "Transformer":
         return (transformer_step(folder, place, kind),)
     if name == "Dropout":
         return ()  # does nothing when a model is used
-    read = READERS.get(name) if module.startswith("sentence_transformers.") else None
+    read = READERS.get(name)
     if read is None:
         raise ModelError(
             f"{folder / MODULES} asks for {module}, which beirflow does not know{other_family(module)}; known are Transformer,"

@@ -65,8 +65,9 @@ def other_family(name: str) -> str:
 
 
 def transformer_config(here: Path) -> dict[str, Any]:
-    """What sentence-transformers wrote of a backbone; nothing where it wrote none."""
-    return next((read_object(here / name) for name in TRANSFORMER_CONFIGS if (here / name).is_file()), {})
+    """What sentence-transformers wrote of a backbone, in the first file that says something; nothing where it wrote none."""
+    found = (read_object(here / name) for name in TRANSFORMER_CONFIGS if (here / name).is_file())
+    return next(filter(None, found), {})
 
 
 def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense") -> Step:
@@ -106,7 +107,12 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
     architecture = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
     text = (wanted.get("modality_config") or {}).get("text", {"method": "forward", "method_output_name": "last_hidden_state"})
     usual = {"method": "forward", "method_output_name": "last_hidden_state"}
-    if (wanted.get("modality_config") or {}).get("message") or (text != usual and text.get("method") != "get_text_features"):
+    if "message" in (wanted.get("modality_config") or {}):
+        raise ModelError(
+            f"{here}: its Transformer writes texts into messages of a chat (modality_config), which beirflow does not. If the"
+            " model was trained on plain texts, remove 'message' there; or name a class of your own in 'encoder'"
+        )
+    if text != usual and text.get("method") != "get_text_features":
         raise ModelError(f"{here}: its Transformer takes texts by {text}, which beirflow does not know")
     if not wanted and not (here / MODULES).is_file() and family_of_class(architecture) not in (None, family):
         raise ModelError(

@@ -14,6 +14,7 @@ from beirflow.files.errors import ModelError
 from beirflow.models.backbone import LOCAL, Backbone
 from beirflow.models.card import Step
 from beirflow.models.onnx_file import read_onnx
+from beirflow.models.padding_check import changed_by_padding
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,6 @@ VECTOR = ("text_embeds", "pooler_output", "sentence_embedding")
 WHOLE = "sentence_embedding"
 """The name of a vector that is made by all modules of sentence-transformers."""
 
-PROBE_TOKENS, PROBE_PADDING = 3, 5
 PADDING_TOLERANCE = {"float32": 1e-3}
 LOWER_TOLERANCE = 0.4
 """By precision, and for every other: what padding may change of a vector, over its length. A quantised graph may scale all tokens
@@ -71,7 +71,6 @@ class OnnxBackbone(Backbone):
         super().__init__(folder, first, weights, self.modes, torch.float32)
         # Until here a model of the same shape without weights has said how many tokens there are, and how long texts may be.
         self.model = _Graph(self._path, session, output, rank)
-        self._check_padding()
 
     def _load(self) -> tuple[Any, Any, dict[str, Any]]:
         """Tokenizer, and a model of the same shape that holds no weights; the graph holds them."""
@@ -95,14 +94,9 @@ class OnnxBackbone(Backbone):
         """What the graph is computed with, for a record."""
         return {"precision": self.precision, **self.model.made()}
 
-    def _check_padding(self) -> None:
+    def check_padding(self, device: torch.device) -> None:
         """Refuse a graph that reads padding as text: its exporter saw no padding and left the mask out."""
-        ids = [token for token in range(min(self.vocabulary, 2 * PROBE_TOKENS)) if token != self.padding][:PROBE_TOKENS]
-        alone = torch.tensor([ids])
-        padded = torch.tensor([[*ids, *[self.padding] * PROBE_PADDING]])[:, : self.max_length]
-        mask = (torch.arange(padded.shape[1]) < len(ids)).long()[None]
-        first, second = (_vectors(self(*texts), len(ids)) for texts in ((alone, torch.ones_like(alone)), (padded, mask)))
-        apart = float((first - second).norm() / first.norm().clamp_min(1e-30))
+        apart = changed_by_padding(self, **self._probe(device))
         if not apart <= PADDING_TOLERANCE.get(self.precision, LOWER_TOLERANCE):
             raise ModelError(
                 f"{self._path} gives a text another vector when it is padded (by a share of {apart:.2g}), so the graph does not"
@@ -144,12 +138,6 @@ class _Graph(nn.Module):
 
         provider = self._session.get_providers()[0]
         return {"onnxruntime": onnxruntime.__version__, "provider": provider, "graph_output": self._output}
-
-
-def _vectors(output: Any, tokens: int) -> torch.Tensor:
-    """The vectors of the first tokens of the first text, or the one of the text."""
-    found: torch.Tensor | None = getattr(output, "last_hidden_state", None)
-    return (output.pooler_output if found is None else found[0, :tokens]).float()
 
 
 def _session(path: Path, device: torch.device) -> Any:

@@ -12,8 +12,8 @@ import torch
 
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
+from beirflow.models.arrival import NotFiniteError
 from beirflow.models.card import Kind
-from beirflow.models.encoder import NotFiniteError
 from beirflow.models.own_class import described_error, load_class
 from beirflow.models.settings import EncoderSettings
 
@@ -28,8 +28,13 @@ BATCH_TEXTS = 128
 METHODS: dict[Kind, str] = {"queries": "encode_queries", "documents": "encode_corpus"}
 """Of beir's contract, by what is encoded."""
 
+OF_TEXTS: dict[Kind, str] = {"queries": "encode_query", "documents": "encode_document"}
+"""The same of sentence-transformers, whose ``encode`` would leave prompts out."""
+
 PROMPT_TYPES: dict[Kind, str] = {"queries": "query", "documents": "passage"}
 """Of MTEB's contract."""
+
+VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 LIBRARIES = ("torch", "transformers", "sentence_transformers", "onnxruntime", "requests")
 
@@ -38,7 +43,8 @@ class OwnEncoder:
     """A class of the user's own as an encoder.
 
     Its ``encode_queries`` gets a list of texts and its ``encode_corpus`` a list of ``{"title": "", "text": …}``, where the title
-    stands before the text. Where it has neither, its ``encode`` gets a list of texts for both. ``batch_size``,
+    stands before the text. Where it has neither, its ``encode_query`` and ``encode_document`` get a list of texts, or else its
+    ``encode`` for both. ``batch_size``,
     ``show_progress_bar``, ``convert_to_tensor`` and, by its own name only, ``prompt_type`` are passed to a method that takes
     them. What comes back is an array, a tensor on any device, or a list of rows.
 
@@ -62,9 +68,9 @@ class OwnEncoder:
         self._dim: int | None = None
         try:
             self._method = _method(load_class(system), str(system.encoder), kind)
+            self._options = _options(self._method, kind)
         except ModelError as error:
             raise ModelError(f"system {system.name}: {error}") from error
-        self._options = _options(self._method, kind)
 
     @property
     def dim(self) -> int:
@@ -130,13 +136,17 @@ class OwnEncoder:
 
 def _method(made: Any, name: str, kind: Kind) -> Callable[..., Any]:
     """What encodes one kind of text."""
-    both = [getattr(made, method, None) for method in METHODS.values()]
-    if all(map(callable, both)):
-        return getattr(made, METHODS[kind])
-    if any(map(callable, both)):
-        raise ModelError(f"{name} has only one of {' and '.join(METHODS.values())}; both are needed")
+    for names in (METHODS, OF_TEXTS):
+        both = [getattr(made, method, None) for method in names.values()]
+        if all(map(callable, both)):
+            return getattr(made, names[kind])
+        if any(map(callable, both)):
+            raise ModelError(f"{name} has only one of {' and '.join(names.values())}; both are needed")
     if not callable(getattr(made, "encode", None)):
-        raise ModelError(f"{name} has neither {' and '.join(METHODS.values())}, as beir calls them, nor encode, as MTEB does")
+        raise ModelError(
+            f"{name} has neither {' and '.join(METHODS.values())}, as beir calls them, nor {' and '.join(OF_TEXTS.values())}, as"
+            " sentence-transformers does, nor encode, as MTEB does"
+        )
     return made.encode
 
 
@@ -146,7 +156,15 @@ def _options(method: Callable[..., Any], kind: Kind) -> dict[str, Any]:
     parameters = inspect.signature(method).parameters
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
     found: dict[str, Any] = {name: value for name, value in usual.items() if takes_all or name in parameters}
-    return found | ({"prompt_type": PROMPT_TYPES[kind]} if "prompt_type" in parameters else {})
+    found |= {"prompt_type": PROMPT_TYPES[kind]} if "prompt_type" in parameters else {}
+    others = list(parameters.values())[1:]
+    needed = [each.name for each in others if each.default is each.empty and each.kind not in VARIABLE and each.name not in found]
+    if needed:
+        raise ModelError(
+            f"{method.__name__} wants {', '.join(needed)}, which nothing gives it here; give them defaults, or write"
+            f" {' and '.join(METHODS.values())}"
+        )
+    return found
 
 
 def _as_array(found: Any) -> np.ndarray:

@@ -5,6 +5,7 @@ The model's code stays that of transformers, which looks its attention up by nam
 
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import torch
 
 if TYPE_CHECKING:
@@ -36,6 +37,26 @@ def first_position(model: "PreTrainedModel") -> int:
     tables = (module for name, module in model.named_modules() if name.endswith("position_embeddings"))
     of_padding = next((table.padding_idx for table in tables if getattr(table, "padding_idx", None) is not None), None)
     return 0 if of_padding is None else int(of_padding) + 1
+
+
+def positions(model: "PreTrainedModel", ids: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Position ids of packed texts, as the model itself counts them in padded ones.
+
+    Args:
+        model: The model.
+        ids: Token ids of texts, one after another, int64 of shape (tokens,).
+        places: The place of each in its text, of the same shape.
+
+    Returns:
+        int64 of shape (tokens,). Models like RoBERTa do not count a padding token that a text spells out.
+    """
+    first = first_position(model)
+    counted = ids != first - 1
+    if not first or counted.all():
+        return places + first
+    so_far, begins = np.cumsum(counted), places == 0
+    before = (so_far - counted)[begins][np.cumsum(begins) - 1]
+    return np.where(counted, so_far - before, 0) + first - 1
 
 
 def pack(model: "PreTrainedModel") -> str:

@@ -31,7 +31,7 @@ def pool(modes: Sequence[str], output: Any, mask: torch.Tensor, prompt: int = 0)
         ModelError: The model gives no vectors of tokens.
     """
     if list(modes) == ["pooler"]:
-        return _pooler_output(output).float()
+        return pooler_output(output).float()
     hidden = getattr(output, "last_hidden_state", None)
     if hidden is None:
         raise ModelError(
@@ -41,11 +41,11 @@ def pool(modes: Sequence[str], output: Any, mask: torch.Tensor, prompt: int = 0)
     if prompt:
         kept = kept.clone()
         kept[:, :prompt] = False
-    vectors = [_pooler_output(output).float() if mode == "pooler" else _pool(mode, hidden, kept) for mode in modes]
+    vectors = [pooler_output(output).float() if mode == "pooler" else _pool(mode, hidden, kept) for mode in modes]
     return vectors[0] if len(vectors) == 1 else torch.cat(vectors, dim=1)
 
 
-def _pooler_output(output: Any) -> torch.Tensor:
+def pooler_output(output: Any) -> torch.Tensor:
     """The vector that a model itself makes of a text."""
     found = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
     found = getattr(output, "text_embeds", None) if found is None else found
@@ -60,7 +60,9 @@ def _pool(mode: str, hidden: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
         places = torch.arange(kept.shape[1], device=kept.device)
         last = (places * kept).argmax(dim=1)
         which = kept.int().argmax(dim=1) if mode == "cls" else last
-        return hidden[torch.arange(len(hidden), device=hidden.device), which].float()
+        vectors = hidden[torch.arange(len(hidden), device=hidden.device), which].float()
+        # Where nothing of a text is kept, sentence-transformers takes its first token for cls, and zeros for the last.
+        return vectors if mode == "cls" else vectors.masked_fill(~kept.any(dim=1, keepdim=True), 0.0)
     if mode == "max":
         return hidden.float().masked_fill(~kept[:, :, None], -torch.inf).amax(dim=1)
     masked = hidden.float().masked_fill(~kept[:, :, None], 0.0)

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from beirflow.files.errors import ModelError
 from beirflow.models.batching import pad
 from beirflow.models.packed_attention import first_position
+from beirflow.models.padding_check import PROBE_TEXT, check_padding
 from beirflow.rerank.pair_scorer import UNLIMITED, Pair, PairScorer, TokenPairs, in_float32, read_json
 
 LABELS = (1, 2)
@@ -48,10 +50,26 @@ class CrossEncoder(PairScorer):
         if self.dtype != torch.float32:
             for head in filter(None, (getattr(self.model, name, None) for name in HEADS)):
                 in_float32(head)
+        self._check_padding()
         self._types = "token_type_ids" in self.tokenizer.model_input_names
         if fast := getattr(self.tokenizer, "backend_tokenizer", None):
             fast.no_padding()
             fast.enable_truncation(self.max_length, strategy="longest_first", direction=self.tokenizer.truncation_side)
+
+    def _check_padding(self) -> None:
+        """Refuse a model that heeds what stands beside a pair in a batch."""
+        try:
+            check_padding(
+                self.folder,
+                lambda ids, mask: self.model.base_model(input_ids=ids, attention_mask=mask),
+                self.tokenizer(PROBE_TEXT)["input_ids"],
+                padding=self.tokenizer.pad_token_id or 0,
+                longest=self.max_length,
+                device=self.device,
+                dtype=self.dtype,
+            )
+        except ModelError as error:
+            raise self._wrong(str(error)) from error
 
     def _read(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]] | None]:
         """Token ids of pairs, and their types."""

@@ -19,8 +19,9 @@ from beirflow.late.encoder import TokenEncoder
 from beirflow.late.max_sim import Queries, exact_scores, in_blocks
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
+from beirflow.models.arrival import NotFiniteError
 from beirflow.models.card import KINDS, Kind
-from beirflow.models.encoder import Encoder, NotFiniteError
+from beirflow.models.encoder import Encoder
 from beirflow.models.load import load_encoder
 from beirflow.models.model_files import model_card
 from beirflow.models.model_places import model_folder

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
 from beirflow.models.batching import Tokens, pad, plan
+from beirflow.models.padding_check import PROBE_TEXT, check_padding
 from beirflow.sparse.heads import HUGE, Loaded, load_part
 from beirflow.sparse.layouts import Part
 from beirflow.sparse.pooling import Vocabulary, keep_most, pool_terms
@@ -66,6 +68,8 @@ class Weigher:
             self.loaded = _moved(found, self.device) if isinstance(found, Loaded) else None
             self.table = found.numpy() if isinstance(found, torch.Tensor) else None
             self.max_length = self._longest_text()
+            if self.loaded:
+                self._check_padding(self.loaded)
         except ModelError as error:
             raise ModelError(f"system {name}: {error}") from error
         vocabulary = max(self.tokenizer.get_vocab().values(), default=-1) + 1
@@ -75,6 +79,18 @@ class Weigher:
             fast.no_truncation()
             if self.max_length < HUGE:
                 fast.enable_truncation(self.max_length, direction=self.tokenizer.truncation_side)
+
+    def _check_padding(self, loaded: Loaded) -> None:
+        """Refuse a model that heeds what stands beside a text in a batch."""
+        check_padding(
+            self.part.folder,
+            lambda ids, mask: SimpleNamespace(last_hidden_state=loaded.model(input_ids=ids, attention_mask=mask)[loaded.output]),
+            self.tokenizer(PROBE_TEXT)["input_ids"],
+            padding=self.tokenizer.pad_token_id or 0,
+            longest=min(loaded.longest, self.max_length),
+            device=self.device,
+            dtype=self.dtype,
+        )
 
     def _longest_text(self) -> int:
         """Tokens after which a text is cut, which the model has to be able to read."""

@@ -1,0 +1,51 @@
+"""Vectors on their way from the device to the host."""
+
+import numpy as np
+import torch
+
+from beirflow.files.errors import ModelError
+
+
+class NotFiniteError(ModelError):
+    """An encoder computed infinity or not-a-number.
+
+    Args:
+        row: Index of the text.
+    """
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"the vector of text {row} is not finite")
+        self.row = row
+
+
+class Arrival:
+    """Vectors of a window on their way from the device to the host, which goes on meanwhile.
+
+    Args:
+        start: Index of the first text.
+        vectors: On the device; may still be computed.
+    """
+
+    def __init__(self, start: int, vectors: torch.Tensor) -> None:
+        self.start = start
+        self._vectors, self._event = vectors, None
+        if vectors.is_cuda:
+            self._vectors = torch.empty(vectors.shape, pin_memory=True).copy_(vectors, non_blocking=True)
+            self._event = torch.cuda.current_stream().record_event()
+
+    def wait(self) -> tuple[int, np.ndarray]:
+        """Wait for the vectors.
+
+        Returns:
+            Index of the first text, and the vectors, float32 of shape (texts, dim).
+
+        Raises:
+            NotFiniteError: A vector is not finite.
+        """
+        if self._event:
+            self._event.synchronize()
+        vectors = self._vectors.numpy()
+        finite = np.isfinite(vectors).all(axis=1)
+        if not finite.all():
+            raise NotFiniteError(self.start + int(np.argmin(finite)))
+        return self.start, vectors

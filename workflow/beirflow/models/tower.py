@@ -1,0 +1,222 @@
+"""What turns token ids into vectors: a backbone, the pooling of its tokens, and what follows."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from beirflow.files.errors import ModelError
+from beirflow.jobs.devices import is_out_of_memory
+from beirflow.models.backbone import Backbone
+from beirflow.models.batching import Tokens, pad
+from beirflow.models.card import Step
+from beirflow.models.head import load_head
+from beirflow.models.made import made_with
+from beirflow.models.model_json import MODULES
+from beirflow.models.onnx_backbone import OnnxBackbone
+from beirflow.models.packed_attention import can_pack, pack, positions
+from beirflow.models.pooling import pool, pool_packed
+from beirflow.models.settings import ONNX
+from beirflow.models.word_vectors import WordVectors
+
+logger = logging.getLogger(__name__)
+
+PROBE_TOKENS = 12
+PACKED_TOLERANCE = 16.0
+"""Of the difference of a packed text's vector from a padded one's, in units of the precision's rounding; causal attention changes
+far more."""
+
+
+HEADS_WITHOUT_VECTORS = (
+    *("cls.", "classifier.", "classification_head.", "qa_outputs.", "score.", "head.", "predictions.", "sop_classifier."),
+    *("vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "lm_predictions.", "mask_predictions.", "mlm_head."),
+    *("discriminator_predictions.", "generator_predictions.", "generator_lm_head.", "vision_model.", "visual_projection."),
+    "logit_scale",
+)
+"""How the names of weights begin that transformers gives to heads beside a model."""
+
+
+class Tower:
+    """The modules that one kind of text goes through, loaded.
+
+    Texts are packed end to end on CUDA in half precision, where that gives the vectors of padded ones, and padded to the longest
+    of their batch elsewhere.
+
+    Args:
+        folder: Folder of the model.
+        steps: What its card says of this kind of text.
+        weights: Name of the file that holds the weights.
+        device: Where it computes.
+        dtype: What it computes in; a table of vectors and a graph have their own.
+        auto: Whether that dtype is nobody's wish.
+
+    Attributes:
+        backbone: Reads tokens.
+        model: The same as a module of torch, on the device.
+        dtype: What it computes in.
+        packed: Whether texts are packed.
+        max_length: Tokens after which a text is cut, special tokens included; None for no limit.
+        pooled_dim: Dimensions of pooled tokens.
+        dim: Dimensions of a vector.
+
+    Raises:
+        ModelError: The model cannot be loaded, or is not understood.
+    """
+
+    def __init__(
+        self, folder: Path, steps: Sequence[Step], weights: str, device: torch.device, dtype: torch.dtype, *, auto: bool
+    ) -> None:
+        self._device, self.dtype = device, dtype
+        first, *others = steps
+        pooling = next((step.settings for step in others if step.kind == "pooling"), {})
+        default = "pooler" if first.settings["output"] == "vector" else "mean"
+        self._modes: list[str] = pooling.get("modes", [default])
+        self._include_prompt: bool = pooling.get("include_prompt", True)
+        here = folder / first.folder
+        self.backbone: Backbone | WordVectors
+        if first.kind == "transformer" and weights.endswith(ONNX):
+            self.backbone = OnnxBackbone(here, steps, weights, device)
+            self._modes, self.dtype = self.backbone.modes, torch.float32  # what follows the graph is computed in float32
+        elif first.kind == "transformer":
+            self.backbone = Backbone(here, first, weights, self._modes, dtype)
+        else:
+            self.dtype = torch.float32 if auto else dtype  # a mean of vectors, which nothing makes faster
+            self.backbone = WordVectors(here, first, weights, self.dtype)
+        self.max_length = self.backbone.max_length
+        self.model: Any = self.backbone.model.to(device).eval()
+        if not (folder / MODULES).is_file():
+            self._check_unused(here / weights)
+        self._head = load_head(folder, others, weights).to(device)
+        self._check_padding()
+        self.packed = can_pack(self.model, device, self.dtype) and self._pack()
+        self._measure()
+
+    def _check_unused(self, path: Path) -> None:
+        """Refuse weights that may be meant to change vectors; a folder with ``modules.json`` says itself which are.
+
+        A bare folder may have a projection or a norm behind the model, which its own code applies and transformers does not know.
+        """
+        unused = getattr(self.backbone, "unused", ())
+        if strange := [name for name in unused if not name.startswith(HEADS_WITHOUT_VECTORS)]:
+            found = "weights that the model of config.json does not use, and that are of no head known to give no vectors"
+            todo = "if they change vectors, name a class of your own in 'encoder', else save the model without them"
+            raise ModelError(f"{path} has {found}: {', '.join(strange[:5])}; {todo}")
+
+    def _check_padding(self) -> None:
+        """Refuse a backbone that heeds what stands beside a text in a batch; a table looks every word up by itself."""
+        if isinstance(self.backbone, Backbone):
+            with self._in_words(PROBE_TOKENS):
+                self.backbone.check_padding(self._device)
+
+    @torch.inference_mode()
+    def _measure(self) -> None:
+        """Dimensions before and after what follows the pooling, from a text of one token."""
+        pooled = self._pooled(Tokens.of(0, [self._probe()[:1]]), np.arange(1), 0)
+        self.pooled_dim, self.dim = pooled.shape[1], self.finish(pooled).shape[1]
+
+    def _probe(self) -> list[int]:
+        """Some tokens that are no padding."""
+        return [token for token in range(min(self.backbone.vocabulary, PROBE_TOKENS)) if token != self.backbone.padding]
+
+    @torch.inference_mode()
+    def _pack(self) -> bool:
+        """Let the model attend to packed texts, unless two short ones then have other vectors than padded.
+
+        A configuration may ask for attention that packing does not do; a CPU, which pads, would have other vectors than a GPU.
+        """
+        ids = self._probe()[: self.backbone.max_length]
+        texts, rows = Tokens.of(0, [ids[: -(-len(ids) // 2)], ids]), np.arange(2)
+        padded = self._compute_padded(texts, rows, 0)
+        before = pack(self.model)
+        packed = self._compute_packed(texts, rows, 0)
+        difference = float(((packed - padded).norm(dim=1) / padded.norm(dim=1)).max())
+        if difference <= PACKED_TOLERANCE * torch.finfo(self.dtype).eps:
+            return True
+        self.model.set_attn_implementation(before)
+        logger.info("packed texts have other vectors than padded ones, by a share of %.2g; texts are padded", difference)
+        return False
+
+    def made(self) -> dict[str, str]:
+        """Precision, device and versions that vectors are made with, for the record."""
+        of_graph = self.backbone.made() if isinstance(self.backbone, OnnxBackbone) else {}
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self._device), **of_graph}
+
+    def shorten(self, max_length: int) -> None:
+        """Cut texts after fewer tokens than before, where a transformer reads them."""
+        if isinstance(self.backbone, Backbone):
+            self.backbone.shorten(max_length)
+            self.max_length = self.backbone.max_length
+
+    def left_out(self, prompt: str) -> int:
+        """Tokens at the beginning of each text that are not pooled: those of a prompt, where the model leaves it out."""
+        return 0 if self._include_prompt or not prompt else self.backbone.prompt_length(prompt)
+
+    def send(self, array: np.ndarray) -> torch.Tensor:
+        """An array on the device; from pinned memory, so that the host does not wait for what the device computes."""
+        tensor = torch.from_numpy(array)
+        on_cuda = self._device.type == "cuda"
+        return (tensor.pin_memory() if on_cuda else tensor).to(self._device, non_blocking=on_cuda)
+
+    def vectors(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
+        """Vectors of one batch.
+
+        Args:
+            texts: Token ids.
+            rows: Which texts, int64 of shape (n,); none is without tokens.
+            left_out: Tokens at the beginning of each that are not pooled.
+
+        Returns:
+            On the device, float32 of shape (n, dim).
+
+        Raises:
+            ModelError: The model's code fails.
+        """
+        return self.finish(self._pooled(texts, rows, left_out))
+
+    def finish(self, pooled: torch.Tensor) -> torch.Tensor:
+        """What follows the pooling, in float32: vectors of shape (n, pooled dim) to (n, dim)."""
+        finished: torch.Tensor = self._head(pooled)
+        return finished
+
+    def _pooled(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
+        """Pooled tokens of one batch, float32 of shape (rows, pooled dim); an error of the model's code becomes a sentence."""
+        with self._in_words(int(texts.lengths[rows].max())):
+            return (self._compute_packed if self.packed else self._compute_padded)(texts, rows, left_out)
+
+    @contextmanager
+    def _in_words(self, tokens: int) -> Iterator[None]:
+        """Let an error of the model's code be a sentence, unless the device may be at fault, which who holds it knows."""
+        try:
+            yield
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError, AssertionError, NotImplementedError) as error:
+            raise _failed(tokens, error) from error
+        except RuntimeError as error:
+            if self._device.type == "cuda" or is_out_of_memory(error):
+                raise
+            raise _failed(tokens, error) from error
+
+    def _compute_padded(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
+        ids, mask = (self.send(array) for array in pad(texts, rows, self.backbone.padding))
+        return pool(self._modes, self.backbone(ids, mask), mask, left_out)
+
+    def _compute_packed(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
+        ids, places = texts.select(rows)
+        lengths = texts.lengths[rows]
+        bounds = self.send(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+        output = self.model(
+            input_ids=self.send(ids)[None],
+            position_ids=self.send(positions(self.model, ids, places))[None],
+            bounds=bounds,
+            lengths=lengths.tolist(),
+        )
+        return pool_packed(self._modes, output, bounds, getattr(self.model, "pooler", None), left_out)
+
+
+def _failed(tokens: int, error: Exception) -> ModelError:
+    reason = str(error).strip().partition("\n")[0]
+    found = f"the model fails on texts of up to {tokens} tokens ({type(error).__name__}: {reason})"
+    return ModelError(f"{found}; look at its config.json, or lower max_length")
