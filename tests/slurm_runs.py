@@ -32,8 +32,8 @@ def changed_profile(folder: Path, change: Callable[[dict[str, Any]], object]) ->
 
 
 def begin(workflow: Workflow, *words: str) -> subprocess.Popen[bytes]:
-    """Start a run in the background; its output goes to output.txt."""
-    with (workflow.folder / "output.txt").open("wb") as output:
+    """Start a run in the background; its output goes to output.txt, behind what others write there meanwhile."""
+    with (workflow.folder / "output.txt").open("ab") as output:
         return subprocess.Popen(
             workflow.command(*words, cores=None),
             cwd=workflow.repository,
