@@ -31,6 +31,7 @@ from beirflow.models.settings import EncoderSettings, ModelSettings
 from beirflow.paper.page import FIGURES as PAPER_FIGURES
 from beirflow.paper.page import PARTS as PAPER_TABLES
 from beirflow.paper.page import write_paper
+from beirflow.report.exports import export_tables
 from beirflow.report.figure_tables import TABLES, write_figure_tables
 from beirflow.report.report import FIGURES, write_report
 from beirflow.runs.merge import merge_chunks
@@ -113,7 +114,15 @@ def make_report(results: Path, experiment: Experiment) -> None:
     describe_systems(systems=settings, record_paths=records, systems_path=f"{results}/systems.csv", job=job)
     for name in experiment.chosen_datasets:
         _inspect(results, experiment, name)
-    (results / "figures").mkdir()
+    for folder in ("figures", "tables"):
+        (results / folder).mkdir()
+    export_tables(
+        summary_path=f"{results}/summary.csv",
+        comparison_path=tables["significance.csv"],
+        systems_path=f"{results}/systems.csv",
+        baseline=experiment.baseline,
+        folder=str(results),
+    )
     for figure in FIGURES:
         (results / f"figures/{figure}.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{figure}</desc></svg>')
     write_figure_tables(means_paths=rows, costs_path=tables["cost.csv"], folder=f"{results}/figures")
@@ -128,7 +137,10 @@ def make_report(results: Path, experiment: Experiment) -> None:
         figure_paths=[f"{results}/figures/{figure}.svg" for figure in FIGURES],
         manifest_path=f"{results}/manifest.json",
         report_path=f"{results}/report.html",
-        other_paths=[f"{results}/scores.parquet", *(f"{results}/figures/{name}.csv" for name in TABLES)],
+        other_paths=[
+            *(f"{results}/scores.parquet", *(f"{results}/figures/{name}.csv" for name in TABLES)),
+            *map(str, (results / "tables").iterdir()),
+        ],
         job=job,
     )
 

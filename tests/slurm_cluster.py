@@ -1,9 +1,11 @@
-"""A SLURM cluster of one node on this machine, from Debian's packages, for the time of a test session."""
+"""A SLURM cluster of several nodes on this machine, from Debian's packages, for the time of a test session.
 
+Every node is a slurmd with a name and a port of its own. With accounting there are slurmdbd and a MariaDB too.
+"""
+
+import getpass
 import os
-import random
 import re
-import secrets
 import shutil
 import socket
 import subprocess
@@ -14,55 +16,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+from slurm_files import NODES, write_files
 
 PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol"]
+PROGRAMS_OF_ACCOUNTING = ["mariadbd", "slurmdbd", "sacct", "sacctmgr"]
 
-# The node says that it has more than the machine: what the profile asks for is granted, and jobs run a few at a time.
-CONFIGURATION = """
-ClusterName=beirflow
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-# A job that is put back into the queue waits for cred_expire, else 120 seconds.
-AuthInfo=socket={folder}/munge.socket,cred_expire=5
-SlurmctldPort={controller_port}
-SlurmdPort={node_port}
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-MpiDefault=none
-SwitchType=switch/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core_Memory
-GresTypes=gpu
-SlurmdParameters=config_overrides
-# Nothing waits longer than it must: for the scheduler, for a killed process, for a node that does not answer.
-SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=100000
-KillWait=2
-SlurmdTimeout=6
-# Jobs that ended are remembered until the tests are over.
-MinJobAge=3600
-# A job that takes more memory than it asked for is killed, without control groups: looked at every second.
-JobAcctGatherType=jobacct_gather/linux
-JobAcctGatherFrequency=task=1
-JobAcctGatherParams=OverMemoryKill
-AccountingStorageType=accounting_storage/none
-ReturnToService=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs=32 RealMemory=256000 Gres=gpu:3 State=UNKNOWN
-PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-"""
+NODE = "BEIRFLOW_NODE_OF_TEST"
+"""The environment variable by which a slurmd, and what it started to watch jobs, is told from those of other nodes."""
 
 
-def missing_programs() -> list[str]:
-    """The programs of SLURM and munge that are not installed."""
+READY = ("idle", "mixed")
+"""States of a node that takes jobs."""
+
+
+def missing_programs(programs: list[str] = PROGRAMS) -> list[str]:
+    """Those programs that are not installed."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    return [name for name in PROGRAMS if shutil.which(name, path=path) is None]
+    return [name for name in programs if shutil.which(name, path=path) is None]
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = 300) -> None:
@@ -75,11 +45,12 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = 300) -> 
 
 @dataclass
 class Cluster:
-    """The daemons, and what they wrote into a folder."""
+    """The daemons by name, those of the nodes by theirs, and what they wrote into a folder."""
 
     folder: Path
+    accounting: bool = False
     host: str = field(default_factory=lambda: socket.gethostname().split(".")[0])
-    daemons: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -87,68 +58,89 @@ class Cluster:
         return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": f"{self.folder}/bin:{os.environ.get('PATH', '')}"}
 
     def start(self) -> None:
-        """Start munged, slurmctld and slurmd, and wait until the node is idle."""
-        for name in ("state", "spool", "bin"):
-            (self.folder / name).mkdir()
-        # The plugin calls srun without SLURM_CONF; on a cluster that is set up for good, /etc/slurm/slurm.conf is there.
-        srun = self.folder / "bin/srun"
-        srun.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {shutil.which("srun")} "$@"\n')
-        srun.chmod(0o755)
-        key, socket_path = self.folder / "munge.key", self.folder / "munge.socket"
-        key.write_bytes(secrets.token_bytes(128))
-        key.chmod(0o400)
-        ports = dict(zip(("controller_port", "node_port"), _free_ports(2), strict=True))
-        configuration = CONFIGURATION.format(host=self.host, folder=self.folder, **ports)
-        (self.folder / "slurm.conf").write_text(configuration)
-        # SLURM only looks whether the devices of the GPUs are there.
-        for i in range(3):
-            (self.folder / f"gpu{i}").touch()
-        (self.folder / "gres.conf").write_text(f"Name=gpu File={self.folder}/gpu[0-2]\n")
+        """Start all daemons, and wait until every node is idle."""
+        ports = write_files(self.folder, self.host, accounting=self.accounting)
         # --force: temporary folders are closed to other users, which munged otherwise refuses.
         files = [f"--{name}-file={self.folder}/munged.{name}" for name in ("pid", "log", "seed")]
-        self._start("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={socket_path}", *files)
+        socket_path = self.folder / "munge.socket"
+        self._start("munged", "--foreground", "--force", f"--key-file={self.folder}/munge.key", f"--socket={socket_path}", *files)
         wait_for(socket_path.exists, "munged")
-        self._start("slurmctld", "-D")
+        if self.accounting:
+            self._start_accounting(ports["database"])
         try:
-            self.start_node()
+            self._start("slurmctld", "-D")
+            for node in NODES:
+                self._start_node(node)
+            self._wait_for_nodes()
         except AssertionError as error:
-            raise AssertionError("\n".join(log.read_text() for log in self.folder.glob("slurm*.out"))) from error
+            raise AssertionError("\n".join(log.read_text() for log in self.folder.glob("*.out"))) from error
 
-    def drain_node(self) -> None:
-        """Let what runs on the node end, and start nothing more."""
-        self.call("scontrol", "update", f"nodename={self.host}", "state=drain", "reason=test")
+    def _start_accounting(self, port: int) -> None:
+        """Start a MariaDB that believes everybody on this machine, slurmdbd, and the accounts of this cluster."""
+        data, server = self.folder / "database", ("mariadbd", "--no-defaults", "--user=root", "--skip-grant-tables")
+        make = ["mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}", "--skip-test-db"]
+        subprocess.run(make, check=True, capture_output=True)
+        where = (f"--datadir={data}", f"--socket={self.folder}/database.socket", "--bind-address=127.0.0.1")
+        self._start(*server, *where, f"--port={port}", "--innodb-buffer-pool-size=64M")
+        wait_for((self.folder / "database.socket").exists, "MariaDB")
+        self._start("slurmdbd", "-D")
+        wait_for(lambda: "beirflow" in self._account("show", "cluster") or self._made_accounts(), "slurmdbd")
 
-    def resume_node(self) -> None:
+    def _made_accounts(self) -> bool:
+        """Whether the cluster, an account and this user could be made."""
+        return bool(
+            self._account("add", "cluster", "beirflow")
+            and self._account("add", "account", "lab", "Cluster=beirflow")
+            and self._account("add", "user", "root", "Account=lab", "DefaultAccount=lab")
+        )
+
+    def _account(self, *words: str) -> str:
+        """What sacctmgr printed; nothing where it failed."""
+        return self.call("sacctmgr", "--immediate", "--noheader", *words, ok=False)
+
+    def limit_submitted_jobs(self, jobs: int) -> None:
+        """How many jobs this user may have in the queue; -1 for any number."""
+        self.call("sacctmgr", "--immediate", "modify", "user", "root", "set", f"MaxSubmitJobs={jobs}")
+
+    def drain_nodes(self) -> None:
+        """Let what runs end, and start nothing more."""
+        self._update_nodes("drain", *NODES)
+
+    def resume_nodes(self) -> None:
         """Take jobs again."""
-        self.call("scontrol", "update", f"nodename={self.host}", "state=resume")
+        self._update_nodes("resume", *(node for node, state in self.node_states().items() if "drain" in state))
+
+    def _update_nodes(self, state: str, *nodes: str) -> None:
+        if nodes:
+            self.call("scontrol", "update", f"nodename={','.join(nodes)}", f"state={state}", "reason=test")
 
     def stop_controller(self) -> None:
         """End slurmctld, as for an update or when it moves to another machine."""
-        self.daemons[1].terminate()
-        self.daemons[1].wait(60)
+        self.daemons["slurmctld"].terminate()
+        self.daemons.pop("slurmctld").wait(60)
 
     def start_controller(self) -> None:
-        """Start slurmctld again and wait until the node takes jobs."""
+        """Start slurmctld again and wait until the nodes take jobs."""
         self._start("slurmctld", "-D")
-        self.daemons[1] = self.daemons.pop()
-        wait_for(lambda: self.node_state() in ("idle", "mixed"), "an idle node")
+        self._wait_for_nodes()
 
     def restore(self) -> None:
-        """Cancel every job, whatever a test did, and wait until the node is idle."""
-        if self.daemons[1].poll() is not None:
-            self.start_controller()
-        if len(self.daemons) == 2:
-            self.start_node()
-        if "drain" in self.node_state():
-            self.resume_node()
+        """Cancel every job, whatever a test did, and wait until all nodes are idle."""
+        if "slurmctld" not in self.daemons:
+            self._start("slurmctld", "-D")
+            wait_for(lambda: bool(self.node_states()), "slurmctld")
+        for node in NODES:
+            if node not in self.daemons:
+                self._start_node(node)
+        self.resume_nodes()
         self.cancel_all()
-        wait_for(lambda: self.node_state() == "idle", "an idle node")
+        self._wait_for_nodes("idle")
 
-    def lose_node(self) -> None:
-        """Kill slurmd and whatever runs on the node, as when a machine loses its power, and wait until that is noticed."""
+    def lose_node(self, node: str) -> None:
+        """Kill a slurmd and whatever runs there, as when a machine loses its power; SLURM does not know it yet."""
         lost: dict[int, psutil.Process] = {}
         # Stopped before they are killed: what is stopped starts nothing more, and what is killed loses its children to others.
-        while found := {pid: process for pid, process in self._on_node().items() if pid not in lost}:
+        while found := {pid: process for pid, process in self._on_node(node).items() if pid not in lost}:
             lost |= found
             for process in found.values():
                 with suppress(psutil.NoSuchProcess):
@@ -156,41 +148,52 @@ class Cluster:
         for process in lost.values():
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        self.daemons.pop().wait()
-        wait_for(lambda: self.node_state() == "down*", "a node that does not answer")
+        self.daemons.pop(node).wait()
 
-    def _on_node(self) -> dict[int, psutil.Process]:
-        """slurmd and what runs for jobs of this cluster; processes end, and become zombies, while they are looked at."""
-        daemon = psutil.Process(self.daemons[-1].pid)
+    def give_up_node(self, node: str) -> None:
+        """Say that a node is lost, as its administrator does who does not wait for SLURM to notice."""
+        self._update_nodes("down", node)
+
+    def _on_node(self, node: str) -> dict[int, psutil.Process]:
+        """slurmd and what runs there for jobs; processes end, and become zombies, while they are looked at."""
+        daemon = psutil.Process(self.daemons[node].pid)
         found = {each.pid: each for each in [daemon, *daemon.children(recursive=True)]}
         for process in psutil.process_iter(["name"]):
             with suppress(psutil.NoSuchProcess):  # a ZombieProcess is one
-                if process.info["name"] == "slurmstepd" and process.environ().get("SLURM_CONF") == self.environment["SLURM_CONF"]:
+                if process.info["name"] == "slurmstepd" and process.environ().get(NODE) == f"{self.folder}/{node}":
                     found |= {each.pid: each for each in [process, *process.children(recursive=True)]}
         return found
 
-    def start_node(self) -> None:
-        """Start slurmd and wait until the node takes jobs."""
-        self._start("slurmd", "-D")
-        wait_for(lambda: self.node_state() in ("idle", "mixed"), "an idle node")
+    def start_node(self, node: str) -> None:
+        """Start a slurmd again and wait until its node takes jobs."""
+        self._start_node(node)
+        wait_for(lambda: self.node_states().get(node) in READY, "a node")
 
-    def node_state(self) -> str:
-        """What SLURM says of the node: idle, mixed, drained, down* …; empty while slurmctld is not there."""
-        return self.call("sinfo", "--noheader", "--format=%T", ok=False).strip()
+    def _start_node(self, node: str) -> None:
+        self._start("slurmd", "-D", "-N", node, name=node, **{NODE: f"{self.folder}/{node}"})
 
-    def _start(self, program: str, *arguments: str) -> None:
+    def node_states(self) -> dict[str, str]:
+        """What SLURM says of every node: idle, mixed, drained, down* …; nothing while slurmctld is not there."""
+        lines = self.call("sinfo", "--noheader", "--Node", "--partition=main", "--format=%N %T", ok=False).splitlines()
+        return dict(line.split() for line in lines)
+
+    def _wait_for_nodes(self, *states: str) -> None:
+        wanted = states or READY
+        wait_for(lambda: [state in wanted for state in self.node_states().values()] == [True] * len(NODES), "nodes")
+
+    def _start(self, program: str, *arguments: str, name: str = "", **more: str) -> None:
         path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-        with (self.folder / f"{program}.out").open("wb") as output:
-            environment = {**os.environ, **self.environment, "PATH": path}
-            self.daemons.append(subprocess.Popen([program, *arguments], env=environment, stdout=output, stderr=subprocess.STDOUT))
+        with (self.folder / f"{name or program}.out").open("wb") as output:
+            environment = {**os.environ, **self.environment, "PATH": path, **more}
+            daemon = subprocess.Popen([program, *arguments], env=environment, stdout=output, stderr=subprocess.STDOUT)
+            self.daemons[name or program] = daemon
 
     def stop(self) -> None:
         """Cancel what runs and stop the daemons."""
-        if len(self.daemons) == 3:  # otherwise a daemon did not start
+        if "slurmctld" in self.daemons and NODES[-1] in self.daemons:  # otherwise a daemon did not start
             self.cancel_all()
-        for daemon in reversed(self.daemons):
+        for daemon in reversed(self.daemons.values()):
             daemon.terminate()
-        for daemon in self.daemons:
             try:
                 daemon.wait(20)
             except subprocess.TimeoutExpired:
@@ -211,22 +214,19 @@ class Cluster:
 
     def cancel_all(self) -> None:
         """Cancel every job and wait until none is left."""
-        self.call("scancel", "--partition=main", ok=False)
+        self.call("scancel", f"--user={getpass.getuser()}", ok=False)
         wait_for(lambda: not self.call("squeue", "--noheader", ok=False).strip(), "the jobs to end")
 
     def ended(self) -> list[dict[str, str]]:
         """What SLURM knows of every job and array task that ended, in the order of submission."""
-        lines = self.call("scontrol", "--oneliner", "show", "job").splitlines()
-        jobs = [dict(re.findall(r"(\w+)=(\S*)", line)) for line in lines if line.startswith("JobId=")]
-        return sorted((job for job in jobs if job["JobState"] not in ("PENDING", "RUNNING")), key=lambda job: int(job["JobId"]))
+        jobs = [job for job in self._described() if job["JobState"] not in ("PENDING", "RUNNING")]
+        return sorted(jobs, key=lambda job: int(job["JobId"]))
 
+    def describe(self, job: str) -> dict[str, str]:
+        """What SLURM knows of a job or array task."""
+        (found,) = self._described(job)
+        return found
 
-def _free_ports(count: int) -> list[int]:
-    """Ports that nothing listens on and that the system gives to no connection; drawn, so that two sessions draw others."""
-    found: list[int] = []
-    while len(found) < count:
-        port = random.SystemRandom().randrange(15_000, 32_000)
-        with socket.socket() as listening, suppress(OSError):
-            listening.bind(("127.0.0.1", port))
-            found += [port] if port not in found else []
-    return found
+    def _described(self, *job: str) -> list[dict[str, str]]:
+        lines = self.call("scontrol", "--oneliner", "show", "job", *job).splitlines()
+        return [dict(re.findall(r"(\w+)=(\S*)", line)) for line in lines if line.startswith("JobId=")]

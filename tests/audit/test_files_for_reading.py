@@ -49,6 +49,21 @@ def edit_inspection(reported: Forger) -> str:
     return "inspection/small.json"
 
 
+def edit_systems(reported: Forger) -> str:
+    table = pd.read_csv(reported.path("systems.csv"), dtype=str, keep_default_na=False)
+    table.loc[table["setting"] == "pooling", "value"] = "last"
+    reported.replace("systems.csv", table.to_csv(index=False).encode())
+    return "systems.csv"
+
+
+def edit_leaderboard(reported: Forger) -> str:
+    name, score = "tables/leaderboard.tex", f"{reported.read('metrics/tiny/small.json')['measures']['NDCG@10']:.4f}"
+    table = reported.path(name).read_text(encoding="utf-8")
+    assert score in table
+    reported.replace(name, table.replace(score, "0.9920").encode())
+    return name
+
+
 def edit_ranks(reported: Forger) -> str:
     name = layout.FIGURE_DATA(figure="critical_difference")
     table = pd.read_csv(reported.path(name)).assign(average_rank=3.0)
@@ -56,7 +71,10 @@ def edit_ranks(reported: Forger) -> str:
     return name
 
 
-@pytest.mark.parametrize("change", [edit_page, edit_scores, edit_significance, edit_cost, edit_inspection, edit_ranks])
+EDITS = [edit_page, edit_scores, edit_significance, edit_cost, edit_inspection, edit_systems, edit_leaderboard, edit_ranks]
+
+
+@pytest.mark.parametrize("change", EDITS)
 @pytest.mark.parametrize("record", ["made again", "deleted"])
 def test_a_file_for_reading_that_does_not_show_the_results_is_found(reported: Forger, change, record: str) -> None:
     name = change(reported)

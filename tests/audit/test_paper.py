@@ -63,7 +63,7 @@ def test_untouched_tables_are_what_the_results_give(papered: Forger) -> None:
     assert tables < made
     assert {"paper/words/small.json", "paper/words/small.parquet"} < made
     assert {check.status for check in found} == {PASSED, NOT_CHECKED}
-    assert {path for check in found if check.status == NOT_CHECKED for path in check.files} >= {"paper/index.html"}
+    assert {path for check in found if check.status == NOT_CHECKED for path in check.files} >= {"paper/overlap-graph.svg"}
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,17 @@ def test_a_table_that_does_not_show_the_results_is_found(papered: Forger, change
     name = change(papered)
     record_again(papered)
     assert made_again(papered, name).status == FAILED
+
+
+def test_the_page_is_made_again(papered: Forger) -> None:
+    assert made_again(papered, "paper/index.html").status == PASSED
+
+
+def test_a_page_that_shows_something_else_is_found(papered: Forger) -> None:
+    page = papered.path("paper/index.html").read_text(encoding="utf-8")
+    papered.replace("paper/index.html", page.replace("second", "the best", 1).encode())
+    record_again(papered)
+    assert made_again(papered, "paper/index.html").status == FAILED
 
 
 def test_a_figure_that_was_changed_is_found_by_the_record_of_the_page(papered: Forger) -> None:

@@ -32,13 +32,17 @@ rule audit:
     params:
         code=code_version("audit"),
         sample=config["audit_sample"],
-        manifest_sha256=config["manifest_sha256"],
-        manifest_signature=config["manifest_signature"],
-        allowed_signers=config["allowed_signers"],
-        snakefile=str(workflow.main_snakefile),
-        directory=str(Path.cwd()),
-        configfiles=[str(path) for path in workflow.overwrite_configfiles],
-        config=dict(workflow.config_settings.config or {}),
+        published=[
+            config["manifest_sha256"],
+            config["manifest_signature"],
+            config["allowed_signers"],
+        ],
+        call=[
+            str(workflow.main_snakefile),
+            str(Path.cwd()),
+            [str(path) for path in workflow.overwrite_configfiles],
+            dict(workflow.config_settings.config or {}),
+        ],
     message:
         "audit the results"
     script:

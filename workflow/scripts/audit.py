@@ -7,14 +7,12 @@ if __name__ == "__main__":
         from beirflow.audit.audit import audit
         from beirflow.audit.repairs import Call
         from beirflow.audit.root import Published
+        from beirflow.exchange.again import exports_again
         from beirflow.experiment.load import load_experiment
 
-        said = snakemake.params
-        words = audit(
-            folder=str(this.results),
-            experiment=load_experiment(snakemake.config),
-            sample=said.sample,
-            call=Call(said.snakefile, said.directory, said.configfiles, said.config),
-            published=Published(said.manifest_sha256, said.manifest_signature, said.allowed_signers),
+        experiment, said = load_experiment(snakemake.config), snakemake.params
+        call, published = Call(*said.call), Published(*said.published)
+        folder = str(this.results)
+        print(
+            audit(folder=folder, experiment=experiment, sample=said.sample, call=call, published=published, exports=exports_again)
         )
-        print(words)

@@ -85,7 +85,7 @@ def test_what_is_stored_passes_and_what_was_changed_fails(tmp_path: Path, case: 
     model = str(save_tiny_t5(tmp_path / "model") if key == "expansion" else save_deepct(tmp_path / "model"))
     made, system = run_of(tmp_path, **{key: {"model": model, **given}})
     findings = checked(made, system)
-    assert len(findings) == 3
+    assert len(findings) == 4
     assert all(finding.passed for finding in findings.values()), findings
     assert system.added is not None
     forge(made, system.added)

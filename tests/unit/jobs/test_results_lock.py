@@ -1,5 +1,6 @@
 """One run at a time writes the results, and every job runs once at a time, whichever process asks."""
 
+import errno
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from beirflow.files import disks
 from beirflow.files.errors import LockError
 from beirflow.jobs import results_lock as module
 from beirflow.jobs.results_lock import LOCK, RUN, begin_run, check_run, hold_job
@@ -114,16 +116,55 @@ def test_a_job_waits_for_its_other_instance_and_for_no_other_job(
     assert "waits at" in mine.communicate()[1]
 
 
-def test_a_disk_without_locks_is_a_warning_and_no_obstacle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+NO_LOCKS = [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS]
+"""What a server without its lock service says, what a disk that knows no locks, and what Lustre without ``flock``."""
+
+
+def take_locks_away(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def no_locks(*_: object) -> None:
-        raise OSError(38, "Function not implemented")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(module.fcntl, "lockf", no_locks)
+
+
+@pytest.mark.parametrize("number", NO_LOCKS, ids=errno.errorcode.get)
+def test_a_disk_without_locks_is_a_warning_and_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
+    take_locks_away(monkeypatch, number)
     begin_run(tmp_path / "logs")
     assert "take care that no other run writes these results" in caplog.text
+    assert os.strerror(number) in caplog.text
+    caplog.clear()
     assert not hold_job(tmp_path / "logs", "encode/a/b")
+    assert caplog.text == "", "the run has said it"
+
+
+@pytest.mark.parametrize("number", NO_LOCKS, ids=errno.errorcode.get)
+def test_a_node_without_locks_warns_in_the_log_of_its_job_and_still_ends_a_job_of_a_former_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
+    begin_run(tmp_path / "logs")
+    take_locks_away(monkeypatch, number)
+    assert not hold_job(tmp_path / "logs", "encode/a/b")
+    assert "no second instance of this job is kept away" in caplog.text
+    monkeypatch.setenv(RUN, "of a former run")
+    with pytest.raises(LockError, match="changed nothing"):
+        hold_job(tmp_path / "logs", "encode/a/b")
+
+
+@pytest.mark.parametrize("option", ["nolock", "local_lock=all", "localflock", ""])
+def test_locks_that_other_machines_do_not_see_are_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, option: str
+) -> None:
+    device = tmp_path.stat().st_dev
+    where = f"{os.major(device)}:{os.minor(device)} / {tmp_path} rw,relatime"
+    options = f"rw,vers=3,{option},local_lock=flock" if option else "rw,vers=4.2,local_lock=none"
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"22 27 0:1 / /proc rw - proc proc rw,nolock\n36 35 {where} shared:1 - nfs server:/x {options}\n")
+    monkeypatch.setattr(disks, "MOUNTS", mounts)
+    begin_run(tmp_path / "logs")
+    assert (f"mounted with {option}, so that its locks hold on this machine alone" in caplog.text) == bool(option)
 
 
 def test_a_lock_file_that_was_cut_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,11 +31,12 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv(module.TERMINAL, "")
-    monkeypatch.setattr(plugin, "get_min_job_age", plugin.get_min_job_age)
+    for name in ("get_min_job_age", "query_job_status"):
+        monkeypatch.setattr(plugin, name, getattr(plugin, name))
     return tmp_path
 
 
-def ended_tasks() -> list[str]:
+def ended_tasks(command: str = "squeue") -> list[str]:
     """Tasks of an array, one waiting and one that ended, that the plugin takes for ended."""
     ended: list[str] = []
 
@@ -44,12 +45,12 @@ def ended_tasks() -> list[str]:
         async def __aexit__(self, *_: object) -> None: ...
 
     settings = SimpleNamespace(
-        init_seconds_before_status_checks=20, status_attempts=1, status_command="squeue", keep_successful_logs=True
+        init_seconds_before_status_checks=20, status_attempts=1, status_command=command, keep_successful_logs=True
     )
     executor = SimpleNamespace(
         workflow=SimpleNamespace(executor_settings=settings),
         logger=logging.getLogger("plugin"),
-        get_status_command=lambda: "squeue",
+        get_status_command=lambda: command,
         run_uuid="run",
         status_rate_limiter=Limiter(),
         next_seconds_between_status_checks=20,
@@ -61,6 +62,7 @@ def ended_tasks() -> list[str]:
         _status_query_cycle_rows=[],
         _preemption_warning=False,
         report_job_success=lambda job: ended.append(job.external_jobid),
+        report_job_error=lambda job, **_: ended.append(f"{job.external_jobid} failed"),
     )
     jobs = [SimpleNamespace(external_jobid=name, aux={}) for name in ("7_1", "7_2")]
 
@@ -70,6 +72,13 @@ def ended_tasks() -> list[str]:
 
     asyncio.run(ask())
     return ended
+
+
+def test_a_job_that_sacct_calls_cancelled_by_somebody_has_failed(slurm: Path) -> None:
+    (slurm / "sacct").write_text('#!/bin/sh\necho "7_1|RUNNING"; echo "7_2|CANCELLED by 1000"\n')
+    assert ended_tasks("sacct") == [], "the plugin no longer has the fault that stand_by_slurm works around"
+    stand_by_slurm()
+    assert ended_tasks("sacct") == ["7_2 failed"]
 
 
 def test_a_task_that_waits_is_not_taken_for_ended_while_the_controller_is_away(slurm: Path) -> None:

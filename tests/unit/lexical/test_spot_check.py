@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.files.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
+from beirflow.files.records import read_json, write_json
 from beirflow.lexical import spot_check
 from beirflow.lexical.family import FAMILY
 from beirflow.lexical.postings import read_postings, write_postings
@@ -62,9 +63,10 @@ def subject_of(made: LexicalResults, settings: LexicalSettings = FLAT) -> Subjec
 
 
 def documents_and_ranks(subject: Subject, sample: int = EVERYTHING) -> tuple[Finding, Finding]:
-    """What the two checks find."""
-    documents, ranks = spot_checks(subject, sample, np.random.default_rng(1))
+    """What the checks of documents and of ranks find."""
+    documents, statistics, ranks = spot_checks(subject, sample, np.random.default_rng(1))
     assert documents.path == f"postings/{ANALYZER}/{DATASET}"
+    assert statistics.path == f"postings/{ANALYZER}/{DATASET}/statistics.parquet"
     assert ranks.path == f"runs/{subject.system.name}/{DATASET}.parquet"
     return documents.run(), ranks.run()
 
@@ -133,6 +135,55 @@ def test_changed_lengths_are_found_in_the_scores(made: LexicalResults) -> None:
     assert not ranks.passed
 
 
+def statistics_of(made: LexicalResults, settings: LexicalSettings = FLAT) -> Finding:
+    """What the check of the statistics finds."""
+    return spot_checks(subject_of(made, settings), EVERYTHING, np.random.default_rng(1))[1].run()
+
+
+def test_statistics_that_nobody_touched_are_those_of_the_postings(made: LexicalResults) -> None:
+    finding = statistics_of(made, MULTIFIELD)
+    assert finding.passed, finding
+    assert "of 23 documents" in finding.found
+
+
+@pytest.mark.parametrize("column", ["contents", "title", "text"])
+def test_frequencies_that_are_not_those_of_the_postings_are_found_although_the_run_was_made_with_them(
+    made: LexicalResults, column: str
+) -> None:
+    path = made.path(STATISTICS)
+    table = pq.read_table(path)
+    number = table.schema.names.index(column)
+    pq.write_table(table.set_column(number, column, pa.array([1] * len(table))), path)
+    assert not statistics_of(made).passed
+
+
+@pytest.mark.parametrize("key", ["documents", "without_text", "terms", "fields"])
+def test_counts_that_are_not_those_of_the_postings_are_found(made: LexicalResults, key: str) -> None:
+    path = Path(made.path(STATISTICS_RECORD))
+    record = read_json(path)
+    if key == "fields":
+        record["statistics"]["fields"]["contents"]["terms"] += 100
+    else:
+        record["statistics"][key] += 1
+    write_json(path, record)
+    finding = statistics_of(made)
+    assert (finding.passed, key in finding.found) == (False, True)
+
+
+def test_lengths_that_are_not_those_of_the_terms_are_found(made: LexicalResults) -> None:
+    change_postings(made, 1, "text_lengths", 0, -1)
+    finding = statistics_of(made)
+    assert (finding.passed, "document 0 of chunk 1 has the length" in finding.found) == (False, True)
+
+
+def test_a_document_that_is_said_to_have_a_text_is_found(made: LexicalResults) -> None:
+    for chunk in range(made.chunks):
+        postings = read_postings(made.path(POSTINGS, chunk=chunk), ANALYZER)
+        filled = replace(postings, text_filled=np.ones_like(postings.text_filled))
+        write_postings(made.path(POSTINGS, chunk=chunk), filled, ANALYZER)
+    assert not documents_and_ranks(subject_of(made))[0].passed
+
+
 def test_another_number_of_documents_with_a_term_is_found_in_the_scores(made: LexicalResults) -> None:
     path = made.path(STATISTICS)
     table = pq.read_table(path)
@@ -162,7 +213,7 @@ def test_hits_of_a_query_without_a_term_are_found(made: LexicalResults) -> None:
     change_run(made, "q2", {"query_id": "stop"}, rank=TOP_K)
     change_run(made, "q1", {"query_id": "stop"}, rank=TOP_K)
     subject = subject_of(made)
-    everything = spot_checks(subject, EVERYTHING, np.random.default_rng(1))[1].run()
+    everything = spot_checks(subject, EVERYTHING, np.random.default_rng(1))[2].run()
     assert not everything.passed
 
 
@@ -202,10 +253,11 @@ def test_a_run_with_other_settings_is_found(made: LexicalResults) -> None:
 def test_without_postings_nothing_is_checked(made: LexicalResults, pattern: str) -> None:
     missing = Path(made.path(pattern, chunk=2))
     missing.unlink()
-    documents, ranks = spot_checks(subject_of(made), EVERYTHING, np.random.default_rng(1))
+    documents, statistics, ranks = spot_checks(subject_of(made), EVERYTHING, np.random.default_rng(1))
     named = f"^{missing.relative_to(made.results)} is not here$"
-    with pytest.raises(NotHereError, match=named):
-        ranks.run()
+    for check in (statistics, ranks):
+        with pytest.raises(NotHereError, match=named):
+            check.run()
     if pattern == POSTINGS:
         with pytest.raises(NotHereError, match=named):
             documents.run()

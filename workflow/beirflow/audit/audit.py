@@ -14,7 +14,7 @@ from beirflow.audit.configured import check_configured
 from beirflow.audit.corpora import Corpora, check_corpora
 from beirflow.audit.expansions import check_expansions
 from beirflow.audit.folder import printable
-from beirflow.audit.for_reading import check_files_for_reading
+from beirflow.audit.for_reading import Exports, check_files_for_reading
 from beirflow.audit.integrity import check_digests
 from beirflow.audit.leftovers import check_leftovers
 from beirflow.audit.provenance import check_provenance
@@ -24,7 +24,7 @@ from beirflow.audit.recorded import check_recorded
 from beirflow.audit.repairs import Call, Repairs
 from beirflow.audit.root import Published, check_manifest, check_published_digest
 from beirflow.audit.running import excuse, files_being_written
-from beirflow.audit.samples import check_samples
+from beirflow.audit.samples import check_runs_that_follow, check_samples
 from beirflow.audit.sources import check_sources
 from beirflow.audit.summary_check import check_summary
 from beirflow.audit.uncompared import UNCOMPARED
@@ -49,6 +49,7 @@ def audit(
     seed: int | None = None,
     call: Call | None = None,
     published: Published | None = None,
+    exports: Exports | None = None,
 ) -> str:
     """Check a folder of results and write ``audit.json`` and ``audit.html`` into it.
 
@@ -60,6 +61,7 @@ def audit(
         seed: Of the sample; drawn and written down if None, so that nobody can know beforehand what will be looked at.
         call: How the audit was called, for the commands that repair something; from this folder, if None.
         published: What is known of the manifest from elsewhere; nothing if None.
+        exports: Makes again what is exported for other tools; not made again if None.
 
     Returns:
         What was found, for reading on a terminal.
@@ -72,7 +74,7 @@ def audit(
         found = f"{folder}: there is no {MANIFEST}, so no finished results to audit"
         raise DataError(f"{found}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    manifest, sections = run_checks(Path(folder), experiment, sample, seed, call=call, published=published)
+    manifest, sections = run_checks(Path(folder), experiment, sample, seed, call=call, published=published, exports=exports)
     checks = [check for section in sections.values() for check in section]
     steps = grades(sections, sample)
     report = {
@@ -99,7 +101,14 @@ def audit(
 
 
 def run_checks(
-    folder: Path, experiment: Experiment, sample: int, seed: int, *, call: Call | None = None, published: Published | None = None
+    folder: Path,
+    experiment: Experiment,
+    sample: int,
+    seed: int,
+    *,
+    call: Call | None = None,
+    published: Published | None = None,
+    exports: Exports | None = None,
 ) -> tuple[Mapping[str, Any] | None, Sections]:
     """All checks of a folder; nothing is written.
 
@@ -110,6 +119,7 @@ def run_checks(
         seed: Of the sample.
         call: How the audit was called.
         published: What is known of the manifest from elsewhere.
+        exports: Makes again what is exported for other tools.
 
     Returns:
         The manifest, None where it cannot be used; and checks by section.
@@ -120,13 +130,19 @@ def run_checks(
     sections: Sections = {"integrity": check_manifest(chain)}
     if chain.manifest:
         corpora = Corpora(chain)
-        for name, check in _plan(chain, corpora, experiment, sample, seed, published or Published()):
+        for name, check in _plan(chain, corpora, experiment, sample, seed, published or Published(), exports):
             sections.setdefault(name, []).extend(_guarded(chain, check))
     return chain.manifest or None, {name: [excuse(check, chain.busy) for check in checks] for name, checks in sections.items()}
 
 
 def _plan(
-    chain: Chain, corpora: Corpora, experiment: Experiment, sample: int, seed: int, published: Published
+    chain: Chain,
+    corpora: Corpora,
+    experiment: Experiment,
+    sample: int,
+    seed: int,
+    published: Published,
+    exports: Exports | None,
 ) -> list[tuple[str, Callable[[], list[Check]]]]:
     """Every check with its section, in order: what comes later relies on the digests that were compared before."""
     return [
@@ -140,8 +156,9 @@ def _plan(
         ("sources", partial(check_expansions, chain, experiment)),
         ("provenance", partial(check_provenance, chain)),
         ("recomputation", partial(check_recomputation, chain, corpora)),
+        ("recomputation", partial(check_runs_that_follow, chain, experiment, seed)),
         ("recomputation", partial(check_summary, chain)),
-        ("files for reading", partial(check_files_for_reading, chain)),
+        ("files for reading", partial(check_files_for_reading, chain, exports)),
         ("sample", partial(check_samples, chain, experiment, sample, seed)),
         ("published scores", partial(check_published, chain, experiment)),
     ]

@@ -1,11 +1,14 @@
 """How files for reading differ from the same made again."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from beirflow.audit.chain import Chain
 from beirflow.audit.reading import read_columns, read_record
+from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import SCORES
 from beirflow.files.records import RECORD_DIGEST
 from beirflow.report.named_tables import read_named_csv
@@ -18,6 +21,25 @@ OF_TRACES = ("peak_memory_bytes", "processor_joules", "gpu_joules", "processor_s
 
 RELATIVE = 1e-6
 """What numbers of a table may differ by; versions of packages round in other places."""
+
+
+def link_results(chain: Chain, folder: Path, names: Sequence[str]) -> None:
+    """Let names in a folder of their own lead to the results, where nothing below them is a link itself.
+
+    Args:
+        chain: What records say.
+        folder: It is made if it is not there.
+        names: Files and folders below the results.
+
+    Raises:
+        BeirflowError: Something there is no plain file.
+    """
+    folder.mkdir(exist_ok=True)
+    for name in names:
+        if any(path == name or path.startswith(f"{name}/") for path in chain.listing.odd):
+            raise BeirflowError(f"{name} holds what is no plain file")
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to((chain.folder / name).resolve())
 
 
 def other_scores(here: Path, made: Path) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit.made_again import other_table
+from beirflow.audit.made_again import other_page, other_table
 from beirflow.audit.reading import read_columns, read_record
 from beirflow.experiment.asked import asked_corpus
 from beirflow.files import layout
@@ -21,12 +21,13 @@ from beirflow.paper.efficiency import tabulate_efficiency
 from beirflow.paper.length_tables import TABLES as LENGTHS
 from beirflow.paper.length_tables import write_length_tables
 from beirflow.paper.overlap import measure_overlap
+from beirflow.paper.page import write_paper
 from beirflow.paper.statistics import count_corpus
 from beirflow.paper.table_1 import write_table_1
 from beirflow.paper.table_2 import MEASURES, write_tables
 from beirflow.report.named_tables import read_named_csv
 
-LINKS = ("corpora", "inspection", "latency", "metrics", "paper", "runs", layout.SIGNIFICANCE, layout.COST)
+LINKS = ("corpora", "inspection", "latency", "metrics", "paper", "runs", layout.SIGNIFICANCE, layout.COST, layout.MANIFEST)
 """Below the results, what the tables are made from; tables of the paper themselves, since each is compared by itself."""
 
 COUNTED = ("dataset", "split", "counts", "grades", "lengths")
@@ -63,6 +64,8 @@ class PaperAgain:
         Returns:
             Both; None for what is not made again.
         """
+        if path == layout.PAPER:
+            return self._page, other_page
         table, dataset = layout.PAPER_TABLE.names_in(path), layout.PAPER_STATISTICS.names_in(path)
         words = layout.PAPER_WORDS.names_in(path)
         if dataset or words:
@@ -99,6 +102,14 @@ class PaperAgain:
     @property
     def _means(self) -> list[str]:
         return self._pairs(layout.METRICS, list(self.rows))
+
+    def _page(self) -> None:
+        """The page, from tables and figures as they are: each of them is compared by itself."""
+        self.target.joinpath("paper").mkdir(parents=True, exist_ok=True)
+        page, manifest = self.target / layout.PAPER, str(self.source / layout.MANIFEST)
+        folder, record = str(self.source / "paper"), str(self.target / "page.json")
+        job = Job(self.target.parent)
+        write_paper(folder=folder, other_paths=[], manifest_path=manifest, page_path=str(page), record_path=record, job=job)
 
     def _table_2(self) -> None:
         write_tables(means_paths=self._means, folder=str(Path(self._to("table-2")).parent))

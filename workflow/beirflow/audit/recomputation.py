@@ -4,11 +4,11 @@ Metrics are computed again by another path than the one that made them: ``plain_
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import FAILED, PASSED, UNREADABLE, Check, RecordError, Result, unreadable
+from beirflow.audit.checks import FAILED, PASSED, UNREADABLE, Check, RecordError, Result, unique, unreadable
 from beirflow.audit.corpora import Corpora
 from beirflow.audit.plain_measures import measures_of_query
 from beirflow.audit.reading import part, read_columns, read_rows
@@ -17,6 +17,8 @@ from beirflow.audit.trec_check import check_trec
 from beirflow.files.layout import METRICS, QRELS, RUN, TREC_RUN
 
 TOLERANCE = 1e-9
+
+RANKED = "runs follow the ranking rule"
 
 
 def check_recomputation(chain: Chain, corpora: Corpora) -> list[Check]:
@@ -27,7 +29,7 @@ def check_recomputation(chain: Chain, corpora: Corpora) -> list[Check]:
         corpora: Reads the documents.
 
     Returns:
-        Checks for every run and for every dataset of forums.
+        Checks for every run, those that only other systems need too, and for every dataset of forums.
     """
     checks: list[Check] = []
     for (system, dataset), dataset_row in chain.evaluated.items():
@@ -40,17 +42,53 @@ def check_recomputation(chain: Chain, corpora: Corpora) -> list[Check]:
             checks.append(unreadable("metrics are what the run gives", cause, error, [result], chain.repair_command(cause)))
         if TREC_RUN(**names) in chain.listing.files:
             checks.append(check_trec(chain, system, dataset, result))
+    for system, dataset in chain.runs:
+        if (system, dataset) not in chain.evaluated:
+            checks.append(_check_needed_run(chain, corpora, system, dataset))
     return checks + [_check_mean(chain, path, result) for path, result in chain.means.items()]
+
+
+def _check_needed_run(chain: Chain, corpora: Corpora, system: str, dataset: str) -> Check:
+    """The run of a system that only others need is ranked as it should be."""
+    path = RUN(system=system, dataset=dataset)
+    results = unique(chain.results[path])
+    try:
+        return _check_ranking(chain, corpora, system, dataset, results, lambda query, ids: None)
+    except UNREADABLE as error:
+        cause = getattr(error, "path", None) or path
+        return unreadable(RANKED, cause, error, results, chain.repair_command(cause))
 
 
 def _check_dataset(chain: Chain, corpora: Corpora, system: str, dataset: str, result: Result) -> Iterator[Check]:
     """The run is ranked as it should be, and gives the recorded measures of every query and their means."""
-    names = {"system": system, "dataset": dataset}
-    run_path, path = RUN(**names), METRICS(**names)
-    qrels = _read_qrels(chain, QRELS(dataset=dataset))
+    path, qrels = METRICS(system=system, dataset=dataset), _read_qrels(chain, QRELS(dataset=dataset))
     judged = {doc_id for grades in qrels.values() for doc_id in grades}
     cutoffs = part(chain.manifest, "configuration", "cutoffs", kind=list)
     again = {query: measures_of_query([], grades, judged, cutoffs) for query, grades in qrels.items()}
+    retrieved: dict[str, int] = {}
+
+    def take(query: str, ids: list[str]) -> None:
+        retrieved[query] = len(ids)
+        if query in qrels:
+            again[query] = measures_of_query(ids, qrels[query], judged, cutoffs)
+
+    yield _check_ranking(chain, corpora, system, dataset, (result,), take)
+    yield _compare_queries(chain, path, result, again)
+    without = len(qrels.keys() - retrieved)
+    counts = {"queries": len(qrels), "retrieved": sum(retrieved.values()), "queries_without_results": without}
+    yield _compare_means(chain, path, result, again, counts)
+
+
+def _check_ranking(
+    chain: Chain,
+    corpora: Corpora,
+    system: str,
+    dataset: str,
+    results: tuple[Result, ...],
+    take: Callable[[str, list[str]], None],
+) -> Check:
+    """A run is ranked as it should be; each query and its documents are handed to ``take``, best first."""
+    run_path = RUN(system=system, dataset=dataset)
     rules, retrieved, last = run_rules(chain, corpora, system, dataset), 0, ""
     unknown = unknown_documents(chain, corpora, system, dataset)
     problem = f"{len(unknown)} documents are in no corpus, the first is {unknown[0]!r}" if unknown else ""
@@ -60,19 +98,14 @@ def _check_dataset(chain: Chain, corpora: Corpora, system: str, dataset: str, re
         problem = problem or (f"query {query!r} is not in its place, or comes twice" if with_results and query <= last else "")
         retrieved, last = retrieved + len(ids), query
         with_results.add(query)
-        if query in qrels:
-            again[query] = measures_of_query(ids, qrels[query], judged, cutoffs)
+        take(query, ids)
     absent = sorted(query for query in rules.queries - with_results if rules.full and rules.length(query))
     problem = problem or (f"query {absent[0]!r} and {len(absent) - 1} others have no documents" if absent else "")
     found, files = f"{run_path}: {problem or f'{len(with_results)} queries, {retrieved} documents'}", (run_path,)
     if problem:
         expected = f"score descending, then document id {rules.ties}; each document of the corpus at most once"
-        yield Check("runs follow the ranking rule", FAILED, found, expected, files, (result,), chain.repair_command(run_path))
-    else:
-        yield Check("runs follow the ranking rule", PASSED, found, files=files)
-    yield _compare_queries(chain, path, result, again)
-    counts = {"queries": len(qrels), "retrieved": retrieved, "queries_without_results": len(set(qrels) - with_results)}
-    yield _compare_means(chain, path, result, again, counts)
+        return Check(RANKED, FAILED, found, expected, files, results, chain.repair_command(run_path))
+    return Check(RANKED, PASSED, found, files=files)
 
 
 def _read_qrels(chain: Chain, path: str) -> dict[str, dict[str, int]]:

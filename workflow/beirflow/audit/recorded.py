@@ -9,6 +9,7 @@ from typing import Any
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import Check, RecordError
 from beirflow.audit.facts import Comparison
+from beirflow.audit.first_stages import check_first_stages, first_stages
 from beirflow.audit.reading import part
 from beirflow.audit.representations import check_representation, configured_precision
 from beirflow.files.layout import (
@@ -53,10 +54,10 @@ def check_recorded(chain: Chain) -> list[Check]:
     facts.each([path for path in records if TRAINED_MODEL_RECORD.names_in(path)], _check_trained)
     facts.each([path for path in records if path.startswith(REPRESENTATIONS)], check_representation)
     facts.each([path for path in records if not METRICS.names_in(path) and not MODEL.names_in(path)], _check_settings)
+    for system, dataset in chain.runs:  # those of systems that only others need too
+        facts.each([RUN_RECORD(system=system, dataset=dataset)], _check_run)
     for (system, dataset), row in chain.evaluated.items():
-        names = {"system": system, "dataset": dataset}
-        facts.each([RUN_RECORD(**names)], _check_run, [(system, row)])
-        facts.each([METRICS(**names)], _check_metrics, [(system, row)])
+        facts.each([METRICS(system=system, dataset=dataset)], _check_metrics, [(system, row)])
     facts.each([path for path, result in chain.means.items() if result not in chain.evaluated], _check_average)
     return facts.finished()
 
@@ -87,6 +88,8 @@ def _check_model(facts: Comparison, path: str) -> None:
     settings = part(facts.chain.manifest, "systems", name, "settings", kind=dict)
     for key in ("model", "revision"):
         facts.same(path, key, part(record, key), settings.get(key), MANIFEST)
+    for key in ("query_model", "query_revision"):
+        facts.same(path, key, record.get(key), settings.get(key), MANIFEST)
     weights = settings.get("weights_sha256")
     if weights is not None:
         facts.same(path, "files / weights", part(record, "files", kind=dict).get(settings["weights"]), weights, MANIFEST)
@@ -141,7 +144,10 @@ def _check_run(facts: Comparison, path: str) -> None:
     facts.same(path, "ties", found, ties or (found if found in TIES else TIES[0]), MANIFEST if ties else "the ranking rule")
     if not chain.corpora[names["dataset"]]["drop_self_matches"]:
         facts.same(path, SELF_MATCHES, part(record, "counts", SELF_MATCHES), 0, f"{MANIFEST}, which keeps them")
-    _check_sums(facts, path, record)
+    if systems := first_stages(chain, names["system"]):
+        check_first_stages(facts, path, systems)
+    else:
+        _check_sums(facts, path, record)
 
 
 def _check_sums(facts: Comparison, path: str, record: Mapping[str, Any]) -> None:

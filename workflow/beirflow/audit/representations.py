@@ -1,6 +1,7 @@
 """Do the records of representations say what their files and their corpus are?"""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from beirflow.audit.reading import part
 from beirflow.files.layout import CHUNK_VECTORS, CORPUS, DOCUMENTS, MANIFEST, QUERIES, QUERY_VECTORS
 from beirflow.models.settings import ONNX
 
-PATH = re.compile(r"[^/]+/(?P<owner>[^/]+)/(?P<dataset>[^/]+)/(?:chunk-(?P<chunk>\d+)|(?P<queries>queries))\.json")
+PATH = re.compile(
+    r"[^/]+/(?P<owner>[^/]+)/(?P<dataset>[^/]+)/(?:(?:chunk|weights)-(?P<chunk>\d+)|(?P<queries>queries)|statistics)\.json"
+)
 """Where the record of a chunk or of the queries is, in every family; the owner is a system, an analyzer or a model."""
 
 
@@ -37,11 +40,19 @@ def check_representation(facts: Comparison, path: str) -> None:
     precision, wanted = record.get("made", {}).get("precision"), configured_precision(facts.chain, record.get("system", ""))
     if wanted and precision is not None:
         facts.same(path, "precision", precision, wanted, MANIFEST)
+    if found and "statistics" in record:
+        _check_statistics(facts, path, record["statistics"], CORPUS(dataset=found["dataset"]))
     if found and "rows" in record:
         facts.same(path, "rows", record["rows"], *_rows(facts, found))
     for name in record["outputs"]:
         if name in facts.chain.listing.files and any(pattern.names_in(name) for pattern in (CHUNK_VECTORS, QUERY_VECTORS)):
             _check_array(facts, path, name, record)
+
+
+def _check_statistics(facts: Comparison, path: str, statistics: Mapping[str, Any], corpus: str) -> None:
+    """Statistics are of all documents; a sample says whether they are those of the postings."""
+    documents = statistics["documents"]
+    facts.same(path, "statistics / documents", documents, part(facts.chain.record(corpus), "counts", "documents"), corpus)
 
 
 def configured_precision(chain: Chain, name: str) -> str | None:

@@ -1,7 +1,7 @@
 """Sampled documents and queries, made again by the families that made them."""
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subjec
 WHAT = "documents and queries made again"
 """Name of the check where it cannot be said what would be made again."""
 
+QUERIES_THAT_FOLLOW = 100
+"""Queries of each corpus whose ranks are made again from other files of the results."""
+
 
 def check_samples(chain: Chain, experiment: Experiment, sample: int, seed: int) -> list[Check]:
     """Make a sample of every system on every corpus again.
@@ -37,11 +40,44 @@ def check_samples(chain: Chain, experiment: Experiment, sample: int, seed: int) 
     if not sample:
         todo = "snakemake --cores 2 audit --config audit_sample=100"
         return [Check(WHAT, NOT_CHECKED, "audit_sample is 0", repair=todo)]
+    return _check_all(chain, experiment, sample, seed, _spot_checks)
+
+
+def check_runs_that_follow(chain: Chain, experiment: Experiment, seed: int) -> list[Check]:
+    """Make runs again that follow from other files of the results, whether or not a sample is asked for: no model is needed.
+
+    Args:
+        chain: What records say.
+        experiment: The configuration of the person who audits.
+        seed: Of the draw of :data:`QUERIES_THAT_FOLLOW` queries of each corpus.
+
+    Returns:
+        The checks of fused and of reranked systems for every corpus.
+    """
+    return _check_all(chain, experiment, QUERIES_THAT_FOLLOW, seed, _following)
+
+
+def _spot_checks(family: str) -> str | None:
+    return FAMILIES[family].spot_checks if family in FAMILIES else None
+
+
+def _following(family: str) -> str | None:
+    return FAMILIES[family].follows if family in FAMILIES else None
+
+
+def _check_all(chain: Chain, experiment: Experiment, sample: int, seed: int, planner: Callable[[str], str | None]) -> list[Check]:
+    """The checks of every run; ``planner`` gives by family what plans them."""
     random = np.random.default_rng(seed)
     checks: list[Check] = []
     for name, dataset in chain.runs:
         try:
-            checks += _check_corpus(chain, experiment, name, dataset, sample, random)
+            family = part(chain.manifest, "systems", name, "family", kind=str)
+            plan = planner(family)
+            if plan:
+                checks += _check_corpus(chain, experiment, name, dataset, sample, random, plan)
+            elif planner is _spot_checks:
+                found = f"{name} on {dataset}: there is no way to make systems of the family {family} again"
+                checks.append(Check(WHAT, NOT_CHECKED, found))
         except UNREADABLE as error:
             cause = getattr(error, "path", None) or MANIFEST
             checks.append(unreadable(WHAT, cause, error, _affected(chain, name, dataset), chain.repair_command(cause)))
@@ -49,19 +85,14 @@ def check_samples(chain: Chain, experiment: Experiment, sample: int, seed: int) 
 
 
 def _check_corpus(
-    chain: Chain, experiment: Experiment, name: str, dataset: str, sample: int, random: np.random.Generator
+    chain: Chain, experiment: Experiment, name: str, dataset: str, sample: int, random: np.random.Generator, planner: str
 ) -> Iterator[Check]:
     recorded = part(chain.manifest, "systems", name, kind=dict)
-    family = FAMILIES.get(part(recorded, "family", kind=str))
-    if family is None or family.spot_checks is None:
-        found = f"{name} on {dataset}: there is no way to make systems of the family {recorded['family']} again"
-        yield Check(WHAT, NOT_CHECKED, found)
-        return
     _check_files(chain, name, dataset)
     settings = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
     subject = Subject(
         results=chain.folder,
-        system=make_system(name, {"family": family.name, **settings}),
+        system=make_system(name, {"family": recorded["family"], **settings}),
         here=experiment.systems.get(name),
         dataset=dataset,
         made=_made(chain, name, dataset),
@@ -72,7 +103,7 @@ def _check_corpus(
         row=chain.corpora[dataset].get("part_of") or chain.corpora[dataset]["row"],
         own_candidates=bool(chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES)),
     )
-    module, _, function = family.spot_checks.partition(":")
+    module, _, function = planner.partition(":")
     plan: SpotChecks = getattr(importlib.import_module(module), function)  # imported only now: it may need torch
     for check in plan(subject, sample, random):
         yield _run(chain, check, name, dataset)

@@ -6,7 +6,17 @@ Whoever changes any other fact is found out, however many digests they make agai
 import re
 from dataclasses import dataclass
 
-from beirflow.files.layout import LATENCY, MANIFEST, METRICS, MODEL, QUERY_TOKEN_VECTORS, QUERY_VECTORS, RUN
+from beirflow.files.layout import (
+    LATENCY,
+    MANIFEST,
+    METRICS,
+    MODEL,
+    QUERY_TOKEN_VECTORS,
+    QUERY_VECTORS,
+    QUERY_WEIGHTS,
+    RUN,
+    STATISTICS_RECORD,
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,7 @@ OF_THE_MACHINE = "data_dir|mirrors(/.*)?|device|token_budget|jobs_per_gpu|baseli
 """Keys of the configuration that change no number, or only in its last digits."""
 
 RUNS, METRICS_OF_ALL, MODELS = (f"{pattern.folder()}.*" for pattern in (RUN, METRICS, MODEL))
-VECTORS = f"({QUERY_VECTORS.folder()}|{QUERY_TOKEN_VECTORS.folder()}).*"
+VECTORS = f"({QUERY_VECTORS.folder()}|{QUERY_TOKEN_VECTORS.folder()}|{QUERY_WEIGHTS.folder()}).*"
 
 UNCOMPARED = (
     Uncompared(MANIFEST, "written", "when the results were written; only that it is not to come"),
@@ -45,7 +55,10 @@ UNCOMPARED = (
     Uncompared(METRICS_OF_ALL, "seconds/evaluate", "how long the evaluation took; averages and costs repeat it"),
     Uncompared(VECTORS, "distinct_texts", "different texts that were encoded"),
     Uncompared(f"{QUERY_TOKEN_VECTORS.folder()}.*", "dim", "dimensions of token vectors"),
-    Uncompared(VECTORS, "encoder/.*", "how texts were encoded, as read from the files of the model; settings are compared"),
+    Uncompared(STATISTICS_RECORD.format(analyzer=".*", dataset=".*"), "statistics/.*", "added up again where there is a sample"),
+    Uncompared(
+        VECTORS, "(encoder|weighed)/.*", "how texts were encoded, as read from the files of the model; settings are compared"
+    ),
     Uncompared(MODELS, "card/.*", "what the files of the model say, which are compared where they are at hand"),
     Uncompared(MODELS, "training/.*|made/.*|(seconds|bytes|counts)/.*", "how a model was trained, which is not made again"),
     Uncompared(".*", "job|jobs/.*", "names of jobs, but for what they share with paths"),

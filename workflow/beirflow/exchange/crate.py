@@ -85,20 +85,42 @@ def export_crate(*, manifest_path: str, crate_path: str, code_folder: str, readm
         if chain.problems:
             raise RecordError(chain.problems[0].found)
         _copy_code(Path(code_folder))
-        configuration = part(chain.manifest, "configuration", kind=dict)
-        with atomic_path(Path(code_folder, Path(CRATE_CONFIGURATION).name)) as partial:
-            kept = {key: value for key, value in configuration.items() if key != "pathvars" and value is not None}
-            partial.write_text(yaml.safe_dump(kept, sort_keys=False, allow_unicode=True), encoding="utf-8")
-        places = {"configuration": CRATE_CONFIGURATION, "goal": f"results/{SUMMARY}", "code": CRATE_CODE}
-        words = _words(chain.manifest) | places | {"crate": CRATE, "manifest": MANIFEST}
-        with atomic_path(readme_path) as partial:
-            partial.write_text(README.format(**words), encoding="utf-8")
-        crate = _Describer(chain).describe()
+        texts = [configuration_of(chain.manifest), readme_of(chain)]
+        for file, text in zip((Path(code_folder, Path(CRATE_CONFIGURATION).name), Path(readme_path)), texts, strict=True):
+            with atomic_path(file) as partial:
+                partial.write_text(text, encoding="utf-8")
+        metadata = crate_of(chain)
     except UNREADABLE as error:
         found = f"{folder} cannot be described: {type(error).__name__}: {error}"
         raise DataError(f"{found}; see what is wrong with: snakemake --cores 1 audit") from error
     with atomic_path(crate_path) as partial:
-        partial.write_text(json.dumps(crate.metadata.generate(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        partial.write_text(metadata, encoding="utf-8")
+
+
+def crate_of(chain: Chain) -> str:
+    """The metadata of a crate.
+
+    Args:
+        chain: What records say of the results, whose folder holds the copy of the code.
+
+    Returns:
+        JSON.
+    """
+    return json.dumps(_Describer(chain).describe().metadata.generate(), indent=2, ensure_ascii=False) + "\n"
+
+
+def configuration_of(manifest: Mapping[str, Any]) -> str:
+    """The configuration that makes results again, as YAML."""
+    kept = {
+        key: value for key, value in part(manifest, "configuration", kind=dict).items() if key != "pathvars" and value is not None
+    }
+    return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
+
+
+def readme_of(chain: Chain) -> str:
+    """How to make the results again, in Markdown."""
+    places = {"configuration": CRATE_CONFIGURATION, "goal": f"results/{SUMMARY}", "code": CRATE_CODE}
+    return README.format(**_words(chain.manifest), **places, crate=CRATE, manifest=MANIFEST)
 
 
 def _copy_code(folder: Path) -> None:
@@ -226,7 +248,7 @@ class _Describer:
     def _code(self) -> None:
         """Every file that makes the results again, with its digest, and the instructions."""
         folder = self.chain.folder
-        for path in sorted(path for path in (folder / CRATE_CODE).rglob("*") if path.is_file()):
+        for path in sorted(path for path in (folder / CRATE_CODE).rglob("*") if path.is_file() and not path.name.startswith(".")):
             name = path.relative_to(folder).as_posix()
             if name == f"{CRATE_CODE}/Snakefile":
                 self.crate.mainEntity["sha256"] = file_digest(path)

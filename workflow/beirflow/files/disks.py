@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 AGAIN = "and run the same command again, which goes on where it was"
@@ -20,6 +20,10 @@ REFUSED = {
 }
 BROKEN = {errno.EIO: "the disk failed", errno.ESTALE: "the network's disk has lost this file"}
 
+MOUNTS = Path("/proc/self/mountinfo")
+LOCAL_LOCKS = {"nolock", "local_lock=posix", "local_lock=all", "localflock"}
+"""Options with which NFS or Lustre are mounted where a machine does not tell others of its locks."""
+
 
 @contextmanager
 def written_here(path: str | Path) -> Iterator[None]:
@@ -34,6 +38,24 @@ def written_here(path: str | Path) -> Iterator[None]:
         if error.filename is None and error.errno in NO_ROOM:
             error.filename = str(path)
         raise
+
+
+def local_locks(folder: Path) -> str | None:
+    """What keeps locks in a folder from other machines that share it.
+
+    Args:
+        folder: It is there.
+
+    Returns:
+        The option of the mount; None where there is none, or where the system does not say how it is mounted.
+    """
+    device = folder.stat().st_dev
+    with suppress(OSError):
+        for line in MOUNTS.read_text(errors="replace").splitlines():
+            _, _, number, *_, options = line.split()
+            if number == f"{os.major(device)}:{os.minor(device)}" and (found := LOCAL_LOCKS & set(options.split(","))):
+                return min(found)
+    return None
 
 
 def disk_problem(error: OSError) -> str | None:

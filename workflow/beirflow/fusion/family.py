@@ -33,5 +33,6 @@ FAMILY = Family(
     direct=True,
     own_candidates=True,
     spot_checks="beirflow.fusion.spot_check:spot_checks",
+    follows="beirflow.fusion.spot_check:spot_checks",
     answers="beirflow.fusion.answers:open_answers",
 )

@@ -21,6 +21,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from beirflow.files.disks import local_locks
 from beirflow.files.errors import LockError
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,9 @@ def begin_run(logs: Path) -> None:
             )
             todo = "wait for them or cancel them; on SLURM, squeue --me --Format=name:60 names them and scancel --name ends them"
             raise LockError(f"{found}; {todo}")
+        if option := local_locks(logs):
+            found = f"{logs.parent} is mounted with {option}, so that its locks hold on this machine alone"
+            logger.warning("%s; take care that no run or job on another one writes these results", found)
     except OSError as error:  # what cannot be written here, no job can write either, and that will be said
         os.environ.pop(RUN, None)
         logger.warning("%s cannot be locked (%s); take care that no other run writes these results", logs / LOCK, error)
@@ -125,7 +129,8 @@ def hold_job(logs: Path, name: str) -> bool:
             waited = True
             time.sleep(ASK_AGAIN_SECONDS)
     except OSError as error:
-        logger.info("%s cannot be locked (%s)", logs / LOCK, error)
+        level = logging.WARNING if is_of_a_run() else logging.INFO  # the run has said it where it had no lock either
+        logger.log(level, "%s cannot be locked (%s); no second instance of this job is kept away", logs / LOCK, error)
     check_run(logs)
     return waited
 

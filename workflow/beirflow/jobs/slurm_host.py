@@ -2,7 +2,8 @@
 
 snakemake-executor-plugin-slurm 2.8.0 asks the controller for MinJobAge before it asks for the states of jobs. Without an answer
 it asks sacct instead of squeue, and sacct names no task of an array: tasks that wait or run are taken for ended. And it calls
-sbatch and sinfo once, without a pause before the next attempt.
+sbatch and sinfo once, without a pause before the next attempt. And it does not know a job as cancelled of which sacct says
+"CANCELLED by 1000", and waits for it for ever.
 """
 
 import atexit
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ LOOK_SECONDS = 60.0
 PASSES = {"None", "Priority", "Resources", "BeginTime", "Dependency", "Prolog", "Reservation", "Cleaning", "JobArrayTaskLimit"}
 """Reasons to wait that pass by themselves."""
 
+Ask = Callable[[str, Any], Awaitable[tuple[dict[str, str] | None, float | None]]]
+
 WAITING = ("squeue", "--me", "--noheader", "--states=PENDING", "--format=%i|%r|%Z")
 
 
@@ -41,6 +44,7 @@ def stand_by_slurm() -> None:
         return
     plugin.get_min_job_age = remembering(plugin.get_min_job_age)
     plugin.get_min_job_age()
+    plugin.query_job_status = in_one_word(plugin.query_job_status)
     _call_with_patience()
     threading.Thread(target=_say_why_jobs_wait, daemon=True).start()
 
@@ -61,6 +65,23 @@ def remembering(ask: Callable[[], int | None]) -> Callable[[], int | None]:
         found = ask()
         known = known if found is None else found
         return known
+
+    return answer
+
+
+def in_one_word(ask: Ask) -> Ask:
+    """A function that gives states without what sacct says behind them.
+
+    Args:
+        ask: Gives the states of jobs by their ids, or None, and how long that took.
+
+    Returns:
+        The function.
+    """
+
+    async def answer(command: str, logger: Any) -> tuple[dict[str, str] | None, float | None]:
+        states, seconds = await ask(command, logger)
+        return states and {job: state.partition(" ")[0] for job, state in states.items()}, seconds
 
     return answer
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_reader import split_title_and_text
 from beirflow.expansions.files import stored_rows
@@ -20,6 +21,7 @@ from beirflow.files.layout import EXPANSION, POSTINGS, RUN, STATISTICS, STATISTI
 from beirflow.files.records import read_json
 from beirflow.lexical.analyzer import analyze
 from beirflow.lexical.bm25 import length_codes, scores
+from beirflow.lexical.plain_statistics import plain_statistics
 from beirflow.lexical.postings import Postings, read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.lexical.settings import LexicalSettings
@@ -38,7 +40,8 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
         random: Draws them.
 
     Returns:
-        Two checks: documents analysed again, queries searched again; and one where a model has added something to the documents.
+        Three checks: documents analysed again, statistics added up again, queries searched again; and one where a model has added
+        something to the documents.
     """
     settings: LexicalSettings = subject.system.settings
     folder = STATISTICS(analyzer=settings.index.name, dataset=subject.dataset).rpartition("/")[0]
@@ -47,6 +50,7 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     return [
         *(_of_expansion(subject, settings.added, sample, random) if settings.added else []),
         SpotCheck("documents analysed again have the stored postings", folder, again.check_documents),
+        SpotCheck("statistics added up again are those of the postings", STATISTICS(**again.names), again.check_statistics),
         SpotCheck("queries searched again have the recorded ranks", run, again.check_ranks),
     ]
 
@@ -64,22 +68,41 @@ class _Again:
 
     def __init__(self, subject: Subject, settings: LexicalSettings, sample: int, random: np.random.Generator) -> None:
         self.subject, self.settings, self.sample, self.random = subject, settings, sample, random
-        self._names = {"analyzer": settings.index.name, "dataset": subject.dataset}
+        self.names = {"analyzer": settings.index.name, "dataset": subject.dataset}
 
     def check_documents(self) -> Finding:
         """Analyse some documents again and compare their terms with the postings."""
         drawn = self.subject.draw_documents(self.sample, self.random)
         for chunk, rows in enumerate(drawn):
-            stored = _stored(self._postings(chunk), rows)
+            postings = self._postings(chunk)
+            stored, filled = (
+                _stored(postings, rows),
+                list(zip(postings.title_filled[rows], postings.text_filled[rows], strict=True)),
+            )
             table = self.subject.documents(chunk).take(rows)
             joined, doc_ids = table["text"].combine_chunks(), table["doc_id"].to_pylist()
             titles, texts = map(pa.Array.to_pylist, split_title_and_text(joined, table["title_bytes"].to_numpy()))
             added = self._added(chunk, pa.array(rows))
-            for doc_id, title, text, more, found in zip(doc_ids, titles, texts, added, stored, strict=True):
-                if found != self._terms(title, text, more):
+            for doc_id, title, text, more, found, has in zip(doc_ids, titles, texts, added, stored, filled, strict=True):
+                if found != self._terms(title, text, more) or has != self._filled(title, text, more, found):
                     problem = f"{self.subject.name}: the postings of the document {doc_id!r} are others"
                     return Finding(False, problem, "the terms of its title and its text")
         return Finding(True, f"{self.subject.name}: {sum(map(len, drawn))} documents, every term as often as in the postings")
+
+    def check_statistics(self) -> Finding:
+        """Add up the postings of all chunks again, not of a sample: every score depends on each of them."""
+        path, record_path = (str(pattern(**self.names)) for pattern in (STATISTICS, STATISTICS_RECORD))
+        stored, record = pq.read_table(self._path(path)), read_json(self._path(record_path))["statistics"]
+        try:
+            table, counts = plain_statistics(self._postings(chunk) for chunk in range(self.subject.chunks))
+        except ValueError as error:
+            return Finding(False, f"{self.subject.name}: {error}", "as many terms as its postings give it")
+        if counts != record:
+            wrong = ", ".join(key for key in counts if counts[key] != record.get(key)) or "more than that"
+            return Finding(False, f"{record_path} says other {wrong}", "what the postings give")
+        if not table.equals(stored.cast(table.schema)):
+            return Finding(False, f"{path} has other terms, or another number of documents with them", "what the postings give")
+        return Finding(True, f"{self.subject.name}: {len(table)} terms of {counts['documents']} documents")
 
     def _added(self, chunk: int, rows: pa.Array) -> list[Any]:
         """What is added to some documents."""
@@ -97,17 +120,29 @@ class _Again:
                 for term in analyze(word):
                     terms[term] += round(100 * (weight**0.5 if self.settings.weights.scale == "sqrt" else weight))
             return Counter(), +terms
+        in_title, in_text = self._texts(title, text, added)
+        return Counter(analyze(in_title)), Counter(analyze(in_text))
+
+    def _texts(self, title: str, text: str, added: list[Any]) -> tuple[str, str]:
+        """What the two fields of a document hold."""
         if self.settings.expansion and self.settings.expansion.join == "field":
-            return Counter(analyze(" ".join(added))), Counter(analyze(f"{title} {text}"))
-        return Counter(analyze(title)), Counter(analyze(" ".join([text, *added])))
+            return " ".join(added), f"{title} {text}"
+        return title, " ".join([text, *added])
+
+    def _filled(self, title: str, text: str, added: list[Any], found: tuple[Counter[str], Counter[str]]) -> tuple[bool, bool]:
+        """Whether the two fields of a document have more than white space; of words with weights, whether any has one."""
+        if self.settings.weights:
+            return False, bool(found[1]) or any(weight and _is_filled(word) for word, weight in added)
+        in_title, in_text = self._texts(title, text, added)
+        return _is_filled(in_title), _is_filled(in_text)
 
     def check_ranks(self) -> Finding:
         """Score all documents again for some queries and compare with the run."""
         queries = self.subject.queries()
         queries = queries.take(draw(queries.num_rows, self.sample, self.random))
         analyzed = analyze_queries(queries["text"])
-        statistics = self._path(STATISTICS(**self._names))
-        record = read_json(self._path(STATISTICS_RECORD(**self._names)))
+        statistics = self._path(STATISTICS(**self.names))
+        record = read_json(self._path(STATISTICS_RECORD(**self.names)))
         frequencies = {field: frequencies_of(statistics, analyzed.terms, field) for field in self.settings.searched}
         fields = weigh(analyzed, self.settings, CorpusStatistics.of_record(record["statistics"]), frequencies)
         blocks = (block for chunk in range(self.subject.chunks) for block in self._blocks(chunk, analyzed, fields))
@@ -129,10 +164,14 @@ class _Again:
             yield ids, np.where(matched, found.astype(np.float32), -np.inf)
 
     def _postings(self, chunk: int) -> Postings:
-        return read_postings(self._path(POSTINGS(**self._names, chunk=chunk)), self.settings.index.name)
+        return read_postings(self._path(POSTINGS(**self.names, chunk=chunk)), self.settings.index.name)
 
     def _path(self, path: str) -> str:
         return str(self.subject.file(path))
+
+
+def _is_filled(text: str) -> bool:
+    return any(letter > " " for letter in text)
 
 
 def _stored(postings: Postings, rows: np.ndarray) -> list[tuple[Counter[str], Counter[str]]]:

@@ -44,7 +44,7 @@ class Arrival:
         """
         if self._event:
             self._event.synchronize()
-        vectors = self._vectors.numpy()
+        vectors = self._vectors.cpu().numpy()
         finite = np.isfinite(vectors).all(axis=1)
         if not finite.all():
             raise NotFiniteError(self.start + int(np.argmin(finite)))

@@ -42,5 +42,6 @@ FAMILY = Family(
     direct=True,
     own_candidates=True,
     spot_checks="beirflow.rerank.spot_check:spot_checks",
+    follows="beirflow.rerank.ranked_again:spot_checks",
     answers="beirflow.rerank.answers:open_answers",
 )

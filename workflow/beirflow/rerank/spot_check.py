@@ -1,25 +1,23 @@
 """Are the scores of the pairs those of the model, and does the run follow from them? A sample of both is made again.
 
-Pairs are scored again with the real model, in other batches than before; sampled queries are ranked again from the stored scores,
-in plain Python and with nothing of ``rerank_run.py``.
+Pairs are scored again with the real model, in other batches than before.
 """
 
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from beirflow.dense.encode import with_separator
-from beirflow.files.layout import PAIRS, RUN
 from beirflow.jobs.gpu_job import gpu_job
+from beirflow.rerank import ranked_again
 from beirflow.rerank.encoders import EncodedPairs
 from beirflow.rerank.load import load_scorer
 from beirflow.rerank.pair_scorer import PairScorer
+from beirflow.rerank.ranked_again import pairs_folder, stored_pairs
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, as_block, compare_ranks, draw
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
 
 TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
 """By precision, how far two logits may be apart, over the larger of 1 and the stored one; wider than what was measured."""
@@ -42,24 +40,21 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     Returns:
         Two checks: pairs scored again, queries ranked again.
     """
-    names = {"system": subject.system.name, "dataset": subject.dataset}
-    again = _Again(subject, sample, random, PAIRS.folder(**names).rstrip("/"))
-    return [
-        SpotCheck("pairs scored again have the stored scores", again.folder, again.check_scores),
-        SpotCheck("queries ranked again have the recorded ranks", RUN(**names), again.check_ranks),
-    ]
+    again = _Again(subject, sample, random)
+    scored = SpotCheck("pairs scored again have the stored scores", pairs_folder(subject), again.check_scores)
+    return [scored, *ranked_again.spot_checks(subject, sample, random)]
 
 
 class _Again:
     """The pairs of one system on one corpus, and what is drawn of them."""
 
-    def __init__(self, subject: Subject, sample: int, random: np.random.Generator, folder: str) -> None:
-        self.subject, self.sample, self.random, self.folder = subject, sample, random, folder
+    def __init__(self, subject: Subject, sample: int, random: np.random.Generator) -> None:
+        self.subject, self.sample, self.random = subject, sample, random
         self.settings: RerankSettings = subject.system.settings.for_dataset(subject.row or subject.dataset)
 
     def check_scores(self) -> Finding:
         """Score some pairs again and compare them with what is stored."""
-        stored = self._pairs()
+        stored = stored_pairs(self.subject)
         stored = stored.take(draw(stored.num_rows, self.sample, self.random))
         again, recorded = self._scores(stored), stored["score"].to_numpy()
         apart = np.abs(again - recorded) / np.maximum(np.abs(recorded), 1)
@@ -69,39 +64,6 @@ class _Again:
         passed = bool(apart[worst] <= tolerance[precision])
         found += "" if passed else f", {stored['doc_id'][worst].as_py()!r} of query {stored['query_id'][worst].as_py()!r}"
         return Finding(passed, found, f"at most {tolerance[precision]:.0e} in {precision}")
-
-    def check_ranks(self) -> Finding:
-        """Rank the documents of some queries again and compare with the run."""
-        queries = self.subject.queries()["query_id"]
-        query_ids = queries.take(draw(len(queries), self.sample, self.random)).to_pylist()
-        scores: dict[str, dict[str, float]] = {query_id: {} for query_id in query_ids}
-        for row in self._pairs().to_pylist():
-            if row["query_id"] in scores:
-                scores[row["query_id"]][row["doc_id"]] = row["score"]
-        path = self.subject.results / RUN(system=self.settings.first, dataset=self.subject.dataset)
-        for row in pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist():
-            found, place = scores[row["query_id"]], row["rank"] - self.settings.depth
-            if (place <= 0) != (row["doc_id"] in found):
-                what = f"{path}: query {row['query_id']!r} has {row['doc_id']!r} at rank {row['rank']}"
-                return Finding(False, what, f"the first {self.settings.depth} documents have scores, and no others")
-        if self.settings.below == "keep":
-            self._add_those_below(path, query_ids, scores)
-        exact = np.zeros(len(query_ids))
-        expected = f"the scores of the pairs, for the first {self.settings.depth} of {self.settings.first}"
-        return compare_ranks(self.subject, query_ids, [as_block(list(scores.values()))], lambda: exact, expected)
-
-    def _add_those_below(self, path: Any, query_ids: list[str], scores: dict[str, dict[str, float]]) -> None:
-        lowest = {query_id: min(found.values()) for query_id, found in scores.items() if found}
-        for row in pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist():
-            if row["rank"] > self.settings.depth:
-                behind = np.floor(lowest[row["query_id"]]) - (row["rank"] - self.settings.depth)
-                scores[row["query_id"]][row["doc_id"]] = float(behind)
-
-    def _pairs(self) -> pa.Table:
-        files = sorted((self.subject.results / self.folder).glob("*.parquet"))
-        if not files:
-            raise NotHereError(f"{self.folder} is not here")
-        return pa.concat_tables([pq.read_table(file) for file in files])
 
     def _scores(self, pairs: pa.Table) -> np.ndarray:
         local = partial(self.subject.with_model_of_here, keys=PLACE)

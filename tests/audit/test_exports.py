@@ -1,0 +1,108 @@
+"""What is exported for other tools is made again, too: the crate with its instructions, and runs with a header."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import Check
+from beirflow.audit.for_reading import check_files_for_reading
+from beirflow.exchange.again import exports_again
+from beirflow.exchange.crate import export_crate
+from beirflow.exchange.open_run import write_open_run
+from beirflow.files import layout
+from beirflow.files.records import read_json
+from forger import FAILED, NOT_CHECKED, PASSED, Forger, named
+from results_maker import Made
+
+RUN = "open-runs/tiny/small.trec.gz"
+EXPORTED = (layout.CRATE, layout.CRATE_README, layout.CRATE_CONFIGURATION, RUN)
+
+
+@pytest.fixture(scope="session")
+def original_exports(original: Made, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    forger = Forger.of(original, tmp_path_factory.mktemp("exports"))
+    manifest = str(forger.path("manifest.json"))
+    crate, readme = str(forger.path(layout.CRATE)), str(forger.path(layout.CRATE_README))
+    export_crate(manifest_path=manifest, crate_path=crate, code_folder=str(forger.path(layout.CRATE_CODE)), readme_path=readme)
+    forger.path("code/.snakemake_timestamp").touch()  # as Snakemake does in a folder that it knows
+    forger.path(RUN).parent.mkdir(parents=True)
+    write_open_run(
+        run_path=str(forger.path("runs/tiny/small.parquet")),
+        record_path=str(forger.path("runs/tiny/small.json")),
+        corpus_path=str(forger.path("corpora/small/corpus.json")),
+        manifest_path=manifest,
+        output_path=str(forger.path(RUN)),
+    )
+    return Made(forger.results, original.config)
+
+
+@pytest.fixture
+def exported(original_exports: Made, tmp_path: Path) -> Forger:
+    return Forger.of(original_exports, tmp_path)
+
+
+def checks_of(exported: Forger) -> list[Check]:
+    chain = Chain(exported.results, "results", read_json(exported.path("manifest.json")))
+    chain.follow()
+    return check_files_for_reading(chain, exports_again)
+
+
+def instead(name: str, old: bytes, new: bytes) -> Callable[[Forger], str]:
+    def change(exported: Forger) -> str:
+        content = exported.path(name).read_bytes()
+        assert old in content
+        exported.replace(name, content.replace(old, new, 1))
+        return name
+
+    return change
+
+
+def other_header(exported: Forger) -> str:
+    lines = gzip.decompress(exported.path(RUN).read_bytes())
+    exported.replace(RUN, gzip.compress(lines.replace(b"mean", b"last", 1)))
+    return RUN
+
+
+def bomb(exported: Forger) -> str:
+    exported.replace(RUN, gzip.compress(b"0" * (1 << 26)))
+    return RUN
+
+
+def cut(exported: Forger) -> str:
+    exported.replace(RUN, exported.path(RUN).read_bytes()[:-9])
+    return RUN
+
+
+def test_untouched_exports_are_what_the_results_give(exported: Forger) -> None:
+    checks = checks_of(exported)
+    assert [check.status for name in EXPORTED for check in named(checks, name)] == [PASSED] * len(EXPORTED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        instead(layout.CRATE, b"model.safetensors", b"other.safetensors"),
+        instead(layout.CRATE_README, b"pip install", b"pip install --index-url https://example.org"),
+        instead(layout.CRATE_CONFIGURATION, b"top_k: 20", b"top_k: 1000"),
+        other_header,
+        bomb,
+        cut,
+    ],
+    ids=["crate", "instructions", "configuration", "header", "bomb", "cut"],
+)
+def test_an_export_that_says_something_else_is_found(exported: Forger, change: Callable[[Forger], str]) -> None:
+    name = change(exported)
+    assert FAILED in [check.status for check in named(checks_of(exported), name)]
+
+
+def test_a_crate_is_not_described_through_a_link(exported: Forger) -> None:
+    exported.path("code/more").symlink_to("/proc")
+    assert [check.status for check in named(checks_of(exported), layout.CRATE)] == [FAILED]
+
+
+def test_what_nothing_makes_again_is_listed(exported: Forger) -> None:
+    listed = {path for check in checks_of(exported) if check.status == NOT_CHECKED for path in check.files}
+    assert "code/Snakefile" in listed
+    assert not listed & set(EXPORTED)

@@ -1,0 +1,104 @@
+"""Fused and reranked runs, and the runs that only these need: forged with every digest made again, and without any sample."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from beirflow.experiment.load import load_experiment
+from forger import Edit, Forger, named
+from results_maker import Made
+from results_of_runs import make_results_of_runs
+
+FUSED, RERANKED, PAIRS = "runs/fused/small.json", "runs/reranked/small.json", "pairs/reranked/small/block-1.json"
+
+
+@pytest.fixture(scope="session")
+def original_of_runs(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make_results_of_runs(results_once, tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture
+def made_of_runs(original_of_runs: Made, tmp_path: Path) -> Forger:
+    return Forger.of(original_of_runs, tmp_path)
+
+
+def put(*keys: Any, value: Any) -> Edit:
+    def change(record: dict[str, Any]) -> None:
+        place: Any = record
+        for key in keys[:-1]:
+            place = place[key]
+        place[keys[-1]] = value
+
+    return change
+
+
+FACTS = {
+    (FUSED, "seconds of a first stage"): put("parts", "second", "seconds", "index", value=0.0),
+    (FUSED, "seconds"): put("seconds", "index", value=0.0),
+    (FUSED, "bytes"): put("bytes", "index", value=1),
+    (FUSED, "first stages"): put("first_stages", value=["tiny"]),
+    (FUSED, "device"): put("made", "device", value="NVIDIA H100"),
+    (RERANKED, "its own seconds"): put("parts", "reranked", "seconds", "rerank", value=0.0),
+    (RERANKED, "pairs"): put("counts", "pairs", value=1),
+    (RERANKED, "torch"): put("made", "torch", value="9.9"),
+    (PAIRS, "seconds"): put("seconds", "rerank", value=0.0),
+    (PAIRS, "block"): put("block", value=0),
+    (PAIRS, "blocks"): put("blocks", value=1),
+    (PAIRS, "depth"): put("depth", value=100),
+    (PAIRS, "precision"): put("precision", value="bfloat16"),
+    (PAIRS, "pooling"): put("scoring", "pooling", value="cls"),
+}
+
+
+@pytest.mark.parametrize(("name", "fact"), FACTS)
+def test_what_a_run_says_of_those_that_it_was_made_from_is_compared_with_them(made_of_runs: Forger, name: str, fact: str) -> None:
+    made_of_runs.edit(name, FACTS[name, fact])
+    made_of_runs.digest_summary_again()
+    assert [check for check in made_of_runs.failed() if check.name == "records say the same"], fact
+
+
+def other_documents(run: pd.DataFrame) -> pd.DataFrame:
+    """The order of documents turned round, with the scores of before: a run that follows the rule."""
+    turned = run.assign(doc_id=run.groupby("query_id")["doc_id"].transform(lambda ids: ids[::-1].to_numpy()))
+    scores = turned.groupby("query_id")["score"].transform(lambda scores: np.arange(len(scores), 0, -1, np.float32))
+    return turned.assign(score=scores.astype(np.float32))
+
+
+@pytest.mark.parametrize(("system", "again"), [("fused", "queries fused again"), ("reranked", "queries ranked again")])
+def test_runs_are_made_again_from_what_they_were_made_from_without_a_sample(
+    made_of_runs: Forger, system: str, again: str
+) -> None:
+    run = f"runs/{system}/small.parquet"
+    made_of_runs.edit_table(run, other_documents)
+    made_of_runs.evaluate_again(system, "small")
+    (found,) = made_of_runs.failed()
+    assert (found.name.startswith(again), found.files) == (True, (run,))
+
+
+def test_scores_of_pairs_that_are_not_those_of_the_model_are_found_by_a_sample(made_of_runs: Forger) -> None:
+    made_of_runs.edit_table("pairs/reranked/small/block-0.parquet", lambda pairs: pairs.assign(score=-pairs["score"]))
+    made_of_runs.digest_summary_again()
+    assert "pairs scored again have the stored scores" in [check.name for check in made_of_runs.failed(sample=20)]
+
+
+def test_the_run_of_a_system_that_only_others_need_follows_the_ranking_rule(made_of_runs: Forger) -> None:
+    run = "runs/second/small.parquet"
+    made_of_runs.edit_table(run, lambda rows: rows.assign(score=np.float32("nan")))
+    made_of_runs.digest_summary_again()
+    found = named(made_of_runs.failed(), run)
+    assert any("no finite number" in check.found for check in found)
+    assert {result for check in found for result in check.results} == {("fused", "small"), ("reranked", "small")}
+
+
+def test_what_the_run_of_such_a_system_says_is_compared_too(made_of_runs: Forger) -> None:
+    made_of_runs.edit("runs/second/small.json", put("top_k", value=3))
+    made_of_runs.digest_summary_again()
+    assert named(made_of_runs.failed(), "runs/second/small.json")
+
+
+def test_nothing_is_noticed_where_nobody_touched_them(made_of_runs: Forger) -> None:
+    assert made_of_runs.noticed(sample=3) == []
+    elsewhere = Forger(made_of_runs.results, load_experiment({}))
+    assert elsewhere.noticed() == []

@@ -1,0 +1,92 @@
+"""What is exported for other tools, made again for an audit: the crate with its instructions, runs that explain themselves."""
+
+import gzip
+import zlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import RecordError
+from beirflow.audit.made_again import other_page
+from beirflow.audit.paper_again import Step
+from beirflow.exchange.crate import configuration_of, crate_of, readme_of
+from beirflow.exchange.open_run import write_open_run
+from beirflow.files import layout
+
+AT_ONCE = 1 << 20
+"""Bytes that are compared at once: a few can unpack to any number."""
+
+
+def exports_again(chain: Chain, target: Path) -> Callable[[str], Step | None]:
+    """What makes exported files again.
+
+    Args:
+        chain: What records say.
+        target: Where to write.
+
+    Returns:
+        By path below the results, how to make a file again and how to compare it; None for what is not exported.
+    """
+    texts: dict[str, Callable[[Chain], str]] = {
+        layout.CRATE: crate_of,
+        layout.CRATE_README: readme_of,
+        layout.CRATE_CONFIGURATION: lambda chain: configuration_of(chain.manifest),
+    }
+
+    def step(path: str) -> Step | None:
+        if path in texts:
+            return partial(_write, chain, target / path, texts[path]), other_page
+        names = layout.OPEN_RUN.names_in(path)
+        return (partial(_write_run, chain, target / path, names), other_unpacked) if names else None
+
+    return step
+
+
+def _write(chain: Chain, path: Path, text: Callable[[Chain], str]) -> None:
+    """A text, where nothing that it describes is reached through a link."""
+    if odd := next((each for each in chain.listing.odd if each.startswith(layout.CRATE_CODE) or each in chain.claims), ""):
+        raise RecordError("is no plain file, so that no crate can describe it", odd)
+    if chain.problems:
+        raise RecordError(chain.problems[0].found)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text(chain), encoding="utf-8")
+
+
+def _write_run(chain: Chain, path: Path, names: dict[str, str]) -> None:
+    """A run with its header."""
+    run, record, corpus = layout.RUN(**names), layout.RUN_RECORD(**names), layout.CORPUS(dataset=names["dataset"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_open_run(
+        run_path=str(chain.file(run)),
+        record_path=str(chain.file(record)),
+        corpus_path=str(chain.file(corpus)),
+        manifest_path=str(chain.file(layout.MANIFEST)),
+        output_path=str(path),
+    )
+
+
+def other_unpacked(here: Path, made: Path) -> str:
+    """Where a packed text differs.
+
+    Args:
+        here: The file in the results.
+        made: The same made again.
+
+    Returns:
+        A sentence; empty if it does not differ.
+    """
+    place = 0
+    try:
+        with gzip.open(here) as found, gzip.open(made) as expected:
+            while True:
+                one, other = found.read(AT_ONCE), expected.read(AT_ONCE)
+                if one != other:
+                    first = next((i for i, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
+                    shown, right = one[first : first + 60], other[first : first + 60]
+                    return f"byte {place + first}: {shown!r}, expected {right!r}"
+                if not one:
+                    return ""
+                place += len(one)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        return f"it cannot be unpacked: {error}"

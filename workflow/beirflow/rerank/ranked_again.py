@@ -1,0 +1,86 @@
+"""Does the run of a reranker follow from the stored scores of its pairs? Sampled queries are ranked again.
+
+In plain Python, with nothing of ``rerank_run.py`` and without the model.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.files.layout import PAIRS, RUN
+from beirflow.rerank.settings import RerankSettings
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, as_block, compare_ranks, draw
+
+
+def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+    """Plan the check of a reranker on one corpus.
+
+    Args:
+        subject: The system and the corpus.
+        sample: Queries to draw.
+        random: Draws them.
+
+    Returns:
+        One check: queries ranked again.
+    """
+
+    def check() -> Finding:
+        return _check(subject, sample, random)
+
+    path = RUN(system=subject.system.name, dataset=subject.dataset)
+    return [SpotCheck("queries ranked again have the recorded ranks", path, check)]
+
+
+def pairs_folder(subject: Subject) -> str:
+    """Where the pairs of a reranker on a corpus are, below the results."""
+    return PAIRS.folder(system=subject.system.name, dataset=subject.dataset).rstrip("/")
+
+
+def stored_pairs(subject: Subject) -> pa.Table:
+    """The pairs of all blocks.
+
+    Args:
+        subject: The system and the corpus.
+
+    Returns:
+        Queries, documents and scores.
+
+    Raises:
+        NotHereError: They are not here.
+    """
+    files = sorted((subject.results / pairs_folder(subject)).glob("*.parquet"))
+    if not files:
+        raise NotHereError(f"{pairs_folder(subject)} is not here")
+    return pa.concat_tables([pq.read_table(file) for file in files])
+
+
+def _check(subject: Subject, sample: int, random: np.random.Generator) -> Finding:
+    """Rank the documents of some queries again and compare with the run."""
+    settings: RerankSettings = subject.system.settings.for_dataset(subject.row or subject.dataset)
+    queries = subject.queries()["query_id"]
+    query_ids = queries.take(draw(len(queries), sample, random)).to_pylist()
+    scores: dict[str, dict[str, float]] = {query_id: {} for query_id in query_ids}
+    for row in stored_pairs(subject).to_pylist():
+        if row["query_id"] in scores:
+            scores[row["query_id"]][row["doc_id"]] = row["score"]
+    path = subject.results / RUN(system=settings.first, dataset=subject.dataset)
+    for row in pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist():
+        found, place = scores[row["query_id"]], row["rank"] - settings.depth
+        if (place <= 0) != (row["doc_id"] in found):
+            what = f"{path}: query {row['query_id']!r} has {row['doc_id']!r} at rank {row['rank']}"
+            return Finding(False, what, f"the first {settings.depth} documents have scores, and no others")
+    if settings.below == "keep":
+        _add_those_below(settings, path, query_ids, scores)
+    exact = np.zeros(len(query_ids))
+    expected = f"the scores of the pairs, for the first {settings.depth} of {settings.first}"
+    return compare_ranks(subject, query_ids, [as_block(list(scores.values()))], lambda: exact, expected)
+
+
+def _add_those_below(settings: RerankSettings, path: Path, query_ids: list[str], scores: dict[str, dict[str, float]]) -> None:
+    lowest = {query_id: min(found.values()) for query_id, found in scores.items() if found}
+    for row in pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist():
+        if row["rank"] > settings.depth:
+            behind = np.floor(lowest[row["query_id"]]) - (row["rank"] - settings.depth)
+            scores[row["query_id"]][row["doc_id"]] = float(behind)
