@@ -47,7 +47,7 @@ ADDED = ("expansion", "weights", "train", *SCORERS)
 LOSSES = 10
 """How many means of the losses of a training are shown."""
 
-MADE = ("precision", "device")
+MADE = ("precision", "device", "lossy")
 """What a run says of its making that belongs to the system; ``cost.csv`` and the run have the rest."""
 
 Values = dict[str, Any]
