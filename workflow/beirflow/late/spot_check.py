@@ -83,8 +83,8 @@ class _Again:
         alike = [len(one) == len(other) and np.linalg.norm(one - other, axis=1).max() <= within for one, other in pairs]
         first = max(float(np.linalg.norm(one[:PROTECTED] - other[:PROTECTED], axis=1).max()) for one, other in pairs)
         others = [doc_id for doc_id, same in zip(ids, alike, strict=True) if not same]
-        found = f"{self.subject.name}: {len(ids)} documents, first vectors {first:.1e} apart, {len(others)} with other groups of tokens"
-        found += f" such as {others[0]!r}" if others else ""
+        found = f"{self.subject.name}: {len(ids)} documents, first vectors {first:.1e} apart"
+        found += f", {len(others)} with other groups of tokens" + (f" such as {others[0]!r}" if others else "")
         expected = f"at most {most:.0%}, and first vectors at most {within:.0e} apart in {self._precision}"
         return Finding(len(others) <= np.ceil(most * len(ids)) and first <= within, found, expected)
 
