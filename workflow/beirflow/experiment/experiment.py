@@ -73,6 +73,11 @@ class Experiment(Datasets):
             found.setdefault(self.datasets[name].row, []).append(name)
         return found
 
+    @property
+    def needed_rows(self) -> dict[str, list[str]]:
+        """The configured datasets and these: of each, the names of its corpora."""
+        return self.chosen_rows | self.tuning_rows
+
     def tuned_on(self, system: str, dataset: str) -> str | None:
         """Name of the corpus on whose queries settings of a system are tuned for another; None if they are stated."""
         found = self.systems[system]
