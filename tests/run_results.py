@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from beir_writer import write_corpus_record
 from beirflow.datasets.corpus_reader import DOCUMENTS as DOCUMENT_COLUMNS
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import CORPUS, DOCUMENTS, QUERIES, RUN, RUN_RECORD
+from beirflow.files.layout import CORPUS, DOCUMENTS, QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.files.records import Job, write_record
 from beirflow.runs.family import System
 from beirflow.runs.run_file import RUN as RUN_COLUMNS
@@ -28,11 +28,21 @@ class RunResults:
         documents: Texts by id.
         queries: Texts by id.
         chunk: Documents of a chunk.
+        dataset: Name of the corpus.
+        qrels: Grades by query and document, if there are judgements.
     """
 
-    def __init__(self, results: Path, documents: Mapping[str, str], queries: Mapping[str, str], chunk: int = 10) -> None:
-        self.results, self.job = results, Job(results, "test/job", "c0de")
-        self.documents_path, self.queries_path = (str(results / path(dataset=DATASET)) for path in (DOCUMENTS, QUERIES))
+    def __init__(
+        self,
+        results: Path,
+        documents: Mapping[str, str],
+        queries: Mapping[str, str],
+        chunk: int = 10,
+        dataset: str = DATASET,
+        qrels: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> None:
+        self.results, self.dataset, self.job = results, dataset, Job(results, "test/job", "c0de")
+        self.documents_path, self.queries_path = (str(results / path(dataset=dataset)) for path in (DOCUMENTS, QUERIES))
         Path(self.documents_path).parent.mkdir(parents=True)
         table = pa.table([list(documents), list(documents.values()), [0] * len(documents)], schema=DOCUMENT_COLUMNS)
         pq.write_table(table, self.documents_path, row_group_size=chunk)
@@ -40,14 +50,18 @@ class RunResults:
         pq.write_table(
             pa.table({"query_id": ids, "text": pa.array([queries[name] for name in ids], pa.large_string())}), self.queries_path
         )
+        if qrels is not None:
+            rows = [(query, doc_id, grade) for query, grades in qrels.items() for doc_id, grade in grades.items()]
+            columns = [list(column) for column in zip(*sorted(rows), strict=True)]
+            pq.write_table(pa.table(columns, names=["query_id", "doc_id", "score"]), results / QRELS(dataset=dataset))
         self.chunks = -(-len(documents) // chunk)
         write_corpus_record(Path(self.documents_path).parent, results, chunks=self.chunks)
-        self.corpus_path = str(results / CORPUS(dataset=DATASET))
+        self.corpus_path = str(results / CORPUS(dataset=dataset))
         self.corpus_paths = {"queries_path": self.queries_path, "documents_path": self.documents_path}
 
     def paths(self, system: str) -> dict[str, str]:
         """Run and record of a system."""
-        names = {"system": system, "dataset": DATASET}
+        names = {"system": system, "dataset": self.dataset}
         return {"run_path": str(self.results / RUN(**names)), "record_path": str(self.results / RUN_RECORD(**names))}
 
     def write_run(self, system: str, scores: Scores, *, ascending: bool = False, **facts: Any) -> str:
@@ -75,7 +89,7 @@ class RunResults:
         """A system as an audit sees it."""
         config = {"device": "cpu", "token_budget": "auto", "jobs_per_gpu": 1}
         return Subject(
-            self.results, system, here, DATASET, made, top_k, drop_self_matches=True, chunks=self.chunks, config=config
+            self.results, system, here, self.dataset, made, top_k, drop_self_matches=True, chunks=self.chunks, config=config
         )
 
 

@@ -20,6 +20,7 @@ import bench.merge.stage
 import bench.msmarco.stage
 import bench.plan.stage
 import bench.prepare.stage
+import bench.score_pairs.stage
 import bench.search.stage
 import bench.search_tokens.stage
 import bench.search_weights.stage
@@ -39,6 +40,7 @@ STAGES: dict[str, Maker] = {
     "generation": bench.generation.stage.make,
     "search-weights": bench.search_weights.stage.make,
     "search-tokens": bench.search_tokens.stage.make,
+    "score-pairs": bench.score_pairs.stage.make,
     "evaluate": bench.evaluate.stage.make,
     "fixed-cost": bench.fixed_cost.stage.make,
     "plan": bench.plan.stage.make,

@@ -127,7 +127,8 @@ def run(output: Path, *arguments: str) -> tuple[int, dict[str, object], str]:
 def test_all_of_it_runs_on_the_cpu(tmp_path: Path, precision: str) -> None:
     status, found, page = run(tmp_path, "--precision", precision)
     assert (status, found["failed"]) == (0, {})
-    assert {"matrices", "throughput", "search"} <= set(found["figures"])
+    assert {"matrices", "throughput", "search", "late"} <= set(found["figures"])
+    assert "| minutes for MS MARCO, 6,980 queries |" in page
     assert found["figures"]["throughput"]["truncated"] >= 1
     assert found["not_run"]["busy"] == "not run: there is no CUDA device here"
     assert "| share of the matrix products' rate |" in page

@@ -3,12 +3,14 @@
 REQUIRED INPUTS
   runs, records = <results>/runs/<system>/<dataset>.parquet, .json of the systems that are fused
   corpus        = <results>/corpora/<dataset>/corpus.json
+  tuning        = the same of another split or dataset, its queries and judgements, where the weights are tuned on it
 
 OUTPUTS
   run    = <results>/runs/<system>/<dataset>.parquet     the ranked documents
   record = <results>/runs/<system>/<dataset>.json        which runs they were made from
 
 STEPS
+  - find the weights, where they are not stated: the best NDCG@10 of a grid, never on queries that are evaluated
   - add up reciprocal ranks, or scores that were normalised, rank by the ranking rule, cut at k
 """
 
@@ -26,6 +28,9 @@ rule fuse_runs:
             allow_missing=True,
         ),
         corpus=at(layout.CORPUS),
+        tuning=lambda wildcards: experiment.tuning_files(
+            wildcards.system, wildcards.dataset
+        ),
     output:
         run=at(layout.RUN),
         record=at(layout.RUN_RECORD),
@@ -40,6 +45,9 @@ rule fuse_runs:
     params:
         code=code_version("fuse_runs"),
         settings=lambda wildcards: experiment.settings(wildcards.system),
+        tuned_on=lambda wildcards: experiment.tuned_on(
+            wildcards.system, wildcards.dataset
+        ),
         top_k=config["top_k"],
     message:
         "fuse the runs of {wildcards.system} on {wildcards.dataset}"

@@ -39,7 +39,9 @@ rule encode_query_tokens:
     params:
         code=code_version("encode_query_tokens"),
         settings=lambda wildcards: experiment.settings_on(
-            wildcards.system, wildcards.dataset, "weights_sha256", "document_length"
+            wildcards.system,
+            wildcards.dataset,
+            *("weights_sha256", "document_length", "pool_factor"),
         ),
         precision=config["precision"],
     message:

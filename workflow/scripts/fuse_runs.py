@@ -4,6 +4,7 @@ from beirflow.jobs.job import job
 
 if __name__ == "__main__":
     with job(snakemake) as this:
+        from beirflow.evaluation.measures import measure
         from beirflow.fusion.fuse_runs import fuse_runs
         from beirflow.fusion.settings import FusionSettings
 
@@ -12,8 +13,8 @@ if __name__ == "__main__":
             dataset=snakemake.wildcards.dataset,
             run_paths=list(snakemake.input.runs),
             corpus_path=snakemake.input.corpus,
-            top_k=snakemake.params.top_k,
-            run_path=snakemake.output.run,
-            record_path=snakemake.output.record,
+            **{key: snakemake.params[key] for key in ("tuned_on", "top_k")},
+            **{f"{key}_path": path for key, path in snakemake.output.items()},
+            measure=measure,
             job=this,
         )

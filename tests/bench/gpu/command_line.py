@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from beirflow.jobs.devices import choose_device
 
-from bench.gpu import busy, encoding, peer, searching
+from bench.gpu import busy, encoding, late, peer, searching
 from bench.gpu.page import as_markdown
 from bench.gpu.setting import NotRunError, Setting
 from bench.gpu.workload import Shape, make_texts, save_model, token_counts
@@ -27,7 +27,7 @@ from bench.report import write
 from bench.settings import REPOSITORY
 
 PACKAGES = ("torch", "transformers", "tokenizers", "sentence-transformers", "numpy", "pyarrow")
-PARTS = ("matrices", "throughput", "busy", "padding", "peer", "search")
+PARTS = ("matrices", "throughput", "busy", "padding", "peer", "search", "late")
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +80,7 @@ def _run_part(name: str, setting: Setting, run: dict[str, Any]) -> None:
         "padding": encoding.padding,
         "peer": peer.compare,
         "search": searching.searching,
+        "late": late.late,
     }
     try:
         run["figures"][name] = parts[name](setting)

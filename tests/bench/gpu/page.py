@@ -60,6 +60,16 @@ LINES = (
     Line("busy", "documents of that pass", lambda f: f["documents"], "{:,}", "500,000", lambda v: v >= 500_000),
     Line("busy", "seconds of that pass, without the profiler", lambda f: f["seconds"], "{:.2f}"),
     Line("search", "seconds of the search", lambda f: f["median_seconds"], "{:.3f}"),
+    Line("late", "late interaction, a chunk, seconds", lambda f: f["median_seconds"], "{:.2f}"),
+    Line("late", "late interaction, TFLOP/s", lambda f: f["flops_per_second"] / 1e12, "{:,.1f}"),
+    Line(
+        "late",
+        "minutes for MS MARCO, 6,980 queries",
+        lambda f: f["minutes_for_msmarco"],
+        "{:,.1f}",
+        "15 on an H100",
+        lambda v: v <= 15,
+    ),
 )
 
 
@@ -98,6 +108,9 @@ def _circumstances(run: Found) -> str:
     if search:
         sizes = f"{search['queries']:,} queries, {search['documents']:,} documents, k = {search['k']}"
         lines.append(f"search: {sizes}; equal to the CPU's for {search['checked']}")
+    if late := run["figures"].get("late"):
+        sizes = f"{late['queries']:,} queries of 32 tokens, {late['documents']:,} documents of {late['mean_tokens']:.1f}"
+        lines.append(f"late interaction: {sizes}, 128 dimensions; equal to the CPU's for {late['checked']}")
     return "\n".join(f"- {line}" for line in lines)
 
 

@@ -63,7 +63,10 @@ def test_fields_are_called_as_the_form_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "part"),
     [
-        ({"query": ["a", "b"], "positive": ["a"], "negative": ["b"]}, "'query' is a list of 2 texts; the vectors of several"),
+        (
+            {"query": ["a", "b"], "positive": ["a"], "negative": ["b"]},
+            "'query' is a list of 2 texts; their vectors can be averaged",
+        ),
         ({"query": "", "positive": ["a"], "negative": ["b"]}, "'query' must be a text, found ''"),
         ({"query": "q", "positive": "a", "negative": ["b"]}, "'positive' must be a list of texts, found 'a'"),
         ({"query": "q", "positive": ["a"]}, "'negative' must be a list of texts, found None"),

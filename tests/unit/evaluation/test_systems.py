@@ -130,6 +130,19 @@ def test_facts_of_an_encoder_that_has_no_modules_keep_their_names(tmp_path: Path
     assert results.described()["code", ""] == ["c0de", "record", ""]
 
 
+def test_weights_that_were_tuned_are_named_with_what_they_were_tuned_on(tmp_path: Path) -> None:
+    grid = [{"weights": [share, 1 - share], "score": score} for share, score in ((0.0, 0.2), (0.5, 0.34567), (1.0, 0.3))]
+    tuned = {"on": "a.dev", "queries": 9, "queries_left_out": 1, "measure": "NDCG@10", "grid": grid, "chosen": [0.5, 0.5]}
+    path = tmp_path / "runs/s/a.json"
+    write_record(path, Job(tmp_path), inputs={}, outputs={}, system="s", dataset="a", tuned=tuned)
+    settings = {"family": "fusion", "name": "s", "of": ("x", "y"), "weights": {"tune": {"split": "dev"}}}
+    systems_path = str(tmp_path / "systems.csv")
+    describe_systems(systems={"s": settings}, record_paths=[str(path)], systems_path=systems_path, job=Job(tmp_path))
+    found = rows(systems_path)["s"]
+    assert found["weights", ""] == ["0.5, 0.5", "record", ""]
+    assert found["tuned_on", ""] == ["a.dev: NDCG@10 0.3457 of 9 queries, the best of 3 weights", "record", ""]
+
+
 def test_a_family_without_models_has_its_settings(tmp_path: Path) -> None:
     path = tmp_path / "runs/s/a.json"
     write_record(path, Job(tmp_path), inputs={}, outputs={}, system="s", dataset="a")

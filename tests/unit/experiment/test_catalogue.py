@@ -154,6 +154,18 @@ def shorten_a_digest(text: str) -> str:
 
 
 @pytest.mark.parametrize(
+    ("system", "ndcg", "recall"), [("rrf-bm25-bge-base", 0.5286, 0.7166), ("min-max-bm25-bge-base", 0.5448, 0.7145)]
+)
+def test_published_fusions_have_the_means_that_are_known_of_them(
+    known: Catalogue, system: str, ndcg: float, recall: float
+) -> None:
+    (source,) = known.published[system]
+    means = [sum(scores) / 14 for scores in zip(*source["scores"].values(), strict=True)]
+    assert means == pytest.approx([ndcg, recall], abs=1e-4)
+    assert list(known.systems[system].settings.of) == ["bm25", "bge-base-en-v1.5"]
+
+
+@pytest.mark.parametrize(
     ("edit", "key"),
     [(add_an_unknown_key, "splitt"), (shorten_a_digest, "md5"), (share_with_nobody, "shares_texts_with.*'fever'")],
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from answering import answered
+from beirflow.evaluation.measures import measure
 from beirflow.files.layout import CORPUS, RUN, RUN_RECORD
 from beirflow.fusion.fuse_runs import fuse_runs
 from beirflow.fusion.settings import FusionSettings
@@ -30,6 +31,8 @@ def test_answers_are_the_run(tmp_path: Path, own: dict[str, Any]) -> None:
         dataset=DATASET,
         run_paths=[made.path(RUN, system=name) for name in fused.of],
         corpus_path=made.path(CORPUS),
+        tuned_on=None,
+        measure=measure,
         top_k=made.top_k,
         run_path=made.path(RUN, system="fused"),
         record_path=made.path(RUN_RECORD, system="fused"),

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_corpus_record
+from beirflow.evaluation.measures import measure
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
-from beirflow.fusion import fuse_runs as module
-from beirflow.fusion.fuse_runs import fuse_runs, fused
+from beirflow.fusion import blocks as module
+from beirflow.fusion.blocks import fused
+from beirflow.fusion.fuse_runs import fuse_runs
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.run_file import RUN
 from hypothesis import given
@@ -128,6 +130,8 @@ def fuse_them(made: RunResults, name: str = "f", of: tuple[str, ...] = ("a", "b"
         dataset=DATASET,
         run_paths=[made.paths(system)["run_path"] for system in of],
         corpus_path=made.corpus_path,
+        tuned_on=None,
+        measure=measure,
         top_k=10,
         **made.paths(name),
         job=Job(made.results, f"fuse_runs/{name}/small", "c0de"),
@@ -162,6 +166,8 @@ def test_a_run_that_was_changed_or_is_of_another_system_or_corpus_is_refused(mad
             dataset=DATASET,
             run_paths=[made.paths("a")["run_path"]] * 2,
             corpus_path=made.corpus_path,
+            tuned_on=None,
+            measure=measure,
             top_k=10,
             **made.paths("f"),
             job=made.job,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from beirflow.evaluation.measures import measure
 from beirflow.files.records import Job
 from beirflow.fusion.family import FAMILY
 from beirflow.fusion.fuse_runs import fuse_runs
@@ -40,6 +41,8 @@ def made(folder: Path, **settings: Any) -> tuple[RunResults, FusionSettings]:
         dataset=DATASET,
         run_paths=[results.paths(system)["run_path"] for system in "ab"],
         corpus_path=results.corpus_path,
+        tuned_on=None,
+        measure=measure,
         top_k=7,
         **results.paths("f"),
         job=Job(results.results),

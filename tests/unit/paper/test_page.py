@@ -87,6 +87,7 @@ def test_the_page_says_what_is_missing_and_what_may_not_be_compared(tmp_path: Pa
         "2 threads of a processor",
         "The paper says 11 (doct5query above), but its table gives 12.",
         "over scifact, webis-touche2020, own",
+        "Printed scores of ColBERT: ColBERT ranked only the candidates that an approximate index found",
     ]
     assert [text for text in shown if text not in page] == []
     missing = re.search(r"Datasets of the paper that are not here: ([^<]*)\.</li>", page)

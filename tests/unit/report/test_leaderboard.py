@@ -85,6 +85,14 @@ def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None
     assert published_table(SUMMARY, "MAP@3", Sources()) is None
 
 
+def test_published_scores_of_colbert_say_that_they_are_of_candidates_of_an_index() -> None:
+    summary = pd.DataFrame({"system": ["colbert"], "dataset": ["scifact"], "split": ["test"], "published_NDCG@10": [0.671]})
+    sources = Sources()
+    published_table(summary.assign(**{"difference_NDCG@10": 0.001, "source_NDCG@10": "paper"}), "NDCG@10", sources)
+    (note,) = sources.notes()
+    assert "table 2; ColBERT ranked only the candidates that an approximate index found" in note
+
+
 def test_means_by_task_and_domain_say_what_they_are_over() -> None:
     rows = [("s", name, value) for name, value in (("fever", 0.5), ("climate-fever", 0.25), ("scifact", 0.0), ("mine", 1.0))]
     summary = pd.DataFrame(rows, columns=["system", "dataset", "NDCG@10"]).assign(split="test")

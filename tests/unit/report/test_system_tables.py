@@ -42,6 +42,16 @@ def test_a_row_says_what_a_system_is_and_where_its_configuration_differs_from_it
     assert lexical == ["s1", "lexical", "", "k1 0.9", "", "", "", ""]
 
 
+def test_what_records_alone_say_is_shown_where_it_decides_over_scores() -> None:
+    fused = [("family", None, "fusion", "configuration", None), ("weights", None, "0.3, 0.7", "record", None)]
+    fused += [("tuned_on", None, "nfcorpus.dev: …", "record", None)]
+    late = [("model", None, "m", "configuration", None), ("weights", None, "model.safetensors", "configuration", None)]
+    late += [("pool_factor", None, "2", "configuration", None), ("lossy", None, "averaged", "record", None)]
+    first, second = seen(systems_table(settings(fused, late)))
+    assert first[3] == "weights 0.3, 0.7 · tuned_on nfcorpus.dev: …"
+    assert second[3] == "pool_factor 2 · lossy averaged"
+
+
 def test_prompts_of_several_datasets_are_counted_and_stand_in_the_table_of_all_settings() -> None:
     prompts = [("query_prefix", name, f"{name}: ", "configuration", None) for name in ("arguana", "scifact")]
     table = settings([("family", None, "dense", "configuration", None), *prompts])

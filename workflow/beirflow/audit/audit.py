@@ -27,6 +27,7 @@ from beirflow.audit.running import excuse, files_being_written
 from beirflow.audit.samples import check_runs_that_follow, check_samples
 from beirflow.audit.sources import check_sources
 from beirflow.audit.summary_check import check_summary
+from beirflow.audit.tuned import check_tuned
 from beirflow.audit.uncompared import UNCOMPARED
 from beirflow.audit.verdict import for_terminal, grades, not_compared, verdict_line
 from beirflow.experiment.experiment import Experiment
@@ -151,6 +152,7 @@ def _plan(
         ("integrity", partial(check_leftovers, chain)),
         ("facts", partial(check_configured, chain, experiment)),
         ("facts", partial(check_recorded, chain)),
+        ("facts", partial(check_tuned, chain)),
         ("facts", partial(check_corpora, chain, experiment, corpora)),
         ("sources", partial(check_sources, chain, experiment, corpora)),
         ("sources", partial(check_expansions, chain, experiment)),

@@ -16,6 +16,7 @@ from beirflow.audit.folder import Listing, list_folder
 from beirflow.audit.reading import part as part
 from beirflow.audit.reading import read_record as read_record
 from beirflow.audit.repairs import Repairs
+from beirflow.experiment.manifest import TUNED_ON
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS, RUN, SUMMARY, is_safe
 from beirflow.files.records import FORMAT, RECORD_DIGEST, SHA256, read_json
@@ -67,7 +68,19 @@ class Chain:
     @property
     def corpora(self) -> dict[str, Mapping[str, Any]]:
         """By name, the corpora that the manifest names: fields of :class:`~beirflow.experiment.dataset.Dataset`."""
-        return {corpus["name"]: corpus for corpora in part(self.manifest, "datasets", kind=dict).values() for corpus in corpora}
+        rows = {**self.tuning_rows, **part(self.manifest, "datasets", kind=dict)}
+        return {corpus["name"]: corpus for corpora in rows.values() for corpus in corpora}
+
+    @property
+    def tuning_rows(self) -> dict[str, Any]:
+        """By dataset that is not evaluated, but on which systems were tuned, its corpora; in the form of ``datasets``."""
+        found: dict[str, Any] = part(self.manifest, TUNED_ON, kind=dict) if TUNED_ON in self.manifest else {}
+        return found
+
+    @property
+    def prepared(self) -> list[str]:
+        """Names of the corpora that were evaluated, or that systems were tuned on."""
+        return sorted({names["dataset"] for names in map(CORPUS.names_in, self.claims) if names})
 
     @property
     def means(self) -> dict[str, Result]:

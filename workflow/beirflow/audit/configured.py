@@ -14,6 +14,7 @@ from beirflow.experiment.dataset import Dataset
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import DEFAULT, FAMILIES
+from beirflow.experiment.manifest import TUNED_ON
 from beirflow.experiment.own_datasets import custom_dataset
 from beirflow.experiment.schema import Problems, problems_with
 from beirflow.experiment.systems import make_systems
@@ -49,8 +50,10 @@ def check_configured(chain: Chain, experiment: Experiment) -> list[Check]:
     for name in part(chain.manifest, "systems", kind=dict):
         facts.each([MANIFEST], lambda facts, path, name=name: _check_system(facts, experiment, name))  # type: ignore[misc]
     for row in part(chain.manifest, "datasets", kind=dict):
-        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, experiment, row))  # type: ignore[misc]
-    facts.each(sorted({CORPUS(dataset=name) for _, name in chain.evaluated}), _check_chunks)
+        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, experiment, row, "datasets"))  # type: ignore[misc]
+    for row in chain.tuning_rows:
+        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, experiment, row, TUNED_ON))  # type: ignore[misc]
+    facts.each([CORPUS(dataset=name) for name in chain.prepared], _check_chunks)
     return facts.finished()
 
 
@@ -110,11 +113,14 @@ def _without(value: Any, but: tuple[str, ...]) -> Any:
     return {key: _without(each, but) for key, each in value.items() if key not in but} if isinstance(value, Mapping) else value
 
 
-def _check_dataset(facts: Comparison, experiment: Experiment, row: str) -> None:
-    """A dataset has the corpora that its configuration or the catalogue gives it, all of them."""
-    found = part(facts.chain.manifest, "datasets", row, kind=list)
+def _check_dataset(facts: Comparison, experiment: Experiment, row: str, key: str) -> None:
+    """A dataset has the corpora that its configuration or the catalogue gives it; all of them, where it is evaluated."""
+    found = part(facts.chain.manifest, key, row, kind=list)
     defined = {name: custom_dataset(name, entry) for name, entry in _custom(facts.chain.manifest, "datasets").items()}
     own, known = corpora_named(row, defined), corpora_named(row, experiment.catalogue.known_datasets)
+    if key == TUNED_ON:
+        names = [corpus["name"] for corpus in found]
+        own, known = (each and tuple(corpus for corpus in each if corpus.name in names) for each in (own, known))
     if own is not None:
         _compare_corpora(facts, row, found, own, BY_CONFIGURATION)
         known = None if known else experiment.rows.get(row)

@@ -100,7 +100,6 @@ def check_corpora(chain: Chain, experiment: Experiment, corpora: Corpora) -> lis
         A check for every fact that does not agree.
     """
     facts = Comparison(chain, "corpora hold what their records say")
-    names = sorted({name for _, name in chain.evaluated})
 
     def check(facts: Comparison, path: str) -> None:
         name = (CORPUS.names_in(path) or {})["dataset"]
@@ -108,7 +107,7 @@ def check_corpora(chain: Chain, experiment: Experiment, corpora: Corpora) -> lis
         _check_judgements(facts, path, name, corpora[name])
         _check_official(facts, path, name, experiment)
 
-    facts.each([CORPUS(dataset=name) for name in names], check)
+    facts.each([CORPUS(dataset=name) for name in chain.prepared], check)
     return facts.finished()
 
 

@@ -9,8 +9,8 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import RecordError
 from beirflow.audit.facts import Comparison, as_json
 from beirflow.audit.reading import part
-from beirflow.experiment.catalogue import make_system
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.systems import make_system
 from beirflow.files.layout import MANIFEST, PAIRS_RECORD, RUN, RUN_RECORD
 from beirflow.files.records import together
 

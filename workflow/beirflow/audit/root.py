@@ -11,6 +11,7 @@ from typing import Any
 from beirflow.audit.chain import Chain, is_whole
 from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, unreadable
 from beirflow.audit.reading import part, read_record
+from beirflow.experiment.manifest import TUNED_ON
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SUMMARY
 from beirflow.files.records import FORMAT, RECORD_DIGEST
@@ -101,7 +102,8 @@ def check_form(manifest: Mapping[str, Any]) -> None:
     cutoffs, top_k = manifest["configuration"]["cutoffs"], manifest["configuration"]["top_k"]
     if not cutoffs or not all(isinstance(k, int) and not isinstance(k, bool) and 1 <= k <= top_k for k in cutoffs):
         raise RecordError(f"has the cutoffs {cutoffs}, expected numbers from 1 to top_k, which is {top_k}")
-    for corpora in manifest["datasets"].values():
+    tuned_on = part(manifest, TUNED_ON, kind=dict) if TUNED_ON in manifest else {}
+    for corpora in (*manifest["datasets"].values(), *tuned_on.values()):
         for corpus in corpora:
             for key in OF_A_CORPUS:
                 part(corpus, key)

@@ -55,11 +55,10 @@ def check_sources(chain: Chain, experiment: Experiment, corpora: Corpora) -> lis
     Returns:
         A check for every archive, dataset and model, for every model that was trained, and for every run that was made elsewhere.
     """
-    corpus_names = {dataset for _, dataset in chain.evaluated}
     models = {path: names["system"] for path in sorted(chain.claims) if (names := MODEL.names_in(path))}
     return [
         *_check_archives(chain, experiment),
-        *(_check_source(chain, experiment, corpora, name) for name in sorted(corpus_names)),
+        *(_check_source(chain, experiment, corpora, name) for name in chain.prepared),
         *(_check_model(chain, experiment, path, name) for path, name in models.items()),
         *_check_training(chain),
         *_check_runs(chain, experiment),

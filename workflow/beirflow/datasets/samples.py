@@ -92,7 +92,7 @@ class SamplesSource(DatasetSource):
             raise DataError(f"{where}: expected a JSON object with {', '.join(map(repr, names))}, found {short(record)}")
         query, positive, negative = (record.get(name) for name in names)
         if isinstance(query, list):
-            todo = "the vectors of several texts are not averaged here; write one text"
+            todo = "their vectors can be averaged, the best of them taken, or their texts joined; write one text"
             raise DataError(f"{where}: {form.query!r} is a list of {len(query)} texts; {todo}")
         if not isinstance(query, str) or not query.strip():
             raise DataError(f"{where}: {form.query!r} must be a text, found {short(query)}; fields are named in 'fields'")

@@ -1,40 +1,12 @@
 """Rank only the candidates of each query, where a dataset says which these are: for re-ranking."""
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
 from beirflow.dense.chunk_blocks import Chunk, Vectors, prepare
 from beirflow.dense.top_k import not_finite, score_candidates
-from beirflow.files.errors import DataError
 from beirflow.jobs.threads import Threads
 from beirflow.runs.ranking import Hits, merge_hits
-from beirflow.runs.searched import Ids
-
-
-def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where the candidates of each query are in a chunk.
-
-    Args:
-        candidates: ``query_id`` and ``doc_id`` of the pairs.
-        ids: The ids of the queries and of the chunk.
-        top_k: Documents to keep for each query, which must be all of its candidates.
-
-    Returns:
-        Numbers of queries, ascending, and rows of documents of the chunk, int64.
-
-    Raises:
-        DataError: A query has more candidates than are kept.
-    """
-    most = pc.max(candidates.group_by("query_id").aggregate([("doc_id", "count")])["doc_id_count"]).as_py()
-    if most > top_k:
-        raise DataError(f"a query has {most} candidates, all of which are ranked; set 'top_k: {most}' or more")
-    query = pc.index_in(candidates["query_id"], value_set=ids.queries).to_numpy()
-    row = pc.fill_null(pc.index_in(candidates["doc_id"], value_set=ids.documents), -1).to_numpy()
-    order = np.argsort(query, kind="stable")
-    order = order[row[order] >= 0]
-    return query[order].astype(np.int64), row[order].astype(np.int64)
 
 
 def exact_of_pairs(

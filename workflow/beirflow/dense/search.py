@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from beirflow.datasets.corpus_files import own_candidates, recorded_digest
+from beirflow.datasets.corpus_files import own_candidates
 from beirflow.dense.compression import CompressedFile, Compression
-from beirflow.dense.own_candidates import exact_of_pairs, rows_of_pairs
+from beirflow.dense.own_candidates import exact_of_pairs
 from beirflow.dense.ranges import read_ranges
 from beirflow.dense.top_k import exact_top_k
 from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of
 from beirflow.files.errors import DataError
-from beirflow.files.layout import QRELS, record_of
+from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, read_json
 from beirflow.jobs.devices import exact_device
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
+from beirflow.runs.own_candidates import candidates_read, rows_of_pairs
 from beirflow.runs.ranking import byte_order
 from beirflow.runs.searched import read_ids, read_searched
 
@@ -114,9 +115,7 @@ def search_chunk(
         top_k=top_k,
         searched=sources,
         trained={model_path: model} if "train" in model else {},
-        read={}
-        if own is None
-        else job.digests({(qrels := Path(queries_path).with_name(Path(QRELS).name)): recorded_digest(qrels)}),
+        read=candidates_read(queries_path, own, job),
         made=made,
         seconds=time.perf_counter() - start,
     )

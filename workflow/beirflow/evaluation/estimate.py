@@ -30,7 +30,7 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
     Returns:
         Tables and sentences, for reading on a terminal.
     """
-    sizes = {name: corpus_size(experiment, results, name) for name in experiment.chosen_datasets}
+    sizes = {name: corpus_size(experiment, results, name) for names in experiment.needed_rows.values() for name in names}
     rates = {system: measured_rates(experiment, results, system) for system in experiment.needed_systems}
     parts = parts_of(experiment, results, sizes, rates)
     preparation = _preparation(results, sizes)
@@ -71,7 +71,7 @@ def _preparation(results: Path, sizes: Mapping[str, CorpusSize]) -> float | None
 
 def _dataset_table(experiment: Experiment, sizes: Mapping[str, CorpusSize]) -> str:
     rows = []
-    for row, names in experiment.chosen_rows.items():
+    for row, names in experiment.needed_rows.items():
         found = [sizes[name] for name in names]
         rows.append(
             {
@@ -89,8 +89,10 @@ def _dataset_table(experiment: Experiment, sizes: Mapping[str, CorpusSize]) -> s
 def _system_table(experiment: Experiment, parts: Sequence[Part]) -> str:
     rows = []
     for system in dict.fromkeys(part.system for part in parts):
-        for row in experiment.chosen_rows:
+        for row in experiment.needed_rows:
             found = [part for part in parts if (part.system, part.row) == (system, row)]
+            if not found:  # nothing is tuned on it with this system
+                continue
             tokens, seconds = [part.tokens for part in found], [part.seconds for part in found]
             rows.append(
                 {

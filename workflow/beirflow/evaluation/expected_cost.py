@@ -77,8 +77,8 @@ def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSi
     """
     found, stored = [], set()
     for system in experiment.needed_systems:
-        for row, names in experiment.chosen_rows.items():
-            for name in names:
+        for row, names in experiment.needed_rows.items():
+            for name in (name for name in names if (system, name) in experiment.needed_runs):
                 place = _stored_by(experiment, system), name
                 found.append(_part(experiment, results, system, row, sizes[name], rates[system], place in stored))
                 if found[-1].done < 1:

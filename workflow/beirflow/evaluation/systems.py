@@ -7,10 +7,11 @@ files of the model, or ``record``, what was found while it ran; and ``model_says
 configuration says it too.
 
 ``model_sha256`` is the sha256 of the lines that ``sha256sum`` prints of the model's files, in byte order of their names;
-``training_loss`` is how the loss of a model went that was trained for a dataset, in means over tenths of its steps;
-``truncated_queries`` and ``truncated_documents`` count texts that were cut; ``steps`` are the modules that a text goes through;
-``dim`` is how many numbers a vector has. A setting with another value for queries than for documents has a row for each. What a
-family does not have, or nobody knows any more, has no row.
+``tuned_on`` says on which split or dataset the ``weights`` of a fused system were tuned; ``training_loss`` is how the loss of a
+model went that was trained for a dataset, in means over tenths of its steps; ``truncated_queries`` and ``truncated_documents``
+count texts that were cut; ``steps`` are the modules that a text goes through; ``dim`` is how many numbers a vector has. A
+setting with another value for queries than for documents has a row for each. What a family does not have, or nobody knows any
+more, has no row.
 """
 
 import hashlib
@@ -46,7 +47,7 @@ ADDED = ("expansion", "weights", "train", *SCORERS)
 LOSSES = 10
 """How many means of the losses of a training are shown."""
 
-MADE = ("precision", "device")
+MADE = ("precision", "device", "lossy")
 """What a run says of its making that belongs to the system; ``cost.csv`` and the run have the rest."""
 
 Values = dict[str, Any]
@@ -179,8 +180,16 @@ def _of_run(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Ite
         **{name: made.get(name) for name in MADE},
     }
     known |= {name: count for name, count in counts.items() if name.startswith(TRUNCATED)}
+    if tuned := run.get("tuned"):
+        known |= {"weights": tuned["chosen"], "tuned_on": _tuning(tuned)}
     for name, value in known.items():
         yield Fact(name, value, RECORD, corpus)
+
+
+def _tuning(tuned: Mapping[str, Any]) -> str:
+    """On what weights were tuned, among how many, and how good the best were there."""
+    best = max(point["score"] for point in tuned["grid"])
+    return f"{tuned['on']}: {tuned['measure']} {best:.4f} of {tuned['queries']} queries, the best of {len(tuned['grid'])} weights"
 
 
 def _of_card(card: Mapping[str, Any]) -> Values:

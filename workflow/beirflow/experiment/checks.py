@@ -16,6 +16,7 @@ from beirflow.experiment.dependencies import check_dependencies, check_run_files
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.schema import Problems, nearest
+from beirflow.experiment.tuning import check_tuning
 from beirflow.files.errors import ConfigError
 from beirflow.runs.family import System
 
@@ -98,8 +99,10 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
     _check_extra_judgements(experiment, problems)
     used = experiment.needed_systems
     check_dependencies(experiment.systems, used, config["top_k"], problems)
+    runs = [(name, experiment.datasets[dataset]) for name, dataset in experiment.needed_runs]
+    check_tuning(runs, experiment.systems, experiment.rows, problems)
     _check_systems(experiment, used, problems)
-    _check_own_candidates(experiment, used, problems)
+    _check_own_candidates(experiment, problems)
     own = list((config["custom"] or {}).get("datasets") or {})
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     with _disk_in_words(problems, "data_dir", config["data_dir"]):
@@ -109,7 +112,7 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
                 "data_dir", config["data_dir"], f"a folder that exists is needed, or null to download; there is no {there}"
             )
     unusable = any(line.startswith("data_dir:") for line in problems.lines)
-    for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
+    for dataset in map(experiment.datasets.__getitem__, dict.fromkeys(dataset for _, dataset in experiment.needed_runs)):
         if dataset.path is None and unusable:
             continue
         if isinstance(dataset.form, HubForm):
@@ -133,32 +136,32 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
 
 
 def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
-    """Every system that will run can be used here, on every configured dataset."""
+    """Every system that will run can be used here, on every dataset that it will run on."""
     for name in used:
         system = experiment.systems[name]
+        corpora = [experiment.datasets[dataset] for other, dataset in experiment.needed_runs if other == name]
         origin = f"custom.systems.{name}" if name not in experiment.catalogue.systems else f"systems.{name}"
         with _disk_in_words(problems, origin, name):
             if wrong := FAMILIES[system.family].problem(system.settings):
                 problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
-        check_run_files(origin, system, [experiment.datasets[each].whole_name for each in experiment.chosen_datasets], problems)
+        check_run_files(origin, system, dict.fromkeys(corpus.whole_name for corpus in corpora), problems)
         dense = getattr(system.settings, "dense", system.settings)
         if isinstance(dense, DenseSettings):
             where = origin if dense is system.settings else f"custom.systems.{dense.name}"
-            rows = dict.fromkeys(experiment.rows[row][0].whole_row for row in experiment.chosen_rows)
+            rows = dict.fromkeys(corpus.whole_row for corpus in corpora)
             for row in dense.without_instruction(rows):
                 allowed = f"queries of {row} need an instruction: say what they are for, in words that the model's card uses"
                 problems.add(f"{where}.instructions.{row}", None, allowed)
 
 
-def _check_own_candidates(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
+def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
     """Where a query ranks only its own candidates, every system that will run can do that."""
     able = [name for name, family in FAMILIES.items() if family.own_candidates]
-    for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
-        for name in used if dataset.form and dataset.form.own_candidates else ():
-            family = experiment.systems[name].family
-            if family not in able:
-                allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
-                problems.add(f"systems.{name}", family, allowed)
+    for name, corpus in experiment.needed_runs:
+        dataset, family = experiment.datasets[corpus], experiment.systems[name].family
+        if dataset.form and dataset.form.own_candidates and family not in able:
+            allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
+            problems.add(f"systems.{name}", family, allowed)
 
 
 def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:

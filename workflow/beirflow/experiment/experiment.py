@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 from beirflow.dense.settings import OF_A_VARIANT
@@ -10,8 +11,19 @@ from beirflow.experiment.datasets import Datasets
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.expansions import Expansions
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.tuning import runs_needed, tuning_corpus
 from beirflow.files.digests import file_state
-from beirflow.files.layout import ALL_DIMENSIONS, MODEL, RESULTS, TRAINED_MODEL_RECORD
+from beirflow.files.layout import (
+    ALL_DIMENSIONS,
+    CORPUS,
+    MODEL,
+    QRELS,
+    QUERIES,
+    RESULTS,
+    RUN,
+    RUN_RECORD,
+    TRAINED_MODEL_RECORD,
+)
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import System
 
@@ -46,6 +58,41 @@ class Experiment(Datasets):
     def needed_systems(self) -> list[str]:
         """Names of the configured systems, and after them of those whose runs they are made from."""
         return needed(self.chosen_systems, self.systems)
+
+    @cached_property
+    def needed_runs(self) -> list[tuple[str, str]]:
+        """Names of system and corpus of every run that is made, those that others are made from or tuned with included."""
+        chosen = [(name, self.datasets[corpus]) for name in self.chosen_systems for corpus in self.chosen_datasets]
+        return [(name, corpus.name) for name, corpus in runs_needed(chosen, self.systems, self.rows)]
+
+    @property
+    def tuning_rows(self) -> dict[str, list[str]]:
+        """By dataset that is not configured and on which systems are tuned, the names of its corpora that are needed."""
+        found: dict[str, list[str]] = {}
+        for name in dict.fromkeys(corpus for _, corpus in self.needed_runs if corpus not in self.chosen_datasets):
+            found.setdefault(self.datasets[name].row, []).append(name)
+        return found
+
+    @property
+    def needed_rows(self) -> dict[str, list[str]]:
+        """The configured datasets and these: of each, the names of its corpora."""
+        return self.chosen_rows | self.tuning_rows
+
+    def tuned_on(self, system: str, dataset: str) -> str | None:
+        """Name of the corpus on whose queries settings of a system are tuned for another; None if they are stated."""
+        found = self.systems[system]
+        how = FAMILIES[found.family].tuned_on(found.settings)
+        corpus = how and tuning_corpus(how, self.datasets[dataset], self.rows)
+        return corpus.name if corpus else None
+
+    def tuning_files(self, system: str, dataset: str) -> list[str]:
+        """What settings of a system are tuned with for a corpus, as rules have it; nothing where they are stated."""
+        on = self.tuned_on(system, dataset)
+        if on is None:
+            return []
+        patterns = (*product((RUN, RUN_RECORD), self.first_stages(system)), *((each, "") for each in (CORPUS, QUERIES, QRELS)))
+        evaluated = [QUERIES.below(RESULTS).format(dataset=dataset)]
+        return [pattern.below(RESULTS).format(system=name, dataset=on) for pattern, name in patterns] + evaluated
 
     @property
     def baseline(self) -> str:

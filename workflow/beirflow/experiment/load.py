@@ -10,6 +10,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.own_datasets import check_own_datasets, custom_dataset
 from beirflow.experiment.schema import Problems, defaults, problems_with, with_booleans
 from beirflow.experiment.systems import make_systems
+from beirflow.experiment.tuning import tuning_rows
 
 CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"
 """How messages call it."""
@@ -49,10 +50,13 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     all_rows = {**catalogue.known_datasets, **rows}
     chosen = [] if config["datasets"] == "all" else config["datasets"]
     all_rows |= {name: corpora for name in chosen if (corpora := corpora_named(name, all_rows))}
+    all_systems = {**catalogue.systems, **systems}
+    evaluated = [corpus for row in chosen or catalogue.datasets for corpus in all_rows[row]]
+    all_rows |= tuning_rows([(name, corpus) for name in config["systems"] for corpus in evaluated], all_systems, all_rows)
     experiment = Experiment(
         config=config,
         catalogue=catalogue,
-        systems={**catalogue.systems, **systems},
+        systems=all_systems,
         rows=all_rows,
         datasets={dataset.name: dataset for datasets in all_rows.values() for dataset in datasets},
     )

@@ -19,6 +19,9 @@ from beirflow.jobs.provenance import code_state, environment, run_of_this_job
 NO_INFLUENCE = ("audit_sample", "compare_with", "manifest_sha256", "manifest_signature", "allowed_signers")
 """Keys of the configuration that are about looking at results."""
 
+TUNED_ON = "tuned_on"
+"""Key of the datasets that are not evaluated, but on which systems are tuned, in the form of ``datasets``."""
+
 
 def write_manifest(
     *, means_paths: Sequence[str], summary_path: str, published_path: str, experiment: Experiment, manifest_path: str, job: Job
@@ -33,6 +36,7 @@ def write_manifest(
         manifest_path: The record to write.
         job: The job, for the record.
     """
+    facts: dict[str, Any] = {TUNED_ON: _corpora(experiment, experiment.tuning_rows)} if experiment.tuning_rows else {}
     write_record(
         manifest_path,
         job,
@@ -41,15 +45,21 @@ def write_manifest(
         written=datetime.now(UTC).isoformat(timespec="seconds"),
         configuration=_shown(experiment.config),
         systems={name: asdict(experiment.systems[name]) for name in experiment.needed_systems},
-        datasets={
-            row: [asdict(experiment.datasets[name]) | {"files": dict(experiment.datasets[name].files)} for name in names]
-            for row, names in experiment.chosen_rows.items()
-        },
+        datasets=_corpora(experiment, experiment.chosen_rows),
+        **facts,
         published_sha256=file_digest(published_path),
         repository=code_state(),
         environment=environment(),
         made_by=run_of_this_job(),
     )
+
+
+def _corpora(experiment: Experiment, rows: Mapping[str, Sequence[str]]) -> dict[str, list[dict[str, Any]]]:
+    """By dataset, its corpora."""
+    datasets = experiment.datasets
+    return {
+        row: [asdict(datasets[name]) | {"files": dict(datasets[name].files)} for name in names] for row, names in rows.items()
+    }
 
 
 def _shown(config: Mapping[str, Any]) -> dict[str, Any]:

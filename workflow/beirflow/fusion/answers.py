@@ -1,6 +1,6 @@
 """A fused system that is asked for one query at a time: its systems answer one after the other, and their answers are fused."""
 
-from beirflow.fusion.fuse_runs import fused
+from beirflow.fusion.blocks import fused
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.answers import Asked, Opened, as_hits, as_run, no_hits
 from beirflow.runs.ranking import Hits
@@ -18,7 +18,7 @@ def open_answers(asked: Asked) -> Opened:
     Raises:
         NoAnswerError: One of its systems cannot be asked.
     """
-    settings: FusionSettings = asked.system.settings
+    settings: FusionSettings = asked.system.settings.with_weights_of(asked.run)
     systems = {name: asked.open(name, settings.depth or asked.top_k) for name in settings.of}
 
     def answer(query: str) -> Hits:

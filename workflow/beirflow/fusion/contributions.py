@@ -1,6 +1,6 @@
 """What a run contributes to the score of each of its documents, in float64, as Pyserini and ranx define it.
 
-Reciprocal ranks: 1 / (k + rank). Scores: their weight times
+Reciprocal ranks: 1 / (k + rank). Scores, which are multiplied with the weight of their run after that:
 
 - ``none``: the score;
 - ``min-max``: (score - lowest) / (highest - lowest) of the query's documents; 1 where all are equal, as Pyserini says (ranx: 0);
@@ -16,12 +16,11 @@ from beirflow.fusion.settings import FusionSettings
 DEFAULT_K = 60
 
 
-def contributions(settings: FusionSettings, number: int, query: np.ndarray, score: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """What one run contributes.
+def contributions(settings: FusionSettings, query: np.ndarray, score: np.ndarray, rank: np.ndarray) -> np.ndarray:
+    """What one run contributes, without its weight.
 
     Args:
         settings: The system.
-        number: Which of its runs it is.
         query: Number of the query of each document, integers of shape (n,), ascending.
         score: float32 of shape (n,).
         rank: From 1, integers of shape (n,).
@@ -31,8 +30,7 @@ def contributions(settings: FusionSettings, number: int, query: np.ndarray, scor
     """
     if settings.method == "rrf":
         return 1 / ((DEFAULT_K if settings.k is None else settings.k) + rank.astype(np.float64))
-    weight = 1.0 if settings.weights is None else float(settings.weights[number])
-    return weight * _normalized(settings.normalize or "none", query, score.astype(np.float64))
+    return _normalized(settings.normalize or "none", query, score.astype(np.float64))
 
 
 def _normalized(how: str, query: np.ndarray, score: np.ndarray) -> np.ndarray:

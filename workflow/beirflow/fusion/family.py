@@ -1,12 +1,19 @@
 """The family of fused systems, as the experiment sees it."""
 
+import math
 from typing import Any
 
 from beirflow.fusion.settings import FusionSettings
-from beirflow.runs.family import Family, Reads, Setting
+from beirflow.runs.family import Family, Reads, Setting, TunedOn
+
+STEP = 0.1
+"""From one weight that is tried to the next, unless stated."""
 
 ONLY_OF = {"k": "rrf", "normalize": "sum", "weights": "sum"}
 """Settings that mean something for one method alone."""
+
+MOST_POINTS = 5000
+"""Of a grid, each of which is ranked and measured."""
 
 
 def problem(settings: Any) -> Setting | None:
@@ -15,7 +22,14 @@ def problem(settings: Any) -> Setting | None:
         value = getattr(settings, key)
         if value is not None and settings.method != method:
             return Setting(key, value, f"method {settings.method} has no {key}; remove it, or choose method: {method}")
-    if settings.weights is not None and len(settings.weights) != len(settings.of):
+    if settings.tune is not None:
+        tried = math.comb(round(1 / settings.tune.get("step", STEP)) + len(settings.of) - 1, len(settings.of) - 1)
+        if tried > MOST_POINTS:
+            problem = (
+                f"these are {tried:,} weights of {len(settings.of)} systems, and at most {MOST_POINTS:,} are tried; raise it"
+            )
+            return Setting("weights.tune.step", settings.tune.get("step", STEP), problem)
+    elif settings.weights is not None and len(settings.weights) != len(settings.of):
         return Setting("weights", settings.weights, f"one number is needed for each of {', '.join(settings.of)}, in this order")
     return None
 
@@ -25,11 +39,20 @@ def reads(settings: Any) -> Reads:
     return Reads({f"of.{place}": name for place, name in enumerate(settings.of)}, settings.depth)
 
 
+def tuned_on(settings: Any) -> TunedOn | None:
+    """The split or the dataset on whose queries the weights are tuned."""
+    if settings.tune is None:
+        return None
+    key = "split" if "split" in settings.tune else "dataset"
+    return TunedOn(f"weights.tune.{key}", **{key: settings.tune[key]})
+
+
 FAMILY = Family(
     name="fusion",
     settings=FusionSettings,
     problem=problem,
     reads=reads,
+    tuned_on=tuned_on,
     direct=True,
     own_candidates=True,
     spot_checks="beirflow.fusion.spot_check:spot_checks",

@@ -107,7 +107,7 @@ def with_lengths(card: TokenCard, settings: LateSettings) -> TokenCard:
     Returns:
         How texts are encoded.
     """
-    said = tuple(key for key in ("document_length", "query_length") if getattr(settings, key) is not None)
+    said = tuple(key for key in ("document_length", "query_length", "pool_factor") if getattr(settings, key) is not None)
     return replace(
         card,
         queries=_cut(card.queries, settings.query_length),

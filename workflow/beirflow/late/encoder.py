@@ -17,6 +17,7 @@ from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_mem
 from beirflow.late.card import Reading, with_lengths
 from beirflow.late.card_files import read_token_card
 from beirflow.late.settings import LateSettings
+from beirflow.late.token_pooling import LOSSY, pooled
 from beirflow.late.vectors import TokenVectors
 from beirflow.models.arrival import NotFiniteError
 from beirflow.models.backbone import Backbone
@@ -87,6 +88,7 @@ class TokenEncoder:
         self, system: LateSettings, folder: Path, kind: Kind, *, device: str, precision: str, token_budget: int | str
     ) -> None:
         self.system, self._kind = system, kind
+        self._pool_factor = system.pool_factor if kind == "documents" else None
         self.device = choose_device(device)
         self.dtype = choose_precision(precision, self.device)
         self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
@@ -149,12 +151,14 @@ class TokenEncoder:
         return np.array([vocabulary[word] for word in skipped if word in vocabulary], np.int64)
 
     def made(self) -> dict[str, str]:
-        """Precision, device and versions that the vectors are made with, for the record."""
-        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
+        """Precision, device and versions that the vectors are made with, and whether something is lost, for the record."""
+        lossy = {"lossy": LOSSY} if self._pool_factor else {}
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device), **lossy}
 
     def described(self) -> dict[str, Any]:
         """How a text becomes vectors, for the record."""
-        return self.card.of_kind(self._kind) | {"max_length": self.max_length}
+        pooling = {"pool_factor": self._pool_factor} if self._pool_factor else {}
+        return self.card.of_kind(self._kind) | {"max_length": self.max_length} | pooling
 
     def windows(self, texts: Sequence[str]) -> Iterator[TokenVectors]:
         """Encode texts a window at a time, so that vectors can be written while the next are computed.
@@ -202,9 +206,10 @@ class TokenEncoder:
             rows = readable[batch]
             found = self._forward(window, rows)
             if vectors is None:
-                vectors = torch.zeros((int(counts.sum()), found.shape[1]), device=self.device, dtype=torch.float16)
+                dtype = torch.float32 if self._pool_factor else torch.float16
+                vectors = torch.zeros((int(counts.sum()), found.shape[1]), device=self.device, dtype=dtype)
             places = np.arange(len(found)) + np.repeat(starts[rows] - (np.cumsum(counts[rows]) - counts[rows]), counts[rows])
-            vectors.index_copy_(0, torch.from_numpy(places).to(self.device), found.half())
+            vectors.index_copy_(0, torch.from_numpy(places).to(self.device), found.to(vectors.dtype))
             self.tokens += int(lengths[rows].sum())
             progress.advance(len(rows), int(lengths[rows].sum()))
         dim = self._dim() if vectors is None else vectors.shape[1]
@@ -212,6 +217,9 @@ class TokenEncoder:
         finite = np.isfinite(on_host).all(axis=1)
         if not finite.all():
             raise NotFiniteError(window.tokens.start + int(np.searchsorted(starts + counts, np.argmin(finite), side="right")))
+        if self._pool_factor:
+            parts = [pooled(own, self._pool_factor) for own in np.split(on_host, starts[1:])]
+            counts, on_host = np.array([len(part) for part in parts]), np.concatenate(parts).astype(np.float16)
         return _with_zeros(TokenVectors(counts, on_host))
 
     def _dim(self) -> int:

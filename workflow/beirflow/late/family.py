@@ -31,6 +31,7 @@ FAMILY = Family(
     has_model=True,
     model_digests=model_digests,
     scores_all=True,
+    own_candidates=True,
     spot_checks="beirflow.late.spot_check:spot_checks",
     answers="beirflow.late.answers:open_answers",
     searched=lambda _: (TOKEN_VECTORS,),

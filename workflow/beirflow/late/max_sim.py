@@ -5,6 +5,7 @@ double holds them exactly, in whatever order they are added. So the exact simila
 score, which adds up the largest of each query token one after another and is rounded to float32, on the query and the text alone.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -165,7 +166,7 @@ def exact_scores(queries: Queries, block: torch.Tensor, query: torch.Tensor, tex
         queries: The queries.
         block: Some texts, as :class:`Blocks` has them.
         query: Number of each pair's query, int64 of shape (m,).
-        text: Place of each pair's text in the block, int64 of shape (m,).
+        text: Place of each pair's text in the block, int64 of shape (m,); on a CPU fastest where equal ones are neighbours.
 
     Returns:
         float32 of shape (m,).
@@ -173,28 +174,49 @@ def exact_scores(queries: Queries, block: torch.Tensor, query: torch.Tensor, tex
     longest, length = queries.vectors.shape[1], block.shape[1]
     size = max(1, SIZES[query.device.type].similarities // (longest * length))
     parts = [
-        _exact_scores(queries.some(query[first : first + size]), block[text[first : first + size]])
+        _exact_scores(queries.some(query[first : first + size]), block, text[first : first + size])
         for first in range(0, len(query), size)
     ]
     return torch.cat(parts) if parts else torch.empty(0, device=query.device)
 
 
-def _exact_scores(queries: Queries, texts: torch.Tensor) -> torch.Tensor:
-    """Scores of pairs: n queries, and n texts, float32 of shape (n, length, dim)."""
-    number, longest, dim = queries.vectors.shape
-    similar = torch.bmm(queries.vectors, texts.transpose(1, 2))
+def _exact_scores(queries: Queries, block: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
+    """Scores of n pairs: each query with the text at its place in the block."""
+    (number, longest, dim), length = queries.vectors.shape, block.shape[1]
+    similar = _similarities(queries.vectors, block, text)
     within = 2 * _rounding(dim + 2) * LONGEST * queries.vectors.norm(dim=2)
-    own = torch.arange(longest, device=texts.device) < queries.counts[:, None]
-    near = (similar >= (similar.amax(dim=2) - within)[:, :, None]) & own[:, :, None]
-    pair, token, place = near.nonzero(as_tuple=True)
-    exact = _products(queries.vectors[pair, token], texts[pair, place])
-    best = torch.full((number * longest,), -torch.inf, dtype=torch.float64, device=texts.device)
-    best.scatter_reduce_(0, pair * longest + token, exact, "amax")
+    own = torch.arange(longest, device=text.device) < queries.counts[:, None]
+    least = torch.where(own, similar.amax(dim=2) - within, torch.inf)
+    near = _places(similar >= least[:, :, None])
+    token = near // length  # of all queries
+    of_block = text[token // longest] * length + near % length
+    pairs = (vectors.reshape(-1, dim).index_select(0, at) for vectors, at in ((queries.vectors, token), (block, of_block)))
+    best = torch.full((number * longest,), -torch.inf, dtype=torch.float64, device=text.device)
+    best.scatter_reduce_(0, token, _products(*pairs), "amax")
     best = torch.where(own, best.view(number, longest), 0)
-    total = torch.zeros(number, dtype=torch.float64, device=texts.device)
+    total = torch.zeros(number, dtype=torch.float64, device=text.device)
     for column in best.unbind(dim=1):
         total += column
     return total.float() + 0  # no -0
+
+
+def _similarities(vectors: torch.Tensor, block: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
+    """Of n queries, shape (n, longest, dim), with a text of the block each: float32 of shape (n, longest, length)."""
+    if text.is_cuda:
+        return torch.bmm(vectors, block[text].transpose(1, 2))
+    (number, longest, dim), length = vectors.shape, block.shape[1]
+    similar = torch.empty((number, longest, length))
+    bounds = np.flatnonzero(np.diff(text.numpy(), prepend=-1, append=-1))
+    for first, last in pairwise(bounds.tolist()):  # one product for all queries of a text, which is not copied for each
+        torch.mm(vectors[first:last].reshape(-1, dim), block[text[first]].T, out=similar[first:last].view(-1, length))
+    return similar
+
+
+def _places(chosen: torch.Tensor) -> torch.Tensor:
+    """Places of what is true, as if it had one dimension, int64; on a CPU numpy is faster than torch."""
+    if chosen.is_cuda:
+        return chosen.reshape(-1).nonzero().flatten()
+    return torch.from_numpy(np.flatnonzero(chosen.numpy()))
 
 
 def _products(some: torch.Tensor, others: torch.Tensor) -> torch.Tensor:

@@ -142,6 +142,44 @@ def exact_top_k(
     return merge_hits(renamed, lambda rows: id_order[rows], k)[:3]
 
 
+def exact_of_pairs(
+    queries: TokenVectors,
+    segments: Callable[[], Iterable[Segment | Part]],
+    query: np.ndarray,
+    row: np.ndarray,
+    id_order: np.ndarray,
+    k: int,
+    *,
+    device: torch.device,
+) -> Hits:
+    """Some documents of each query by the ranking rule, with the scores that they have among all.
+
+    Args:
+        queries: The vectors of the queries.
+        segments: Gives the vectors of the documents.
+        query: Number of each pair's query, int64 of shape (n,).
+        row: Row of each pair's document, int64 of shape (n,).
+        id_order: Place of each document's id in the order of ties, integers of shape (documents,).
+        k: Documents to keep for each query.
+        device: Where to compute.
+
+    Returns:
+        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
+    """
+    torch.set_float32_matmul_precision("highest")  # the bound of what can be a token's best match supposes it
+    hits = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))]
+    with Threads(device) as threads:
+        nothing = np.full(len(queries.counts), -1)
+        chunk = Chunk(Queries.of(queries, device), segments, len(id_order), nothing, threads)
+        for part in chunk.parts():
+            place = np.full(len(id_order), -1)
+            place[part.rows] = np.arange(len(part.rows))
+            here = np.flatnonzero(place[row] >= 0)
+            some, documents = (torch.from_numpy(found).to(device) for found in (query[here], place[row[here]]))
+            hits.append(_score_exactly(chunk, part, some, documents))
+    return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
+
+
 def _shortlist(chunk: Chunk, keep: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Fast scores and numbers of the best ``keep`` documents of each query, best first."""
     shortlist = Shortlist(len(chunk.queries.counts), keep, chunk.device)

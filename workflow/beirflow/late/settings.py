@@ -15,11 +15,13 @@ class LateSettings(ModelSettings):
             where the model fills up queries.
         query_lengths: The same by dataset, which goes before it.
         document_length: Tokens after which a document is cut, special tokens and marker included.
+        pool_factor: How many vectors of like tokens of a document become one, about, which loses something; None for all vectors.
     """
 
     query_length: int | None = None
     query_lengths: Mapping[str, int] = field(default_factory=dict)
     document_length: int | None = None
+    pool_factor: int | None = None
 
     def for_dataset(self, dataset: str) -> "LateSettings":
         """The same with the length of queries as it is for one dataset, whichever of its forums it is."""

@@ -14,6 +14,7 @@ from beirflow.files.layout import QUERY_TOKEN_VECTORS, RUN, TOKEN_VECTORS
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
+from beirflow.late.token_pooling import PROTECTED
 from beirflow.late.vectors import TokenVectors, in_rows, read_segments
 from beirflow.models.card import Kind
 from beirflow.models.model_places import model_folder
@@ -21,6 +22,9 @@ from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_ranks,
 
 TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 """By precision, the length of the difference of two vectors of a token, which are of length 1 and rounded to float16."""
+
+OTHER_GROUPS = {"float32": 0.02, "float16": 0.2, "bfloat16": 0.6}
+"""By precision, the share of documents whose tokens may be pooled in other groups: a rounding can decide which are the likest."""
 
 ROUNDING = 2.0**-23
 """Of a score: two sums in double that float32 rounds to different sides, over the number of a query's tokens."""
@@ -58,6 +62,8 @@ class _Again:
         """Encode some documents or queries again and compare their vectors with the stored ones."""
         ids, texts, stored = self._drawn_documents() if kind == "documents" else self._drawn_queries()
         again = self._encode(kind, texts)
+        if kind == "documents" and self.settings.pool_factor:
+            return self._compare_pooled(ids, again, stored)
         if not np.array_equal(again.counts, stored.counts):
             wrong = int(np.argmax(again.counts != stored.counts))
             found = f"{self.subject.name}: {ids[wrong]!r} has {stored.counts[wrong]} vectors"
@@ -68,6 +74,19 @@ class _Again:
         passed = bool(apart[worst] <= within)
         whose = ids[int(np.searchsorted(stored.starts, worst, side="right")) - 1]
         return Finding(passed, found if passed else f"{found}, {whose!r}", f"at most {within:.0e} in {self._precision}")
+
+    def _compare_pooled(self, ids: list[str], again: TokenVectors, stored: TokenVectors) -> Finding:
+        """Compare vectors that were averaged in groups: the groups of a few documents may be others."""
+        within, most = TOLERANCE[self._precision], OTHER_GROUPS[self._precision]
+        ours, theirs = (np.split(each.vectors.astype(np.float64), each.starts[1:-1]) for each in (again, stored))
+        pairs = list(zip(ours, theirs, strict=True))
+        alike = [len(one) == len(other) and np.linalg.norm(one - other, axis=1).max() <= within for one, other in pairs]
+        first = max(float(np.linalg.norm(one[:PROTECTED] - other[:PROTECTED], axis=1).max()) for one, other in pairs)
+        others = [doc_id for doc_id, same in zip(ids, alike, strict=True) if not same]
+        found = f"{self.subject.name}: {len(ids)} documents, first vectors {first:.1e} apart"
+        found += f", {len(others)} with other groups of tokens" + (f" such as {others[0]!r}" if others else "")
+        expected = f"at most {most:.0%}, and first vectors at most {within:.0e} apart in {self._precision}"
+        return Finding(len(others) <= np.ceil(most * len(ids)) and first <= within, found, expected)
 
     def check_ranks(self) -> Finding:
         """Score all documents again for some queries and compare with the run."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from beirflow.datasets.corpus_files import Documents, read_table
+from beirflow.datasets.corpus_files import Documents, own_candidates, read_table
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, write_record
@@ -18,7 +18,7 @@ from beirflow.files.writing import DigestingWriter, atomic_path
 from beirflow.jobs.devices import exact_device
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.late.encoder import TokenEncoder
-from beirflow.late.search import exact_top_k
+from beirflow.late.search import exact_of_pairs, exact_top_k
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import SegmentWriter, TokenVectors, in_rows, read_segments
 from beirflow.models.arrival import NotFiniteError
@@ -27,6 +27,7 @@ from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import model_folder
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
+from beirflow.runs.own_candidates import candidates_read, rows_of_pairs
 from beirflow.runs.ranking import byte_order
 from beirflow.runs.searched import read_ids, read_searched, sources_of
 
@@ -137,7 +138,7 @@ def search_tokens(
     threads: int = 1,
     jobs_per_gpu: int = 1,
 ) -> None:
-    """Find the top k of one chunk for every query, among all its documents.
+    """Find the top k of one chunk for every query, among all its documents, or among its own candidates where it has some.
 
     Args:
         system: Name of the system.
@@ -167,20 +168,18 @@ def search_tokens(
         check_digest(path, output_digest(record, path), record_of(path))
     _check_alike(records)
     ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
+    own = own_candidates(queries_path)
     queries = _rows_of(query_vectors_path, len(ids.queries))
     _check_rows(chunk_vectors_path, records[chunk_vectors_path]["rows"], len(ids.documents))
     with gpu_job(device, jobs_per_gpu):
         start = time.perf_counter()
-        hits = exact_top_k(
-            queries,
-            partial(read_segments, chunk_vectors_path),
-            byte_order(ids.documents),
-            top_k,
-            excluded=ids.own,
-            device=exact_device(device),
-        )
-    seconds = time.perf_counter() - start
-    found = found_by(job, system=system, chunk=chunk, top_k=top_k, searched=records, seconds=seconds)
+        segments, order, where = partial(read_segments, chunk_vectors_path), byte_order(ids.documents), exact_device(device)
+        if own is None:
+            hits = exact_top_k(queries, segments, order, top_k, excluded=ids.own, device=where)
+        else:
+            hits = exact_of_pairs(queries, segments, *rows_of_pairs(own, ids, top_k), order, top_k, device=where)
+    seconds, read = time.perf_counter() - start, candidates_read(queries_path, own, job)
+    found = found_by(job, system=system, chunk=chunk, top_k=top_k, searched=records, read=read, seconds=seconds)
     write_candidates(output_path, Candidates(*hits, ids.self_matches), found)
 
 

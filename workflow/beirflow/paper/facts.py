@@ -26,6 +26,7 @@ class PaperFacts:
         efficiency: By system ``gpu_ms`` and ``cpu_ms``, milliseconds of a query, and ``index_gb``, as quoted elsewhere.
         median_words: By dataset and system, the median words of what is retrieved.
         not_comparable: By dataset, the ``measures`` whose values may not be compared, and the ``reason``.
+        made_otherwise: By system, how its values were made otherwise than ours, where that is so.
     """
 
     systems: Mapping[str, Mapping[str, Any]]
@@ -34,6 +35,7 @@ class PaperFacts:
     efficiency: Mapping[str, Mapping[str, float]]
     median_words: Mapping[str, Mapping[str, float]]
     not_comparable: Mapping[str, Mapping[str, Any]]
+    made_otherwise: Mapping[str, str]
 
     @property
     def in_domain(self) -> list[str]:
@@ -84,14 +86,15 @@ def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
     problems_with(content, "paper").raise_if_any(f"catalogue file {path}")
     datasets = {name: {**_known(catalogue, name), **entry} for name, entry in content["datasets"].items()}
     ndcg: dict[tuple[str, str], float] = {}
+    made_otherwise: dict[str, str] = {}
     for place, system in enumerate(content["systems"]):
         for source in catalogue.published.get(system, ()):
             if source["citation"].startswith(content["citation"]):
                 ndcg |= {(system, name): scores[0] for name, scores in source["scores"].items() if scores[0] is not None}
+                made_otherwise |= {system: source["note"]} if "note" in source else {}
         ndcg |= {(system, name): entry["ndcg"][place] for name, entry in datasets.items() if "ndcg" in entry}
-    return PaperFacts(
-        content["systems"], datasets, ndcg, content["efficiency"], content["median_words"], content["not_comparable"]
-    )
+    alone = {name: content[name] for name in ("efficiency", "median_words", "not_comparable")}
+    return PaperFacts(content["systems"], datasets, ndcg, made_otherwise=made_otherwise, **alone)
 
 
 def facts_digests(folder: Path = CATALOGUE) -> dict[str, str]:

@@ -93,6 +93,7 @@ def write_paper(
     sections += [
         (scores_table(name, measure, tables[name], notes[name]), notes[name].lines()) for name, measure in MEASURES.items()
     ]
+    sections[1][1].extend(f"Printed scores of {facts.label(name)}: {note}." for name, note in facts.made_otherwise.items())
     sections.append((statistics_table(tables["table-1"], notes["table-1"]), notes["table-1"].lines()))
     sections.append((efficiency_table(tables["efficiency"], notes["efficiency"]), notes["efficiency"].lines()))
     sections += [(bias_table(tables["bias"]), []), (medians_table(tables["lengths-medians"]), [])]

@@ -17,6 +17,9 @@ OF_ITS_OWN = (
 )
 """Settings that have a column of their own, or are only in the table of all settings."""
 
+FOUND = ("tuned_on", "lossy")
+"""What records alone say, and everybody should see."""
+
 SHOWN_OF_A_REVISION = 10
 """Digits; the table of all settings has them all."""
 
@@ -38,7 +41,7 @@ def systems_table(settings: pd.DataFrame) -> Table:
 
 def _row(system: str, settings: pd.DataFrame) -> list[Cell]:
     values = {str(name): part for name, part in settings.groupby("setting", sort=False)}
-    shown = [name for name in values if _setting(name) not in OF_ITS_OWN and set(values[name]["said_by"]) != {RECORD}]
+    shown = [name for name, part in values.items() if _is_shown(_setting(name), part, values)]
     cells = [
         _one(values, "family"),
         _model(values),
@@ -48,6 +51,13 @@ def _row(system: str, settings: pd.DataFrame) -> list[Cell]:
         _cut(values),
     ]
     return [Cell(system), *map(Cell, cells)]
+
+
+def _is_shown(name: str, part: pd.DataFrame, values: Mapping[str, pd.DataFrame]) -> bool:
+    """Whether a setting stands among the others: those that were said, and what was found that decides over scores."""
+    if name == "weights":  # of a fused system; those of a model are the name of a file
+        return "model" not in values
+    return name in FOUND or (name not in OF_ITS_OWN and set(part["said_by"]) != {RECORD})
 
 
 def _setting(name: str) -> str:

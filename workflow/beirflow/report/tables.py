@@ -84,7 +84,11 @@ class Sources:
     def __init__(self) -> None:
         self._letters: dict[str, str] = {}
         published = load_catalogue().published
-        self._citations = {(system, entry["source"]): entry["citation"] for system, found in published.items() for entry in found}
+        self._citations = {
+            (system, entry["source"]): "; ".join(entry[key] for key in ("citation", "note") if key in entry)
+            for system, found in published.items()
+            for entry in found
+        }
 
     def letter(self, system: str, source: Any) -> str:
         """The letter of a source of a system; none for a source that is not there."""

@@ -47,6 +47,20 @@ class Reads(NamedTuple):
     depth: int | None = None
 
 
+class TunedOn(NamedTuple):
+    """Whose queries decide over settings of a system: those of another split of each dataset, or of one other dataset.
+
+    Attributes:
+        key: The key of the setting that says so.
+        split: Name of the split; None if it is a dataset.
+        dataset: Name of the dataset; None if it is a split.
+    """
+
+    key: str
+    split: str | None = None
+    dataset: str | None = None
+
+
 def no_files(settings: Any) -> list[Path]:
     """The model files of a family without models: none."""
     return []
@@ -55,6 +69,11 @@ def no_files(settings: Any) -> list[Path]:
 def no_runs(settings: Any) -> Reads:
     """What a family reads that needs no other system: nothing."""
     return Reads({})
+
+
+def not_tuned(settings: Any) -> TunedOn | None:
+    """What a family is tuned on whose settings are stated: nothing."""
+    return None
 
 
 def no_source(settings: Any, dataset: str) -> Path | None:
@@ -85,6 +104,7 @@ class Family:
         model_digests: The digests of the files of a system's models by name, as its record of the model has them; None if there
             are no models.
         reads: The systems whose runs a system is made from.
+        tuned_on: Whose queries decide over settings of a system; it reads the runs of ``reads`` on these too. None if nobody's.
         source: The file outside the results that holds the run of a system on a corpus; None where the run is made here.
         given_files: The files outside the results, by the keys of the settings that name them, that a system reads for a corpus
             besides its run.
@@ -108,6 +128,7 @@ class Family:
     has_model: bool = False
     model_digests: Callable[[Any], dict[str, str]] | None = None
     reads: Callable[[Any], Reads] = no_runs
+    tuned_on: Callable[[Any], TunedOn | None] = not_tuned
     source: Callable[[Any, str], Path | None] = no_source
     given_files: Callable[[Any, str], dict[str, Path]] = no_given_files
     direct: bool = False

@@ -1,0 +1,1 @@
+"""Stage `score-pairs`: a cross-encoder scores pairs of query and document."""

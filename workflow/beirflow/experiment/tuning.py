@@ -1,0 +1,117 @@
+"""Systems whose settings are tuned on queries: on which corpora, and that these are never the ones that are evaluated."""
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+
+from beirflow.experiment.choice import Rows, corpora_named
+from beirflow.experiment.dataset import Dataset
+from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.schema import Problems, nearest
+from beirflow.runs.family import System, TunedOn
+
+Run = tuple[str, Dataset]
+"""A system by its name, on a corpus."""
+
+
+def runs_needed(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows) -> list[Run]:
+    """The runs that some runs are made from: of other systems, and on the corpora that these are tuned on.
+
+    Args:
+        pairs: The runs.
+        systems: Every known system by name.
+        rows: Every known dataset by name with its corpora.
+
+    Returns:
+        These and all that they need, each once, without what is not known.
+    """
+    found = list(pairs)
+    seen = {(name, corpus.name) for name, corpus in found}
+    for name, corpus in found:  # which grows meanwhile
+        how, first_stages = _tuned_on(systems[name]), FAMILIES[systems[name].family].reads(systems[name].settings).systems
+        corpora = filter(None, (corpus, how and tuning_corpus(how, corpus, rows)))
+        for other, on in product(dict.fromkeys(first_stages.values()), list(corpora)):
+            if other in systems and (other, on.name) not in seen:
+                seen.add((other, on.name))
+                found.append((other, on))
+    return found
+
+
+def tuning_rows(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows) -> dict[str, tuple[Dataset, ...]]:
+    """The datasets and splits on which systems are tuned for some runs, and for those that these are made from.
+
+    Args:
+        pairs: The runs.
+        systems: Every known system by name.
+        rows: Every known dataset by name with its corpora.
+
+    Returns:
+        Their corpora by name.
+    """
+    needed = ((_tuned_on(systems[name]), corpus) for name, corpus in runs_needed(pairs, systems, rows))
+    found = [tuning_row(how, corpus, rows) or () for how, corpus in needed if how]
+    return {corpora[0].row: corpora for corpora in found if corpora}
+
+
+def _tuned_on(system: System) -> TunedOn | None:
+    return FAMILIES[system.family].tuned_on(system.settings)
+
+
+def tuning_row(how: TunedOn, corpus: Dataset, rows: Rows) -> tuple[Dataset, ...] | None:
+    """The corpora of the dataset on which settings are tuned for a corpus; None if there is no such dataset or split."""
+    if how.split is None:
+        of_forum = next((corpora for corpora in rows.values() if how.dataset in [each.name for each in corpora]), None)
+        return of_forum or corpora_named(str(how.dataset), rows)
+    usual = rows[corpus.whole_row]
+    return usual if how.split == usual[0].split else corpora_named(f"{corpus.whole_row}.{how.split}", rows)
+
+
+def tuning_corpus(how: TunedOn, corpus: Dataset, rows: Rows) -> Dataset | None:
+    """The corpus on which settings are tuned for a corpus.
+
+    Args:
+        how: On which split or dataset.
+        corpus: The corpus that is evaluated.
+        rows: Every known dataset by name with its corpora.
+
+    Returns:
+        It, or None if there is no such.
+    """
+    corpora = tuning_row(how, corpus, rows) or ()
+    if how.split is None:
+        return corpora[0] if len(corpora) == 1 else next((each for each in corpora if each.name == how.dataset), None)
+    return next((each for each in corpora if each.forum == corpus.forum), None)
+
+
+def check_tuning(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows, problems: Problems) -> None:
+    """Note where a system cannot be tuned on what it names, or would be tuned on the queries that are evaluated.
+
+    Args:
+        pairs: All runs that are made.
+        systems: Every known system by name.
+        rows: Every known dataset by name with its corpora.
+        problems: Where what is wrong is added.
+    """
+    for name, corpus in pairs:
+        how = _tuned_on(systems[name])
+        if how is None:
+            continue
+        key, value, other = f"custom.systems.{name}.{how.key}", how.split or how.dataset, tuning_corpus(how, corpus, rows)
+        if other is None:
+            problems.add(key, value, _allowed(how, corpus, rows))
+        elif (other.whole_name, other.split) == (corpus.whole_name, corpus.split):
+            found = f"{name} would be tuned for {corpus.name} on the queries that are evaluated"
+            problems.add(key, value, f"{found}; name another split or dataset")
+
+
+def _allowed(how: TunedOn, corpus: Dataset, rows: Rows) -> str:
+    """What can be named instead of something that is not there."""
+    if how.split is not None:
+        usual = rows[corpus.whole_row][0]
+        others = [usual.split, *usual.other_splits]
+        return (
+            f"{corpus.whole_row} has {'the splits' if len(others) > 1 else 'only the split'} {', '.join(others)}; name a dataset"
+        )
+    if how.dataset in rows:
+        forums = ", ".join(each.name for each in rows[str(how.dataset)])
+        return f"one corpus is needed, and {how.dataset} has several, {forums}; name one"
+    return f"allowed are {', '.join(rows)}{nearest(how.dataset, rows)}"

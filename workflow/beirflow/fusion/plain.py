@@ -1,0 +1,130 @@
+"""Fusion once more, written from its definitions for one query at a time, for the audit alone; and weights that are tuned again.
+
+Nothing here is shared with what fuses and tunes, so that a mistake there is not repeated here.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean, pstdev
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from beirflow.files.layout import QRELS, QUERIES, RUN, RUN_RECORD
+from beirflow.files.records import read_json
+from beirflow.fusion.settings import TUNED, FusionSettings
+from beirflow.runs.spot_check import Finding, Subject
+
+ROUNDING = 2.0**-22
+"""Of a score: what float32, and another order of adding, may change, over the sum of the sizes of what is added."""
+
+MORE_POINTS = 2
+"""Drawn from those that were tried, besides the best."""
+
+Row = dict[str, Any]
+
+
+def values_of(settings: FusionSettings, rows: Sequence[Row]) -> list[float]:
+    """What a run gives to each of its documents of one query, without its weight.
+
+    Args:
+        settings: How runs are fused.
+        rows: ``score`` and ``rank`` of the documents.
+
+    Returns:
+        A value a document.
+    """
+    if settings.method == "rrf":
+        return [1 / ((60 if settings.k is None else settings.k) + row["rank"]) for row in rows]
+    scores = [row["score"] for row in rows]
+    if scores and settings.normalize == "min-max":
+        lowest, width = min(scores), max(scores) - min(scores)
+        return [(score - lowest) / width if width else 1.0 for score in scores]
+    if scores and settings.normalize == "z-score":
+        mean, spread = fmean(scores), pstdev(scores)
+        return [(score - mean) / spread if spread else 0.0 for score in scores]
+    return scores
+
+
+def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
+    """Measure the best of the weights that were tried once more, and some others.
+
+    Args:
+        subject: The system and the corpus.
+        random: Draws the others.
+
+    Returns:
+        Whether their scores are the recorded ones, on queries that are not evaluated.
+    """
+    settings: FusionSettings = subject.system.settings
+    path = RUN_RECORD(system=subject.system.name, dataset=subject.dataset)
+    tuned = read_json(subject.results / path)[TUNED]
+    points = {tuple(point["weights"]): point["score"] for point in tuned["grid"]}
+    drawn = random.choice(len(points), min(MORE_POINTS, len(points)), replace=False).tolist()
+    tried = dict.fromkeys([tuple(tuned["chosen"]), *(list(points)[number] for number in drawn)])
+    texts = set(_column(subject, QUERIES(dataset=subject.dataset), "text"))
+    queries = {row["query_id"] for row in _rows(subject, QUERIES(dataset=tuned["on"])) if row["text"] not in texts}
+    found = f"{path} says that {tuned['queries']} queries of {tuned['on']} decided"
+    if len(queries) != tuned["queries"]:
+        return Finding(False, found, f"{len(queries)}, those whose text is not evaluated")
+    documents, grades = _contributions(subject, settings, tuned["on"], queries), _grades(subject, tuned["on"], queries)
+    for weights in tried:
+        lows, highs = zip(*(_bounds(documents.get(query, {}), grades[query], weights) for query in grades), strict=True)
+        low, high = fmean(lows) - 1e-9, fmean(highs) + 1e-9
+        if not low <= points.get(weights, math.nan) <= high:
+            said = f"{path} says that the weights {list(weights)} have the {tuned['measure']} {points.get(weights)}"
+            return Finding(False, said, f"{fmean(lows)!r} on the {len(queries)} queries of {tuned['on']}")
+    return Finding(True, f"{subject.name}: {len(tried)} of {len(points)} weights, on {len(queries)} queries of {tuned['on']}")
+
+
+def _contributions(subject: Subject, settings: FusionSettings, on: str, queries: set[str]) -> dict[str, dict[str, list[float]]]:
+    """By query and document, what each run gives to it."""
+    found: dict[str, dict[str, list[float]]] = {query: {} for query in queries}
+    for number, system in enumerate(settings.of):
+        of_query: dict[str, list[Row]] = {}
+        for row in _rows(subject, RUN(system=system, dataset=on)):
+            if row["query_id"] in queries and row["rank"] <= (settings.depth or math.inf):
+                of_query.setdefault(row["query_id"], []).append(row)
+        for query, rows in of_query.items():
+            for row, value in zip(rows, values_of(settings, rows), strict=True):
+                found[query].setdefault(row["doc_id"], [0.0] * len(settings.of))[number] = value
+    return found
+
+
+def _grades(subject: Subject, on: str, queries: set[str]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {query: {} for query in queries}
+    for row in _rows(subject, QRELS(dataset=on)):
+        if row["query_id"] in queries:
+            found[row["query_id"]][row["doc_id"]] = max(0, row["score"])
+    return found
+
+
+def _bounds(documents: Mapping[str, Sequence[float]], grades: Mapping[str, int], weights: Sequence[float]) -> tuple[float, float]:
+    """The least and the most that NDCG@10 of a query can be, whichever way scores are rounded."""
+    parts = {
+        doc_id: [weight * value for weight, value in zip(weights, values, strict=True)] for doc_id, values in documents.items()
+    }
+    size = 2 * ROUNDING * max((math.fsum(map(abs, values)) for values in parts.values()), default=0.0)
+    ideal = _dcg(sorted(grades.values(), reverse=True)[:10])
+
+    def ndcg(favour: float) -> float:
+        scores = {doc_id: math.fsum(values) + favour * size * grades.get(doc_id, 0) for doc_id, values in parts.items()}
+        best = sorted(scores, key=lambda doc_id: (scores[doc_id], doc_id), reverse=True)[:10]
+        return _dcg([grades.get(doc_id, 0) for doc_id in best]) / ideal if ideal else 0.0
+
+    return ndcg(-1), ndcg(1)
+
+
+def _dcg(gains: Sequence[int]) -> float:
+    return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+
+
+def _rows(subject: Subject, path: str) -> list[Row]:
+    found: list[Row] = pq.read_table(subject.file(path)).to_pylist()
+    return found
+
+
+def _column(subject: Subject, path: str, name: str) -> list[Any]:
+    found: list[Any] = pq.read_table(subject.file(path))[name].to_pylist()
+    return found

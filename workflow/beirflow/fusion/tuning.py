@@ -1,0 +1,148 @@
+"""Weights of a fused system that are tuned: on the queries of another split or dataset, never on those that are evaluated.
+
+Every point of a grid is tried: weights from 0 that add up to 1. The best mean NDCG@10 over all judged queries wins; of equal
+ones, the weights that are nearest to equal ones, and then the first.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypedDict
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.files.errors import DataError
+from beirflow.fusion.blocks import Rows, blocks, ranked
+from beirflow.fusion.family import STEP
+from beirflow.fusion.settings import FusionSettings
+from beirflow.runs.run_file import RUN
+
+MEASURE, CUTOFF = "NDCG@10", 10
+
+Measure = Callable[[pa.Table, pa.Table, Sequence[int]], pd.DataFrame]
+"""Gives the measures at some cutoffs of every judged query, from a run and judgements."""
+
+
+class Tuned(TypedDict):
+    """How weights were found, as the record of a run has it.
+
+    Attributes:
+        on: Name of the corpus whose queries decided.
+        queries: How many.
+        queries_left_out: How many of that corpus have the text of a query that is evaluated.
+        measure: What was maximised.
+        grid: The ``weights`` of each point and their ``score``.
+        chosen: The best weights.
+    """
+
+    on: str
+    queries: int
+    queries_left_out: int
+    measure: str
+    grid: list[dict[str, Any]]
+    chosen: list[float]
+
+
+def grid(systems: int, step: float) -> np.ndarray:
+    """Every way to share 1 among systems in steps.
+
+    Args:
+        systems: Their number, s.
+        step: A unit fraction.
+
+    Returns:
+        float64 of shape (points, s), in ascending order.
+    """
+    shares = round(1 / step)
+    return np.array(list(_parts(shares, systems)), np.float64) / shares
+
+
+def _parts(total: int, count: int) -> list[list[int]]:
+    if count == 1:
+        return [[total]]
+    return [[first, *rest] for first in range(total + 1) for rest in _parts(total - first, count - 1)]
+
+
+def tune(
+    settings: FusionSettings,
+    on: str,
+    runs: Sequence[pa.Table],
+    queries: pa.Table,
+    qrels: pa.Table,
+    evaluated: pa.Table,
+    measure: Measure,
+) -> Tuned:
+    """Find the weights.
+
+    Args:
+        settings: The system.
+        on: Name of the corpus to tune on.
+        runs: The runs of ``settings.of`` on it.
+        queries: Its queries: ``query_id`` and ``text``.
+        qrels: Its judgements.
+        evaluated: The queries of the corpus that the system is evaluated on.
+        measure: Computes the measure.
+
+    Returns:
+        What the record says of it.
+
+    Raises:
+        DataError: Every query is one that is evaluated, or a run has no documents for these queries.
+    """
+    runs, qrels, left_out = _of_others(settings, on, runs, queries, qrels, evaluated)
+    tried = grid(len(runs), (settings.tune or {}).get("step", STEP))
+    found: list[list[Rows]] = [[] for _ in tried]
+    for block in blocks(settings, runs):
+        for parts, weights in zip(found, tried.tolist(), strict=True):
+            parts.append(ranked(block, weights, CUTOFF))
+    scores = [float(measure(_table(parts), qrels, [CUTOFF])[MEASURE].mean()) for parts in found]
+    spread = np.square(tried - 1 / len(runs)).sum(axis=1).round(12).tolist()
+    best = min(range(len(tried)), key=lambda point: (-scores[point], spread[point], point))
+    return {
+        "on": on,
+        "queries": len(queries) - left_out,
+        "queries_left_out": left_out,
+        "measure": MEASURE,
+        "grid": [{"weights": weights, "score": score} for weights, score in zip(tried.tolist(), scores, strict=True)],
+        "chosen": tried[best].tolist(),
+    }
+
+
+def others(queries: pa.Table, evaluated: pa.Table) -> pa.Array:
+    """Ids of the queries whose text is that of no query that is evaluated.
+
+    Args:
+        queries: ``query_id`` and ``text``.
+        evaluated: The same of what is evaluated.
+
+    Returns:
+        Strings.
+    """
+    same = pc.is_in(queries["text"], value_set=evaluated["text"].combine_chunks())
+    return queries.filter(pc.invert(same))["query_id"].combine_chunks()
+
+
+def _of_others(
+    settings: FusionSettings,
+    on: str,
+    runs: Sequence[pa.Table],
+    queries: pa.Table,
+    qrels: pa.Table,
+    evaluated: pa.Table,
+) -> tuple[list[pa.Table], pa.Table, int]:
+    """Runs and judgements without the queries that are evaluated, and how many these are."""
+    ids = others(queries, evaluated)
+    if not len(ids):
+        found = f"each of the {len(queries)} queries of {on} is evaluated too, so that weights cannot be tuned on them"
+        raise DataError(f"{settings.name}: {found}; name another split or dataset in weights.tune")
+    kept = [run.filter(pc.is_in(run["query_id"], value_set=ids)) for run in runs]
+    for system, run in zip(settings.of, kept, strict=True):
+        if not run.num_rows:
+            found = f"the run of {system} has no documents for the queries of {on}, on which weights are tuned"
+            raise DataError(f"{settings.name}: {found}; name another split or dataset in weights.tune")
+    return kept, qrels.filter(pc.is_in(qrels["query_id"], value_set=ids)), len(queries) - len(ids)
+
+
+def _table(parts: Sequence[Rows]) -> pa.Table:
+    return pa.concat_tables([pa.table(list(part), schema=RUN) for part in parts])

@@ -1,0 +1,36 @@
+"""Fewer vectors for a document: those of like tokens are averaged (Clavié et al. 2024, arXiv 2409.14683). Scores are others then.
+
+The first vector stays what it is; the n others are put into n // factor groups by Ward's linkage of their cosine distances, and
+each group into its mean, which is not made of length 1 again. So do PyLate from 1.3.5 on and sentence-transformers'
+HierarchicalTokenPooling with ``normalize_embeddings=False``.
+"""
+
+import numpy as np
+
+PROTECTED = 1
+"""Vectors at the beginning that stay what they are: that of the first special token."""
+
+LOSSY = "vectors of like tokens are averaged, so that scores are not those of all tokens"
+"""What records and tables say of it."""
+
+
+def pooled(vectors: np.ndarray, factor: int) -> np.ndarray:
+    """Average the vectors of like tokens of a document.
+
+    Args:
+        vectors: Of length 1, float32 of shape (tokens, dim).
+        factor: How many become one, about.
+
+    Returns:
+        float32 of shape (PROTECTED + groups, dim), fewer where tokens are equal; the same vectors where that would not be fewer.
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage  # only where it is needed: it takes long to import
+
+    first, others = vectors[:PROTECTED], vectors[PROTECTED:]
+    groups = max(len(others) // factor, 1)
+    if groups >= len(others):
+        return vectors
+    distances = np.clip(1 - others @ others.T, 0, 2)[np.triu_indices(len(others), k=1)]
+    labels = fcluster(linkage(distances, method="ward"), t=groups, criterion="maxclust")
+    means = [others[labels == label].mean(axis=0, dtype=np.float64) for label in np.unique(labels)]
+    return np.concatenate([first, np.array(means, np.float32)])

@@ -1,0 +1,52 @@
+"""Datasets that say which documents each query ranks: where these are in a chunk, whatever the family."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.datasets.corpus_files import recorded_digest
+from beirflow.files.errors import DataError
+from beirflow.files.layout import QRELS
+from beirflow.files.records import Job
+from beirflow.runs.searched import Ids
+
+
+def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the candidates of each query are in a chunk.
+
+    Args:
+        candidates: ``query_id`` and ``doc_id`` of the pairs.
+        ids: The ids of the queries and of the chunk.
+        top_k: Documents to keep for each query, which must be all of its candidates.
+
+    Returns:
+        Numbers of queries, ascending, and rows of documents of the chunk, int64.
+
+    Raises:
+        DataError: A query has more candidates than are kept.
+    """
+    most = pc.max(candidates.group_by("query_id").aggregate([("doc_id", "count")])["doc_id_count"]).as_py()
+    if most > top_k:
+        raise DataError(f"a query has {most} candidates, all of which are ranked; set 'top_k: {most}' or more")
+    query = pc.index_in(candidates["query_id"], value_set=ids.queries).to_numpy()
+    row = pc.fill_null(pc.index_in(candidates["doc_id"], value_set=ids.documents), -1).to_numpy()
+    order = np.argsort(query, kind="stable")
+    order = order[row[order] >= 0]
+    return query[order].astype(np.int64), row[order].astype(np.int64)
+
+
+def candidates_read(queries_path: str, candidates: pa.Table | None, job: Job) -> dict[str, str]:
+    """What says which documents these are, for a record.
+
+    Args:
+        queries_path: ``queries.parquet``, next to its ``corpus.json`` and ``qrels.parquet``.
+        candidates: What was read of it; None where every query ranks all documents.
+        job: The job.
+
+    Returns:
+        The digest of the judgements by path below the results; nothing where they were not read.
+    """
+    qrels = Path(queries_path).with_name(Path(QRELS).name)
+    return {} if candidates is None else job.digests({qrels: recorded_digest(qrels)})
