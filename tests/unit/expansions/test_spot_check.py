@@ -69,7 +69,7 @@ def forge(made: LexicalResults, added: Expansion) -> None:
         table["queries"] = [[*queries[:-1], "forged"] for queries in table["queries"]]
     else:
         table["weights"] = [[2 * weight for weight in weights] for weights in table["weights"]]
-    write_expansion(path, added.kind, list(table.values()))
+    write_expansion(path, added.kind, [list(table.values())])
 
 
 CASES: dict[str, dict[str, Any]] = {

@@ -78,7 +78,7 @@ def test_a_chunk_without_queries_and_titles_with_a_separator_are_read(tmp_path: 
     for chunk in range(2):
         ids = ids_of(made, chunk)
         paths.append(made.path(EXPANSION, expansion="x", chunk=chunk))
-        write_expansion(paths[-1], "queries", [ids, [rows[doc_id] for doc_id in ids]])
+        write_expansion(paths[-1], "queries", [[ids, [rows[doc_id] for doc_id in ids]]])
         inputs = {made.path(DOCUMENTS): recorded_digest(made.path(DOCUMENTS))}
         outputs = {paths[-1]: file_digest(paths[-1])}
         write_record(record_of(paths[-1]), made.job("write_queries"), inputs=inputs, outputs=outputs, kind="queries")
