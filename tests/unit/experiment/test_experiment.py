@@ -139,7 +139,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ),
         ({"baseline": "all-minilm-l6-v2"}, ["baseline: found 'all-minilm-l6-v2'", "allowed are null"]),
         ({"chunk_documents": 0}, ["chunk_documents: found 0", "minimum of 1"]),
-        ({"device": "gpu"}, ["device: found 'gpu'", "auto, cuda, cpu"]),
+        ({"device": "gpu"}, ["device: found 'gpu'", "auto, cuda, mps, cpu"]),
         ({"precision": "bf16"}, ["precision: found 'bf16'", "bfloat16", "did you mean 'bfloat16'?"]),
         ({"token_budget": 0}, ["token_budget: found 0", "'auto'", "minimum of 1"]),
         ({"mirrors": ["mirror.example.org"]}, ["mirrors.0: found 'mirror.example.org'", "http or https URL"]),
