@@ -133,7 +133,17 @@ def test_a_script_that_fails_for_a_known_reason_prints_no_traceback(tmp_path: Pa
 
 def snakemake(log: str | Path, *wildcards: str, **params: Any) -> Any:
     """What a script of a rule has of its job."""
-    return SimpleNamespace(log=[str(log)], wildcards=list(wildcards), params=params)
+    return SimpleNamespace(log=[str(log)], wildcards=list(wildcards), params=params, output=[])
+
+
+def test_a_job_that_makes_something_counts_its_energy_and_one_that_looks_writes_nothing(tmp_path: Path) -> None:
+    for name, output in (("evaluate_run", ["x"]), ("audit", [])):
+        of_rule = snakemake(tmp_path / f"results/logs/{name}.log")
+        of_rule.output = output
+        with job(of_rule):
+            pass
+    found = sorted(path.relative_to(tmp_path).as_posix() for path in (tmp_path / "results/energy").rglob("*"))
+    assert found == ["results/energy/evaluate_run.tsv"]
 
 
 WILDCARDS = [
