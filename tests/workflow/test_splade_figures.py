@@ -21,7 +21,7 @@ from beirflow.files.layout import RUN
 from beirflow.sparse.settings import SparseSettings
 from lexical_results import rows_of
 from lucene_reference import Document
-from sparse_results import SparseResults
+from model_results import SparseResults
 
 ARCHIVES = Path(os.environ.get("BEIRFLOW_ARCHIVES", "/nowhere"))
 SPLADE = SparseSettings("splade", model="package:cognition/model", max_length=256)
@@ -66,7 +66,7 @@ def ours(folder: Path, collection: Collection) -> dict[str, float]:
     """Means of the measures, as the workflow computes them."""
     documents, queries, judgements = collection
     made = SparseResults(folder, documents, queries, judgements=judgements, size=2000)
-    made.weigh_all(SPLADE).find_all(SPLADE)
+    made.make_all(SPLADE).find_all(SPLADE)
     assert {rank for *_, rank in rows_of(made.path(RUN, system=SPLADE.name))} == set(range(1, 1 + min(1000, len(documents))))
     measures = made.evaluate(SPLADE.name, cutoffs=[10, 100])["measures"]
     return {name: measures[name] for name in MEASURES}

@@ -15,7 +15,8 @@ from beirflow.late.token_pooling import pooled
 from beirflow.late.vectors import TokenVectors, read_segments
 from beirflow.runs.family import System
 from beirflow.runs.spot_check import Finding, Subject
-from late_results import DATASET, LateResults
+from lexical_results import DATASET
+from model_results import LateResults
 from sentence_transformers import MultiVectorEncoder
 from sentence_transformers.multi_vector_encoder.modules.token_pooling import HierarchicalTokenPooling
 from tiny_bert import WORDS
@@ -91,7 +92,7 @@ def test_a_pooled_system_runs_says_that_it_is_lossy_and_is_made_again(model: Pat
     settings = LateSettings("s", model=str(model), pool_factor=2)
     corpus = [(f"d{i:02}", "", " ".join(WORDS[i : i + 7])) for i in range(60)]
     made = LateResults(tmp_path, corpus, {f"q{i}": " ".join(WORDS[3 * i : 3 * i + 2]) for i in range(5)}, size=30, top_k=9)
-    made.encode_all(settings).find_all(settings)
+    made.make_all(settings).find_all(settings)
     record = read_json(made.results / f"tokens/s/{DATASET}/chunk-0.json")
     assert "not those of all tokens" in record["made"]["lossy"]
     assert read_json(made.results / f"runs/s/{DATASET}.json")["made"]["lossy"] == record["made"]["lossy"]

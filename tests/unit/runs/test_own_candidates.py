@@ -21,8 +21,8 @@ from beirflow.late.vectors import read_segments
 from beirflow.runs.family import System
 from beirflow.runs.ranking import byte_order
 from beirflow.runs.spot_check import Subject
-from late_results import LateResults
 from lexical_results import DATASET
+from model_results import LateResults
 from sentence_transformers import MultiVectorEncoder
 from sklearn.metrics import average_precision_score
 from tiny_bert import WORDS
@@ -86,7 +86,7 @@ class SampleResults(LateResults):
 def test_samples_are_ranked_and_measured_as_by_sentence_transformers_and_scikit_learn(tmp_path: Path) -> None:
     model = save_colbert(tmp_path / "model")
     settings, made = LateSettings("s", model=str(model)), SampleResults(tmp_path)
-    run = made.encode_all(settings).find_all(settings)
+    run = made.make_all(settings).find_all(settings)
     rows = pq.read_table(run).to_pylist()
     qrels = {(row["query_id"], row["doc_id"]): row["score"] for row in pq.read_table(made.path(QRELS)).to_pylist()}
     assert {(row["query_id"], row["doc_id"]) for row in rows} == set(qrels)
