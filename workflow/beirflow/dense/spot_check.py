@@ -24,7 +24,8 @@ from beirflow.models.encoder import Encoder
 from beirflow.models.load import load_encoder
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
-from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_ranks, draw
+from beirflow.runs.compared_ranks import compare_ranks
+from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, draw
 
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2, "int8": 2e-1, "unknown": 5e-2}
 """By precision, the length of the difference of two vectors over the length of the stored one.

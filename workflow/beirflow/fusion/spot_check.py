@@ -12,7 +12,8 @@ from beirflow.files.layout import RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.fusion.plain import ROUNDING, check_tuning, values_of
 from beirflow.fusion.settings import FusionSettings
-from beirflow.runs.spot_check import Finding, SpotCheck, Subject, as_block, compare_ranks, draw
+from beirflow.runs.compared_ranks import as_block, compare_ranks
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from beirflow.files.layout import RUN
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, as_block, compare_ranks, draw
+from beirflow.runs.compared_ranks import as_block, compare_ranks
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, draw
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:

@@ -18,7 +18,8 @@ from beirflow.late.token_pooling import PROTECTED
 from beirflow.late.vectors import TokenVectors, in_rows, read_segments
 from beirflow.models.card import Kind
 from beirflow.models.model_places import model_folder
-from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_ranks, draw
+from beirflow.runs.compared_ranks import compare_ranks
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
 
 TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 """By precision, the length of the difference of two vectors of a token, which are of length 1 and rounded to float16."""

@@ -26,7 +26,8 @@ from beirflow.lexical.postings import Postings, read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, frequencies_of
-from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_ranks, draw
+from beirflow.runs.compared_ranks import compare_ranks
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
 
 BLOCK_ROWS = 16_384
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from beirflow.files.layout import QUERY_WEIGHTS, RUN, TERM_WEIGHTS, Pattern
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_ranks, draw
+from beirflow.runs.compared_ranks import compare_ranks
+from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, draw
 from beirflow.sparse.files import read_queries, read_segments
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import model_folders

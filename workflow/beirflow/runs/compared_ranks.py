@@ -1,0 +1,112 @@
+"""The ranks of a run beside the scores of all documents, made again."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.files.layout import QRELS, RUN
+from beirflow.runs.spot_check import Finding, Subject
+
+
+def as_block(scores: Sequence[Mapping[str, float]]) -> tuple[pa.Array, np.ndarray]:
+    """Scores of the documents of each query, as :func:`compare_ranks` takes them.
+
+    Args:
+        scores: Of each query, the scores by document.
+
+    Returns:
+        The ids of all these documents, and float64 of shape (queries, documents), minus infinity where a query has none.
+    """
+    ids = sorted({doc_id for found in scores for doc_id in found})
+    table = [[found.get(doc_id, -np.inf) for doc_id in ids] for found in scores]
+    return pa.array(ids, pa.string()), np.array(table, np.float64).reshape(len(scores), len(ids))
+
+
+def compare_ranks(
+    subject: Subject,
+    query_ids: list[str],
+    blocks: Iterable[tuple[pa.Array, np.ndarray]],
+    slack: Callable[[], np.ndarray],
+    expected: str = "exact search over all documents",
+) -> Finding:
+    """Compare the run of some queries with the scores of all documents.
+
+    Args:
+        subject: The system and the corpus.
+        query_ids: The queries.
+        blocks: Ids of the next documents, and the scores of all these queries for them, of shape (queries, documents); minus
+            infinity where a document is not retrieved. Together all documents, each once.
+        slack: How far two scores of each query may be apart, shape (queries,); asked once all blocks have been read.
+        expected: What the run should agree with.
+
+    Returns:
+        Whether every query has as many documents as there are, up to the cut, each once and with its score, and none was left
+        out that scores higher.
+    """
+    path = RUN(system=subject.system.name, dataset=subject.dataset)
+    ranks = _Ranks(subject, query_ids)
+    for doc_ids, scores in blocks:
+        ranks.add(doc_ids, scores)
+    for number, (query, within) in enumerate(zip(query_ids, slack().tolist(), strict=True)):
+        if problem := ranks.problem(number, within):
+            return Finding(False, f"{path}: query {query!r} {problem}", expected)
+    return Finding(True, f"{subject.system.name} on {subject.dataset}: {len(query_ids)} queries, every rank as in {path}")
+
+
+class _Ranks:
+    """The best scores of some queries so far, and the scores of the documents that their run has."""
+
+    def __init__(self, subject: Subject, query_ids: list[str]) -> None:
+        self.subject, self.query_ids = subject, pa.array(query_ids, pa.string())
+        self._candidates: pa.Table | None = None
+        if subject.own_candidates:
+            self._candidates = pq.read_table(subject.file(QRELS(dataset=subject.dataset)))
+        path = subject.results / RUN(system=subject.system.name, dataset=subject.dataset)
+        run = pq.read_table(path, filters=[("query_id", "in", query_ids)]).sort_by(
+            [("query_id", "ascending"), ("rank", "ascending")]
+        )
+        self._query = pc.index_in(run["query_id"].combine_chunks(), value_set=self.query_ids).to_numpy(zero_copy_only=False)
+        self._doc_ids, self._recorded = run["doc_id"].combine_chunks(), run["score"].to_numpy()
+        self._scores = np.full(run.num_rows, np.nan)
+        self._best = np.empty((len(query_ids), 0))
+        self._retrieved = np.zeros(len(query_ids), np.int64)
+
+    def add(self, doc_ids: pa.Array, scores: np.ndarray) -> None:
+        """Take in the scores of the next documents."""
+        scores = scores.astype(np.float64)
+        if self.subject.drop_self_matches:
+            own = pc.fill_null(pc.index_in(self.query_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
+            scores[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+        if self._candidates is not None:
+            for number, query in enumerate(self.query_ids.to_pylist()):
+                own = self._candidates.filter(pc.equal(self._candidates["query_id"], query))["doc_id"].combine_chunks()
+                scores[number, ~pc.is_in(doc_ids, value_set=own).to_numpy(zero_copy_only=False)] = -np.inf
+        self._retrieved += (scores > -np.inf).sum(axis=1)
+        place = pc.fill_null(pc.index_in(self._doc_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
+        here = np.flatnonzero(place >= 0)
+        self._scores[here] = scores[self._query[here], place[here]]
+        best = np.concatenate([self._best, scores], axis=1)
+        keep = min(self.subject.top_k, best.shape[1])
+        self._best = np.partition(best, best.shape[1] - keep, axis=1)[:, best.shape[1] - keep :]
+
+    def problem(self, number: int, slack: float) -> str:
+        """What is wrong with the ranks of a query; empty if nothing is."""
+        rows = np.flatnonzero(self._query == number)
+        expected = min(self.subject.top_k, int(self._retrieved[number]))
+        if len(rows) != expected:
+            return f"has {len(rows)} documents, expected {expected}"
+        best = np.sort(self._best[number])[::-1].tolist()
+        seen: set[str] = set()
+        for rank, row in enumerate(rows.tolist()):
+            doc_id, score, recorded = self._doc_ids[row].as_py(), float(self._scores[row]), float(self._recorded[row])
+            if doc_id in seen:
+                return f"has {doc_id!r} twice"
+            seen.add(doc_id)
+            if not abs(score - recorded) <= slack:
+                return f"has the score {recorded!r} for {doc_id!r}, expected {score!r}"
+            if best[rank] - score > slack:
+                return f"has {doc_id!r} with the score {score!r} at rank {rank + 1}, expected one with {best[rank]!r}"
+        return ""
