@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from beirflow.files.layout import TRACES
 from workflow_runs import Workflow
 
 OUTPUT = "output-of-test.txt"
@@ -87,9 +88,9 @@ def unfinished(folder: Path) -> list[str]:
 
 
 def result_files(folder: Path) -> dict[str, Path]:
-    """Every file of a folder of results, by its name there; logs and benchmarks are no results."""
+    """Every file of a folder of results, by its name there, without what jobs said and took."""
     files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    return {name: path for name, path in files.items() if not name.startswith(("logs/", "benchmarks/"))}
+    return {name: path for name, path in files.items() if not name.startswith(TRACES)}
 
 
 def results(folder: Path) -> dict[str, Any]:

@@ -120,6 +120,13 @@ def test_other_errors_and_warnings_are_handed_on() -> None:
     assert run.said.splitlines() == ["No rule to produce x", "clock skew", "Trying to restart job 4."]
 
 
+def test_that_the_jobs_that_run_are_waited_for_is_said_once() -> None:
+    run = Run()
+    for _ in range(3):
+        run.log("Will exit after finishing currently running jobs (scheduler).")
+    assert run.said.splitlines() == ["Stopping when the jobs that run have ended; no other begins."]
+
+
 def test_an_interruption_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
     run = Run()
     run.begin(1, "encode chunk 0 of x with y")

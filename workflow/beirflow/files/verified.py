@@ -1,7 +1,8 @@
 """Read a result file only if it matches the digest recorded when it was written; a mismatch is an error that names the repair."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
+from beirflow.files.layout import record_of
 
 
 def check_digest(path: str | Path, expected: str, source: str | Path) -> None:
@@ -25,6 +27,32 @@ def check_digest(path: str | Path, expected: str, source: str | Path) -> None:
     found = file_digest(path)
     if found != expected:
         raise damaged(path, f"sha256 {found}, but {source} says {expected}")
+
+
+@contextmanager
+def checked_while_read(digests: Mapping[str, str]) -> Iterator[None]:
+    """Work with files while another thread makes sure that they are the ones that were recorded; write nothing meanwhile.
+
+    Args:
+        digests: By path of each file, the sha256 that the record next to it says.
+
+    Yields:
+        Nothing; at the end the files are the ones that were recorded.
+
+    Raises:
+        DataError: A file was changed after it was written, whatever else that has led to.
+    """
+
+    def check() -> None:
+        for path, digest in digests.items():
+            check_digest(path, digest, record_of(path))
+
+    with ThreadPoolExecutor(max_workers=1) as background:
+        checked = background.submit(check)
+        try:
+            yield
+        finally:
+            checked.result()
 
 
 @contextmanager

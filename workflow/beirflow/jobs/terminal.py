@@ -32,6 +32,9 @@ OF_FAILED_JOBS = ("RuleException", "CalledProcessError", "NonZeroExitCode", "Sub
 
 NOTHING = "Nothing to be done"
 INTERRUPTED = "Terminating processes on user request"
+ENDING = "Will exit after finishing currently running jobs"
+"""What SIGTERM leads to; Snakemake says it again whenever a job ends."""
+
 FAILED = "At least one job did not complete successfully"
 
 UNKNOWN = re.compile(r"No rule to produce (\S+)")
@@ -67,7 +70,7 @@ class Terminal(logging.Handler):
         self.before, self.command, self.table, self.meant, self.dry = before, command, table, meant, dry
         self.name = HANDLER
         self.overall: Overall | None = None
-        self.interrupted = False
+        self.interrupted = self._ending = False
         self._messages: dict[int, str] = {}
         self._failed: dict[int, tuple[str, str, str]] = {}
         self._said = 0.0
@@ -98,18 +101,26 @@ class Terminal(logging.Handler):
             self._error(record, message)
         elif event in SILENT or (not event and message.startswith(NOISE)):
             return
-        elif message.startswith(INTERRUPTED):
-            self.interrupted = True
-            self._write("Stopping: what is half written is removed.")
-        elif message.startswith(NOTHING):
-            self._write(f"Nothing to do: everything that was asked for is there.{self.table()}")
         else:
-            self.before.handle(record)
+            self._other(record, message)
 
     def close(self) -> None:
         """End the lines about progress."""
         self._ended.set()
         super().close()
+
+    def _other(self, record: logging.LogRecord, message: str) -> None:
+        if message.startswith(INTERRUPTED):
+            self.interrupted = True
+            self._write("Stopping: what is half written is removed.")
+        elif message.startswith(ENDING):
+            if not self._ending:
+                self._write("Stopping when the jobs that run have ended; no other begins.")
+            self._ending = True
+        elif message.startswith(NOTHING):
+            self._write(f"Nothing to do: everything that was asked for is there.{self.table()}")
+        else:
+            self.before.handle(record)
 
     def _job_begins(self, record: logging.LogRecord) -> None:
         said = vars(record)

@@ -14,7 +14,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.layout import EXPANSION, EXPANSION_RECORD, record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
-from beirflow.files.verified import check_digest
+from beirflow.files.verified import check_digest, checked_while_read
 from beirflow.lexical.expanded import index_documents
 from beirflow.lexical.postings import read_postings, write_postings
 from beirflow.lexical.queries import analyze_queries, weigh
@@ -152,21 +152,23 @@ def search_index(
     records = {path: read_json(record_of(path)) for path in (postings_path, statistics_path)}
     for path, record in records.items():
         check_inputs(record_of(path), record, documents, analyzer=settings.index.name)
-        check_digest(path, output_digest(record, path), record_of(path))
+    digests = {path: output_digest(record, path) for path, record in records.items()}
     if expansion_path is not None:
         added = job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))})
         check_inputs(record_of(postings_path), records[postings_path], added)
         records[expansion_path] = read_json(record_of(expansion_path))
-    ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
-    start = time.perf_counter()
-    analyzed = analyze_queries(read_table(queries_path)["text"])
-    statistics = CorpusStatistics.of_record(records[statistics_path]["statistics"])
-    frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.searched}
-    fields = weigh(analyzed, settings, statistics, frequencies)
-    postings = read_postings(postings_path, settings.index.name, SEARCHED)
-    hits, self_matches = search_postings(
-        analyzed, fields, postings, ids.documents, top_k, excluded=ids.own, ties=settings.ties, threads=threads
-    )
+    with checked_while_read(digests):
+        ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
+        start = time.perf_counter()
+        analyzed = analyze_queries(read_table(queries_path)["text"])
+        statistics = CorpusStatistics.of_record(records[statistics_path]["statistics"])
+        frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.searched}
+        fields = weigh(analyzed, settings, statistics, frequencies)
+        postings = read_postings(postings_path, settings.index.name, SEARCHED)
+        hits, self_matches = search_postings(
+            analyzed, fields, postings, ids.documents, top_k, excluded=ids.own, ties=settings.ties, threads=threads
+        )
+        seconds = time.perf_counter() - start
     found = found_by(
         job,
         system=settings.name,
@@ -174,7 +176,7 @@ def search_index(
         top_k=top_k,
         searched=records,
         read=corpus,
-        seconds=time.perf_counter() - start,
+        seconds=seconds,
         ties=settings.ties,
     )
     write_candidates(output_path, Candidates(*hits, self_matches), found)

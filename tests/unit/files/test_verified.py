@@ -1,0 +1,27 @@
+"""Files are the ones that were recorded, or what was done with them does not count."""
+
+from pathlib import Path
+
+import pytest
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from beirflow.files.verified import checked_while_read
+
+
+def test_a_file_that_was_changed_is_named_after_it_was_read_whatever_reading_it_led_to(tmp_path: Path) -> None:
+    path = tmp_path / "postings.arrow"
+    path.write_text("as it was")
+    digests = {str(path): file_digest(path)}
+    with checked_while_read(digests):
+        assert path.read_text() == "as it was"
+    path.write_text("as it is")
+    with pytest.raises(DataError, match=r"postings\.arrow: sha256 .* but .*postings\.json says"), checked_while_read(digests):
+        assert path.read_text() == "as it is"
+    with pytest.raises(DataError, match="damaged or exchanged"), checked_while_read(digests):
+        raise IndexError("a row that no document has")
+
+
+def test_what_fails_with_files_that_are_right_is_raised(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
+    with pytest.raises(ValueError, match="no such query"), checked_while_read({str(tmp_path / "a"): file_digest(tmp_path / "a")}):
+        raise ValueError("no such query")
