@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+from beirflow.evaluation.measures import measure
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
@@ -55,6 +56,8 @@ def _fuse(results: Path, experiment: Experiment, name: str) -> None:
         dataset=name,
         run_paths=[_paths(results, system, name)["run_path"] for system in ("tiny", "second")],
         corpus_path=str(results / layout.CORPUS(dataset=name)),
+        tuned_on=None,
+        measure=measure,
         top_k=experiment.config["top_k"],
         **_paths(results, "fused", name),
         job=Job(results, f"fuse_runs/fused/{name}", "u"),

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -137,7 +138,7 @@ def test_a_disk_without_locks_is_a_warning_and_no_obstacle(
     assert os.strerror(number) in caplog.text
     caplog.clear()
     assert not hold_job(tmp_path / "logs", "encode/a/b")
-    assert caplog.text == "", "the run has said it"
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING], "the run has said it"
 
 
 @pytest.mark.parametrize("number", NO_LOCKS, ids=errno.errorcode.get)
