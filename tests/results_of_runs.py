@@ -9,6 +9,7 @@ from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.records import Job
 from beirflow.fusion.fuse_runs import fuse_runs
+from beirflow.jobs.code_version import code_version
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.rerank_run import rerank_run
@@ -60,7 +61,7 @@ def _fuse(results: Path, experiment: Experiment, name: str) -> None:
         measure=measure,
         top_k=experiment.config["top_k"],
         **_paths(results, "fused", name),
-        job=Job(results, f"fuse_runs/fused/{name}", "u"),
+        job=Job(results, f"fuse_runs/fused/{name}", code_version("fuse_runs")),
     )
 
 
@@ -79,7 +80,7 @@ def _rerank(results: Path, experiment: Experiment, name: str) -> None:
             block=block,
             blocks=len(pairs),
             output_path=path,
-            job=Job(results, f"score_pairs/reranked/{name}/block-{block}", "p"),
+            job=Job(results, f"score_pairs/reranked/{name}/block-{block}", code_version("score_pairs")),
         )
     rerank_run(
         settings=settings,
@@ -89,5 +90,5 @@ def _rerank(results: Path, experiment: Experiment, name: str) -> None:
         corpus_path=corpus,
         top_k=experiment.config["top_k"],
         **_paths(results, "reranked", name),
-        job=Job(results, f"rerank_run/reranked/{name}", "r"),
+        job=Job(results, f"rerank_run/reranked/{name}", code_version("rerank_run")),
     )
