@@ -227,10 +227,10 @@ def test_pairs_of_another_run_or_depth_are_refused(reranked: Reranked) -> None:
         reranked.rank()
 
 
-def checks(reranked: Reranked, known: bool = True) -> list[Any]:
+def checks(reranked: Reranked, known: bool = True, sample: int = 100) -> list[Any]:
     system = System("crossed", FAMILY.name, reranked.settings)
     subject = reranked.made.subject(system, 20, system if known else None, precision="float32")
-    return spot_checks(subject, 100, np.random.default_rng(1))
+    return spot_checks(subject, sample, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("below", ["drop", "keep"])
@@ -250,6 +250,11 @@ def test_the_spot_check_scores_and_ranks_again(reranked: Reranked, below: Any) -
     found = scores.run()
     assert not found.passed
     assert found.expected == "at most 1e-03 in float32"
+
+
+def test_one_pair_is_scored_again_whichever_chunk_has_its_document(reranked: Reranked) -> None:
+    reranked.score()
+    assert checks(reranked, sample=1)[0].run().passed
 
 
 def test_a_first_document_without_a_score_is_found(reranked: Reranked) -> None:
