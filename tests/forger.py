@@ -31,6 +31,18 @@ Edit = Callable[[dict[str, Any]], None]
 """Changes what a record holds."""
 
 
+def put(*keys: Any, value: Any) -> Edit:
+    """Puts a value where some keys lead."""
+
+    def change(record: dict[str, Any]) -> None:
+        place: Any = record
+        for key in keys[:-1]:
+            place = place[key]
+        place[keys[-1]] = value
+
+    return change
+
+
 @dataclass
 class Forger:
     """A folder of results whose files may be replaced; those that are not are shared with the original.

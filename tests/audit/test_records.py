@@ -5,21 +5,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from forger import FAILED, Edit, Forger, named
+from forger import FAILED, Forger, named, put
 
 MANIFEST, METRICS, RUN = "manifest.json", "metrics/tiny/small.json", "runs/tiny/small.json"
-
-
-def put(*keys: Any, value: Any) -> Edit:
-    """Puts a value where some keys lead."""
-
-    def change(record: dict[str, Any]) -> None:
-        place: Any = record
-        for key in keys[:-1]:
-            place = place[key]
-        place[keys[-1]] = value
-
-    return change
 
 
 OF_METRICS = {

@@ -1,13 +1,12 @@
 """Fused and reranked runs, and the runs that only these need: forged with every digest made again, and without any sample."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from beirflow.experiment.load import load_experiment
-from forger import Edit, Forger, named
+from forger import Forger, named, put
 from results_maker import Made
 from results_of_runs import make_results_of_runs
 
@@ -22,16 +21,6 @@ def original_of_runs(results_once: Made, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture
 def made_of_runs(original_of_runs: Made, tmp_path: Path) -> Forger:
     return Forger.of(original_of_runs, tmp_path)
-
-
-def put(*keys: Any, value: Any) -> Edit:
-    def change(record: dict[str, Any]) -> None:
-        place: Any = record
-        for key in keys[:-1]:
-            place = place[key]
-        place[keys[-1]] = value
-
-    return change
 
 
 FACTS = {

@@ -22,24 +22,12 @@ from beirflow.audit.tables_again import OF_THE_TABLES, TablesAgain
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import (
-    MANIFEST,
-    REPORT,
-    REPORT_RECORD,
-    SYSTEMS,
-)
+from beirflow.files.layout import MANIFEST, REPORT, REPORT_RECORD, SYSTEMS
 from beirflow.jobs.code_version import code_version
 from beirflow.jobs.provenance import code_state
 from beirflow.paper.facts import facts_digests
 
 NAME = "files for reading show the results"
-
-
-def _has_form(path: str) -> bool:
-    """Whether the form of a file, not only its numbers, is that of the code."""
-    kinds = (layout.TABLE_TEX, layout.TABLE_MD, layout.OPEN_RUN)
-    return path in (*RECORDS.values(), SYSTEMS, *CRATES) or any(kind.names_in(path) for kind in kinds)
-
 
 CRATES = (layout.CRATE, layout.CRATE_README, layout.CRATE_CONFIGURATION)
 
@@ -111,6 +99,12 @@ def _check_record(chain: Chain, record_path: str, page: str) -> tuple[dict[str, 
         *checks,
         *([Check(name, PASSED, f"{good} files have the digests that {record_path} names")] if good else []),
     ]
+
+
+def _has_form(path: str) -> bool:
+    """Whether the form of a file, not only its numbers, is that of the code."""
+    kinds = (layout.TABLE_TEX, layout.TABLE_MD, layout.OPEN_RUN)
+    return path in (*RECORDS.values(), SYSTEMS, *CRATES) or any(kind.names_in(path) for kind in kinds)
 
 
 @dataclass
