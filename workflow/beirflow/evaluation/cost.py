@@ -13,6 +13,7 @@ kilowatt-hour that they follow from; ``precision`` and ``devices``. What is not 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,9 @@ def _counted(paths: Iterable[Path]) -> dict[str, float]:
     """What was counted while some jobs ran, in all; not-a-number for what is not known of each."""
     total = dict.fromkeys(COUNTED, 0.0)
     for path in paths:
-        found = pd.read_csv(path, sep="\t").iloc[0].to_dict() if path.is_file() else dict[str, float]()
+        found = dict[Any, float]()
+        with suppress(OSError, ValueError, IndexError):  # no digest names it, so what it cannot say is not known
+            found = pd.read_csv(path, sep="\t", dtype=float).iloc[0].to_dict()
         total = {name: value + found.get(name, np.nan) for name, value in total.items()}
     return total
 
