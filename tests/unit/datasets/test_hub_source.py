@@ -203,7 +203,7 @@ GOOD = jsonl(rows()["corpus"])
         ("corpus.jsonl", b'{"_id": "a"}\n', ["mteb/small/corpus.jsonl:1: 'text' must be a string, found None"]),
         ("corpus.jsonl", b'\n["a"]\n', ["corpus.jsonl:2: expected a JSON object, found ['a']"]),
         ("corpus.jsonl", b'{"_id": "a", "te', ["corpus.jsonl:1: ", "truncated"]),
-        ("corpus.jsonl.gz", gzip.compress(GOOD)[:-9], ["corpus.jsonl.gz: the file is damaged"]),
+        ("corpus.jsonl.gz", gzip.compress(GOOD, mtime=0)[:-9], ["corpus.jsonl.gz: the file is damaged"]),
         ("corpus.jsonl.gz", GOOD, ["corpus.jsonl.gz: the file is damaged"]),
         ("corpus.parquet", GOOD, ["corpus.parquet: no Parquet file that can be read"]),
         ("corpus.parquet", parquet(_id=["a"], text=[b"a"]), ["the column 'text' holds binary; texts or numbers were expected"]),

@@ -10,7 +10,8 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import RecordError
 from beirflow.audit.made_again import other_page
 from beirflow.audit.paper_again import Step
-from beirflow.exchange.crate import configuration_of, crate_of, readme_of
+from beirflow.exchange.crate import configuration_of, readme_of
+from beirflow.exchange.crate_metadata import crate_of, pages_named
 from beirflow.exchange.open_run import write_open_run
 from beirflow.files import layout
 
@@ -29,7 +30,7 @@ def exports_again(chain: Chain, target: Path) -> Callable[[str], Step | None]:
         By path below the results, how to make a file again and how to compare it; None for what is not exported.
     """
     texts: dict[str, Callable[[Chain], str]] = {
-        layout.CRATE: crate_of,
+        layout.CRATE: lambda chain: crate_of(chain, pages_named(chain.file(layout.CRATE))),
         layout.CRATE_README: readme_of,
         layout.CRATE_CONFIGURATION: lambda chain: configuration_of(chain.manifest),
     }
