@@ -87,16 +87,10 @@ rule open_run:
         "../scripts/open_run.py"
 
 
-def written_pages(wildcards):
-    """Records of the pages that are there when Snakemake starts: a crate asks for none, but describes what was made."""
-    records = [at(layout.REPORT_RECORD), at(layout.PAPER_RECORD)]
-    return [record for record in records if exists(workflow.pathvars.apply(record))]
-
-
 rule export_crate:
     input:
         manifest=at(layout.MANIFEST),
-        pages=written_pages,
+        pages=there_already(layout.REPORT_RECORD, layout.PAPER_RECORD),
     output:
         crate=at(layout.CRATE),
         code=directory(at(layout.CRATE_CODE)),

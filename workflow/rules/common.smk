@@ -61,6 +61,12 @@ def kept(pattern, keep):
     return at(pattern) if keep else temp(at(pattern))
 
 
+def there_already(*patterns):
+    """An input function: the files that are there when Snakemake starts, which are brought up to date but not asked for."""
+    there = lambda path: exists(workflow.pathvars.apply(path))
+    return lambda wildcards: [path for path in map(at, patterns) if there(path)]
+
+
 def named_by(pattern, *keys):
     """An input function: a file whose path has settings of the system, such as its analyzer, or as system its encoder."""
 
