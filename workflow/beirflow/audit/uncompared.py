@@ -38,7 +38,7 @@ class Uncompared:
         return re.fullmatch(self.files, path) is not None and re.fullmatch(self.keys, keys) is not None
 
 
-OF_THE_MACHINE = "data_dir|mirrors(/.*)?|device|token_budget|jobs_per_gpu|keep_archives|baseline|pathvars/.*"
+OF_THE_MACHINE = "data_dir|mirrors(/.*)?|device|token_budget|jobs_per_gpu|keep_(archives|representations)|baseline|pathvars/.*"
 """Keys of the configuration that change no number, or only in its last digits."""
 
 RUNS, METRICS_OF_ALL, MODELS = (f"{pattern.folder()}.*" for pattern in (RUN, METRICS, MODEL))
@@ -46,7 +46,7 @@ VECTORS = f"({QUERY_VECTORS.folder()}|{QUERY_TOKEN_VECTORS.folder()}|{QUERY_WEIG
 
 UNCOMPARED = (
     Uncompared(MANIFEST, "written", "when the results were written; only that it is not to come"),
-    Uncompared(MANIFEST, f"configuration/({OF_THE_MACHINE})", "where and on what was computed"),
+    Uncompared(MANIFEST, f"configuration/({OF_THE_MACHINE})", "where and on what was computed, and what may be deleted"),
     Uncompared(MANIFEST, "made_by/.*", "who made the results, when and by which command"),
     Uncompared(MANIFEST, "environment/.*", "the machine of the summary; a package is compared where runs name it too"),
     Uncompared(MANIFEST, "repository/.*", "the commit, and whether it was clean; only that the checkout here has it"),
