@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo demo-families test pictures bench bench-scale bench-gpu lint lint-types lint-form fix clean
 
-# Three little datasets, evaluated from the JSONL files to results/demo/summary.csv.
+# Three small datasets, evaluated from the JSONL files to results/demo/summary.csv.
 demo: .venv/ready
 	rm -f results/demo/summary.csv
 	$(BIN)/snakemake --cores $(CORES) --configfile tests/data/demo.yaml --quiet host reason -- results/demo/summary.csv

@@ -50,7 +50,7 @@ def pins(text: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("path", "lines"),
-    [("Snakefile", 60), ("workflow/rules/common.smk", 105), *((str(path.relative_to(REPOSITORY)), 20) for path in ADAPTERS)],
+    [("Snakefile", 60), ("workflow/rules/common.smk", 110), *((str(path.relative_to(REPOSITORY)), 20) for path in ADAPTERS)],
 )
 def test_what_should_be_short_is_short(path: str, lines: int) -> None:
     assert len((REPOSITORY / path).read_text().splitlines()) <= lines

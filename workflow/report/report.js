@@ -131,12 +131,12 @@ function showJudged(query) {
   });
   const part = items.length < query.judged_total ? `${count(items.length)} of ` : "";
   const title = `${part}${count(query.judged_total)} judged document${query.judged_total === 1 ? "" : "s"}`;
-  const explained = make("p", { class: "about" }, "The highest grade first, with the rank in the run of each system; – is: not retrieved. Words of the query are marked.");
+  const explained = make("p", { class: "about" }, "The highest grade first, with the rank in the run of each system; –: not retrieved. Words of the query are marked.");
   return [make("h4", null, title), explained, make("ol", { class: "hits judged" }, ...items)];
 }
 
 function showDetail(query) {
-  const depth = `The ${inspection.depth} highest documents of each system`;
+  const depth = `The top ${inspection.depth} documents of each system`;
   const hits = inspection.systems.map((system) => showHits(query, system));
   return make("div", { class: "detail" }, ...showJudged(query), make("h4", null, depth), make("div", { class: "systems" }, ...hits));
 }

@@ -218,6 +218,7 @@ rule draw_paper:
         "../../envs/report.yaml"
     params:
         code=code_version("draw_paper"),
+        style=experiment.figure_style,
     message:
         "draw the figures of the paper"
     script:

@@ -101,6 +101,7 @@ rule draw_figures:
         "../../envs/report.yaml"
     params:
         code=code_version("draw_figures"),
+        style=experiment.figure_style,
         rows=experiment.chosen_rows,
         baseline=experiment.baseline,
     message:

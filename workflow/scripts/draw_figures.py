@@ -15,5 +15,6 @@ if __name__ == "__main__":
             costs_path=snakemake.input.costs,
             rows=snakemake.params.rows,
             baseline=snakemake.params.baseline,
+            style=snakemake.params.style,
             folder=snakemake.output[0].rpartition("/")[0],
         )

@@ -14,6 +14,7 @@ from beirflow.analysis.lengths import histogram
 from beirflow.evaluation.cost import collect_costs
 from beirflow.evaluation.ranks import Friedman
 from beirflow.evaluation.significance import compare_systems
+from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_json, write_record
 from beirflow.report.figure_cost import cost
 from beirflow.report.figure_data import Results, read_results
@@ -29,6 +30,9 @@ from results_writer import write_metrics
 REPOSITORY = Path(__file__).parents[3]
 ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
 SIZES = {"plain": 20, "stack-a": 6, "stack-b": 10}
+POINTS = 72
+"""Of an inch."""
+
 SVG_TEXT = "{http://www.w3.org/2000/svg}text"
 MEASURES = ("NDCG@10", "Recall@1", "Recall@10", "Recall@100", "Hole@10")
 
@@ -118,6 +122,24 @@ def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: 
         text = " ".join(text_of(tmp_path / f"one/{draw.__name__}.svg"))
         named = [] if draw in (pareto, critical_difference) else ["plain", "stack"]
         assert all(name in text for name in (*named, "y"))
+
+
+def test_figures_fit_a_column_of_a_paper_in_its_font(tmp_path: Path) -> None:
+    results = read_results(**sources(tmp_path))
+    with house_style(3.3, "DejaVu Serif"):
+        for draw in FIGURES:
+            save(draw(results), str(tmp_path), draw.__name__, ["svg"])
+    for draw in FIGURES:
+        text = (tmp_path / f"{draw.__name__}.svg").read_text()
+        (width,) = re.findall(r'<svg [^>]*?width="([\d.]+)pt"', text, re.DOTALL)
+        assert draw is critical_difference or float(width) <= 3.3 * POINTS
+        assert "DejaVu Serif" in text
+
+
+def test_a_font_that_is_not_there_is_refused_with_the_nearest() -> None:
+    found = r"figure_font: 'DejaVu Sanns' is not among the \d+ families of fonts of this machine; did you mean 'DejaVu Sans'\?"
+    with pytest.raises(DataError, match=found), house_style(font="DejaVu Sanns"):
+        pass
 
 
 def test_differences_to_the_baseline_are_sorted_and_have_the_sign_of_the_system(tmp_path: Path) -> None:

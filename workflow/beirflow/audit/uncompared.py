@@ -38,7 +38,10 @@ class Uncompared:
         return re.fullmatch(self.files, path) is not None and re.fullmatch(self.keys, keys) is not None
 
 
-OF_THE_MACHINE = "data_dir|mirrors(/.*)?|device|token_budget|jobs_per_gpu|keep_(archives|representations)|baseline|pathvars/.*"
+OF_THE_MACHINE = (
+    "data_dir|mirrors(/.*)?|device|token_budget|jobs_per_gpu|keep_(archives|representations)|baseline|carbon_intensity"
+    "|extra_judgements(/.*)?|pathvars/.*"
+)
 """Keys of the configuration that change no number, or only in its last digits."""
 
 RUNS, METRICS_OF_ALL, MODELS = (f"{pattern.folder()}.*" for pattern in (RUN, METRICS, MODEL))

@@ -99,6 +99,11 @@ class Experiment(Datasets):
         """The configured system that the others are compared with."""
         return self.config["baseline"] or self.chosen_systems[0]
 
+    @property
+    def figure_style(self) -> dict[str, Any]:
+        """How wide figures are in inches, and the font that they are set in."""
+        return {"width": self.config["figure_width"], "font": self.config["figure_font"]}
+
     def shared_with(self, name: str, system: str | None = None) -> str | None:
         """The dataset whose vectors a dataset reuses for equal texts; None unless both are configured.
 

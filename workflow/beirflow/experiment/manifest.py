@@ -16,7 +16,10 @@ from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.provenance import code_state, environment, run_of_this_job
 
-NO_INFLUENCE = ("audit_sample", "compare_with", "manifest_sha256", "manifest_signature", "allowed_signers")
+NO_INFLUENCE = (
+    *("audit_sample", "compare_with", "manifest_sha256", "manifest_signature", "allowed_signers"),
+    *("figure_width", "figure_font"),
+)
 """Keys of the configuration that are about looking at results."""
 
 TUNED_ON = "tuned_on"

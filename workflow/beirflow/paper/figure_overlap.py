@@ -12,7 +12,7 @@ from scipy.spatial.distance import squareform
 
 from beirflow.paper.facts import PaperFacts
 from beirflow.paper.overlap import similarities
-from beirflow.report.figure_style import COLOURS, MARKERS, WIDTH, below, words_only
+from beirflow.report.figure_style import COLOURS, MARKERS, below, full_width, single_width, words_only
 
 CELL = 0.3
 """Inches of a cell of the heat map."""
@@ -40,7 +40,8 @@ def overlap_heatmap(overlap: pd.DataFrame) -> Figure:
     order = clustered(matrix)
     names, matrix = [names[place] for place in order], matrix[np.ix_(order, order)]
     side = CELL * len(names) + 1.3
-    figure = Figure(figsize=(min(WIDTH, max(side, WIDTH * 0.5)), min(WIDTH, side) + 0.5), layout="constrained")
+    width = full_width()
+    figure = Figure(figsize=(min(width, max(side, width * 0.5)), min(width, side) + 0.5), layout="constrained")
     panel = figure.subplots()
     panel.imshow(matrix, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     digits = 2 if len(names) <= MOST_CELLS else 1
@@ -79,7 +80,7 @@ def overlap_graph(overlap: pd.DataFrame, facts: PaperFacts) -> Figure:
     for i, j in zip(*np.triu_indices(len(names), 1), strict=True):
         graph.add_edge(names[i], names[j], weight=float(np.nan_to_num(matrix[i, j])))
     places = nx.spring_layout(graph, weight="weight", seed=SEED, iterations=200)
-    figure = Figure(figsize=(WIDTH * 0.6, WIDTH * 0.6), layout="constrained")
+    figure = Figure(figsize=(single_width(), single_width()), layout="constrained")
     panel = figure.subplots()
     edges = sorted(graph.edges(data="weight"), key=lambda edge: -edge[2])
     for one, other, weight in edges[: max(1, round(LINED * len(edges)))]:

@@ -1,8 +1,9 @@
 """Draw the figures of the BEIR paper from the tables beside them, each as PDF and as SVG; the same tables give the same bytes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,11 +16,11 @@ from beirflow.report.figure_lengths import violin
 from beirflow.report.figure_style import (
     COLOURS,
     GREY,
-    WIDTH,
     below,
     house_style,
     plain,
     save,
+    single_width,
     small_multiples,
     style_of,
     words_only,
@@ -38,11 +39,12 @@ FIGURES = {
 NOT_SYSTEMS = ("all documents", "relevant")
 
 
-def draw_figures(*, folder: str) -> None:
+def draw_figures(*, folder: str, style: Mapping[str, Any] | None = None) -> None:
     """Draw all figures.
 
     Args:
         folder: Where the tables are, and where the figures are written, each as ``<name>.pdf`` and ``<name>.svg``.
+        style: What :func:`~beirflow.report.figure_style.house_style` takes.
     """
     draw: dict[str, Callable[[pd.DataFrame], Figure]] = {
         "overlap-heatmap": overlap_heatmap,
@@ -53,7 +55,7 @@ def draw_figures(*, folder: str) -> None:
         ),
         "lengths-judged": partial(length_figure, what="words of the judged documents, by grade"),
     }
-    with house_style():
+    with house_style(**(style or {})):
         for name, table in FIGURES.items():
             save(draw[name](read_named_csv(str(Path(folder, f"{table}.csv")))), folder, name)
 
@@ -64,7 +66,7 @@ def against_baseline_figure(table: pd.DataFrame) -> Figure:
     if not groups:
         return words_only("There is no system to compare with the baseline.")
     heights = [len(part) + 1 for _, part in groups]
-    figure = Figure(figsize=(WIDTH * 0.6, 0.19 * sum(heights) + 0.9), layout="constrained")
+    figure = Figure(figsize=(single_width(), 0.19 * sum(heights) + 0.9), layout="constrained")
     panels = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights, sharex=True)[:, 0]
     for (source, part), panel in zip(groups, panels, strict=True):
         places, sure = np.arange(len(part)), part[["surely_better", "surely_worse"]].fillna(0).astype(int)

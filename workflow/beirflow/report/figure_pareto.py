@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from beirflow.report.figure_data import Results
 from beirflow.report.figure_style import (
     GREY,
+    HALF,
     below,
     bytes_unit,
     log_where_wide,
@@ -22,7 +23,7 @@ MILLISECONDS = 1000.0
 def pareto(results: Results) -> Figure:
     """A panel a kind of cost, a marker a system; a line leads along those that no other beats."""
     table, styles = pareto_table(results.means, results.costs), style_of(results.systems)
-    figure, panels = small_multiples(["", ""], HEIGHT, columns=2, sharey=True)
+    figure, panels = small_multiples(["", ""], HEIGHT, HALF, sharey=True)
     unit, size = bytes_unit(table["index_bytes"].max())
     scales = {"seconds_per_query": ("milliseconds a query", MILLISECONDS), "index_bytes": (f"index on disk{unit}", 1 / size)}
     measure = f"NDCG@{results.cutoff}"

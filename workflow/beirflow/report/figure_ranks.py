@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from beirflow.evaluation.ranks import FEWEST_DATASETS, FEWEST_SYSTEMS, LEVEL, Friedman, alike
 from beirflow.report.figure_data import Results
-from beirflow.report.figure_style import WIDTH, below, words_only
+from beirflow.report.figure_style import below, full_width, words_only
 from beirflow.report.figure_tables import ranks_table
 
 ROW, BAR = 0.17, 0.07
@@ -43,7 +43,7 @@ def critical_difference(results: Results) -> Figure:
     rows = -(-len(ranks) // 2)
     depth = BAR * (len(spans) + 1) + ROW * (rows + 0.5)
     margin = LETTER * max(len(f"{system} {rank:.2f}  ") for system, rank in zip(table["system"], ranks, strict=True))
-    width, height = max(WIDTH, LEAST + 2 * margin), ABOVE + 0.25 + depth + BELOW
+    width, height = max(full_width(), min(LEAST, full_width() / 2) + 2 * margin), ABOVE + 0.25 + depth + BELOW
     figure = Figure(figsize=(width, height))
     panel = figure.add_axes((margin / width, BELOW / height, 1 - 2 * margin / width, 1 - BELOW / height))
     panel.set_axis_off()

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from beirflow.report.figure_data import Results
 from beirflow.report.figure_style import (
     COLOURS,
+    HALF,
     SETTINGS,
     below,
     dot_rows,
@@ -29,7 +30,7 @@ def ndcg_difference(results: Results) -> Figure:
     if not others:
         return words_only(f"{results.baseline} is the only system: there is nothing to compare it with.")
     height = 0.165 * len(results.datasets) + 0.45
-    figure, panels = small_multiples(others, height, columns=2, sharex=True)
+    figure, panels = small_multiples(others, height, HALF, sharex=True)
     for system, panel in zip(others, panels, strict=True):
         _differences(panel, results, system)
     below(
@@ -101,12 +102,12 @@ def holes(results: Results) -> Figure:
     styles = style_of(results.systems)
     height = row_height(results.systems) * len(results.datasets) + 0.45
     names = [f"NDCG@{results.cutoff}", f"Hole@{results.cutoff}"]
-    figure, panels = small_multiples(["", ""], height, columns=2, sharey=True)
+    figure, panels = small_multiples(["", ""], height, HALF, sharey=True)
     for name, panel in zip(names, panels, strict=True):
         values = {system: [results.means[system, row][name] for row in results.datasets] for system in results.systems}
         dot_rows(panel, results.datasets, values, styles)
         panel.set_xlim(-0.02, 1.02)
         panel.set_xlabel(name)
-    panels[1].set_xlabel(f"{names[1]}: share of the first {results.cutoff} that nobody judged")
+    below(figure, f"{names[1]}: share of the first {results.cutoff} that nobody judged")
     system_legend(figure, styles, lines=False)
     return figure

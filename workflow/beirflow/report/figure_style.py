@@ -13,21 +13,27 @@ from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
 
+from beirflow.experiment.schema import nearest
+from beirflow.files.errors import DataError
 from beirflow.files.writing import atomic_path
 
-WIDTH = 7.2
-"""Of a figure in inches: the text width of a page with two columns."""
+WIDTH, FONT = 7.2, "DejaVu Sans"
+"""Of a figure in inches, the text width of a page with two columns, and what its text is set in, which comes with matplotlib."""
 
-LINE = 76
-"""Characters that fit below a single panel."""
+SINGLE = 4.32
+"""Most inches of a figure with a single panel."""
 
-COLUMNS = 4
-"""Panels side by side where there are many."""
+LETTERS = 17.6
+"""Characters that fit below an inch of a figure."""
+
+PANEL, HALF = 1.8, 3.6
+"""Least inches of a panel where there are many, which is that of an entry of the legend, and of one where there are two."""
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
@@ -36,7 +42,6 @@ GREY = "#767676"
 
 SETTINGS: Any = {
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica", "sans-serif"],
     "font.size": 7.5,
     "axes.titlesize": 7.5,
     "axes.titleweight": "bold",
@@ -81,12 +86,38 @@ plain = FuncFormatter(lambda value, _: f"{value:,.10g}")
 
 
 @contextmanager
-def house_style() -> Iterator[None]:
-    """Draw with the settings of this module while the block runs."""
+def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
+    """Draw with the settings of this module while the block runs.
+
+    Args:
+        width: Of a figure in inches, e.g. 3.3 for a column; a figure whose names need more is wider.
+        font: A family of fonts of this machine.
+
+    Raises:
+        DataError: There is no such font here.
+    """
+    families = [font, *(name for name in (FONT, "Arial", "Helvetica", "sans-serif") if name != font)]
+    try:
+        font_manager.findfont(font, fallback_to_default=False)
+    except ValueError:
+        there = {each.name for each in font_manager.fontManager.ttflist}
+        raise DataError(
+            f"figure_font: {font!r} is not among the {len(there)} families of fonts of this machine{nearest(font, there)}"
+        ) from None
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(SETTINGS)
+        mpl.rcParams.update({**SETTINGS, "figure.figsize": (width, width), "font.sans-serif": families})
         yield
+
+
+def full_width() -> float:
+    """Inches of a figure as wide as the style allows."""
+    return float(mpl.rcParams["figure.figsize"][0])
+
+
+def single_width() -> float:
+    """Inches of a figure with a single panel."""
+    return min(SINGLE, full_width())
 
 
 def style_of(systems: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -108,21 +139,21 @@ def style_of(systems: Sequence[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def small_multiples(titles: Sequence[str], height: float, columns: int = COLUMNS, **options: Any) -> tuple[Figure, list[Axes]]:
+def small_multiples(titles: Sequence[str], height: float, least: float = PANEL, **options: Any) -> tuple[Figure, list[Axes]]:
     """A figure with one panel for each title, in rows.
 
     Args:
         titles: The titles of the panels.
         height: Of a panel in inches.
-        columns: Most panels side by side.
+        least: Of the width of a panel in inches.
         **options: For ``Figure.subplots``, e.g. ``sharex``.
 
     Returns:
         The figure, and the panels in the order of the titles.
     """
-    columns = min(columns, len(titles))
+    columns = max(1, min(round(full_width() / least), len(titles)))
     rows = -(-len(titles) // columns)
-    figure = Figure(figsize=(WIDTH if columns > 1 else WIDTH * 0.6, rows * height + 0.5), layout="constrained")
+    figure = Figure(figsize=(full_width() if columns > 1 else single_width(), rows * height + 0.5), layout="constrained")
     panels = list(figure.subplots(rows, columns, squeeze=False, **options).flat)
     for panel in panels[len(titles) :]:
         panel.remove()
@@ -136,12 +167,17 @@ def small_multiples(titles: Sequence[str], height: float, columns: int = COLUMNS
 def system_legend(figure: Figure, styles: Mapping[str, Mapping[str, Any]], *, lines: bool) -> None:
     """Say above the panels which system is drawn how; lines only where there are lines."""
     handles = [Line2D([], [], label=name, **{**style, **({} if lines else {"linestyle": ""})}) for name, style in styles.items()]
-    figure.legend(handles=handles, loc="outside upper left", ncols=min(4, len(handles)), handlelength=3 if lines else 1)
+    figure.legend(
+        handles=handles,
+        loc="outside upper left",
+        ncols=max(1, min(round(full_width() / PANEL), len(handles))),
+        handlelength=3 if lines else 1,
+    )
 
 
 def below(figure: Figure, text: str) -> None:
     """Say below the panels what they show, in lines that fit a figure with one column."""
-    figure.supxlabel(fill(text, LINE), fontsize=SETTINGS["font.size"])
+    figure.supxlabel(fill(text, int(LETTERS * min(SINGLE, figure.get_figwidth()))), fontsize=SETTINGS["font.size"])
 
 
 def row_height(systems: Sequence[str]) -> float:
@@ -194,8 +230,8 @@ def log_where_wide(panel: Axes, values: pd.Series) -> None:
 
 def words_only(text: str) -> Figure:
     """A figure that says in words why there is nothing to draw."""
-    figure = Figure(figsize=(WIDTH * 0.6, 0.8), layout="constrained")
-    figure.text(0.5, 0.5, text, ha="center", va="center")
+    figure = Figure(figsize=(single_width(), 0.8), layout="constrained")
+    figure.text(0.5, 0.5, fill(text, int(LETTERS * single_width())), ha="center", va="center")
     return figure
 
 

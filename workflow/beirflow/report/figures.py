@@ -4,7 +4,7 @@
 and ``cost``; the functions of these names say what they show. The same results give the same bytes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beirflow.report.figure_cost import cost
@@ -19,20 +19,23 @@ from beirflow.report.figure_tables import write_figure_tables
 FIGURES = (ndcg_difference, critical_difference, recall_over_k, ndcg_per_query, document_lengths, holes, pareto, cost)
 
 
-def draw_figures(*, folder: str, means_paths: Sequence[str], costs_path: str, **sources: Any) -> None:
+def draw_figures(
+    *, folder: str, means_paths: Sequence[str], costs_path: str, style: Mapping[str, Any] | None = None, **sources: Any
+) -> None:
     """Draw all figures.
 
     Args:
         folder: Where to write them, each as ``<name>.pdf`` and ``<name>.svg``, some with their numbers as ``<name>.csv``.
         means_paths: The ``metrics`` JSON of every system on every dataset.
         costs_path: ``cost.csv``.
+        style: What :func:`~beirflow.report.figure_style.house_style` takes.
         **sources: What else :func:`~beirflow.report.figure_data.read_results` takes.
 
     Raises:
-        DataError: Values are not those that were recorded.
+        DataError: Values are not those that were recorded, or the font is not here.
     """
     results = read_results(means_paths=means_paths, costs_path=costs_path, **sources)
     write_figure_tables(means_paths=means_paths, costs_path=costs_path, folder=folder)
-    with house_style():
+    with house_style(**(style or {})):
         for draw in FIGURES:
             save(draw(results), folder, draw.__name__)

@@ -121,7 +121,7 @@ def holes_table(summary: pd.DataFrame) -> Table | None:
 
 
 def significance_table(comparison: pd.DataFrame) -> Table | None:
-    """Every two systems on every dataset; None for a single system."""
+    """Every pair of systems on every dataset; None for a single system."""
     if comparison.empty:
         return None
     names = [NAME, Column("Systems", number=False, classes=""), Column("Higher", number=False, classes="")]
