@@ -65,9 +65,9 @@ FIGURES = {
 """By name of a figure: its title, and the text for people who do not see it. Captions are in ``workflow/report``."""
 
 SIGNIFICANCE = (
-    "Every pair of systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; corrected "
-    "by Holm's method for all rows of this table. The interval is that of the paired t-test; the effect size is Cohen's d of paired "
-    "values: the mean difference over its standard deviation."
+    "Every pair of systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; "
+    "corrected by Holm's method for all rows of this table. The interval is that of the paired t-test; the effect size is Cohen's d "
+    "of paired values: the mean difference over its standard deviation."
 )
 
 
