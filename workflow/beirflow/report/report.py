@@ -66,8 +66,8 @@ FIGURES = {
 
 SIGNIFICANCE = (
     "Every pair of systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; "
-    "corrected by Holm's method for all rows of this table. The interval is that of the paired t-test; the effect size is Cohen's d "
-    "of paired values: the mean difference over its standard deviation."
+    "corrected by Holm's method for all rows of this table. The interval is that of the paired t-test; the effect size "
+    "is Cohen's d of paired values: the mean difference over its standard deviation."
 )
 
 
