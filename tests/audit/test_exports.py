@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from beirflow.audit import for_reading
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import Check
 from beirflow.audit.for_reading import check_files_for_reading
@@ -16,7 +17,8 @@ from beirflow.exchange.open_run import write_open_run
 from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
-from forger import FAILED, NOT_CHECKED, PASSED, Forger, named
+from beirflow.jobs.code_version import code_version
+from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
 from results_maker import Made
 
 RUN = "open-runs/tiny/small.trec.gz"
@@ -103,6 +105,16 @@ def test_an_export_that_says_something_else_is_found(exported: Forger, change: C
 def test_a_crate_is_not_described_through_a_link(exported: Forger) -> None:
     exported.path("code/more").symlink_to("/proc")
     assert [check.status for check in named(checks_of(exported), layout.CRATE)] == [FAILED]
+
+
+@pytest.mark.parametrize(("code", "status"), [(code_version("summarize"), FAILED), ("0" * 16, WARNING)])
+def test_where_no_commit_is_known_the_digest_of_the_code_says_who_wrote_an_export(
+    exported: Forger, monkeypatch: pytest.MonkeyPatch, code: str, status: str
+) -> None:
+    monkeypatch.setattr(for_reading, "code_state", lambda: {"commit": None, "clean": None})
+    exported.edit(layout.MANIFEST, code=code, repository={"commit": None, "clean": None})
+    exported.replace(layout.CRATE_README, b"Trust me.")
+    assert status in [check.status for check in named(checks_of(exported), layout.CRATE_README)]
 
 
 def crate_with_report(reported: Forger) -> list[str]:
