@@ -50,6 +50,7 @@ VECTORS = f"({QUERY_VECTORS.folder()}|{QUERY_TOKEN_VECTORS.folder()}|{QUERY_WEIG
 UNCOMPARED = (
     Uncompared(MANIFEST, "written", "when the results were written; only that it is not to come"),
     Uncompared(MANIFEST, f"configuration/({OF_THE_MACHINE})", "where and on what was computed, and what may be deleted"),
+    Uncompared(MANIFEST, "configuration/sample_seed", "the seed of samples; each dataset that is a sample says it, too"),
     Uncompared(MANIFEST, "made_by/.*", "who made the results, when and by which command"),
     Uncompared(MANIFEST, "environment/.*", "the machine of the summary; a package is compared where runs name it too"),
     Uncompared(MANIFEST, "repository/.*", "the commit, and whether it was clean; only that the checkout here has it"),
