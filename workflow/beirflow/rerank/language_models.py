@@ -11,7 +11,8 @@ import torch
 from beirflow.models.batching import pad
 from beirflow.models.card_modules import MODEL_CONFIG
 from beirflow.models.model_json import MODULES, below
-from beirflow.rerank.pair_scorer import UNLIMITED, Pair, PairScorer, TokenPairs, in_float32, read_json
+from beirflow.models.model_limits import readable_tokens
+from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, in_float32, read_json
 from beirflow.rerank.prompts import MONO_T5, Prompt, qwen3_prompt
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class Answers(PairScorer):
         self._fast: Any = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._fast is None:
             raise self._wrong(f"{self.folder} has no tokenizer.json, by which texts are cut; save its tokenizer as a fast one")
-        readable = getattr(self.model.config, "max_position_embeddings", None) or UNLIMITED
+        readable = readable_tokens(self.model)
         asked = self.system.max_length
         if asked is not None and asked > readable:
             raise self._wrong(f"max_length is {asked}, but the model reads at most {readable} tokens; set another max_length")
