@@ -363,6 +363,31 @@ def test_a_model_whose_vectors_depend_on_the_batch_is_refused(tmp_path: Path, mo
         encoded(settings(of_bert("mean", model_type=model_type, sizes=sizes)(tmp_path)))
 
 
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"bias": False}, "bias True, and config.json says False"),
+        ({"out_features": 99}, "out_features 24, and config.json says 99"),
+    ],
+)
+def test_a_dense_module_that_is_not_as_its_configuration_says_is_refused(
+    tmp_path: Path, said: dict[str, Any], reason: str
+) -> None:
+    from sentence_transformers.base.modules import Dense
+
+    folder = of_bert("mean", lambda: Dense(32, 24))(tmp_path)
+    change_json(folder / "2_Dense/config.json", **said)
+    with pytest.raises(ModelError, match=f"^system mine: .*2_Dense has weights with {reason}; save the model again$"):
+        encoded(settings(folder))
+
+
+def test_a_folder_without_weights_names_the_system_once(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"has no model\.safetensors") as caught:
+        model_card(settings(folder))
+    assert str(caught.value).count("system mine") == 1
+
+
 def test_a_model_without_a_vocabulary_is_refused_for_its_vectors_alone(tmp_path: Path) -> None:
     folder = of_bert("mean", model_type="canine", sizes={"downsampling_rate": 4, "local_transformer_stride": 16})(tmp_path)
     change_json(folder / "config.json", vocab_size=None)
