@@ -177,6 +177,12 @@ def described(**changes: Any) -> Callable[[Path], None]:
         (save_colbert, beside("classifier.weight"), r"model\.safetensors has weights that nothing uses: classifier\.weight"),
         (save_pylate, beside("linear.other", "1_Dense"), "1_Dense has weights that its module does not use: linear.other"),
         (save_pylate, beside("linear.weight"), r"has weights that nothing uses: linear\.weight"),
+        (save_colbert, beside("linear.bias"), r"has weights that nothing uses: linear\.bias"),
+        (
+            save_pylate,
+            lambda folder: change_json(folder / "tokenizer_config.json", truncation_side="left"),
+            r"cuts texts at their beginning, where the marker '\[unused0\]' stands",
+        ),
         (save_colbert, described(query_token_id="[unused7]"), r"does not know the marker '\[unused7\]'"),
         (save_colbert, described(query_maxlen=65), "max_length is 65, but the model reads at most 64"),
         (

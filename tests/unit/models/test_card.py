@@ -202,7 +202,7 @@ TRANSFORMER, POOLING = "sentence_transformers.models.Transformer", "sentence_tra
         ),
         refuse(config("adapter_config.json", peft_type="LORA"), "has an adapter (adapter_config.json); merge it"),
         refuse(config(quantization_config={"quant_method": "bitsandbytes"}), "has quantization_config"),
-        refuse(config(model_type="xlnet"), "a model of type xlnet reads token types that its tokenizer gives"),
+        refuse(config(model_type="xlnet"), "a model of type xlnet has texts padded at their beginning, and token types"),
         refuse(config(model_type="big_bird"), "big_bird gives a text other vectors when it stands in a batch"),
     ],
 )
@@ -361,6 +361,38 @@ def test_a_model_whose_vectors_depend_on_the_batch_is_refused(tmp_path: Path, mo
     sizes = {"embedding_size": 16} if model_type == "convbert" else {}
     with pytest.raises(ModelError, match=r"gives a text other vectors when it stands in a batch .* no right vector"):
         encoded(settings(of_bert("mean", model_type=model_type, sizes=sizes)(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"bias": False}, "bias True, and config.json says False"),
+        ({"out_features": 99}, "out_features 24, and config.json says 99"),
+    ],
+)
+def test_a_dense_module_that_is_not_as_its_configuration_says_is_refused(
+    tmp_path: Path, said: dict[str, Any], reason: str
+) -> None:
+    from sentence_transformers.base.modules import Dense
+
+    folder = of_bert("mean", lambda: Dense(32, 24))(tmp_path)
+    change_json(folder / "2_Dense/config.json", **said)
+    with pytest.raises(ModelError, match=f"^system mine: .*2_Dense has weights with {reason}; save the model again$"):
+        encoded(settings(folder))
+
+
+def test_a_folder_without_weights_names_the_system_once(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"has no model\.safetensors") as caught:
+        model_card(settings(folder))
+    assert str(caught.value).count("system mine") == 1
+
+
+def test_a_model_without_a_vocabulary_is_refused_for_its_vectors_alone(tmp_path: Path) -> None:
+    folder = of_bert("mean", model_type="canine", sizes={"downsampling_rate": 4, "local_transformer_stride": 16})(tmp_path)
+    change_json(folder / "config.json", vocab_size=None)
+    with pytest.raises(ModelError, match=r"gives a text other vectors when it stands in a batch .* no right vector"):
+        encoded(settings(folder))
 
 
 def test_token_types_of_a_tokenizer_are_not_left_out_without_a_word(folder: Path) -> None:

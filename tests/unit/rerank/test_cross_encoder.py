@@ -15,8 +15,11 @@ from beirflow.rerank.load import load_scorer
 from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.settings import RerankSettings
 from safetensors.torch import load_file, save_file
+from tiny_bert import save_tiny_bert
 from tiny_cross_encoder import KINDS, save_cross_encoder, save_with_head
+from transformers import AutoConfig, AutoModelForSequenceClassification, BartConfig, BartForSequenceClassification
 from workflow_runs import words
+from zoo import change_json
 
 PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 80)) for i in range(40)] + [("", ""), (words(1, 70), words(2, 3))]
 """Of all lengths, some longer than the model reads, on either side."""
@@ -109,8 +112,23 @@ def test_lengths_are_those_of_the_model_unless_a_shorter_one_is_named(tiny: Path
     with pytest.raises(ModelError, match="max_length is 65, but the model reads at most 64 tokens"):
         loaded(tiny, max_length=65)
     folder = save_cross_encoder(tmp_path)
+    change_json(folder / "tokenizer_config.json", model_max_length=20)
+    assert loaded(folder).max_length == 20
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 30}')
     assert loaded(folder).max_length == 30
+
+
+def test_the_length_that_sentence_transformers_wrote_goes_before_that_of_the_tokenizer(tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder as Peer
+
+    Peer(str(save_cross_encoder(tmp_path / "bare")), device="cpu", local_files_only=True).save_pretrained(str(tmp_path / "model"))
+    change_json(tmp_path / "model/tokenizer_config.json", model_max_length=20)
+    (tmp_path / "model/sentence_bert_config.json").rename(tmp_path / "model/sentence_roberta_config.json")
+    change_json(tmp_path / "model/sentence_roberta_config.json", max_seq_length=30)
+    found, expected = (
+        scores(tmp_path / "model", PAIRS) for scores in (lambda *of: loaded(of[0]).scores(of[1]), by_sentence_transformers)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_weights_that_are_missing_or_not_used_are_refused(tmp_path: Path) -> None:
@@ -132,6 +150,12 @@ def test_weights_that_are_missing_or_not_used_are_refused(tmp_path: Path) -> Non
         ("config.json", {"transformers_weights": "other.safetensors"}, "another file of weights than the one that is hashed"),
         ("config.json", {"auto_map": {"AutoModel": "code.Model"}}, "the model wants code of its own"),
         ("config_sentence_transformers.json", {"prompts": {"query": "query: "}}, "also asks for prompt query"),
+        ("config.json", {"model_type": "big_bird"}, "a model of type big_bird gives a text other vectors"),
+        ("sentence_bert_config.json", {"do_lower_case": True}, "has do_lower_case, which its tokenizer has to do"),
+        ("sentence_bert_config.json", {"processing_kwargs": {"text": {"max_length": 9}}}, "has processing_kwargs, which"),
+        ("sentence_distilbert_config.json", {"tokenizer_args": {"model_max_length": 9}}, r"has tokenizer_args\.model_max_length"),
+        ("sentence_bert_config.json", {"query_length": 9}, "has query_length, which beirflow does not know"),
+        ("sentence_bert_config.json", {"max_seq_length": 65}, "max_length is 65, but the model reads at most 64 tokens"),
     ],
 )
 def test_models_that_are_no_cross_encoders_or_do_more_are_refused(
@@ -151,6 +175,23 @@ def test_other_modules_are_refused_and_a_single_one_is_the_model_itself(tiny: Pa
     (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer"}, {"type": "a.LogitScore"}]))
     with pytest.raises(ModelError, match=r"also asks for a\.LogitScore"):
         loaded(folder)
+
+
+def test_an_encoder_decoder_is_refused(tmp_path: Path) -> None:
+    save_tiny_bert(tmp_path)
+    sizes = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    config = BartConfig(vocab_size=204, **sizes, encoder_ffn_dim=64, decoder_ffn_dim=64, num_labels=1, max_position_embeddings=64)
+    BartForSequenceClassification(config).save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"system crossed: the model in .* is an encoder-decoder of type bart"):
+        loaded(tmp_path)
+
+
+def test_an_error_of_the_model_is_a_sentence(tmp_path: Path) -> None:
+    config = AutoConfig.from_pretrained(save_cross_encoder(tmp_path), type_vocab_size=1)
+    AutoModelForSequenceClassification.from_config(config).save_pretrained(tmp_path)
+    change_json(tmp_path / "tokenizer_config.json", model_input_names=["input_ids", "token_type_ids", "attention_mask"])
+    with pytest.raises(ModelError, match=r"system crossed: the model fails on texts of up to \d+ tokens \(IndexError: index out"):
+        loaded(tmp_path).scores(PAIRS[:3])
 
 
 def test_three_labels_are_refused(tmp_path: Path) -> None:

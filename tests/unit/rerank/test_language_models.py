@@ -13,7 +13,7 @@ from beirflow.files.errors import ModelError
 from beirflow.rerank import pair_scorer
 from beirflow.rerank.load import load_scorer
 from beirflow.rerank.pair_scorer import PairScorer
-from beirflow.rerank.prompts import INSTRUCTION
+from beirflow.rerank.prompts import INSTRUCTION, qwen3_prompt
 from beirflow.rerank.settings import RerankSettings
 from safetensors.torch import load_file, save_file
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
@@ -196,6 +196,34 @@ def test_weights_that_are_missing_are_refused(tmp_path: Path) -> None:
         loaded(folder)
 
 
+def check_question(folder: Path) -> None:
+    """sentence-transformers writes pairs into messages, by a template, or else one after the other: it has to ask the same."""
+    how = {"method": "forward", "method_output_name": "logits"}
+    described = {"transformer_task": "text-generation", "modality_config": {"text": how, "message": how | {"format": "flat"}}}
+    (folder / "sentence_bert_config.json").write_text(json.dumps(described))
+    prompt = qwen3_prompt(None)
+    question = [
+        prompt.before,
+        prompt.opening,
+        "{{ messages[0].content }}",
+        prompt.middle,
+        "{{ messages[1].content }}",
+        prompt.after,
+    ]
+    parts = [part if part.startswith("{{") else "{{ " + json.dumps(part) + " }}" for part in question]
+    (folder / "chat_template.jinja").write_text("".join(parts))
+    assert loaded(folder).scores(PAIRS[:1])[0] == pytest.approx(by_qwen3(folder, *PAIRS[0]), abs=1e-5)
+    for template in ("".join(parts[:-1]), "{{ nothing.at.all }}"):
+        (folder / "chat_template.jinja").write_text(template)
+        with pytest.raises(ModelError, match="sentence-transformers would ask otherwise of a pair, by the files in"):
+            loaded(folder)
+    (folder / "chat_template.jinja").write_text("".join(parts))
+    (folder / "sentence_bert_config.json").write_text(json.dumps(described | {"modality_config": {"text": how}}))
+    with pytest.raises(ModelError, match="sentence-transformers would ask otherwise of a pair, by the files in"):
+        loaded(folder)
+    (folder / "sentence_bert_config.json").unlink()
+
+
 def test_a_module_that_scores_by_the_same_words_is_known_and_by_others_refused(tmp_path: Path) -> None:
     folder = save_tiny_qwen3(tmp_path)
     vocabulary = AutoTokenizer.from_pretrained(folder).get_vocab()
@@ -205,6 +233,7 @@ def test_a_module_that_scores_by_the_same_words_is_known_and_by_others_refused(t
     said = {"true_token_id": vocabulary["yes"], "false_token_id": vocabulary["no"]}
     (folder / "1_LogitScore/config.json").write_text(json.dumps(said))
     assert loaded(folder).scores(PAIRS[:1])[0] == pytest.approx(by_qwen3(folder, *PAIRS[0]), abs=1e-5)
+    check_question(folder)
     (folder / "1_LogitScore/config.json").write_text(json.dumps(said | {"false_token_id": None}))
     with pytest.raises(ModelError, match=r"scores by the tokens .* it is another model"):
         loaded(folder)

@@ -105,6 +105,13 @@ def test_heads_of_other_models_are_found_by_their_last_layer(tmp_path: Path, mod
     torch.testing.assert_close(torch.nn.functional.linear(hidden, *loaded.vocabulary), expected, rtol=1e-5, atol=1e-5)
 
 
+def test_a_head_that_does_not_leave_its_last_layer_to_itself_is_refused(tmp_path: Path) -> None:
+    save_model("deberta-v2", tmp_path)
+    AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(tmp_path, legacy=False)).save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"the logits of the deberta-v2 model in .* are not products of its last layer"):
+        load(tmp_path)
+
+
 @pytest.mark.parametrize("wrong", [-0.5, float("inf"), float("nan")])
 def test_a_table_of_weights_that_are_none_is_refused(tmp_path: Path, wrong: float) -> None:
     save_tiny_bert(tmp_path)

@@ -64,7 +64,7 @@ def test_routes_may_name_the_folder_itself(tmp_path: Path) -> None:
 
 
 def test_what_the_system_says_goes_before_the_folder(tmp_path: Path) -> None:
-    prompts = {"config_sentence_transformers.json": {"prompts": {"query": "q: ", "passage": "p: "}, "max_active_dims": 9}}
+    prompts = {"config_sentence_transformers.json": {"prompts": {"query": "q: ", "document": "p: "}, "max_active_dims": 9}}
     write(tmp_path, ENCODER | prompts | {"sentence_bert_config.json": {"max_seq_length": 77}})
     parts = read(tmp_path)
     assert [(part.prefix, part.max_length, part.most_terms) for part in parts] == [("p: ", 77, 9), ("q: ", 77, 9)]
@@ -73,6 +73,24 @@ def test_what_the_system_says_goes_before_the_folder(tmp_path: Path) -> None:
         ("p: ", 50, 3, "sum"),
         ("", 20, 3, "sum"),
     ]
+
+
+def test_queries_and_documents_may_have_lengths_of_their_own(tmp_path: Path) -> None:
+    said = {"max_seq_length": 77, "query_length": 9, "document_length": 20}
+    write(tmp_path, ENCODER | {"sentence_bert_config.json": {}, "sentence_roberta_config.json": said})
+    parts = read(tmp_path)
+    assert (parts.documents.max_length, parts.queries.max_length) == (20, 9)
+
+
+@pytest.mark.parametrize("prompts", [{"query": "q: ", "passage": "p: "}, {"query": "q: ", "web": "p: "}])
+def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(tmp_path: Path, prompts: dict[str, str]) -> None:
+    library = {"prompts": prompts, "default_prompt_name": next(reversed(prompts))}
+    write(tmp_path, ENCODER | {"config_sentence_transformers.json": library})
+    with pytest.raises(
+        ModelError, match=r"system s: .* sentence-transformers 6 writes none before documents .*Say document_prefix"
+    ):
+        read(tmp_path)
+    assert [part.prefix for part in read(tmp_path, document_prefix="p: ")] == ["p: ", "q: "]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +105,12 @@ def test_what_the_system_says_goes_before_the_folder(tmp_path: Path) -> None:
         ({"1_SpladePooling/config.json": {"activation_function": "gelu"}}, "activation_function 'gelu'"),
         ({"config_sentence_transformers.json": {"similarity_fn_name": "cosine"}}, "compares texts by 'cosine'"),
         ({"sentence_bert_config.json": {"do_lower_case": True}}, "do_lower_case"),
+        ({"sentence_bert_config.json": {"processing_kwargs": {"text": {"max_length": 9}}}}, "has processing_kwargs, which"),
+        ({"sentence_bert_config.json": {"processor_kwargs": {"model_max_length": 9}}}, r"has processor_kwargs\.model_max_length"),
+        ({"sentence_bert_config.json": {"tokenizer_name_or_path": "other"}}, "has tokenizer_name_or_path, which"),
+        ({"config_sentence_transformers.json": {"model_type": "CrossEncoder"}}, "this is a CrossEncoder, no SparseEncoder"),
+        ({"modules.json": [{"path": "", "type": "mine.MLMTransformer"}]}, "asks for mine.MLMTransformer, which is none of"),
+        ({"config.json": {"model_type": "big_bird"}}, "a model of type big_bird gives a text other vectors"),
         ({"config.json": {"transformers_weights": "other.safetensors"}}, "another file of weights than the one that is hashed"),
         ({"adapter_config.json": {}}, "merge it into the model"),
     ],

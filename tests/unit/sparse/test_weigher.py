@@ -17,6 +17,7 @@ from beirflow.sparse.weigher import NotFiniteError, Weigher
 from tiny_bert import WORDS
 from tiny_sparse import TERMS, hidden_states, save_masked_lm, save_sparta, save_unicoil, spread
 from transformers import AutoTokenizer, DistilBertModel, FNetConfig, FNetForMaskedLM
+from zoo import change_json
 
 TEXTS = ["w1 w2 w3", "", "w5", "w7 w7 w8 unknown", " ".join(WORDS[:90]), "w9 w1 w9", " ".join(WORDS[3:40])]
 TOLERANCE = 1e-5
@@ -85,6 +86,34 @@ def test_a_folder_of_a_sparse_encoder_says_how(masked_lm: Path, tmp_path: Path) 
     assert weigher(tmp_path, "queries", query_prefix="", max_length=10).part.prefix == ""
 
 
+def test_lengths_of_queries_and_documents_are_those_of_sentence_transformers(masked_lm: Path, tmp_path: Path) -> None:
+    sparse_encoder(masked_lm, tmp_path, pooling_strategy="max")
+    change_json(tmp_path / "tokenizer_config.json", model_max_length=7)
+    change_json(tmp_path / "sentence_bert_config.json", max_seq_length=30, query_length=9)
+    for kind in ("queries", "documents"):
+        np.testing.assert_allclose(weighed(tmp_path, kind), of_peer(sparse_encoder(tmp_path), kind), atol=TOLERANCE)
+
+
+def test_token_types_of_a_tokenizer_are_not_left_out_without_a_word(tmp_path: Path) -> None:
+    save_masked_lm(tmp_path)
+    single = [{"Sequence": {"id": "A", "type_id": 1}}]
+    change_json(
+        tmp_path / "tokenizer.json",
+        post_processor={"type": "TemplateProcessing", "single": single, "pair": single, "special_tokens": {}},
+    )
+    change_json(tmp_path / "tokenizer_config.json", model_input_names=["input_ids", "token_type_ids", "attention_mask"])
+    with pytest.raises(ModelError, match=r"system s: the tokenizer in .* gives token types that are not 0"):
+        weigher(tmp_path)
+
+
+def test_an_error_of_the_model_is_a_sentence(masked_lm: Path) -> None:
+    found = weigher(masked_lm)
+    assert found.loaded
+    found.loaded.model.bert.embeddings.position_embeddings = torch.nn.Embedding(9, 32)
+    with pytest.raises(ModelError, match=r"system s: the model fails on texts of up to 64 tokens \((IndexError|RuntimeError): "):
+        list(found.windows(TEXTS, "documents"))
+
+
 def test_an_old_folder_with_mlm_transformer_is_read_too(masked_lm: Path, tmp_path: Path) -> None:
     sparse_encoder(masked_lm, tmp_path, pooling_strategy="max")
     modules = json.loads((tmp_path / "modules.json").read_text())
@@ -106,7 +135,8 @@ def test_inference_free_queries_have_the_weights_of_a_table(masked_lm: Path, tmp
     table = torch.rand(TERMS) * (torch.rand(TERMS) > 0.3)
     static = SparseStaticEmbedding(tokenizer=model.tokenizer, weight=table)
     router = Router.for_query_document(query_modules=[static], document_modules=[model, SpladePooling("max")])
-    SparseEncoder(modules=[router], device="cpu").save(str(tmp_path))
+    most = {"max_active_dims": 3} if form == "tensor" else {}
+    SparseEncoder(modules=[router], device="cpu", **most).save(str(tmp_path))
     if form == "json":
         (folder,) = tmp_path.glob("query_0_*")
         vocabulary = AutoTokenizer.from_pretrained(folder).get_vocab()

@@ -24,6 +24,7 @@ from beirflow.models.backbone import Backbone
 from beirflow.models.batching import Tokens, pad, plan
 from beirflow.models.card import Kind
 from beirflow.models.encoder import AUTO_TOKEN_BUDGET
+from beirflow.models.failing import in_words
 from beirflow.models.head import load_head
 from beirflow.models.made import made_with
 
@@ -36,8 +37,8 @@ TOKENIZER_THREADS = 1
 OPEN: dict[Kind, str] = {"queries": "query", "documents": "document"}
 """How settings begin that say how a kind of text is encoded."""
 
-PROJECTION = ("linear.weight", "linear.bias")
-"""Weights of a checkpoint of ColBERT that lie beside those of its backbone."""
+PROJECTION = "linear.weight"
+"""Of a checkpoint of ColBERT, the weight that lies beside those of its backbone; its projection has no bias."""
 
 
 class Window(NamedTuple):
@@ -108,11 +109,12 @@ class TokenEncoder:
         inserted = 1 if reading.marker else 0
         self.backbone = Backbone(folder / first.folder, first, weights, (), self.dtype, inserted=inserted)
         of_colbert = any(step.kind == "dense" and not step.folder for step in others)
-        if unused := [name for name in self.backbone.unused if not (of_colbert and name in PROJECTION)]:
+        if unused := [name for name in self.backbone.unused if not (of_colbert and name == PROJECTION)]:
             raise ModelError(f"{folder / first.folder / weights} has weights that nothing uses: {', '.join(unused[:5])}")
         self._head = load_head(folder, others, weights).to(self.device)
         self._model = self.backbone.model.to(self.device).eval()
-        self.backbone.check_padding(self.device)
+        with in_words(self.device, self.backbone.max_length or 0):
+            self.backbone.check_padding(self.device)
         self.max_length = self.backbone.max_length
         if self.max_length is not None and self.max_length <= inserted:
             raise ModelError(f"a text is cut after {self.max_length} tokens, which leaves no room for its own")
@@ -127,6 +129,9 @@ class TokenEncoder:
         number = self.backbone.tokenizer.get_vocab().get(marker)
         if number is None:
             raise ModelError(f"the tokenizer does not know the marker {marker!r}, which the model was trained with")
+        if self.backbone.tokenizer.truncation_side != "right":
+            found = "the tokenizer cuts texts at their beginning"
+            raise ModelError(f"{found}, where the marker {marker!r} stands, with which the model was trained")
         nothing = self.backbone.token_ids([""])[0]
         if not nothing or nothing[0] not in self.backbone.tokenizer.all_special_ids:
             raise ModelError(f"the tokenizer begins no text with a special token, after which the marker {marker!r} belongs")
@@ -230,7 +235,8 @@ class TokenEncoder:
     def _forward(self, window: Window, rows: np.ndarray) -> torch.Tensor:
         """Vectors of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
         try:
-            return self._compute(window, rows)
+            with in_words(self.device, int(window.tokens.lengths[rows].max()), self.system.name):
+                return self._compute(window, rows)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise

@@ -1,6 +1,5 @@
 """The part of a model that reads tokens: a tokenizer and a model of transformers, loaded with every weight accounted for."""
 
-import inspect
 import logging
 from collections.abc import Sequence
 from functools import partial
@@ -16,16 +15,13 @@ from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
 from beirflow.models.lean_imports import load_lean
 from beirflow.models.model_json import read_object
-from beirflow.models.packed_attention import first_position
+from beirflow.models.model_limits import UNLIMITED, known_tokens, readable_tokens, refuse_token_types
 from beirflow.models.padding_check import PROBE_TEXT, check_padding
 
 logger = logging.getLogger(__name__)
 
 LOCAL = {"trust_remote_code": False, "local_files_only": True}
 """How everything is loaded: without code of the model's, and without a hub."""
-
-UNLIMITED = 10**9
-"""Tokens: more than any model reads. transformers writes larger numbers where there is no limit."""
 
 ENCODER_CLASSES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel", "longt5": "LongT5EncoderModel"}
 """By type of an encoder-decoder model, the class of its encoder alone, as sentence-transformers takes it."""
@@ -78,10 +74,10 @@ class Backbone:
         self._check_pooler(pooling, step)
         self.features = getattr(self.model, "get_text_features", None) if step.settings["output"] == "vector" else None
         self.max_length = self._longest(step.settings["max_length"])
-        self.vocabulary = self._rows()
+        self.vocabulary = known_tokens(self.model)
         self.padding = self.tokenizer.pad_token_id or 0
         self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
-        self._check_token_types()
+        refuse_token_types(self.tokenizer, self.model, folder)
         self._prepare_tokenizer(step.settings["lower_case"])
 
     def _architecture(self) -> tuple[Any, str]:
@@ -152,12 +148,6 @@ class Backbone:
         if "pooler" in pooling and step.settings["output"] == "tokens" and getattr(self.model, "pooler", None) is None:
             raise ModelError(f"pooling is 'pooler', but the model in {self._folder} has none; use mean or cls")
 
-    def _check_token_types(self) -> None:
-        """Refuse a tokenizer that gives a text other types than 0, which is what the model is handed here."""
-        types = self.tokenizer(PROBE_TEXT).get("token_type_ids", ())
-        if any(types) and "token_type_ids" in inspect.signature(self.model.forward).parameters:
-            raise ModelError(f"the tokenizer in {self._folder} gives token types that are not 0, which beirflow does not hand on")
-
     def check_padding(self, device: torch.device) -> None:
         """Refuse a model that gives a text other vectors when it stands in a batch with longer ones.
 
@@ -176,10 +166,7 @@ class Backbone:
 
     def _longest(self, wanted: int | None) -> int | None:
         """Tokens after which a text is cut: those wanted, or else as many as tokenizer and model take."""
-        config = self.model.config.get_text_config()
-        positions = getattr(config, "max_position_embeddings", None)
-        # XLNet says -1 for no limit.
-        readable = UNLIMITED if positions is None or positions < 0 else positions - first_position(self.model)
+        readable = readable_tokens(self.model)
         if wanted is not None and wanted > readable:
             raise ModelError(f"max_length is {wanted}, but the model reads at most {readable} tokens")
         own = self.tokenizer.model_max_length
@@ -189,13 +176,6 @@ class Backbone:
             )
         longest = wanted or min(readable, int(min(own, UNLIMITED)))
         return longest if longest < UNLIMITED else None
-
-    def _rows(self) -> int:
-        """Tokens that the model has a vector for."""
-        try:
-            return len(self.model.get_input_embeddings().weight)
-        except NotImplementedError:  # of a model with several towers, such as CLIP
-            return int(self.model.config.get_text_config().vocab_size)
 
     def _prepare_tokenizer(self, lower_case: bool) -> None:
         """No padding, the right length, and lower case where sentence-transformers wants it from a tokenizer that keeps case."""

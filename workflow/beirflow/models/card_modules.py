@@ -38,9 +38,15 @@ GIVE_VECTORS = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPModel", "CLIPTex
 _PADDED = "gives a text other vectors when it stands in a batch with longer ones, so there is no right vector to compute"
 REFUSED_TYPES = {
     **dict.fromkeys(("big_bird", "bigbird_pegasus", "funnel", "reformer"), _PADDED),
-    "xlnet": "reads token types that its tokenizer gives, which beirflow does not hand on",
+    "xlnet": "has texts padded at their beginning, and token types of its own, which beirflow does not do",
 }
 """Types of models whose vectors would not be right, and why."""
+
+TASKS = {"sparse": "fill-mask", "rerank": "sequence-classification"}
+"""By family, what sentence-transformers calls the task of its backbones; the others extract features."""
+
+OUTPUTS = {"sparse": "logits", "rerank": "logits"}
+"""By family, what it takes of what its backbones give; the others take the last hidden state."""
 
 HARMLESS = {"torch_dtype", "dtype", "attn_implementation", "add_pooling_layer", "use_safetensors", "use_fast", "padding_side"}
 """Arguments of a backend that change no vector here: precision is a setting of its own, and padding is masked."""
@@ -74,13 +80,15 @@ def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense"
     """A backbone of transformers, for a family: how long its texts are, and whether it gives tokens or a vector."""
     here = folder / place
     wanted = transformer_config(here)
-    known = {"query_expansion"} if family == LATE else set()
-    known |= {"max_seq_length", "do_lower_case", "query_length", "document_length", "unpad_inputs", "transformer_task"}
+    known = {"max_seq_length", "do_lower_case", "unpad_inputs", "transformer_task"}
+    known |= {"query_expansion"} if family == LATE else set()
+    known |= set() if family == "rerank" else {"query_length", "document_length"}  # a pair is neither
     arguments = {f"{what}_{end}" for what in ("model", "tokenizer", "config", "processor") for end in ("args", "kwargs")}
     known |= {"modality_config", "module_output_name"} | arguments
     strange = [key for key, value in wanted.items() if key not in known and value not in (None, {}, [], False)]
     strange += [f"{key}.{name}" for key in arguments & set(wanted) for name in set(wanted[key] or {}) - HARMLESS]
-    if wanted.get("transformer_task", "feature-extraction") != "feature-extraction":
+    task = TASKS.get(family, "feature-extraction")
+    if wanted.get("transformer_task", task) != task:
         strange.append("transformer_task")
     if strange:
         raise ModelError(
@@ -101,12 +109,11 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
         raise ModelError(f"{here} has no {MODEL_CONFIG}, so it is not a model folder")
     config = read_object(path)
     refuse_what_is_not_hashed(here)
-    if config.get("model_type") in REFUSED_TYPES:
-        raise ModelError(f"{path}: a model of type {config['model_type']} {REFUSED_TYPES[config['model_type']]}")
+    refuse_type(here)
     architectures = config.get("architectures") or [""]
     architecture = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
-    text = (wanted.get("modality_config") or {}).get("text", {"method": "forward", "method_output_name": "last_hidden_state"})
-    usual = {"method": "forward", "method_output_name": "last_hidden_state"}
+    usual = {"method": "forward", "method_output_name": OUTPUTS.get(family, "last_hidden_state")}
+    text = (wanted.get("modality_config") or {}).get("text", usual)
     if "message" in (wanted.get("modality_config") or {}):
         raise ModelError(
             f"{here}: its Transformer writes texts into messages of a chat (modality_config), which beirflow does not. If the"
@@ -120,6 +127,20 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
             " vectors of the bare model, load it with AutoModel and save it again"
         )
     return "vector" if architecture in GIVE_VECTORS or text.get("method") == "get_text_features" else "tokens"
+
+
+def refuse_type(here: Path) -> None:
+    """Refuse a type of model that would not be computed rightly.
+
+    Args:
+        here: A folder that transformers loads a model from.
+
+    Raises:
+        ModelError: It is of such a type.
+    """
+    kind = read_object(here / MODEL_CONFIG).get("model_type")
+    if kind in REFUSED_TYPES:
+        raise ModelError(f"{here / MODEL_CONFIG}: a model of type {kind} {REFUSED_TYPES[kind]}")
 
 
 def refuse_what_is_not_hashed(here: Path) -> None:

@@ -9,6 +9,8 @@ from torch import nn
 
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
+from beirflow.models.card_modules import MODEL_CONFIG
+from beirflow.models.model_json import read_object
 from beirflow.models.model_layout import module_weights
 
 
@@ -65,6 +67,8 @@ def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequentia
             tensors = read_tensors(folder / step.folder, weights)
             if step.folder and (unused := sorted(set(tensors) - _names(step))):
                 raise ModelError(f"{folder / step.folder} has weights that its module does not use: {', '.join(unused[:5])}")
+            if step.kind == "dense" and step.folder:
+                _check_dense(folder / step.folder, tensors)
             try:
                 modules.append(_module(step, tensors))
             except (KeyError, RuntimeError) as error:
@@ -72,6 +76,16 @@ def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequentia
                     f"{folder / step.folder} has not the weights of its module ({error}); save the model again"
                 ) from error
     return nn.Sequential(*modules).eval().requires_grad_(False)
+
+
+def _check_dense(here: Path, tensors: dict[str, torch.Tensor]) -> None:
+    """Refuse weights that are not those of the layer that ``config.json`` describes."""
+    said = read_object(here / MODEL_CONFIG) if (here / MODEL_CONFIG).is_file() else {}
+    shape = tensors["linear.weight"].shape if "linear.weight" in tensors else (None, None)
+    found = {"out_features": shape[0], "in_features": shape[1], "bias": "linear.bias" in tensors}
+    if wrong := [key for key, value in found.items() if said.get(key, value) != value]:
+        described = ", ".join(f"{key} {found[key]}, and {MODEL_CONFIG} says {said[key]}" for key in wrong)
+        raise ModelError(f"{here} has weights with {described}; save the model again")
 
 
 def _names(step: Step) -> set[str]:

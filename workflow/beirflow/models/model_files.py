@@ -52,17 +52,18 @@ def model_card(system: EncoderSettings) -> Card:
     Raises:
         ModelError: A model is not here, or its files are not understood, or leave open what the settings do not say.
     """
+    folders = [model_folder(tower) for tower in towers(system)]
     try:
-        card = with_settings(_card(system), system)
+        card = with_settings(_card(folders), system)
     except ModelError as error:
         raise ModelError(f"system {system.name}: {error}") from error
     _check_open(system, card)
     return card
 
 
-def _card(system: ModelSettings) -> Card:
+def _card(folders: Sequence[Path]) -> Card:
     """What the files of the models say."""
-    cards = [read_card(model_folder(tower)) for tower in towers(system)]
+    cards = [read_card(folder) for folder in folders]
     return cards[0] if len(cards) == 1 else joined(*cards)
 
 
@@ -145,7 +146,7 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
     if system.encoder:
         facts |= {"model": None, "encoder": system.encoder, "arguments": system.arguments}
     elif said is not None:
-        card = _card(system)
+        card = _card([model_folder(tower) for tower in towers(system)])
         _check_open(system, replace(card, open={key: reason for key, reason in card.open.items() if key not in said}))
         facts["card"] = card.as_json()
     write_record(output_path, job, inputs={}, outputs={}, **facts)

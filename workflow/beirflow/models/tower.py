@@ -1,8 +1,7 @@
 """What turns token ids into vectors: a backbone, the pooling of its tokens, and what follows."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,10 @@ import numpy as np
 import torch
 
 from beirflow.files.errors import ModelError
-from beirflow.jobs.devices import is_out_of_memory
 from beirflow.models.backbone import Backbone
 from beirflow.models.batching import Tokens, pad
 from beirflow.models.card import Step
+from beirflow.models.failing import in_words
 from beirflow.models.head import load_head
 from beirflow.models.made import made_with
 from beirflow.models.model_json import MODULES
@@ -109,7 +108,7 @@ class Tower:
     def _check_padding(self) -> None:
         """Refuse a backbone that heeds what stands beside a text in a batch; a table looks every word up by itself."""
         if isinstance(self.backbone, Backbone):
-            with self._in_words(PROBE_TOKENS):
+            with in_words(self._device, PROBE_TOKENS):
                 self.backbone.check_padding(self._device)
 
     @torch.inference_mode()
@@ -184,20 +183,8 @@ class Tower:
 
     def _pooled(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
         """Pooled tokens of one batch, float32 of shape (rows, pooled dim); an error of the model's code becomes a sentence."""
-        with self._in_words(int(texts.lengths[rows].max())):
+        with in_words(self._device, int(texts.lengths[rows].max())):
             return (self._compute_packed if self.packed else self._compute_padded)(texts, rows, left_out)
-
-    @contextmanager
-    def _in_words(self, tokens: int) -> Iterator[None]:
-        """Let an error of the model's code be a sentence, unless the device may be at fault, which who holds it knows."""
-        try:
-            yield
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError, AssertionError, NotImplementedError) as error:
-            raise _failed(tokens, error) from error
-        except RuntimeError as error:
-            if self._device.type == "cuda" or is_out_of_memory(error):
-                raise
-            raise _failed(tokens, error) from error
 
     def _compute_padded(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
         ids, mask = (self.send(array) for array in pad(texts, rows, self.backbone.padding))
@@ -214,9 +201,3 @@ class Tower:
             lengths=lengths.tolist(),
         )
         return pool_packed(self._modes, output, bounds, getattr(self.model, "pooler", None), left_out)
-
-
-def _failed(tokens: int, error: Exception) -> ModelError:
-    reason = str(error).strip().partition("\n")[0]
-    found = f"the model fails on texts of up to {tokens} tokens ({type(error).__name__}: {reason})"
-    return ModelError(f"{found}; look at its config.json, or lower max_length")

@@ -7,9 +7,11 @@ import torch
 
 from beirflow.files.errors import ModelError
 from beirflow.models.batching import pad
-from beirflow.models.packed_attention import first_position
+from beirflow.models.card_modules import transformer_step
+from beirflow.models.failing import in_words
+from beirflow.models.model_limits import UNLIMITED, readable_tokens
 from beirflow.models.padding_check import PROBE_TEXT, check_padding
-from beirflow.rerank.pair_scorer import UNLIMITED, Pair, PairScorer, TokenPairs, in_float32, read_json
+from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, in_float32
 
 LABELS = (1, 2)
 HEADS = ("classifier", "score")
@@ -25,25 +27,33 @@ class CrossEncoder(PairScorer):
 
     loader = "AutoModelForSequenceClassification"
 
+    def _check_folder(self) -> None:
+        """Refuse what sentence-transformers' own configuration asks for and is not done here."""
+        super()._check_folder()
+        try:
+            said = transformer_step(self.folder, "", "documents", "rerank").settings
+        except ModelError as error:
+            raise self._wrong(str(error)) from error
+        if said["lower_case"]:
+            found = "the configuration of its Transformer has do_lower_case, which its tokenizer has to do"
+            raise self._wrong(f"{self.folder}: {found}")
+        self._said_length: int | None = said["max_length"]
+
     def _longest(self) -> int:
-        """Tokens of the longest pair."""
-        positions = (getattr(self.model.config, "max_position_embeddings", None) or UNLIMITED) - first_position(
-            self.model.base_model
-        )
-        says = read_json(self.folder / "sentence_bert_config.json").get("max_seq_length") or UNLIMITED
-        longest = min(positions, self.tokenizer.model_max_length, says)
-        asked = self.system.max_length
-        if asked is None and longest < UNLIMITED:
-            return int(longest)
-        if asked is None or asked > min(positions, self.tokenizer.model_max_length):
-            found = (
-                f"max_length is {asked}, but the model reads at most {longest} tokens" if asked else "the model names no length"
-            )
-            raise self._wrong(f"{found}; set another max_length")
-        return asked
+        """Tokens of the longest pair: those that are asked for, or else as many as model and tokenizer take."""
+        readable, asked = readable_tokens(self.model), self.system.max_length or self._said_length
+        if asked is not None and asked > readable:
+            raise self._wrong(f"max_length is {asked}, but the model reads at most {readable} tokens; set another max_length")
+        longest = asked or min(readable, self.tokenizer.model_max_length)
+        if longest >= UNLIMITED:
+            raise self._wrong("the model names no length; set max_length")
+        return int(longest)
 
     def _prepare(self) -> None:
-        """Refuse other numbers of labels, and set the tokenizer."""
+        """Refuse other numbers of labels and models that write, and set the tokenizer."""
+        if getattr(self.model.config, "is_encoder_decoder", False):
+            found = f"the model in {self.folder} is an encoder-decoder of type {self.model.config.model_type}"
+            raise self._wrong(f"{found}, which reads pairs otherwise than a cross-encoder")
         if self.model.config.num_labels not in LABELS:
             found = f"the model in {self.folder} has {self.model.config.num_labels} labels"
             raise self._wrong(f"{found}; one was expected, or two of which the second means relevant")
@@ -58,16 +68,18 @@ class CrossEncoder(PairScorer):
 
     def _check_padding(self) -> None:
         """Refuse a model that heeds what stands beside a pair in a batch."""
+        ids = self.tokenizer(PROBE_TEXT)["input_ids"]
         try:
-            check_padding(
-                self.folder,
-                lambda ids, mask: self.model.base_model(input_ids=ids, attention_mask=mask),
-                self.tokenizer(PROBE_TEXT)["input_ids"],
-                padding=self.tokenizer.pad_token_id or 0,
-                longest=self.max_length,
-                device=self.device,
-                dtype=self.dtype,
-            )
+            with in_words(self.device, len(ids)):
+                check_padding(
+                    self.folder,
+                    lambda ids, mask: self.model.base_model(input_ids=ids, attention_mask=mask),
+                    ids,
+                    padding=self.tokenizer.pad_token_id or 0,
+                    longest=self.max_length,
+                    device=self.device,
+                    dtype=self.dtype,
+                )
         except ModelError as error:
             raise self._wrong(str(error)) from error
 

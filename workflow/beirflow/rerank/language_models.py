@@ -9,9 +9,10 @@ import numpy as np
 import torch
 
 from beirflow.models.batching import pad
-from beirflow.models.card_modules import MODEL_CONFIG
+from beirflow.models.card_modules import MODEL_CONFIG, transformer_config
 from beirflow.models.model_json import MODULES, below
-from beirflow.rerank.pair_scorer import UNLIMITED, Pair, PairScorer, TokenPairs, in_float32, read_json
+from beirflow.models.model_limits import readable_tokens
+from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, in_float32, read_json
 from beirflow.rerank.prompts import MONO_T5, Prompt, qwen3_prompt
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class Answers(PairScorer):
         self._fast: Any = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._fast is None:
             raise self._wrong(f"{self.folder} has no tokenizer.json, by which texts are cut; save its tokenizer as a fast one")
-        readable = getattr(self.model.config, "max_position_embeddings", None) or UNLIMITED
+        readable = readable_tokens(self.model)
         asked = self.system.max_length
         if asked is not None and asked > readable:
             raise self._wrong(f"max_length is {asked}, but the model reads at most {readable} tokens; set another max_length")
@@ -166,7 +167,29 @@ class Qwen3Reranker(Answers):
                 raise self._wrong(
                     f"{self.folder} scores by the tokens {said}, and Qwen3-Reranker by {words}; it is another model"
                 )
+        self._check_question()
         super()._prepare()
+
+    def _check_question(self) -> None:
+        """Make sure that sentence-transformers, where it wrote the folder, would ask the same of a pair: by its chat template."""
+        said = transformer_config(self.folder)
+        if not said:
+            return
+        of_messages = (said.get("modality_config") or {}).get("message")
+        arguments = (said.get("processing_kwargs") or {}).get("chat_template") or {}
+        prompt, asked = qwen3_prompt(None), None
+        if of_messages:
+            parts = [[{"type": "text", "text": text}] if of_messages.get("format") == "structured" else text for text in KNOWN]
+            messages = [{"role": role, "content": part} for role, part in zip(("query", "document"), parts, strict=True)]
+            try:
+                asked = self.tokenizer.apply_chat_template(messages, tokenize=False, **arguments)
+            except Exception as error:  # templates raise what they like
+                logger.info("the chat template in %s gives no question: %s", self.folder, error)
+        if asked != prompt.before + prompt.text(*KNOWN) + prompt.after:
+            found = (
+                f"sentence-transformers would ask otherwise of a pair, by the files in {self.folder}, than Qwen3-Reranker does"
+            )
+            raise self._wrong(f"{found}; take the folder of its own authors")
 
     @property
     def _asked(self) -> Prompt:

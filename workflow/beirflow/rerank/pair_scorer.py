@@ -19,8 +19,10 @@ from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
 from beirflow.models.batching import Tokens, plan
 from beirflow.models.card_modules import refuse_what_is_not_hashed
+from beirflow.models.failing import in_words
 from beirflow.models.lean_imports import load_lean
 from beirflow.models.made import made_with
+from beirflow.models.model_limits import known_tokens
 from beirflow.rerank.settings import RerankSettings
 
 logger = logging.getLogger(__name__)
@@ -29,9 +31,6 @@ WINDOW_PAIRS = 8192
 """Pairs that are tokenised together and sorted by length before they are batched."""
 
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536, "mps": 4096}
-
-UNLIMITED = 10**9
-"""Tokens: more than any model reads."""
 
 Pair = tuple[str, str]
 
@@ -86,7 +85,7 @@ class PairScorer(ABC):
             todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
             raise self._wrong(f"{found}; {todo}") from error
         self._check_weights(report)
-        self._vocabulary = len(self.model.get_input_embeddings().weight)
+        self._vocabulary = known_tokens(self.model)
         self.model.to(self.device).eval()
         self.max_length = self._longest()
         self._prepare()
@@ -197,7 +196,8 @@ class PairScorer(ABC):
     def _forward(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
         """Scores of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
         try:
-            return self._compute(window, rows)
+            with in_words(self.device, int(window.ids.lengths[rows].max()), self.system.name):
+                return self._compute(window, rows)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise

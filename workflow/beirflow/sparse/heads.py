@@ -11,7 +11,7 @@ import torch
 
 from beirflow.files.errors import ModelError
 from beirflow.models.lean_imports import load_lean
-from beirflow.models.packed_attention import first_position
+from beirflow.models.model_limits import known_tokens, readable_tokens, refuse_token_types
 from beirflow.sparse.layouts import Part
 from beirflow.sparse.pooling import Vocabulary
 
@@ -23,8 +23,6 @@ NOT_PART_OF_IT = re.compile(
 PROBE_TOKENS = 12
 PROBE_TOLERANCE = 64.0
 """Of the difference of logits that are computed in two steps from the model's own, in units of the precision's rounding."""
-
-HUGE = 10**9
 
 
 class Loaded(NamedTuple):
@@ -65,7 +63,10 @@ def load_part(part: Part, dtype: torch.dtype) -> tuple[Any, Loaded | torch.Tenso
         tokenizer = load_lean(partial(_load_tokenizer, part.folder))
         if part.kind == "table":
             return tokenizer, _load_table(part, tokenizer)
-        return tokenizer, load_lean(partial(load, part, dtype, tokenizer)) if load else None
+        loaded = load_lean(partial(load, part, dtype, tokenizer)) if load else None
+        if loaded:
+            refuse_token_types(tokenizer, loaded.model, part.folder)
+        return tokenizer, loaded
     except ModelError:
         raise
     except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
@@ -90,20 +91,28 @@ def _load_splade(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
     if not isinstance(last, torch.nn.Linear) or place is None:
         raise ModelError(f"the head of the {model.config.model_type} model in {part.folder} has no last layer that is known here")
     vocabulary = Vocabulary(last.weight.detach(), None if last.bias is None else last.bias.detach())
-    longest = _longest(model.base_model)
-    known = len(model.get_input_embeddings().weight)
+    longest = readable_tokens(model)
+    known = known_tokens(model)
     ids = torch.tensor([[token for token in range(min(known, PROBE_TOKENS)) if token != tokenizer.pad_token_id][:longest]])
     with torch.inference_mode():
         expected = model.eval()(input_ids=ids, attention_mask=torch.ones_like(ids)).logits.float()
         parent, _, name = place.rpartition(".")
         setattr(model.get_submodule(parent), name, torch.nn.Identity())
-        hidden = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
-        found = torch.nn.functional.linear(hidden, *vocabulary).float()
-    difference = float((found - expected).abs().max() / expected.abs().max().clamp_min(1e-30))
+        difference = _difference(model, ids, vocabulary, expected)
     if not difference <= PROBE_TOLERANCE * torch.finfo(dtype).eps:
         found_here = f"the logits of the {model.config.model_type} model in {part.folder} are not products of its last layer"
         raise ModelError(f"{found_here} with hidden states (off by {difference:.1g} of the largest), or are not finite")
     return Loaded(model, "logits", vocabulary, None, len(vocabulary.matrix), longest)
+
+
+def _difference(model: Any, ids: torch.Tensor, vocabulary: Vocabulary, expected: torch.Tensor) -> float:
+    """By how much the logits of two steps are not those of the model, over the largest; infinity if there are none."""
+    try:
+        hidden = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+        found = torch.nn.functional.linear(hidden, *vocabulary).float()
+    except (AttributeError, IndexError, RuntimeError, TypeError):  # its head does not leave that layer to itself
+        return float("inf")
+    return float((found - expected).abs().max() / expected.abs().max().clamp_min(1e-30))
 
 
 def _load_sparta(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
@@ -113,7 +122,7 @@ def _load_sparta(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
     model = _from_pretrained(AutoModel, part, dtype)
     matrix = model.get_input_embeddings().weight.detach().clone()
     matrix[[token for token in tokenizer.all_special_ids if token < len(matrix)]] = 0
-    return Loaded(model, "last_hidden_state", Vocabulary(matrix, None), None, len(matrix), _longest(model))
+    return Loaded(model, "last_hidden_state", Vocabulary(matrix, None), None, len(matrix), readable_tokens(model))
 
 
 def _load_unicoil(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
@@ -133,8 +142,7 @@ def _load_unicoil(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
             f"the weights in {part.folder} have tok_proj.weight of shape {shape}, expected (1, {config.hidden_size})"
         )
     projection.load_state_dict({"weight": weights["tok_proj.weight"], "bias": weights["tok_proj.bias"]})
-    known = len(model.get_input_embeddings().weight)
-    return Loaded(model.to(dtype), "last_hidden_state", None, projection.to(dtype), known, _longest(model))
+    return Loaded(model.to(dtype), "last_hidden_state", None, projection.to(dtype), known_tokens(model), readable_tokens(model))
 
 
 def _from_pretrained(kind: Any, part: Part, dtype: torch.dtype) -> Any:
@@ -165,11 +173,6 @@ def _check(part: Part, missing: Sequence[str], unexpected: Sequence[str]) -> Non
             }
             expected = f"head: {part.kind} is {todo[part.kind]}; use the head that it was trained with, or save it whole"
             raise ModelError(f"{part.weights[0]} has {problem.format(listed)}. {expected}")
-
-
-def _longest(model: Any) -> int:
-    """Tokens that a model can read."""
-    return (getattr(model.config, "max_position_embeddings", None) or HUGE) - first_position(model)
 
 
 def _tensors(part: Part) -> dict[str, torch.Tensor]:

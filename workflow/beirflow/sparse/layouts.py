@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from beirflow.files.errors import ModelError
-from beirflow.models.card_modules import refuse_what_is_not_hashed
+from beirflow.models.card import Kind
+from beirflow.models.card_files import read_prompts
+from beirflow.models.card_modules import refuse_type, refuse_what_is_not_hashed, transformer_config, transformer_step
 from beirflow.models.model_layout import PATTERNS, TOKENIZER_FILES, weight_files
 from beirflow.sparse.settings import SparseSettings
 
@@ -18,8 +20,8 @@ MODULES, ROUTES, ENCODER = "modules.json", "router_config.json", "config_sentenc
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 SPARTA_TERMS = 2000
 
-DOCUMENT_PROMPTS = ("document", "passage", "corpus")
-"""Names under which a SparseEncoder looks for the prompt of documents, in this order."""
+LIBRARY = "sentence_transformers."
+"""How the classes of its modules begin; another of the same name is code of the model's own."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def files_of(folder: Path, parts: Sequence[Part]) -> list[Path]:
 def _parts(settings: SparseSettings, folder: Path, weights: str) -> Parts:
     """The parts of one folder, without what the settings say."""
     if settings.head == "splade" and (folder / MODULES).is_file():
-        return _of_sparse_encoder(folder, weights)
+        return _of_sparse_encoder(settings, folder, weights)
     _check_model(folder)
     most = SPARTA_TERMS if settings.head == "sparta" else None
     part = Part(settings.head, folder, _weights_in(folder, weights), most_terms=most)
@@ -123,30 +125,29 @@ def _parts(settings: SparseSettings, folder: Path, weights: str) -> Parts:
     return Parts(part, queries)
 
 
-def _of_sparse_encoder(folder: Path, weights: str) -> Parts:
+def _of_sparse_encoder(settings: SparseSettings, folder: Path, weights: str) -> Parts:
     """The parts of a SparseEncoder of sentence-transformers."""
-    documents, queries = (list(_chain(folder, route)) for route in ("document", "query"))
     described = _read(folder / ENCODER) if (folder / ENCODER).is_file() else {}
+    if described.get("model_type", "SparseEncoder") != "SparseEncoder":
+        raise ModelError(f"{folder / ENCODER} says that this is a {described['model_type']}, no SparseEncoder")
     similarity = described.get("similarity_fn_name")
     if similarity not in (None, "dot", "dot_product"):
         raise ModelError(f"{folder / ENCODER} compares texts by {similarity!r}; sparse systems have dot products")
-    prompts, default = described.get("prompts") or {}, described.get("default_prompt_name")
-    of_documents = next((name for name in DOCUMENT_PROMPTS if name in prompts), default)
-    of_queries = "query" if "query" in prompts else default
-    return Parts(
-        *(
-            replace(
-                _of_modules(chain, folder, weights), prefix=prompts.get(name) or "", most_terms=described.get("max_active_dims")
-            )
-            for chain, name in ((documents, of_documents), (queries, of_queries))
-        )
-    )
+    prompts, open_prompts = read_prompts(described)
+    for key, why in open_prompts.items():
+        if getattr(settings, key) is None:
+            raise ModelError(f"{why}. Say {key} of this system, as the card or the paper of the model has it")
+    routes: dict[Kind, str] = {"documents": "document", "queries": "query"}
+    chains = {kind: list(_chain(folder, route)) for kind, route in routes.items()}
+    parts = (_of_modules(chain, folder, weights, kind) for kind, chain in chains.items())
+    most = described.get("max_active_dims")
+    return Parts(*(replace(part, prefix=prompts[kind], most_terms=most) for part, kind in zip(parts, routes, strict=True)))
 
 
 def _chain(folder: Path, route: str) -> Iterator[_Module]:
     """The modules of a SparseEncoder that a kind of text goes through."""
     for entry in _read(folder / MODULES):
-        module = _Module(str(entry["type"]).rpartition(".")[2], _inside(folder, entry["path"]))
+        module = _Module(_class(folder, entry["type"]), _inside(folder, entry["path"]))
         if module.name in ("Router", "Asym"):
             yield from _routed(module.folder, route)
         else:
@@ -163,11 +164,18 @@ def _routed(folder: Path, route: str) -> Iterator[_Module]:
     if route not in routes["structure"]:
         raise ModelError(f"{path} has no route {route!r}, but {', '.join(map(repr, routes['structure']))}")
     for name in routes["structure"][route]:
-        yield _Module(str(routes["types"][name]).rpartition(".")[2], _inside(folder, name))
+        yield _Module(_class(folder, routes["types"][name]), _inside(folder, name))
 
 
-def _of_modules(chain: Sequence[_Module], folder: Path, weights: str) -> Part:
-    """The part that a chain of modules is."""
+def _class(folder: Path, name: Any) -> str:
+    """A class of sentence-transformers without its package, whose parts moved between versions."""
+    if not str(name).startswith(LIBRARY):
+        raise ModelError(f"{folder} asks for {name}, which is none of sentence-transformers' modules and not known here")
+    return str(name).rpartition(".")[2]
+
+
+def _of_modules(chain: Sequence[_Module], folder: Path, weights: str, kind: Kind) -> Part:
+    """The part that a chain of modules is, for one kind of text."""
     names = [module.name for module in chain]
     if names == ["SparseStaticEmbedding"]:
         return Part("table", chain[0].folder, (_table_in(chain[0].folder, folder, weights),))
@@ -175,15 +183,14 @@ def _of_modules(chain: Sequence[_Module], folder: Path, weights: str) -> Part:
         expected = "a masked language model with SpladePooling, or a SparseStaticEmbedding"
         raise ModelError(f"{folder / MODULES} has the modules {', '.join(names) or 'none'}; expected {expected}")
     model, pooling = chain
-    described = (
-        _read(model.folder / "sentence_bert_config.json") if (model.folder / "sentence_bert_config.json").is_file() else {}
-    )
+    described = transformer_config(model.folder)
     if described.get("transformer_task", "fill-mask" if model.name == "MLMTransformer" else "feature-extraction") != "fill-mask":
         found = f"{model.folder} is a model for {described.get('transformer_task', 'feature-extraction')!r}"
         raise ModelError(f"{found}; SpladePooling needs the head of a masked language model, for 'fill-mask'")
-    if described.get("do_lower_case"):
-        raise ModelError(f"{model.folder / 'sentence_bert_config.json'} has do_lower_case, which its tokenizer has to do")
     _check_model(model.folder)
+    read = transformer_step(model.folder, "", kind, "sparse").settings
+    if read["lower_case"]:
+        raise ModelError(f"{model.folder}: the configuration of its Transformer has do_lower_case, which its tokenizer has to do")
     pooled = _read(pooling.folder / "config.json")
     return Part(
         "splade",
@@ -193,7 +200,7 @@ def _of_modules(chain: Sequence[_Module], folder: Path, weights: str) -> Part:
         activation=_allowed(
             pooling.folder, "activation_function", pooled.get("activation_function", "relu"), ("relu", "log1p_relu")
         ),
-        max_length=described.get("max_seq_length"),
+        max_length=read["max_length"],
     )
 
 
@@ -229,6 +236,7 @@ def _check_model(folder: Path) -> None:
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} has no config.json, so it is not a model folder")
     refuse_what_is_not_hashed(folder)
+    refuse_type(folder)
     _check_tokenizer(folder)
 
 

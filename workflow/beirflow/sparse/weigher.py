@@ -15,8 +15,10 @@ from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
 from beirflow.models.batching import Tokens, pad, plan
+from beirflow.models.failing import in_words
+from beirflow.models.model_limits import UNLIMITED
 from beirflow.models.padding_check import PROBE_TEXT, check_padding
-from beirflow.sparse.heads import HUGE, Loaded, load_part
+from beirflow.sparse.heads import Loaded, load_part
 from beirflow.sparse.layouts import Part
 from beirflow.sparse.pooling import Vocabulary, keep_most, pool_terms
 from beirflow.sparse.rows import Rows
@@ -77,28 +79,31 @@ class Weigher:
         if fast := getattr(self.tokenizer, "backend_tokenizer", None):
             fast.no_padding()
             fast.no_truncation()
-            if self.max_length < HUGE:
+            if self.max_length < UNLIMITED:
                 fast.enable_truncation(self.max_length, direction=self.tokenizer.truncation_side)
 
     def _check_padding(self, loaded: Loaded) -> None:
         """Refuse a model that heeds what stands beside a text in a batch."""
-        check_padding(
-            self.part.folder,
-            lambda ids, mask: SimpleNamespace(last_hidden_state=loaded.model(input_ids=ids, attention_mask=mask)[loaded.output]),
-            self.tokenizer(PROBE_TEXT)["input_ids"],
-            padding=self.tokenizer.pad_token_id or 0,
-            longest=min(loaded.longest, self.max_length),
-            device=self.device,
-            dtype=self.dtype,
-        )
+        ids = self.tokenizer(PROBE_TEXT)["input_ids"]
+        with in_words(self.device, len(ids)):
+            check_padding(
+                self.part.folder,
+                lambda ids, mask: SimpleNamespace(
+                    last_hidden_state=loaded.model(input_ids=ids, attention_mask=mask)[loaded.output]
+                ),
+                ids,
+                padding=self.tokenizer.pad_token_id or 0,
+                longest=min(loaded.longest, self.max_length),
+                device=self.device,
+                dtype=self.dtype,
+            )
 
     def _longest_text(self) -> int:
         """Tokens after which a text is cut, which the model has to be able to read."""
-        reads = min(self.loaded.longest if self.loaded else HUGE, self.tokenizer.model_max_length)
-        asked = self.part.max_length
-        if asked is not None and self.loaded and asked > reads:
+        reads, asked = self.loaded.longest if self.loaded else UNLIMITED, self.part.max_length
+        if asked is not None and asked > reads:
             raise ModelError(f"max_length is {asked}, but the model in {self.part.folder} reads at most {reads} tokens")
-        return min(HUGE, reads if asked is None else asked)
+        return min(reads, self.tokenizer.model_max_length) if asked is None else asked
 
     def windows(self, texts: Sequence[str], kind: str) -> Iterator[Rows]:
         """Weigh texts a window at a time, so that weights can be written while the next are computed.
@@ -123,7 +128,7 @@ class Weigher:
         special = self.part.kind not in WITHOUT_SPECIAL_TOKENS
         fast = getattr(self.tokenizer, "backend_tokenizer", None)
         if fast is None:
-            limits: dict[str, Any] = {"truncation": True, "max_length": self.max_length} if self.max_length < HUGE else {}
+            limits: dict[str, Any] = {"truncation": True, "max_length": self.max_length} if self.max_length < UNLIMITED else {}
             ids = self.tokenizer(prefixed, add_special_tokens=special, **limits)["input_ids"]
         else:
             ids = [encoding.ids for encoding in fast.encode_batch_fast(prefixed, add_special_tokens=special)]
@@ -161,7 +166,8 @@ class Weigher:
         if self.table is not None:
             weights = self.table[terms]
         kept = weights > 0
-        return text[kept], terms[kept], weights[kept]
+        found = text[kept], terms[kept], weights[kept]
+        return found if self.part.most_terms is None else _heaviest(*found, self.part.most_terms)
 
     def _forward(self, window: Tokens, rows: np.ndarray, kind: str) -> list[Weights]:
         """Weights of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
@@ -184,7 +190,8 @@ class Weigher:
     def _compute(self, window: Tokens, rows: np.ndarray, kind: str) -> Weights:
         assert self.loaded is not None  # noqa: S101 - for the type checker
         ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window, rows, self.tokenizer.pad_token_id or 0))
-        hidden = self.loaded.model(input_ids=ids, attention_mask=mask)[self.loaded.output]
+        with in_words(self.device, ids.shape[1], self.name):
+            hidden = self.loaded.model(input_ids=ids, attention_mask=mask)[self.loaded.output]
         if self.loaded.projection is not None:
             weights = self.loaded.projection(hidden)[:, :, 0].float().relu() * mask
             self._check_finite(weights, window, rows)
@@ -217,6 +224,14 @@ class Weigher:
         else:
             merged = np.maximum.reduceat(weights[order], firsts)
         return pairs >> 32, pairs & 0xFFFFFFFF, merged.astype(np.float32)
+
+
+def _heaviest(text: np.ndarray, terms: np.ndarray, weights: np.ndarray, most: int) -> Weights:
+    """The terms of each text that weigh most; of those that weigh the same, the first ones of the vocabulary."""
+    order = np.lexsort((terms, -weights, text))
+    places = np.arange(len(order)) - np.searchsorted(text[order], text[order])
+    kept = order[places < most]
+    return text[kept], terms[kept], weights[kept]
 
 
 class NotFiniteError(ModelError):

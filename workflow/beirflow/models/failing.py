@@ -1,0 +1,41 @@
+"""What a model's own code raises, in words."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from beirflow.files.errors import ModelError
+from beirflow.jobs.devices import is_out_of_memory
+
+
+@contextmanager
+def in_words(device: torch.device, tokens: int, system: str | None = None) -> Iterator[None]:
+    """Let an error of a model's code be a sentence, unless the device may be at fault, which who holds it knows.
+
+    Args:
+        device: Where the model computes.
+        tokens: Of the longest text that it is given.
+        system: Name of the system, which the sentence begins with; None where somebody else adds it.
+
+    Yields:
+        Nothing; the model computes meanwhile.
+
+    Raises:
+        ModelError: The model's code fails.
+    """
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, AssertionError, NotImplementedError) as error:
+        raise _failed(tokens, system, error) from error
+    except RuntimeError as error:
+        if device.type == "cuda" or is_out_of_memory(error):
+            raise
+        raise _failed(tokens, system, error) from error
+
+
+def _failed(tokens: int, system: str | None, error: Exception) -> ModelError:
+    reason = str(error).strip().partition("\n")[0]
+    found = f"the model fails on texts of up to {tokens} tokens ({type(error).__name__}: {reason})"
+    where = f"system {system}: " if system else ""
+    return ModelError(f"{where}{found}; look at its config.json, or lower max_length")
