@@ -1,5 +1,6 @@
 """Expansions through Snakemake: what systems share, what runs again, what the audit makes again, what is refused before."""
 
+import csv
 import json
 import shutil
 from copy import deepcopy
@@ -13,6 +14,7 @@ from beirflow.files.records import read_json
 from beirflow.lexical.settings import LexicalSettings
 from faults_at_work import result_files
 from tiny_expanders import save_deepct, save_tiny_t5
+from tiny_sparse import save_unicoil
 from workflow_runs import Workflow, small_dataset
 
 SUMMARY = "results/summary.csv"
@@ -82,6 +84,53 @@ def test_what_is_added_is_shared_and_made_again_where_it_changes(changeable: Wor
     del systems["given"]["k1"]
     systems["appended"]["expansion"]["seed"] = 1
     assert changeable.planned(SUMMARY) == {"fetch_expansion_model": 1, "write_queries": 1, **indexed, **after}
+
+
+def with_unicoil(workflow: Workflow, folder: Path) -> dict[str, Any]:
+    """Add a sparse system that uses the queries of a lexical one; gives its settings."""
+    systems = workflow.config["custom"]["systems"]
+    systems["unicoil"] = {
+        "family": "sparse",
+        "head": "unicoil",
+        "model": str(save_unicoil(folder / "unicoil")),
+        "expansion": {key: value for key, value in systems["appended"]["expansion"].items() if key != "join"},
+        "text_length": 20,
+        "expansion_length": 12,
+    }
+    workflow.config["systems"].append("unicoil")
+    return systems["unicoil"]
+
+
+WEIGHED = {"weigh_chunk": 1, "search_weights": 1, "merge_chunks": 1, "evaluate_run": 1, "summarize": 1}
+
+
+def test_a_sparse_system_weighs_documents_with_what_is_there_already(changeable: Workflow, tmp_path: Path) -> None:
+    with_unicoil(changeable, tmp_path)
+    assert changeable.planned(SUMMARY) == {"fetch_sparse_model": 1, "weigh_queries": 1, **WEIGHED}
+
+
+@pytest.mark.long
+def test_a_whole_run_of_a_sparse_system_with_an_expansion(changeable: Workflow, tmp_path: Path) -> None:
+    unicoil = with_unicoil(changeable, tmp_path)
+    systems = "results/systems.csv"
+    changeable.run(SUMMARY, systems)
+    rows = csv.DictReader(changeable.result("systems.csv").open())
+    said = {row["setting"]: row["value"] for row in rows if row["system"] == "unicoil"}
+    assert "queries 3" in said["expansion"]
+    assert "join inject" in said["expansion"]
+    assert (said["text_length"], said["expansion_length"]) == ("20", "12")
+    assert int(said["truncated_expansions"]) > 0
+    _, sections = run_checks(changeable.result(""), load_experiment(changeable.config), 4, 1)
+    checks = [check for name, section in sections.items() for check in section if name != "provenance"]
+    assert not [check for check in checks if check.status == "failed"]
+    again = "documents weighed again have the stored weights"
+    assert [check.status for check in checks if check.name == again] == ["passed"]
+    unicoil["expansion_length"] = 9
+    assert changeable.planned(SUMMARY) == WEIGHED
+    unicoil["expansion_length"] = 12
+    unicoil["expansion"]["seed"] = 1
+    made = {"fetch_expansion_model": 1, "write_queries": 1}
+    assert changeable.planned(SUMMARY) == {**made, **WEIGHED}
 
 
 def checked(workflow: Workflow) -> list[tuple[str, str]]:

@@ -7,15 +7,14 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique, unreadable
 from beirflow.audit.reading import part
 from beirflow.audit.sources import MODELS, REPAIR
-from beirflow.dense.settings import DenseSettings
 from beirflow.expansions.models import expansion_digests
 from beirflow.expansions.settings import Expansion
+from beirflow.experiment.expansions import Adding
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.systems import make_system
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import EXPANSION_MODEL, EXPANSION_RECORD, SUMMARY
-from beirflow.lexical.settings import LexicalSettings
 
 FILES = "expansions are those of their files"
 SOURCE = "expansion_source_sha256"
@@ -42,7 +41,7 @@ def _here(chain: Chain, experiment: Experiment) -> dict[str, Expansion]:
     found = {}
     for name, recorded in part(chain.manifest, "systems", kind=dict).items():
         known = experiment.systems.get(name)
-        if known and recorded.get("family") == known.family and isinstance(known.settings, LexicalSettings | DenseSettings):
+        if known and recorded.get("family") == known.family and isinstance(known.settings, Adding):
             said = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
             added = make_system(name, {"family": known.family, **said}).settings.added
             if added and known.settings.added:

@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 from beirflow.files.errors import ModelError
 from beirflow.models.card_modules import refuse_what_is_not_hashed
 from beirflow.models.model_layout import PATTERNS, TOKENIZER_FILES, weight_files
-from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
 MODULES, ROUTES, ENCODER = "modules.json", "router_config.json", "config_sentence_transformers.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 SPARTA_TERMS = 2000
+
+AROUND = 3
+"""Special tokens of a document with an expansion: before the text, behind it, and at the end."""
 
 DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 """Names under which a SparseEncoder looks for the prompt of documents, in this order."""
@@ -36,6 +39,8 @@ class Part:
         max_length: Tokens after which a text is cut; what the tokenizer says if None.
         prefix: What is written before every text.
         most_terms: Terms kept of a text; None for all.
+        text_length: Tokens after which a text is cut before what is added to it; None where nothing is.
+        expansion_length: Tokens after which that is cut; None where nothing is added.
     """
 
     kind: str
@@ -46,6 +51,8 @@ class Part:
     max_length: int | None = None
     prefix: str = ""
     most_terms: int | None = None
+    text_length: int | None = None
+    expansion_length: int | None = None
 
 
 class Parts(NamedTuple):
@@ -101,7 +108,8 @@ def read_parts(settings: SparseSettings, folder: Path, query_folder: Path | None
         )
         for part, length, prefix in zip((documents, queries), lengths, prefixes, strict=True)
     )
-    return Parts(documents, queries)
+    added = {key: getattr(settings, key) for key in USUAL_LENGTHS}
+    return Parts(replace(documents, **added), queries)
 
 
 def files_of(folder: Path, parts: Sequence[Part]) -> list[Path]:
