@@ -36,14 +36,29 @@ def check_expansions(chain: Chain, experiment: Experiment) -> list[Check]:
     return [*(_check_model(chain, path, name, here) for path, name in models.items()), *_check_files(chain, here, experiment)]
 
 
+def added_by(chain: Chain, name: str) -> Expansion | None:
+    """What the manifest says that a system adds to documents.
+
+    Args:
+        chain: What records say.
+        name: The system.
+
+    Returns:
+        The expansion; None where nothing is added.
+    """
+    recorded = part(chain.manifest, "systems", name, kind=dict)
+    said = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
+    settings = make_system(name, {"family": recorded["family"], **said}).settings
+    return settings.added if isinstance(settings, Adding) else None
+
+
 def _here(chain: Chain, experiment: Experiment) -> dict[str, Expansion]:
     """By the name that an expansion has in the results, what the configuration of the person who audits says of it."""
     found = {}
     for name, recorded in part(chain.manifest, "systems", kind=dict).items():
         known = experiment.systems.get(name)
         if known and recorded.get("family") == known.family and isinstance(known.settings, Adding):
-            said = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
-            added = make_system(name, {"family": known.family, **said}).settings.added
+            added = added_by(chain, name)
             if added and known.settings.added:
                 found[added.name] = known.settings.added
     return found

@@ -9,9 +9,16 @@ from beirflow.sparse.layouts import AROUND
 from beirflow.sparse.model_folders import digests_of, local_files, model_problem
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
+NOT_OF_UNICOIL = ("pooling", "activation", "most_terms")
+"""Settings that would be ignored."""
+
 
 def problem(settings: SparseSettings) -> Setting | None:
     """What keeps a system from being used: settings that do not go together, or a model that is not there."""
+    if settings.head == "unicoil":
+        for key in NOT_OF_UNICOIL:
+            if (value := getattr(settings, key)) is not None:
+                return Setting(key, value, "uniCOIL gives each token one weight, and has nothing of this kind; remove the key")
     added = settings.expansion
     if added is None:
         for key in USUAL_LENGTHS:
