@@ -88,7 +88,7 @@ def test_documents_are_weighed_again_with_what_is_added_to_them(tmp_path: Path) 
     results = SparseResults(tmp_path, corpus, {f"q{i}": WORDS[9 * i] for i in range(6)}, size=11, top_k=TOP_K)
     results.give(settings, {doc_id: [f"w{i + 60}", f"w{i + 90} w1"] for i, (doc_id, *_) in enumerate(corpus)})
     subject = made_rightly(results, settings, "sparse")
-    assert passed(spot_checks, subject)
+    assert passed(spot_checks, replace(subject, made={"precision": ["bfloat16", "float32"]}))  # a T5 wrote in the other
     results.give(settings, {doc_id: [f"w{i + 61}"] for i, (doc_id, *_) in enumerate(corpus)})
     assert [finding.passed for finding in found(spot_checks, subject)] == [False, True, True]
 

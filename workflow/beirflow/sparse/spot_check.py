@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from beirflow.expansions.files import stored_rows
 from beirflow.expansions.spot_check import expansion_checks
-from beirflow.files.layout import EXPANSION, QUERY_WEIGHTS, RUN, TERM_WEIGHTS, Pattern
+from beirflow.files.layout import EXPANSION, QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, RUN, TERM_WEIGHTS, Pattern
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.compared_ranks import compare_ranks
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, draw
@@ -157,7 +157,8 @@ class _Again:
 
     @property
     def _precision(self) -> str:
-        return self.subject.precision(TOLERANCE)
+        record = QUERY_WEIGHTS_RECORD(system=self.subject.system.name, dataset=self.subject.dataset)
+        return self.subject.precision(TOLERANCE, [record])  # a search compares it with that of every chunk
 
 
 def _row(rows: Rows, number: int) -> tuple[np.ndarray, np.ndarray]:
