@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import Documents, recorded_digest
 from beirflow.expansions.files import WINDOW_ROWS, write_expansion
+from beirflow.expansions.ids import RowsById
 from beirflow.expansions.settings import Expansion
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
@@ -128,12 +128,12 @@ def _windows(kind: str, doc_ids: pa.Array, kept: _Kept) -> Iterator[list[Any]]:
 
 def _read_lines(path: str, kind: str, ids: pa.Array, first: int, kept: _Kept, name: str) -> None:
     """Check every line, and keep what is added to the documents of a chunk, whose first one has the row ``first``."""
-    rows = range(first, first + kept.rows)
+    rows, documents = range(first, first + kept.rows), RowsById(ids)
     lines = bytearray(len(ids))  # which documents have been named, a byte each
     with Progress(name, None, "lines") as progress:
         for numbers, records in _batches(path):
             names = [_id_of(path, number, record) for number, record in zip(numbers, records, strict=True)]
-            places = pc.fill_null(pc.index_in(pa.array(names, ids.type), value_set=ids), -1).to_pylist()
+            places = documents.find(pa.array(names, ids.type)).tolist()
             for number, record, doc_id, place in zip(numbers, records, names, places, strict=True):
                 if place < 0:
                     raise DataError(f"{path}:{number}: the corpus has no document {doc_id!r}; is the file of this corpus?")
