@@ -1,11 +1,15 @@
 """Results of families whose model makes a file of each chunk and one of the queries, made in this process as the rules do."""
 
+import json
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
+from beirflow.expansions.given import read_given
 from beirflow.files.layout import (
     CANDIDATES,
     DOCUMENTS,
+    EXPANSION,
     MODEL,
     QUERIES,
     QUERY_TOKEN_VECTORS,
@@ -109,6 +113,26 @@ class SparseResults(ModelResults[SparseSettings]):
 
     of_chunk, of_queries = TERM_WEIGHTS, QUERY_WEIGHTS
 
+    def give(self, settings: SparseSettings, queries: Mapping[str, Sequence[str]]) -> Self:
+        """Write what is added to the documents of all chunks, from a file in which it is given."""
+        assert settings.added is not None
+        source = self.results.with_name("given.jsonl")
+        source.write_text("".join(json.dumps({"id": doc_id, "queries": each}) + "\n" for doc_id, each in queries.items()))
+        for chunk in range(self.chunks):
+            read_given(
+                given=settings.added,
+                source_path=str(source),
+                documents_path=self.path(DOCUMENTS),
+                chunk=chunk,
+                output_path=self.path(EXPANSION, expansion=settings.added.name, chunk=chunk),
+                job=self.job("read_given"),
+            )
+        return self
+
+    def added_to(self, settings: SparseSettings, chunk: int) -> str | None:
+        """The file of what is added to the documents of a chunk."""
+        return self.path(EXPANSION, expansion=settings.added.name, chunk=chunk) if settings.added else None
+
     def fetch(self, settings: SparseSettings) -> str:
         path = self.path(MODEL, system=settings.name)
         fetch_sparse_model(settings=settings, output_path=path, job=self.job("fetch_sparse_model"))
@@ -119,12 +143,13 @@ class SparseResults(ModelResults[SparseSettings]):
         weighing = Weighing(settings, model, **{**COMPUTING, **how})
         write = partial(weigh_queries, queries_path=self.path(QUERIES))
         if chunk is not None:
-            write = partial(weigh_chunk, documents_path=self.path(DOCUMENTS), chunk=chunk)
+            added = self.added_to(settings, chunk)
+            write = partial(weigh_chunk, documents_path=self.path(DOCUMENTS), chunk=chunk, expansion_path=added)
         write(output_path=path, weighing=weighing, job=self.job("weigh"))
         return path
 
     def find(self, settings: SparseSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
         told = self.searched(settings.name, chunk, drop=drop, threads=threads)
         weights = {"query_weights_path": self.place(settings.name, None), "chunk_weights_path": self.place(settings.name, chunk)}
-        search_weights(settings=settings, **weights, **told)
+        search_weights(settings=settings, expansion_path=self.added_to(settings, chunk), **weights, **told)
         return told["output_path"]

@@ -1,6 +1,7 @@
 """On a GPU the weights are those of the CPU."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,17 +19,25 @@ TEXTS = [" ".join(WORDS[i : i + 1 + i % 50]) for i in range(150)]
 SAVE = {"splade": save_masked_lm, "unicoil": save_unicoil, "sparta": save_sparta}
 
 
-def weighed(folder: Path, head: str, device: str, precision: str, pooling: str | None) -> np.ndarray:
-    part = read_parts(SparseSettings("s", model=str(folder), head=head, pooling=pooling), folder, None).documents
+EXPANSION: dict[str, Any] = {"expansion": {"path": "x.jsonl"}, "text_length": 30, "expansion_length": 20}
+
+
+def weighed(folder: Path, device: str, precision: str, settings: dict[str, Any]) -> np.ndarray:
+    part = read_parts(SparseSettings("s", model=str(folder), **settings), folder, None).documents
     weigher = Weigher("s", part, device=device, precision=precision, token_budget="auto")
-    return spread(Rows.together(list(weigher.windows(TEXTS, "documents"))))
+    added = TEXTS[::-1] if "expansion" in settings else None
+    return spread(Rows.together(list(weigher.windows(TEXTS, "documents", added))))
 
 
-@pytest.mark.parametrize(("head", "pooling"), [("splade", "max"), ("splade", "sum"), ("unicoil", None), ("sparta", None)])
-def test_weights_are_those_of_the_cpu(tmp_path: Path, head: str, pooling: str | None) -> None:
+@pytest.mark.parametrize(
+    ("head", "more"),
+    [("splade", {"pooling": "max"}), ("splade", {"pooling": "sum"}), ("unicoil", {}), ("unicoil", EXPANSION), ("sparta", {})],
+)
+def test_weights_are_those_of_the_cpu(tmp_path: Path, head: str, more: dict[str, Any]) -> None:
     SAVE[head](tmp_path)
-    expected = weighed(tmp_path, head, "cpu", "float32", pooling)
-    found = weighed(tmp_path, head, "cuda", "float32", pooling)
+    settings = {"head": head, **more}
+    expected = weighed(tmp_path, "cpu", "float32", settings)
+    found = weighed(tmp_path, "cuda", "float32", settings)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
-    rough = weighed(tmp_path, head, "cuda", "auto", pooling)
+    rough = weighed(tmp_path, "cuda", "auto", settings)
     assert np.linalg.norm(rough - expected) < 0.05 * np.linalg.norm(expected)

@@ -202,6 +202,14 @@ def test_every_line_of_the_slurm_profile_says_what_it_is_and_when_to_change_it()
     assert [line for before, line in settings if not before.startswith("#")] == []
 
 
+def test_every_rule_that_computes_with_a_model_has_a_gpu_in_the_slurm_profile() -> None:
+    rules = "\n".join(path.read_text() for path in sorted((REPOSITORY / "workflow/rules").glob("*.smk")))
+    found = [part.partition(":")[0] for part in re.split(r"^rule ", rules, flags=re.MULTILINE) if "gpu=gpu_places" in part]
+    profile = yaml.safe_load((REPOSITORY / "workflow/profiles/slurm/profile.yaml").read_text())["set-resources"]
+    assert len(found) > 10
+    assert [name for name in found if profile.get(name, {}).get("gpu") != 1] == []
+
+
 PATTERNS = {name: value for name, value in vars(layout).items() if isinstance(value, Pattern)}
 
 SPELLED = sorted(

@@ -1,5 +1,6 @@
 """Expansions through Snakemake: what systems share, what runs again, what the audit makes again, what is refused before."""
 
+import csv
 import json
 import shutil
 from copy import deepcopy
@@ -13,6 +14,7 @@ from beirflow.files.records import read_json
 from beirflow.lexical.settings import LexicalSettings
 from faults_at_work import result_files
 from tiny_expanders import save_deepct, save_tiny_t5
+from tiny_sparse import save_unicoil
 from workflow_runs import Workflow, small_dataset
 
 SUMMARY = "results/summary.csv"
@@ -82,6 +84,27 @@ def test_what_is_added_is_shared_and_made_again_where_it_changes(changeable: Wor
     del systems["given"]["k1"]
     systems["appended"]["expansion"]["seed"] = 1
     assert changeable.planned(SUMMARY) == {"fetch_expansion_model": 1, "write_queries": 1, **indexed, **after}
+
+
+def test_a_sparse_system_weighs_documents_with_the_queries_of_a_lexical_one(changeable: Workflow, tmp_path: Path) -> None:
+    systems = changeable.config["custom"]["systems"]
+    of_unicoil = {"head": "unicoil", "model": str(save_unicoil(tmp_path / "unicoil")), "text_length": 20, "expansion_length": 12}
+    systems["unicoil"] = {"family": "sparse", **of_unicoil, "expansion": dict(systems["appended"]["expansion"])}
+    changeable.config["systems"].append("unicoil")
+    weighed = {"weigh_chunk": 1, "search_weights": 1, "merge_chunks": 1, "evaluate_run": 1, "summarize": 1}
+    assert changeable.planned(SUMMARY) == {"fetch_sparse_model": 1, "weigh_queries": 1, **weighed}
+    changeable.run(SUMMARY, "results/systems.csv")
+    rows = csv.DictReader(changeable.result("systems.csv").open())
+    said = {row["setting"]: row["value"] for row in rows if row["system"] == "unicoil"}
+    assert {"queries 3", "join inject"} <= set(said["expansion"].split(", "))
+    assert (said["text_length"], said["expansion_length"]) == ("20", "12")
+    assert int(said["truncated_expansions"]) > 0
+    _, sections = run_checks(changeable.result(""), load_experiment(changeable.config), 4, 1)
+    states = {check.name: check.status for name, section in sections.items() for check in section if name != "provenance"}
+    assert "failed" not in states.values()
+    assert states["documents weighed again have the stored weights"] == "passed"
+    systems["unicoil"]["expansion"]["seed"] = 1
+    assert changeable.planned(SUMMARY) == {"fetch_expansion_model": 1, "write_queries": 1, **weighed}
 
 
 def checked(workflow: Workflow) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 REQUIRED INPUTS
   documents, queries, corpus = <results>/corpora/<dataset>/…
+  expansion, record          = <results>/expansions/<expansion>/<dataset>/chunk-<i>.parquet, .json, where a system has one
   for a model in a folder or a Python package, its files
 
 OUTPUTS
@@ -12,7 +13,7 @@ OUTPUTS
 
 STEPS
   - find or fetch the model, and that of the queries where they have their own
-  - weigh the terms of the queries, and of each chunk
+  - weigh the terms of the queries, and of each chunk with what is added to its documents
   - score every document that has a term of a query
 """
 
@@ -41,6 +42,7 @@ rule fetch_sparse_model:
             wildcards.system,
             *("pooling", "activation", "max_length", "query_max_length", "most_terms"),
             *("query_prefix", "document_prefix", "quantize", "ties"),
+            *("expansion", "text_length", "expansion_length"),
         ),
         files=lambda wildcards: experiment.model_states(wildcards.system),
     message:
@@ -72,7 +74,9 @@ rule weigh_queries:
     params:
         code=code_version("weigh_queries"),
         settings=lambda wildcards: experiment.settings(
-            wildcards.system, "ties", "weights_sha256", "document_prefix"
+            wildcards.system,
+            *("ties", "weights_sha256", "document_prefix"),
+            *("expansion", "text_length", "expansion_length"),
         ),
         precision=config["precision"],
     message:
@@ -86,6 +90,16 @@ rule weigh_chunk:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
         model=model_record,
+        expansion=lambda wildcards: expand(
+            at(layout.EXPANSION),
+            expansion=experiment.expansions.of_system(wildcards.system),
+            allow_missing=True,
+        ),
+        expansion_record=lambda wildcards: expand(
+            at(layout.EXPANSION_RECORD),
+            expansion=experiment.expansions.of_system(wildcards.system),
+            allow_missing=True,
+        ),
     output:
         weights=kept(layout.TERM_WEIGHTS, config["keep_representations"]),
         record=at(layout.TERM_WEIGHTS_RECORD),
@@ -102,9 +116,12 @@ rule weigh_chunk:
         gpu=gpu_places,
     params:
         code=code_version("weigh_chunk"),
+        # Its name, and not where its model is.
+        added=lambda wildcards: experiment.expansions.of_system(wildcards.system),
         settings=lambda wildcards: experiment.settings(
             wildcards.system,
             *("ties", "weights_sha256", "query_prefix", "query_max_length"),
+            "expansion",
         ),
         precision=config["precision"],
     message:
@@ -123,6 +140,8 @@ rule search_weights:
         query_record=at(layout.QUERY_WEIGHTS_RECORD),
         chunk_weights=at(layout.TERM_WEIGHTS),
         chunk_record=at(layout.TERM_WEIGHTS_RECORD),
+        expansion=rules.weigh_chunk.input.expansion,
+        expansion_record=rules.weigh_chunk.input.expansion_record,
     output:
         temp(at(layout.CANDIDATES)),
     log:

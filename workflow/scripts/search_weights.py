@@ -12,6 +12,7 @@ if __name__ == "__main__":
             settings=SparseSettings(**snakemake.params.settings),
             **{f"{name}_path": snakemake.input[name] for name in names},
             chunk=int(snakemake.wildcards.chunk),
+            expansion_path=next(iter(snakemake.input.expansion), None),
             output_path=snakemake.output[0],
             **snakemake.params.retrieval,
             threads=snakemake.threads,

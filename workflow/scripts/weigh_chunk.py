@@ -9,6 +9,7 @@ if __name__ == "__main__":
         weigh_chunk(
             documents_path=snakemake.input.documents,
             chunk=int(snakemake.wildcards.chunk),
+            expansion_path=next(iter(snakemake.input.expansion), None),
             output_path=snakemake.output.weights,
             weighing=weighing_of(snakemake),
             job=this,

@@ -2,13 +2,15 @@
 
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from beirflow.expansions import given as given_module
+from beirflow.expansions.files import write_expansion
 from beirflow.expansions.given import read_given
 from beirflow.expansions.settings import Expansion, WordWeights, WrittenQueries
 from beirflow.files.errors import DataError
@@ -65,6 +67,34 @@ def test_what_is_given_stands_in_the_order_of_the_chunk(made: LexicalResults, tm
             assert row["queries"] == [f"query {number}", "\u6771 what"]
         else:
             assert (row["words"], row["weights"]) == (["text", "u.s."], [0.25 * number, 1.0])
+
+
+@pytest.mark.parametrize("kind", ["queries", "weights"])
+def test_a_window_of_rows_is_in_memory_at_a_time_and_nothing_is_left(
+    made: LexicalResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    lines = QUERIES if kind == "queries" else WEIGHTS
+    source = tmp_path / "x.jsonl"
+    source.write_text("\n".join(reversed(lines)))
+    given = (WrittenQueries if kind == "queries" else WordWeights)(path=str(source))
+    whole = pq.read_table(path := read(made, source, given))
+    sizes: list[int] = []
+
+    def counted(windows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+        for window in windows:
+            sizes.append(len(window[0]))
+            yield window
+
+    monkeypatch.setattr(given_module, "WINDOW_ROWS", 2)
+    monkeypatch.setattr(
+        given_module, "write_expansion", lambda path, kind, windows: write_expansion(path, kind, counted(windows))
+    )
+    assert pq.read_table(read(made, source, given)).equals(whole)
+    assert (max(sizes), sum(sizes)) == (2, whole.num_rows)
+    source.write_text("\n".join(lines[:-1]))
+    with pytest.raises(DataError, match="are in no line"):
+        list(map(partial(read, made, source, given), range(2)))
+    assert not list(path.parent.glob(".*"))
 
 
 @pytest.mark.parametrize(

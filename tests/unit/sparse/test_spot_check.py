@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from beirflow.sparse.spot_check import spot_checks
 from model_results import SparseResults
 from spot_checked import DOCUMENTS, SAMPLE, TOP_K, change_a_score, copied, found, made_rightly, passed
 from tiny_bert import WORDS
-from tiny_sparse import save_masked_lm
+from tiny_sparse import save_masked_lm, save_unicoil
 
 
 @pytest.fixture(scope="module", params=["none", "lucene"])
@@ -77,6 +78,19 @@ def test_a_wrong_score_is_found(changeable: Subject) -> None:
     finding = found(spot_checks, changeable)[2]
     assert not finding.passed
     assert "has the score" in finding.found
+
+
+def test_documents_are_weighed_again_with_what_is_added_to_them(tmp_path: Path) -> None:
+    given: Any = {"path": "/given/{dataset}.jsonl"}
+    model = str(save_unicoil(tmp_path / "model"))
+    settings = SparseSettings("s", model=model, head="unicoil", expansion=given, text_length=20, expansion_length=8)
+    corpus = [(f"d{i}", "", " ".join(WORDS[i : i + 5])) for i in range(DOCUMENTS)]
+    results = SparseResults(tmp_path, corpus, {f"q{i}": WORDS[9 * i] for i in range(6)}, size=11, top_k=TOP_K)
+    results.give(settings, {doc_id: [f"w{i + 60}", f"w{i + 90} w1"] for i, (doc_id, *_) in enumerate(corpus)})
+    subject = made_rightly(results, settings, "sparse")
+    assert passed(spot_checks, replace(subject, made={"precision": ["bfloat16", "float32"]}))  # a T5 wrote in the other
+    results.give(settings, {doc_id: [f"w{i + 61}"] for i, (doc_id, *_) in enumerate(corpus)})
+    assert [finding.passed for finding in found(spot_checks, subject)] == [False, True, True]
 
 
 def test_what_is_not_here_is_not_checked(changeable: Subject) -> None:

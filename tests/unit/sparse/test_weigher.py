@@ -82,7 +82,7 @@ def test_a_folder_of_a_sparse_encoder_says_how(masked_lm: Path, tmp_path: Path) 
         np.testing.assert_allclose(weighed(tmp_path, kind), of_peer(peer, kind), atol=TOLERANCE, rtol=TOLERANCE)
     cut = weigher(tmp_path)
     list(cut.windows(TEXTS, "documents"))
-    assert (cut.max_length, cut.truncated) == (20, 2)
+    assert (cut.max_length, cut.texts.truncated["texts"]) == (20, 2)
     assert weigher(tmp_path, "queries", query_prefix="", max_length=10).part.prefix == ""
 
 

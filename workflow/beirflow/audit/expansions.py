@@ -7,15 +7,14 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique, unreadable
 from beirflow.audit.reading import part
 from beirflow.audit.sources import MODELS, REPAIR
-from beirflow.dense.settings import DenseSettings
 from beirflow.expansions.models import expansion_digests
 from beirflow.expansions.settings import Expansion
+from beirflow.experiment.expansions import Adding
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.systems import make_system
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import EXPANSION_MODEL, EXPANSION_RECORD, SUMMARY
-from beirflow.lexical.settings import LexicalSettings
 
 FILES = "expansions are those of their files"
 SOURCE = "expansion_source_sha256"
@@ -37,14 +36,29 @@ def check_expansions(chain: Chain, experiment: Experiment) -> list[Check]:
     return [*(_check_model(chain, path, name, here) for path, name in models.items()), *_check_files(chain, here, experiment)]
 
 
+def added_by(chain: Chain, name: str) -> Expansion | None:
+    """What the manifest says that a system adds to documents.
+
+    Args:
+        chain: What records say.
+        name: The system.
+
+    Returns:
+        The expansion; None where nothing is added.
+    """
+    recorded = part(chain.manifest, "systems", name, kind=dict)
+    said = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
+    settings = make_system(name, {"family": recorded["family"], **said}).settings
+    return settings.added if isinstance(settings, Adding) else None
+
+
 def _here(chain: Chain, experiment: Experiment) -> dict[str, Expansion]:
     """By the name that an expansion has in the results, what the configuration of the person who audits says of it."""
     found = {}
     for name, recorded in part(chain.manifest, "systems", kind=dict).items():
         known = experiment.systems.get(name)
-        if known and recorded.get("family") == known.family and isinstance(known.settings, LexicalSettings | DenseSettings):
-            said = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
-            added = make_system(name, {"family": known.family, **said}).settings.added
+        if known and recorded.get("family") == known.family and isinstance(known.settings, Adding):
+            added = added_by(chain, name)
             if added and known.settings.added:
                 found[added.name] = known.settings.added
     return found

@@ -9,9 +9,19 @@ import pyarrow.parquet as pq
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import RecordError
+from beirflow.audit.expansions import added_by
 from beirflow.audit.facts import Comparison
 from beirflow.audit.reading import part
-from beirflow.files.layout import CHUNK_VECTORS, CORPUS, DOCUMENTS, MANIFEST, QUERIES, QUERY_VECTORS
+from beirflow.files.layout import (
+    CHUNK_VECTORS,
+    CORPUS,
+    DOCUMENTS,
+    EXPANSION,
+    EXPANSION_RECORD,
+    MANIFEST,
+    QUERIES,
+    QUERY_VECTORS,
+)
 from beirflow.models.settings import ONNX
 
 PATH = re.compile(
@@ -44,9 +54,23 @@ def check_representation(facts: Comparison, path: str) -> None:
         _check_statistics(facts, path, record["statistics"], CORPUS(dataset=found["dataset"]))
     if found and "rows" in record:
         facts.same(path, "rows", record["rows"], *_rows(facts, found))
+    if found and found["chunk"] and "weighed" in record:
+        _check_added(facts, path, record, found.groupdict())
     for name in record["outputs"]:
         if name in facts.chain.listing.files and any(pattern.names_in(name) for pattern in (CHUNK_VECTORS, QUERY_VECTORS)):
             _check_array(facts, path, name, record)
+
+
+def _check_added(facts: Comparison, path: str, record: Mapping[str, Any], names: Mapping[str, Any]) -> None:
+    """Documents were weighed with what their system adds to them, and with nothing where it adds nothing."""
+    system, patterns = part(record, "system", kind=str), (EXPANSION, EXPANSION_RECORD)
+    if system not in facts.chain.manifest["systems"]:
+        return
+    added = added_by(facts.chain, system)
+    expected = [each(expansion=added.name, dataset=names["dataset"], chunk=names["chunk"]) for each in patterns] if added else []
+    said = [name for name in part(record, "inputs", kind=dict) if any(each.names_in(name) for each in patterns)]
+    facts.same(path, "expansions among its inputs", sorted(said), sorted(expected), MANIFEST)
+    facts.same(path, "weighed / added", record["weighed"].get("added"), added.name if added else None, MANIFEST)
 
 
 def _check_statistics(facts: Comparison, path: str, statistics: Mapping[str, Any], corpus: str) -> None:

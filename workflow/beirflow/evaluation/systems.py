@@ -9,9 +9,9 @@ configuration says it too.
 ``model_sha256`` is the sha256 of the lines that ``sha256sum`` prints of the model's files, in byte order of their names;
 ``tuned_on`` says on which split or dataset the ``weights`` of a fused system were tuned; ``training_loss`` is how the loss of a
 model went that was trained for a dataset, in means over tenths of its steps; ``truncated_queries`` and ``truncated_documents``
-count texts that were cut; ``steps`` are the modules that a text goes through; ``dim`` is how many numbers a vector has. A
-setting with another value for queries than for documents has a row for each. What a family does not have, or nobody knows any
-more, has no row.
+count texts that were cut, ``truncated_texts`` and ``truncated_expansions`` both parts of documents that are weighed together;
+``steps`` are the modules that a text goes through; ``dim`` is how many numbers a vector has. A setting with another value for
+queries than for documents has a row for each. What a family does not have, or nobody knows any more, has no row.
 """
 
 import hashlib

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_files import recorded_digest
+from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, output_digest, read_json
 from beirflow.files.verified import check_digest, damaged, parquet_errors
@@ -49,6 +51,7 @@ class ExpansionFile:
         job: The job that reads.
 
     Attributes:
+        path: The file.
         record: What its record holds.
 
     Raises:
@@ -60,6 +63,37 @@ class ExpansionFile:
         self.record = read_json(record_of(path))
         check_inputs(record_of(path), self.record, {job.below(documents_path): recorded_digest(documents_path)}, kind=kind)
         check_digest(path, output_digest(self.record, path), record_of(path))
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The file and its record, by path with their digests, for the record of what is made from it."""
+        record_path = str(record_of(self.path))
+        return {self.path: output_digest(self.record, self.path), record_path: file_digest(record_path)}
+
+    def check_rows(self, chunk: int, documents: int) -> None:
+        """Make sure that it has a row for every document.
+
+        Args:
+            chunk: Number of the chunk, for the message.
+            documents: Documents of the chunk.
+
+        Raises:
+            DataError: It has fewer rows, or more.
+        """
+        if self.record["rows"] != documents:
+            raise damaged(self.path, f"found {self.record['rows']} rows, but chunk {chunk} has {documents} documents")
+
+    def joined(self, rows: int) -> Iterator[pa.Array]:
+        """Read queries some rows at a time, those of a document as one text.
+
+        Args:
+            rows: Rows of every batch but the last.
+
+        Yields:
+            The queries of the next documents, separated by spaces, large strings.
+        """
+        for batch in self.batches(rows):
+            yield pc.binary_join(batch["queries"], pa.scalar(" ", pa.large_string()))
 
     def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
         """Read some rows at a time.

@@ -6,20 +6,22 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import Documents, recorded_digest
-from beirflow.expansions.files import write_expansion
+from beirflow.expansions.files import WINDOW_ROWS, write_expansion
+from beirflow.expansions.ids import RowsById
 from beirflow.expansions.settings import Expansion
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
+from beirflow.files.writing import scratch_file
 
 LINE_BYTES = 1 << 26
 """A line this long is refused: a file without line feeds must not fill memory."""
@@ -50,15 +52,15 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
         sizes = documents.sizes
         ids = documents.read(range(len(sizes)), ["doc_id"])["doc_id"].combine_chunks()
     first = sum(sizes[:chunk])
-    entries = _entries(source_path, given.kind, ids, range(first, first + sizes[chunk]), job.name)
-    missing = [row for row in range(sizes[chunk]) if row not in entries]
-    if missing:
-        found = f"{len(missing):,} of the {sizes[chunk]:,} documents of chunk {chunk} are in no line, the first is"
-        todo = "an empty list or object is enough for a document to which nothing is added"
-        raise DataError(f"{source_path}: {found} {ids[first + missing[0]].as_py()!r}; {todo}")
-    values = [entries[row] for row in range(sizes[chunk])]
-    columns = [values] if given.kind == "queries" else [[list(each) for each in values], [list(each.values()) for each in values]]
-    write_expansion(output_path, given.kind, [[ids.slice(first, sizes[chunk]), *columns]])
+    with scratch_file(output_path) as scratch:
+        kept = _Kept(scratch, sizes[chunk])
+        _read_lines(source_path, given.kind, ids, first, kept, job.name)
+        missing = kept.missing
+        if len(missing):
+            found = f"{len(missing):,} of the {sizes[chunk]:,} documents of chunk {chunk} are in no line, the first is"
+            todo = "an empty list or object is enough for a document to which nothing is added"
+            raise DataError(f"{source_path}: {found} {ids[first + int(missing[0])].as_py()!r}; {todo}")
+        write_expansion(output_path, given.kind, _windows(given.kind, ids.slice(first, sizes[chunk]), kept))
     write_record(
         record_of(output_path),
         job,
@@ -66,7 +68,7 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
         outputs={output_path: file_digest(output_path)},
         seconds={"expand": time.perf_counter() - start},
         sizes={"expand": Path(output_path).stat().st_size},
-        counts={f"added_{given.kind}": sum(map(len, values))},
+        counts={f"added_{given.kind}": kept.added},
         expansion=given.name,
         kind=given.kind,
         rows=sizes[chunk],
@@ -74,14 +76,64 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
     )
 
 
-def _entries(path: str, kind: str, ids: pa.Array, rows: range, name: str) -> dict[int, Any]:
-    """What is added to the documents of some rows, by row from 0; every line is checked."""
-    found: dict[int, Any] = {}
+class _Kept:
+    """What is added to the documents of a chunk, until it is written in their order: on the disk, since it may be large.
+
+    Args:
+        stream: An empty file to write and read.
+        rows: Documents of the chunk.
+
+    Attributes:
+        rows: These.
+        added: Queries, or words with a weight, so far.
+    """
+
+    def __init__(self, stream: BinaryIO, rows: int) -> None:
+        self.rows, self.added = rows, 0
+        self._stream, self._end = stream, 0
+        self._places, self._sizes = np.full(rows, -1, np.int64), np.zeros(rows, np.int64)
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Rows of documents that nothing has been kept for, int64."""
+        return np.flatnonzero(self._places < 0)
+
+    def add(self, row: int, value: Any) -> None:
+        """Keep what is added to a document; all of them before the first is read."""
+        line = orjson.dumps(value)
+        self._places[row], self._sizes[row] = self._end, self._stream.write(line)
+        self._end += len(line)
+        self.added += len(value)
+
+    def read(self, rows: range) -> list[Any]:
+        """What is added to some documents, one after the other."""
+        found: dict[int, Any] = {}
+        for row in (rows.start + np.argsort(self._places[rows.start : rows.stop])).tolist():
+            self._stream.seek(self._places[row])
+            found[row] = orjson.loads(self._stream.read(self._sizes[row]))
+        return [found[row] for row in rows]
+
+
+def _windows(kind: str, doc_ids: pa.Array, kept: _Kept) -> Iterator[list[Any]]:
+    """The columns of an expansion, some rows at a time."""
+    for start in range(0, len(doc_ids), WINDOW_ROWS):
+        ids = doc_ids.slice(start, WINDOW_ROWS)
+        values = kept.read(range(start, start + len(ids)))
+        yield (
+            [ids, values]
+            if kind == "queries"
+            else [ids, [list(each) for each in values], [list(each.values()) for each in values]]
+        )
+
+
+def _read_lines(path: str, kind: str, ids: pa.Array, first: int, kept: _Kept, name: str) -> None:
+    """Check every line, and keep what is added to the documents of a chunk, whose first one has the row ``first``."""
+    rows, documents = range(first, first + kept.rows), RowsById(ids)
     lines = bytearray(len(ids))  # which documents have been named, a byte each
     with Progress(name, None, "lines") as progress:
         for numbers, records in _batches(path):
             names = [_id_of(path, number, record) for number, record in zip(numbers, records, strict=True)]
-            places = pc.fill_null(pc.index_in(pa.array(names, ids.type), value_set=ids), -1).to_pylist()
+            places = documents.find(pa.array(names, ids.type)).tolist()
             for number, record, doc_id, place in zip(numbers, records, names, places, strict=True):
                 if place < 0:
                     raise DataError(f"{path}:{number}: the corpus has no document {doc_id!r}; is the file of this corpus?")
@@ -90,9 +142,8 @@ def _entries(path: str, kind: str, ids: pa.Array, rows: range, name: str) -> dic
                 lines[place] = 1
                 value = _value(path, number, record, kind)
                 if place in rows:
-                    found[place - rows.start] = value
+                    kept.add(place - first, value)
             progress.advance(len(names))
-    return found
 
 
 def _batches(path: str, size: int = 8192) -> Iterator[tuple[list[int], list[Any]]]:

@@ -78,7 +78,8 @@ class WrittenQueries(Expansion):
 
     Attributes:
         queries: How many are written for a document.
-        join: ``append``, they stand behind the text; or ``field``, they are a field of their own.
+        join: ``append``, they stand behind the text; ``field``, they are a field of their own; or ``inject``, those of their
+            tokens that the text does not have stand behind it, each once (uniCOIL).
         top_k: The next token is drawn from this many, the most probable ones; 1 always takes the first.
         top_p: And of these from the fewest whose probabilities reach this sum.
         query_length: Tokens after which a query is cut, the first one, which begins every query, included.

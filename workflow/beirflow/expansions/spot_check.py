@@ -14,7 +14,7 @@ from beirflow.expansions.sampler import drawn as drawn_documents
 from beirflow.expansions.settings import Expansion, WrittenQueries
 from beirflow.expansions.word_weigher import WordWeigher
 from beirflow.expansions.writer import QueryWriter
-from beirflow.files.layout import EXPANSION
+from beirflow.files.layout import EXPANSION, EXPANSION_RECORD
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.model_places import model_folder
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, draw
@@ -110,7 +110,8 @@ class _Again:
 
     @property
     def _precision(self) -> str:
-        return self.subject.precision(TOLERANCE)
+        names = {"expansion": self.added.name, "dataset": self.subject.dataset}
+        return self.subject.precision(TOLERANCE, [EXPANSION_RECORD(**names, chunk=chunk) for chunk in range(self.subject.chunks)])
 
 
 def _other_queries(stored: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> tuple[int, int]:

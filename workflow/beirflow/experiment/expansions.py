@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 from beirflow.dense.settings import DenseSettings
 from beirflow.expansions.models import expansion_files
@@ -10,9 +10,13 @@ from beirflow.expansions.settings import Expansion
 from beirflow.files.digests import file_state
 from beirflow.lexical.settings import Index, LexicalSettings
 from beirflow.runs.family import System
+from beirflow.sparse.settings import SparseSettings
 
 GIVEN = "given"
 """In place of a kind: expansions that are read from files."""
+
+Adding: TypeAlias = LexicalSettings | SparseSettings | DenseSettings
+"""Settings of systems that may add something to documents, or are trained on it."""
 
 
 class Expansions:
@@ -23,9 +27,7 @@ class Expansions:
     """
 
     def __init__(self, systems: Iterable[System]) -> None:
-        used: list[LexicalSettings | DenseSettings] = [
-            each.settings for each in systems if isinstance(each.settings, LexicalSettings | DenseSettings)
-        ]
+        used: list[Adding] = [each.settings for each in systems if isinstance(each.settings, Adding)]
         self._of_system: dict[str, Expansion | None] = {settings.name: settings.added for settings in used}
         self._indexes = {settings.index.name: settings.index for settings in used if isinstance(settings, LexicalSettings)}
         self._all = {added.name: added for added in self._of_system.values() if added}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from beirflow.files.disks import written_here
 
@@ -46,6 +46,26 @@ def own_partial(path: Path) -> Path:
         else:
             Path(entry).unlink(missing_ok=True)
     return path.with_name(f".partial-{path.stem}.{OWN}{path.suffix}")
+
+
+@contextmanager
+def scratch_file(output: str | Path) -> Iterator[BinaryIO]:
+    """Open an empty file on the disk of an output, for what does not fit into memory; it is gone afterwards.
+
+    Args:
+        output: What is made with it. Missing parent folders are made.
+
+    Yields:
+        The file, to be written and read.
+    """
+    output = Path(output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    place = own_partial(output.with_suffix(".scratch"))
+    try:
+        with written_here(output), place.open("x+b") as stream:
+            yield stream
+    finally:
+        place.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -41,8 +41,8 @@ def index_documents(
     Raises:
         DataError: What is added is damaged, or not that of these documents.
     """
-    if added and added.record["rows"] != documents.sizes[chunk]:
-        raise damaged(added.path, f"found {added.record['rows']} rows, but chunk {chunk} has {documents.sizes[chunk]} documents")
+    if added:
+        added.check_rows(chunk, documents.sizes[chunk])
     if added and index.kind == "weights":
         return index_words(_counted(_words(added, index.use), advance), threads)
     return index_texts(_advancing(_texts(documents, chunk, index, added), advance), threads)
@@ -66,7 +66,7 @@ def _texts(documents: Documents, chunk: int, index: Index, added: ExpansionFile 
     if added is None:
         yield from documents.titles_and_texts(chunk, BATCH_DOCUMENTS)
         return
-    queries = (pc.binary_join(batch["queries"], pa.scalar(" ", pa.large_string())) for batch in added.batches(BATCH_DOCUMENTS))
+    queries = added.joined(BATCH_DOCUMENTS)
     if index.use == "field":
         batches = documents.batches(chunk, ["text"], BATCH_DOCUMENTS)
         yield from ((joined, batch["text"]) for joined, batch in zip(queries, batches, strict=True))

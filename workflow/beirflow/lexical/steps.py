@@ -54,8 +54,7 @@ def index_chunk(
     added = None
     if expansion_path is not None:
         added = ExpansionFile(expansion_path, index.kind, documents_path, job)
-        record_path = str(record_of(expansion_path))
-        inputs |= {expansion_path: output_digest(added.record, expansion_path), record_path: file_digest(record_path)}
+        inputs |= added.inputs
     with Documents(documents_path) as documents, Progress(job.name, documents.sizes[chunk], "documents") as progress:
         postings = index_documents(documents, chunk, index, added, progress.advance, threads)
     write_postings(output_path, postings, index.name)

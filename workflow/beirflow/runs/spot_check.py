@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
+from beirflow.files.records import read_json, together
 from beirflow.runs.family import System
 
 S = TypeVar("S", bound=Any)
@@ -93,21 +94,24 @@ class Subject:
         """Both, for a sentence."""
         return f"{self.system.name} on {self.dataset}"
 
-    def precision(self, known: Container[str]) -> str:
-        """The precision of the run.
+    def precision(self, known: Container[str], records: Sequence[str] = ()) -> str:
+        """The precision of the run, or of some of what it was made from: what a model wrote and another read has one of its own.
 
         Args:
             known: Those that a family can make again.
+            records: Paths below the results of records; none for the run.
 
         Returns:
             One of these.
 
         Raises:
+            NotHereError: A record is not here.
             ValueError: It is none of these.
         """
-        found = self.made.get("precision")
-        if found not in known:
-            raise ValueError(f"the run was made in the precision {found!r}")
+        made = together([read_json(self.file(path))["made"] for path in records]) if records else self.made
+        found = made.get("precision")
+        if not isinstance(found, str) or found not in known:
+            raise ValueError(f"{records[0] if records else 'the run'} was made in the precision {found!r}")
         return str(found)
 
     def file(self, path: str) -> Path:

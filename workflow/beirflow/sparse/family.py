@@ -1,16 +1,55 @@
 """The family of learned sparse systems, as the experiment sees it."""
 
+from pathlib import Path
+
+from beirflow.expansions.models import model_problem as expansion_problem
 from beirflow.files.layout import TERM_WEIGHTS
-from beirflow.runs.family import Family
+from beirflow.runs.family import Family, Setting
+from beirflow.sparse.layouts import AROUND
 from beirflow.sparse.model_folders import digests_of, local_files, model_problem
-from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
+
+NOT_OF_UNICOIL = ("pooling", "activation", "most_terms")
+"""Settings that would be ignored."""
+
+
+def problem(settings: SparseSettings) -> Setting | None:
+    """What keeps a system from being used: settings that do not go together, or a model that is not there."""
+    if settings.head == "unicoil":
+        for key in NOT_OF_UNICOIL:
+            if (value := getattr(settings, key)) is not None:
+                return Setting(key, value, "uniCOIL gives each token one weight, and has nothing of this kind; remove the key")
+    added = settings.expansion
+    if added is None:
+        for key in USUAL_LENGTHS:
+            if (length := getattr(settings, key)) is not None:
+                return Setting(key, length, "nothing is added to the documents; remove the key, or name an expansion")
+        return model_problem(settings)
+    if settings.head != "unicoil":
+        return Setting("expansion", added.name, f"a model with head: {settings.head} adds terms itself; expected head: unicoil")
+    longest = (settings.text_length or 0) + (settings.expansion_length or 0) + AROUND
+    if settings.max_length is not None and longest > settings.max_length:
+        todo = "lower text_length or expansion_length"
+        needs = f"text_length {settings.text_length}, expansion_length {settings.expansion_length} and {AROUND} special tokens"
+        return Setting("max_length", settings.max_length, f"{needs} are {longest}; {todo}, or raise it")
+    if found := expansion_problem(added):
+        return Setting("expansion.model", added.model, found)
+    return model_problem(settings)
+
+
+def given_files(settings: SparseSettings, dataset: str) -> dict[str, Path]:
+    """The file that holds what is added to the documents of a corpus, by its setting; none where a model makes it."""
+    path = settings.expansion and settings.expansion.file(dataset)
+    return {"expansion.path": path} if path else {}
+
 
 FAMILY = Family(
     name="sparse",
     settings=SparseSettings,
-    problem=model_problem,
+    problem=problem,
     model_files=local_files,
     model_digests=digests_of,
+    given_files=given_files,
     spot_checks="beirflow.sparse.spot_check:spot_checks",
     answers="beirflow.sparse.answers:open_answers",
     searched=lambda _: (TERM_WEIGHTS,),

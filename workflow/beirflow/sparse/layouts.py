@@ -14,7 +14,7 @@ from beirflow.models.card import Kind
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import refuse_type, refuse_what_is_not_hashed, transformer_config, transformer_step
 from beirflow.models.model_layout import PATTERNS, TOKENIZER_FILES, weight_files
-from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
 MODULES, ROUTES, ENCODER = "modules.json", "router_config.json", "config_sentence_transformers.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -22,6 +22,9 @@ SPARTA_TERMS = 2000
 
 LIBRARY = "sentence_transformers."
 """How the classes of its modules begin; another of the same name is code of the model's own."""
+
+AROUND = 3
+"""Special tokens of a document with an expansion: before the text, behind it, and at the end."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Part:
         max_length: Tokens after which a text is cut; what the tokenizer says if None.
         prefix: What is written before every text.
         most_terms: Terms kept of a text; None for all.
+        text_length: Tokens after which a text is cut before what is added to it; None where nothing is.
+        expansion_length: Tokens after which that is cut; None where nothing is added.
     """
 
     kind: str
@@ -48,6 +53,8 @@ class Part:
     max_length: int | None = None
     prefix: str = ""
     most_terms: int | None = None
+    text_length: int | None = None
+    expansion_length: int | None = None
 
 
 class Parts(NamedTuple):
@@ -103,7 +110,8 @@ def read_parts(settings: SparseSettings, folder: Path, query_folder: Path | None
         )
         for part, length, prefix in zip((documents, queries), lengths, prefixes, strict=True)
     )
-    return Parts(documents, queries)
+    added = {key: getattr(settings, key) for key in USUAL_LENGTHS}
+    return Parts(replace(documents, **added), queries)
 
 
 def files_of(folder: Path, parts: Sequence[Part]) -> list[Path]:

@@ -1,9 +1,18 @@
 """The settings of a learned sparse system."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from beirflow.expansions.settings import WrittenQueries
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.ranking import Ties
+
+INJECT = "inject"
+"""How queries are joined with a document: those of their tokens that its text does not have stand behind it."""
+
+USUAL_LENGTHS = {"text_length": 400, "expansion_length": 100}
+"""Where something is added to documents and nothing else is said; Pyserini's."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,9 @@ class SparseSettings(ModelSettings):
         most_terms: Terms kept of a text, those that weigh most; of ``sparta`` 2000, else all, if nothing says otherwise.
         quantize: ``lucene``, weights are integers, 256 for a weight of 5, as runs with Lucene have them; or ``none``.
         ties: How documents with the same score are ordered by their ids.
+        expansion: Queries whose new tokens stand behind the text of every document, of ``unicoil``; None if there are none.
+        text_length: Tokens after which the text of such a document is cut; 400 if nothing says otherwise.
+        expansion_length: Tokens after which its queries, one after the other, are cut; 100 if nothing says otherwise.
     """
 
     head: str = "splade"
@@ -46,6 +58,23 @@ class SparseSettings(ModelSettings):
     most_terms: int | None = None
     quantize: str = "none"
     ties: Ties = "descending"
+    expansion: WrittenQueries | None = field(default=None)
+    text_length: int | None = None
+    expansion_length: int | None = None
+
+    def __post_init__(self) -> None:
+        """Take an entry of a configuration, and what the parameters of a rule or a manifest made of settings."""
+        given: Any = self.expansion
+        if given is not None:
+            queries = WrittenQueries(**given) if isinstance(given, Mapping) else given
+            object.__setattr__(self, "expansion", replace(queries, join=INJECT))
+            for key, usual in USUAL_LENGTHS.items():
+                object.__setattr__(self, key, usual if getattr(self, key) is None else getattr(self, key))
+
+    @property
+    def added(self) -> WrittenQueries | None:
+        """What is added to the documents."""
+        return self.expansion
 
     def model_of_queries(self) -> ModelSettings | None:
         """Where the queries' own model is; None if they have none."""

@@ -4,13 +4,15 @@ Texts are weighed again with the real model, in other batches than before; sampl
 weights, document by document and with nothing of ``search.py``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from beirflow.files.layout import QUERY_WEIGHTS, RUN, TERM_WEIGHTS, Pattern
+from beirflow.expansions.files import stored_rows
+from beirflow.expansions.spot_check import expansion_checks
+from beirflow.files.layout import EXPANSION, QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, RUN, TERM_WEIGHTS, Pattern
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.compared_ranks import compare_ranks
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, draw
@@ -37,12 +39,16 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
         random: Draws them.
 
     Returns:
-        Three checks: documents weighed again, queries weighed again, queries searched again.
+        Three checks: documents weighed again, queries weighed again, queries searched again; and one where a model has added
+        something to the documents.
     """
     again = _Again(subject, sample, random)
     folder = QUERY_WEIGHTS(system=subject.system.name, dataset=subject.dataset).rpartition("/")[0]
     run = RUN(system=subject.system.name, dataset=subject.dataset)
+    added = subject.system.settings.added
+    here = subject.here.settings if subject.here and subject.here.family == subject.system.family else None
     return [
+        *(expansion_checks(subject, added, here and here.added, sample, random) if added else []),
         SpotCheck("documents weighed again have the stored weights", folder, partial(again.check, "documents")),
         SpotCheck("queries weighed again have the stored weights", folder, partial(again.check, "queries")),
         SpotCheck("queries searched again have the recorded ranks", run, again.check_ranks),
@@ -58,8 +64,8 @@ class _Again:
 
     def check(self, kind: str) -> Finding:
         """Weigh some documents or queries again and compare them with the stored weights."""
-        ids, texts, stored = self._drawn_documents() if kind == "documents" else self._drawn_queries()
-        again = self._weigh(kind, texts)
+        ids, texts, added, stored = self._drawn_documents() if kind == "documents" else self._drawn_queries()
+        again = self._weigh(kind, texts, added)
         width = int(max(stored.terms.max(initial=0), again.terms.max(initial=0))) + 1
         before, now = (_spread(rows, width) for rows in (stored, again))
         lengths = np.linalg.norm(before, axis=1)
@@ -96,11 +102,23 @@ class _Again:
             yield doc_ids.slice(first, segment.documents), scores.astype(np.float32)
             first += segment.documents
 
-    def _drawn_documents(self) -> tuple[list[str], list[str], Rows]:
+    def _drawn_documents(self) -> tuple[list[str], list[str], list[str] | None, Rows]:
+        """Ids and texts of some documents, what is added to each, and their stored weights."""
         rows = self.subject.draw_documents(self.sample, self.random)
         table = self.subject.take_documents(rows)
         stored = [self._stored(chunk, here) for chunk, here in enumerate(rows) if len(here)]
-        return table["doc_id"].to_pylist(), table["text"].to_pylist(), Rows.together(stored)
+        return table["doc_id"].to_pylist(), table["text"].to_pylist(), self._added(rows), Rows.together(stored)
+
+    def _added(self, drawn: Sequence[np.ndarray]) -> list[str] | None:
+        """What is added to some documents of each chunk; None where nothing is added to any."""
+        added = self.settings.added
+        if added is None:
+            return None
+        paths = [EXPANSION(expansion=added.name, dataset=self.subject.dataset, chunk=chunk) for chunk in range(len(drawn))]
+        stored = (
+            stored_rows(self.subject.file(path), added.kind, pa.array(rows)) for path, rows in zip(paths, drawn, strict=True)
+        )
+        return [" ".join(queries) for found in stored for queries in found]
 
     def _stored(self, chunk: int, rows: np.ndarray) -> Rows:
         """The stored weights of some documents of a chunk."""
@@ -114,32 +132,33 @@ class _Again:
             first += segment.documents
         return Rows.together(parts)
 
-    def _drawn_queries(self) -> tuple[list[str], list[str], Rows]:
+    def _drawn_queries(self) -> tuple[list[str], list[str], None, Rows]:
         table = self.subject.queries()
         drawn = draw(table.num_rows, self.sample, self.random)
         queries = self._queries()
         parts = [Rows(queries.counts[[row]], *_row(queries, row)) for row in drawn.tolist()]
         chosen = table.take(pa.array(drawn))
-        return chosen["query_id"].to_pylist(), chosen["text"].to_pylist(), Rows.together(parts)
+        return chosen["query_id"].to_pylist(), chosen["text"].to_pylist(), None, Rows.together(parts)
 
     def _queries(self) -> Rows:
         return read_queries(self._path(QUERY_WEIGHTS), self.settings.quantize)
 
-    def _weigh(self, kind: str, texts: list[str]) -> Rows:
+    def _weigh(self, kind: str, texts: list[str], added: list[str] | None) -> Rows:
         settings = self.subject.with_model_of_here(self.settings, [*MODEL_PLACE, "query_model", "query_revision"])
         part = read_parts(settings, *model_folders(settings)).of(kind)
         config = self.subject.config
         with gpu_job(config["device"], config["jobs_per_gpu"]):
             budget = config["token_budget"]
             weigher = Weigher(settings.name, part, device=config["device"], precision=self._precision, token_budget=budget)
-            return quantized(Rows.together(list(weigher.windows(texts, kind))), settings.quantize)
+            return quantized(Rows.together(list(weigher.windows(texts, kind, added))), settings.quantize)
 
     def _path(self, pattern: Pattern, **names: int) -> str:
         return str(self.subject.file(pattern(system=self.subject.system.name, dataset=self.subject.dataset, **names)))
 
     @property
     def _precision(self) -> str:
-        return self.subject.precision(TOLERANCE)
+        record = QUERY_WEIGHTS_RECORD(system=self.subject.system.name, dataset=self.subject.dataset)
+        return self.subject.precision(TOLERANCE, [record])  # a search compares it with that of every chunk
 
 
 def _row(rows: Rows, number: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,28 +10,28 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents, read_table
+from beirflow.expansions.files import ExpansionFile
+from beirflow.expansions.settings import WrittenQueries
 from beirflow.files.background import read_ahead
+from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.layout import record_of
-from beirflow.files.records import Job, output_digest, write_record
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
 from beirflow.files.verified import check_digest
 from beirflow.files.writing import DigestingWriter, atomic_path
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.searched import read_ids, read_searched, sources_of
+from beirflow.sparse.expanded import different_texts, with_added
 from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
 from beirflow.sparse.layouts import Part, read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
 from beirflow.sparse.products import Backward
 from beirflow.sparse.rows import Rows, in_rows, quantized
 from beirflow.sparse.search import search_segments
-from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.settings import INJECT, SparseSettings
 from beirflow.sparse.weigher import NotFiniteError, Weigher
-
-OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
-"""What the record of weights says of the part that made them."""
-
 
 Weighing: TypeAlias = Computing[SparseSettings]
 """How terms are weighed."""
@@ -66,7 +65,9 @@ def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, jo
     _weigh(read_table(queries_path), queries_path, "queries", output_path, weighing, job, write)
 
 
-def weigh_chunk(*, documents_path: str, chunk: int, output_path: str, weighing: Weighing, job: Job) -> None:
+def weigh_chunk(
+    *, documents_path: str, chunk: int, output_path: str, weighing: Weighing, job: Job, expansion_path: str | None = None
+) -> None:
     """Weigh the terms of the documents of one chunk; weights are written while the next are computed.
 
     Args:
@@ -75,6 +76,7 @@ def weigh_chunk(*, documents_path: str, chunk: int, output_path: str, weighing: 
         output_path: Postings to write, and their record.
         weighing: How.
         job: The job, for the record.
+        expansion_path: What is added to the documents of the chunk, next to its record; None where nothing is.
 
     Raises:
         ModelError: The model cannot be loaded, or computes a weight that is not finite.
@@ -90,7 +92,11 @@ def weigh_chunk(*, documents_path: str, chunk: int, output_path: str, weighing: 
 
     with Documents(documents_path) as documents:
         table = documents.read([chunk], ["doc_id", "text"])
-    _weigh(table, documents_path, "documents", output_path, weighing, job, write)
+    added = None
+    if expansion_path is not None:
+        added = ExpansionFile(expansion_path, WrittenQueries.kind, documents_path, job)
+        table = with_added(table, added, chunk)
+    _weigh(table, documents_path, "documents", output_path, weighing, job, write, added)
 
 
 def _weigh(
@@ -101,27 +107,26 @@ def _weigh(
     weighing: Weighing,
     job: Job,
     write: Callable[[DigestingWriter, Iterator[Rows]], int],
+    added: ExpansionFile | None = None,
 ) -> None:
     """Weigh the texts of a table that comes from ``source_path``, and record how."""
     weighing.use_threads()
     settings, stage = weighing.settings, "queries" if kind == "queries" else "index"
-    inputs = sources_of(job, source_path, weighing.model_path)
+    inputs = sources_of(job, source_path, weighing.model_path) | job.digests(added.inputs if added else {})
     start = time.perf_counter()
     gpu = weighing.gpu(saves_memory="lower token_budget or max_length")
     with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
         weigher = _load(weighing, kind)
         loaded = time.perf_counter()
-        texts = table["text"].combine_chunks().dictionary_encode()
-        indices = texts.indices.to_numpy()
-        windows = in_rows(weigher.windows(texts.dictionary.to_pylist(), kind), indices)
+        texts = different_texts(table)
+        windows = in_rows(weigher.windows(texts.texts, kind, texts.added), texts.indices)
         try:
             terms = write(stream, (quantized(rows, settings.quantize) for rows in windows))
         except NotFiniteError as error:
-            name = f"{table.column_names[0]} {table[0][int(np.argmax(indices == error.row))].as_py()!r}"
+            name = f"{table.column_names[0]} {table[0][int(np.argmax(texts.indices == error.row))].as_py()!r}"
             todo = "use precision float32, or look at its text"
             raise ModelError(f"system {settings.name}: the weights of {name} hold infinity or not-a-number; {todo}") from error
         digest = stream.digest()
-    part = {key: value for key, value in asdict(weigher.part).items() if key in OF_A_PART}
     write_record(
         record_of(output_path),
         job,
@@ -130,12 +135,17 @@ def _weigh(
         made={"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)},
         seconds={"load": loaded - start, stage: time.perf_counter() - loaded},
         sizes={stage: Path(output_path).stat().st_size},
-        counts={"tokens": weigher.tokens, f"truncated_{kind}": weigher.truncated, f"terms_of_{kind}": terms},
+        counts={**weigher.counts(kind), f"terms_of_{kind}": terms},
         system=settings.name,
         rows=table.num_rows,
-        distinct_texts=len(texts.dictionary),
-        weighed={**part, "max_length": weigher.max_length, "quantize": settings.quantize},
+        distinct_texts=len(texts.texts),
+        weighed={**weigher.described(), **_joined(added), "quantize": settings.quantize},
     )
+
+
+def _joined(added: ExpansionFile | None) -> dict[str, str]:
+    """What was added to documents, and how, for the record; nothing where nothing was."""
+    return {"added": added.record["expansion"], "join": INJECT} if added else {}
 
 
 def _load(weighing: Weighing, kind: str) -> Weigher:
@@ -177,6 +187,7 @@ def search_weights(
     top_k: int,
     drop_self_matches: bool,
     job: Job,
+    expansion_path: str | None = None,
     threads: int = 1,
 ) -> None:
     """Find the top k of one chunk for every query, among the documents that have one of its terms.
@@ -193,6 +204,7 @@ def search_weights(
         top_k: Documents to keep for each query.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
         job: The job, for the record of the run.
+        expansion_path: What was added to the documents of the chunk; only its record is read, for what it cost.
         threads: Threads to compute with.
 
     Raises:
@@ -204,6 +216,10 @@ def search_weights(
     for path, record in records.items():
         check_digest(path, output_digest(record, path), record_of(path))
     _check_precision(records)
+    if expansion_path is not None:
+        added = job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))})
+        check_inputs(record_of(chunk_weights_path), records[chunk_weights_path], added)
+        records[expansion_path] = read_json(record_of(expansion_path))
     ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
     start = time.perf_counter()
     queries = read_queries(query_weights_path, settings.quantize)

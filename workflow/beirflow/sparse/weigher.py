@@ -22,6 +22,8 @@ from beirflow.sparse.heads import Loaded, load_part
 from beirflow.sparse.layouts import Part
 from beirflow.sparse.pooling import Vocabulary, keep_most, pool_terms
 from beirflow.sparse.rows import Rows
+from beirflow.sparse.settings import USUAL_LENGTHS
+from beirflow.sparse.tokens import TextTokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -31,8 +33,8 @@ WINDOW_TEXTS = 1024
 TOKENIZER_THREADS = 1
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 32768, "mps": 4096}
 
-WITHOUT_SPECIAL_TOKENS = ("table", "tokens", "counts")
-"""Kinds that weigh the tokens of a text alone."""
+OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
+"""What the record of weights says of the part that made them, besides lengths."""
 
 Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Numbers of texts and of terms, int64, and weights, float32, each of shape (m,)."""
@@ -50,7 +52,7 @@ class Weigher:
 
     Attributes:
         tokens: Tokens weighed so far, padding not counted.
-        truncated: Texts that were as long as the maximum, so probably cut.
+        texts: Turns texts into tokens, and counts those that were cut.
         terms: Size of the vocabulary.
 
     Raises:
@@ -62,7 +64,7 @@ class Weigher:
         self.device = choose_device(device)
         self.dtype = choose_precision(precision, self.device)
         self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
-        self.tokens = self.truncated = 0
+        self.tokens = 0
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()
         try:
@@ -70,17 +72,13 @@ class Weigher:
             self.loaded = _moved(found, self.device) if isinstance(found, Loaded) else None
             self.table = found.numpy() if isinstance(found, torch.Tensor) else None
             self.max_length = self._longest_text()
+            self.texts = TextTokenizer(self.tokenizer, part, self.max_length)
             if self.loaded:
                 self._check_padding(self.loaded)
         except ModelError as error:
             raise ModelError(f"system {name}: {error}") from error
         vocabulary = max(self.tokenizer.get_vocab().values(), default=-1) + 1
         self.terms = self.loaded.terms if self.loaded else vocabulary if self.table is None else len(self.table)
-        if fast := getattr(self.tokenizer, "backend_tokenizer", None):
-            fast.no_padding()
-            fast.no_truncation()
-            if self.max_length < UNLIMITED:
-                fast.enable_truncation(self.max_length, direction=self.tokenizer.truncation_side)
 
     def _check_padding(self, loaded: Loaded) -> None:
         """Refuse a model that heeds what stands beside a text in a batch."""
@@ -105,33 +103,45 @@ class Weigher:
             raise ModelError(f"max_length is {asked}, but the model in {self.part.folder} reads at most {reads} tokens")
         return min(reads, self.tokenizer.model_max_length) if asked is None else asked
 
-    def windows(self, texts: Sequence[str], kind: str) -> Iterator[Rows]:
+    def described(self) -> dict[str, Any]:
+        """How texts are weighed, for the record of their weights."""
+        part = {key: getattr(self.part, key) for key in OF_A_PART}
+        added = {key: length for key in USUAL_LENGTHS if (length := getattr(self.part, key)) is not None}
+        return {**part, **added, "max_length": self.max_length}
+
+    def counts(self, kind: str) -> dict[str, int]:
+        """Tokens weighed so far, and texts that were cut; the documents that a writer of expansions has cut are others."""
+        names = {"texts": f"truncated_{kind}"}
+        if self.part.expansion_length is not None:
+            names = {what: f"truncated_{what}" for what in ("texts", "expansions")}
+        return {"tokens": self.tokens, **{name: self.texts.truncated[what] for what, name in names.items()}}
+
+    def windows(self, texts: Sequence[str], kind: str, added: Sequence[str] | None = None) -> Iterator[Rows]:
         """Weigh texts a window at a time, so that weights can be written while the next are computed.
 
         Args:
             texts: n texts; fastest when texts of similar length are neighbours.
             kind: ``queries`` or ``documents``; of ``unicoil`` the weights of a repeated token are added up for queries, else the
                 largest counts.
+            added: Of each document what is added to it; None where nothing is added to any.
 
         Yields:
             The weights of the next texts.
 
         Raises:
             ModelError: A weight is not finite; or the tokenizer does not belong to the model.
+            ValueError: Something is added to texts of a part to which nothing is, or the other way round.
         """
+        if (added is None) != (self.part.expansion_length is None):
+            raise ValueError(f"system {self.name}: {kind} are weighed {'without' if added is None else 'with'} an expansion")
         with Progress(f"weigh with {self.name}", len(texts), kind, "tokens") as progress:
-            for window in map_ahead(partial(self._tokenize, texts), range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
+            for window in map_ahead(partial(self._tokenize, texts, added), range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
                 yield self._weigh_window(window, kind, progress)
 
-    def _tokenize(self, texts: Sequence[str], start: int) -> Tokens:
-        prefixed = [self.part.prefix + text for text in texts[start : start + WINDOW_TEXTS]]
-        special = self.part.kind not in WITHOUT_SPECIAL_TOKENS
-        fast = getattr(self.tokenizer, "backend_tokenizer", None)
-        if fast is None:
-            limits: dict[str, Any] = {"truncation": True, "max_length": self.max_length} if self.max_length < UNLIMITED else {}
-            ids = self.tokenizer(prefixed, add_special_tokens=special, **limits)["input_ids"]
-        else:
-            ids = [encoding.ids for encoding in fast.encode_batch_fast(prefixed, add_special_tokens=special)]
+    def _tokenize(self, texts: Sequence[str], added: Sequence[str] | None, start: int) -> Tokens:
+        window = slice(start, start + WINDOW_TEXTS)
+        prefixed = [self.part.prefix + text for text in texts[window]]
+        ids = self.texts.plain(prefixed) if added is None else self.texts.expanded(prefixed, added[window])
         tokens = Tokens.of(start, ids)
         highest = int(tokens.ids.max(initial=0))
         if highest >= self.terms:
@@ -141,7 +151,6 @@ class Weigher:
 
     @torch.inference_mode()
     def _weigh_window(self, window: Tokens, kind: str, progress: Progress) -> Rows:
-        self.truncated += int((window.lengths >= self.max_length).sum())
         self.tokens += int(window.lengths.sum())
         size = len(window.lengths)
         if self.loaded is None:
