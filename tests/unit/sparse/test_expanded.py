@@ -1,6 +1,7 @@
 """Documents with an expansion: the weights are those of the tokens that Pyserini has for them, whatever chunks and batches."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -208,8 +209,6 @@ def test_what_does_not_go_together_is_refused(unicoil: Path, tmp_path: Path) -> 
 
 
 def test_settings_come_back_from_the_parameters_of_a_rule(unicoil: Path) -> None:
-    from dataclasses import asdict
-
     settings = settings_of(unicoil, text_length=None, expansion_length=None)
     assert (settings.text_length, settings.expansion_length) == (400, 100)
     assert SparseSettings(**json.loads(json.dumps(asdict(settings)))) == settings
