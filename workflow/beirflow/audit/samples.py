@@ -52,7 +52,7 @@ def check_runs_that_follow(chain: Chain, experiment: Experiment, seed: int) -> l
         seed: Of the draw of :data:`QUERIES_THAT_FOLLOW` queries of each corpus.
 
     Returns:
-        The checks of fused and of reranked systems for every corpus.
+        The checks of fused and of reranked systems, and of runs of elsewhere, for every corpus.
     """
     return _check_all(chain, experiment, QUERIES_THAT_FOLLOW, seed, _following)
 
@@ -90,6 +90,8 @@ def _check_corpus(
     recorded = part(chain.manifest, "systems", name, kind=dict)
     _check_files(chain, name, dataset)
     settings = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
+    corpus = chain.corpora[dataset]
+    whole = corpus.get("part_of") or corpus["row"]
     subject = Subject(
         results=chain.folder,
         system=make_system(name, {"family": recorded["family"], **settings}),
@@ -97,11 +99,12 @@ def _check_corpus(
         dataset=dataset,
         made=_made(chain, name, dataset),
         top_k=part(chain.manifest, "configuration", "top_k", kind=int),
-        drop_self_matches=chain.corpora[dataset]["drop_self_matches"],
+        drop_self_matches=corpus["drop_self_matches"],
         chunks=part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int),
         config={key: experiment.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
-        row=chain.corpora[dataset].get("part_of") or chain.corpora[dataset]["row"],
+        row=whole,
         own_candidates=bool(chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES)),
+        whole=f"{whole}-{corpus['forum']}" if corpus["forum"] else whole,
     )
     module, _, function = planner.partition(":")
     plan: SpotChecks = getattr(importlib.import_module(module), function)  # imported only now: it may need torch

@@ -75,24 +75,39 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
 
 
 def _entries(path: str, kind: str, ids: pa.Array, rows: range, name: str) -> dict[int, Any]:
-    """What is added to the documents of some rows, by row from 0; every line is checked."""
-    found: dict[int, Any] = {}
-    lines = bytearray(len(ids))  # which documents have been named, a byte each
+    """What is added to the documents of some rows, by row from 0."""
     with Progress(name, None, "lines") as progress:
-        for numbers, records in _batches(path):
-            names = [_id_of(path, number, record) for number, record in zip(numbers, records, strict=True)]
-            places = pc.fill_null(pc.index_in(pa.array(names, ids.type), value_set=ids), -1).to_pylist()
-            for number, record, doc_id, place in zip(numbers, records, names, places, strict=True):
-                if place < 0:
-                    raise DataError(f"{path}:{number}: the corpus has no document {doc_id!r}; is the file of this corpus?")
-                if lines[place]:
-                    raise DataError(f"{path}:{number}: the document {doc_id!r} is in another line already; one was expected")
-                lines[place] = 1
-                value = _value(path, number, record, kind)
-                if place in rows:
-                    found[place - rows.start] = value
+        return {place - rows.start: value for place, value in given_values(path, kind, ids, progress) if place in rows}
+
+
+def given_values(path: str, kind: str, ids: pa.Array, progress: Progress | None = None) -> Iterator[tuple[int, Any]]:
+    """What a file adds to documents; every line is checked.
+
+    Args:
+        path: The JSONL file, plain or gzipped.
+        kind: ``queries`` or ``weights``.
+        ids: Ids of all documents of the corpus.
+        progress: Is told how many lines were read.
+
+    Yields:
+        The place of a document in ``ids``, and its queries, or its weights by word; in the order of the file.
+
+    Raises:
+        DataError: A line is not as expected, or names a document that is not there, or that another line named before.
+    """
+    lines = bytearray(len(ids))  # which documents have been named, a byte each
+    for numbers, records in _batches(path):
+        names = [_id_of(path, number, record) for number, record in zip(numbers, records, strict=True)]
+        places = pc.fill_null(pc.index_in(pa.array(names, ids.type), value_set=ids), -1).to_pylist()
+        for number, record, doc_id, place in zip(numbers, records, names, places, strict=True):
+            if place < 0:
+                raise DataError(f"{path}:{number}: the corpus has no document {doc_id!r}; is the file of this corpus?")
+            if lines[place]:
+                raise DataError(f"{path}:{number}: the document {doc_id!r} is in another line already; one was expected")
+            lines[place] = 1
+            yield place, _value(path, number, record, kind)
+        if progress:
             progress.advance(len(names))
-    return found
 
 
 def _batches(path: str, size: int = 8192) -> Iterator[tuple[list[int], list[Any]]]:
