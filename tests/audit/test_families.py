@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -15,6 +16,7 @@ from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.late import vectors
 from beirflow.late.vectors import TokenVectors, in_rows
+from beirflow.postings.columns import ColumnWriter
 from beirflow.sparse import files as weights
 from beirflow.sparse.rows import Rows
 from forger import NOT_CHECKED, Forger, named
@@ -201,3 +203,21 @@ def test_a_run_on_a_dataset_that_is_not_known_here_is_not_checked(families: Forg
     known = {"systems": {"theirs": custom["systems"]["theirs"]}, "datasets": {"other": custom["datasets"]["small"]}}
     config = {"systems": ["bm25"], "datasets": ["other"], "custom": known}
     assert Forger(families.results, load_experiment(config)).noticed() == []
+
+
+@pytest.mark.parametrize("name", ["tokens/tokens/small/chunk-1.arrow", "postings/lucene-english/small/chunk-0.arrow"])
+def test_columns_that_would_fill_memory_are_not_read(families: Forger, tmp_path: Path, name: str) -> None:
+    with (tmp_path / "bomb").open("wb") as sink, ColumnWriter(sink, {}) as writer:
+        writer.write({"counts": np.zeros(1 << 27, np.uint8)})
+    families.replace(name, (tmp_path / "bomb").read_bytes())
+    families.digest_summary_again()
+    assert any("would unpack to 134,217," in check.found for check in named(families.failed(2), name))
+
+
+def test_a_table_of_pairs_that_would_fill_memory_is_not_read(families: Forger) -> None:
+    name = "pairs/crossed/small/block-0.parquet"
+    rows = pq.read_table(families.path(name)).slice(0, 1).take(pa.array(np.zeros(1 << 21, np.int64)))
+    families.path(name).unlink()
+    pq.write_table(rows, families.path(name), compression="zstd")
+    families.digest_summary_again()
+    assert any("would unpack to 2,097,152 rows" in check.found for check in named(families.failed(), name))
