@@ -86,6 +86,7 @@ class _Maker:
     def __init__(self, results: Path, experiment: Experiment, system: str, name: str) -> None:
         self.results, self.experiment, self.system, self.name = results, experiment, system, name
         self.settings: Any = experiment.systems[system].settings
+        self.whole = experiment.datasets[name].whole_name
         self.chunks = range(experiment.chunks(name))
         self.retrieval = experiment.retrieval(name)
 
@@ -123,7 +124,7 @@ class _Maker:
         expansions = [self.path(layout.EXPANSION, expansion=added.name, chunk=each) if added else None for each in self.chunks]
         for chunk, (path, expansion) in enumerate(zip(postings, expansions, strict=True)):
             if added and expansion:
-                source = str(added.file(self.name))
+                source = str(added.file(self.whole))
                 told = {"given": added, "source_path": source, "chunk": chunk, "output_path": expansion}
                 read_given(**told, **self.corpus("documents"), job=self.job("read_given"))
             told = {"chunk": chunk, "index": index, "expansion_path": expansion, "output_path": path}
@@ -170,7 +171,7 @@ class _Maker:
         self._merge()
 
     def _import(self) -> None:
-        source = str(self.settings.path(self.name))
+        source = str(self.settings.path(self.whole))
         told = {"system": self.system, "dataset": self.name, "source_path": source, "ties": self.settings.ties}
         import_run(**told, **self.corpus(), **self.retrieval, **self._run, job=self.job("import_run"))
 

@@ -19,7 +19,7 @@ from beirflow.late.vectors import TokenVectors, in_rows
 from beirflow.postings.columns import ColumnWriter
 from beirflow.sparse import files as weights
 from beirflow.sparse.rows import Rows
-from forger import NOT_CHECKED, Forger, named
+from forger import NOT_CHECKED, Forger, named, put
 from results_maker import Made
 from results_of_families import families_config, make_families
 from tiny_sparse import TERMS
@@ -221,3 +221,12 @@ def test_a_table_of_pairs_that_would_fill_memory_is_not_read(families: Forger) -
     pq.write_table(rows, families.path(name), compression="zstd")
     families.digest_summary_again()
     assert any("would unpack to 2,097,152 rows" in check.found for check in named(families.failed(), name))
+
+
+def test_runs_that_are_made_of_others_keep_self_matches_where_these_do(families: Forger) -> None:
+    """Their records count none; an audit of right results failed wherever a dataset keeps them, as several of BEIR's do."""
+    config = json.loads(json.dumps(families.experiment.config))
+    config["custom"]["datasets"]["small"]["drop_self_matches"] = False
+    families.edit("manifest.json", put("configuration", "custom", value=config["custom"]))
+    families.edit("manifest.json", put("datasets", "small", 0, "drop_self_matches", value=False))
+    assert Forger(families.results, load_experiment(config)).noticed() == []

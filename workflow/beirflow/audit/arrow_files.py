@@ -40,6 +40,8 @@ def check_arrow(path: Path, name: str) -> None:
         RecordError: It is no such file, or promises more than a file of its size can hold.
     """
     size = path.stat().st_size
+    if not size:  # of a chunk without documents
+        return
     try:
         with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
             unpacked = sum(_unpacked(content))

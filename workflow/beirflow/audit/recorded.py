@@ -143,11 +143,11 @@ def _check_run(facts: Comparison, path: str) -> None:
     entry, found = chain.manifest["systems"].get(names["system"], {}), ties_of(record)
     ties = entry.get("settings", {}).get("ties") or (found if found in TIES and entry.get("family") not in FAMILIES else TIES[0])
     facts.same(path, "ties", found, ties, f"{MANIFEST} and the ranking rule")
-    if not chain.corpora[names["dataset"]]["drop_self_matches"]:
-        facts.same(path, SELF_MATCHES, part(record, "counts", SELF_MATCHES), 0, f"{MANIFEST}, which keeps them")
     if systems := first_stages(chain, names["system"]):
         check_first_stages(facts, path, systems)
     else:
+        if not chain.corpora[names["dataset"]]["drop_self_matches"]:
+            facts.same(path, SELF_MATCHES, part(record, "counts", SELF_MATCHES), 0, f"{MANIFEST}, which keeps them")
         _check_sums(facts, path, record)
 
 
