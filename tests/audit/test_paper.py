@@ -115,3 +115,9 @@ def test_a_table_with_further_judgements_is_not_made_again_without_them(papered:
     check = made_again(papered, "paper/bias.csv")
     assert check.status == NOT_CHECKED
     assert "extra_judgements" in check.found
+
+
+def test_further_judgements_hide_nothing_that_does_not_come_of_them(papered: Forger) -> None:
+    edit("paper/bias.csv", extra=3, ndcg_holes_relevant=0.9)(papered)
+    check = made_again(papered, "paper/bias.csv")
+    assert (check.status, "ndcg_holes_relevant is 0.9" in check.found) == (FAILED, True)

@@ -86,3 +86,12 @@ def test_what_is_not_here_is_not_checked(changeable: Subject) -> None:
     checks = spot_checks(changeable, SAMPLE, np.random.default_rng(0))
     with pytest.raises(NotHereError, match=r"chunk-0\.arrow is not here"):
         checks[2].run()
+
+
+def test_a_chunk_without_documents_is_right(tmp_path: Path) -> None:
+    """Documents with the same text are in one chunk, so that another may have none."""
+    settings = LateSettings("s", model=str(save_colbert(tmp_path / "model")), query_length=8)
+    corpus = [(f"d{i}", "", WORDS[0]) for i in range(6)]
+    made = made_rightly(LateResults(tmp_path, corpus, {"q": WORDS[1]}, size=3, top_k=TOP_K), settings, "late-interaction")
+    assert [len(made.doc_ids(chunk)) for chunk in range(made.chunks)] == [6, 0]
+    assert [finding.found for finding in found(spot_checks, made) if not finding.passed] == []

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.files.layout import RUN
+from beirflow.files.records import write_json
 from beirflow.runs import compared_ranks as module
 from beirflow.runs.compared_ranks import compare_ranks
 from beirflow.runs.family import System
@@ -43,7 +44,14 @@ def right_run(scores: Scores, top_k: int = TOP_K, *, drop: bool = True) -> list[
 
 
 def compare(
-    folder: Path, scores: Scores, run: list[Hit], *, top_k: int = TOP_K, drop: bool = True, sizes: Sequence[int] = (8, 0, 12)
+    folder: Path,
+    scores: Scores,
+    run: list[Hit],
+    *,
+    top_k: int = TOP_K,
+    drop: bool = True,
+    sizes: Sequence[int] = (8, 0, 12),
+    slack: float = SLACK,
 ) -> Finding:
     """What is found about a run, with the documents in blocks of some sizes."""
     path = folder / RUN(system="toy", dataset="small")
@@ -63,11 +71,11 @@ def compare(
             yield pa.array(ids, pa.string()), np.array([[scores[query][name] for name in ids] for query in scores], np.float32)
         asked.append("all blocks")
 
-    def slack() -> np.ndarray:
+    def slacks() -> np.ndarray:
         assert asked == ["all blocks"]
-        return np.full(len(scores), SLACK)
+        return np.full(len(scores), slack)
 
-    return compare_ranks(subject, list(scores), blocks(), slack)
+    return compare_ranks(subject, list(scores), blocks(), slacks)
 
 
 def assert_found(finding: Finding, query: str, says: str) -> None:
@@ -281,3 +289,17 @@ def test_no_more_scores_of_a_query_are_kept_than_the_run_may_have(tmp_path: Path
     scores = scores_of()
     assert compare(tmp_path, scores, right_run(scores), sizes=(4, 4, 12)).passed
     assert kept == [(len(scores), 4), (len(scores), TOP_K), (len(scores), TOP_K)]
+
+
+@pytest.mark.parametrize("ties", ["descending", "ascending"])
+def test_of_documents_with_the_same_score_the_first_are_in_the_run(tmp_path: Path, ties: str) -> None:
+    """Where scores are exact: whoever chooses among ties at the cut has a choice that nobody else has."""
+    scores = {"q0": dict.fromkeys(IDS, 1.0) | {"d3": 2.0}}
+    ids = sorted((name for name in IDS if name != "d3"), key=str.encode, reverse=ties == "descending")
+    write_json(tmp_path / "runs/toy/small.json", {"path": "runs/toy/small.json", "ties": ties})
+    for chosen, right in ((ids[:4], True), (ids[1:5], False), ([*ids[:3], ids[7]], False)):
+        run = [("q0", name, scores["q0"][name], rank) for rank, name in enumerate(["d3", *chosen], 1)]
+        found = compare(tmp_path, scores, run, slack=0.0)
+        assert found.passed is right
+        assert right or "has the same score and comes before it" in found.found
+        assert compare(tmp_path, scores, run).passed

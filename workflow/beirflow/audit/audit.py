@@ -155,7 +155,7 @@ def _plan(
         ("facts", partial(check_tuned, chain)),
         ("facts", partial(check_corpora, chain, experiment, corpora)),
         ("sources", partial(check_sources, chain, experiment, corpora)),
-        ("sources", partial(check_expansions, chain, experiment)),
+        ("sources", partial(check_expansions, chain, experiment, corpora)),
         ("provenance", partial(check_provenance, chain)),
         ("recomputation", partial(check_recomputation, chain, corpora)),
         ("recomputation", partial(check_runs_that_follow, chain, experiment, seed)),

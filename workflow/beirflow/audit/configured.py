@@ -21,8 +21,8 @@ from beirflow.experiment.systems import make_systems
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS
 from beirflow.runs.family import System
 
-PLACES = ("model", "offline", "path")
-"""Settings that say where a model is, which may differ from machine to machine where a folder holds it."""
+PLACES = ("model", "query_model", "offline", "path", "run")
+"""Settings that say where a model or a file is, which may differ from machine to machine where it is no hub."""
 
 PART = ("part_of", "sample_queries", "sample_seed", "sample_documents", "documents_seed")
 

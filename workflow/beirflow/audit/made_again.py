@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 import pyarrow.parquet as pq
 
 from beirflow.audit.chain import Chain
@@ -65,7 +66,19 @@ def other_table(here: Path, made: Path) -> str:
     Returns:
         A sentence; empty if it does not differ.
     """
-    found, expected = read_named_csv(str(here)), read_named_csv(str(made))
+    return other_rows(read_named_csv(str(here)), read_named_csv(str(made)))
+
+
+def other_rows(found: pd.DataFrame, expected: pd.DataFrame) -> str:
+    """The same of tables that were read.
+
+    Args:
+        found: What the file in the results has.
+        expected: What it should have.
+
+    Returns:
+        A sentence; empty if they do not differ.
+    """
     if list(found.columns) != list(expected.columns) or len(found) != len(expected):
         return f"{len(found)} rows of {', '.join(found.columns)}"
     for column in expected.columns:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit.made_again import other_page, other_table
+from beirflow.audit.made_again import other_page, other_rows, other_table
 from beirflow.audit.reading import read_columns, read_record
 from beirflow.experiment.asked import asked_corpus
 from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job
 from beirflow.paper.against_baseline import write_against_baseline
-from beirflow.paper.bias import measure_bias
+from beirflow.paper.bias import EXTRA, measure_bias
 from beirflow.paper.claims import write_claims
 from beirflow.paper.efficiency import tabulate_efficiency
 from beirflow.paper.length_tables import TABLES as LENGTHS
@@ -82,7 +82,8 @@ class PaperAgain:
             "efficiency": self._efficiency,
         }
         make = makers.get(table["table"]) if table else None
-        return (make, other_table) if make else None
+        compare = other_bias if table and table["table"] == "bias" else other_table
+        return (make, compare) if make else None
 
     def _to(self, table: str) -> str:
         path = self.target / layout.PAPER_TABLE(table=table)
@@ -152,9 +153,6 @@ class PaperAgain:
         )
 
     def _bias(self) -> None:
-        here = self.source / layout.PAPER_TABLE(table="bias")
-        if here.is_file() and read_named_csv(str(here))["extra"].notna().any():
-            raise DataError("it was made with extra_judgements, which are not among the results")
         measure_bias(
             means_paths=self._pairs(layout.METRICS, self._corpora),
             run_paths=self._pairs(layout.RUN, self._corpora),
@@ -183,6 +181,28 @@ class PaperAgain:
             statistics_path=str(layout.record_of(words)),
             job=Job(self.target),
         )
+
+
+def other_bias(here: Path, made: Path) -> str:
+    """How the table of bias differs, but for what further judgements give, which are not among the results.
+
+    Args:
+        here: The file in the results.
+        made: The same made again, without further judgements.
+
+    Returns:
+        A sentence; empty if it does not differ.
+
+    Raises:
+        DataError: Only what they give is left, which cannot be compared.
+    """
+    found, expected = read_named_csv(str(here)), read_named_csv(str(made))
+    if not set(EXTRA) <= {*found.columns} or not found["extra"].notna().any():
+        return other_rows(found, expected)
+    names = list(EXTRA)
+    if problem := other_rows(found.drop(columns=names), expected.drop(columns=names)):
+        return problem
+    raise DataError(f"its columns {', '.join(EXTRA)} were made with extra_judgements, which are not among the results")
 
 
 def other_words(here: Path, made: Path) -> str:

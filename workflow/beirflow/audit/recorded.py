@@ -12,6 +12,7 @@ from beirflow.audit.facts import Comparison
 from beirflow.audit.first_stages import check_first_stages, first_stages
 from beirflow.audit.reading import part
 from beirflow.audit.representations import check_representation, configured_precision
+from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import (
     CORPUS,
     EXPANSION_MODEL,
@@ -139,14 +140,14 @@ def _check_run(facts: Comparison, path: str) -> None:
     precision, wanted = part(record, "made", kind=dict).get("precision"), configured_precision(chain, names["system"])
     if wanted and precision is not None:
         facts.same(path, "precision", precision, wanted, MANIFEST)
-    ties = chain.manifest["systems"].get(names["system"], {}).get("settings", {}).get("ties")
-    found = ties_of(record)
-    facts.same(path, "ties", found, ties or (found if found in TIES else TIES[0]), MANIFEST if ties else "the ranking rule")
-    if not chain.corpora[names["dataset"]]["drop_self_matches"]:
-        facts.same(path, SELF_MATCHES, part(record, "counts", SELF_MATCHES), 0, f"{MANIFEST}, which keeps them")
+    entry, found = chain.manifest["systems"].get(names["system"], {}), ties_of(record)
+    ties = entry.get("settings", {}).get("ties") or (found if found in TIES and entry.get("family") not in FAMILIES else TIES[0])
+    facts.same(path, "ties", found, ties, f"{MANIFEST} and the ranking rule")
     if systems := first_stages(chain, names["system"]):
         check_first_stages(facts, path, systems)
     else:
+        if not chain.corpora[names["dataset"]]["drop_self_matches"]:
+            facts.same(path, SELF_MATCHES, part(record, "counts", SELF_MATCHES), 0, f"{MANIFEST}, which keeps them")
         _check_sums(facts, path, record)
 
 

@@ -2,10 +2,12 @@
 
 import importlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from beirflow.audit.arrow_files import check_arrow
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique, unreadable
 from beirflow.audit.reading import open_parquet, part
@@ -15,7 +17,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.systems import make_system
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, RUN, RUN_RECORD, TRAINED_MODEL_RECORD
+from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subject
 
 WHAT = "documents and queries made again"
@@ -52,7 +54,7 @@ def check_runs_that_follow(chain: Chain, experiment: Experiment, seed: int) -> l
         seed: Of the draw of :data:`QUERIES_THAT_FOLLOW` queries of each corpus.
 
     Returns:
-        The checks of fused and of reranked systems for every corpus.
+        The checks of fused and of reranked systems, and of runs of elsewhere, for every corpus.
     """
     return _check_all(chain, experiment, QUERIES_THAT_FOLLOW, seed, _following)
 
@@ -90,6 +92,8 @@ def _check_corpus(
     recorded = part(chain.manifest, "systems", name, kind=dict)
     _check_files(chain, name, dataset)
     settings = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
+    corpus = chain.corpora[dataset]
+    whole = corpus.get("part_of") or corpus["row"]
     subject = Subject(
         results=chain.folder,
         system=make_system(name, {"family": recorded["family"], **settings}),
@@ -97,11 +101,12 @@ def _check_corpus(
         dataset=dataset,
         made=_made(chain, name, dataset),
         top_k=part(chain.manifest, "configuration", "top_k", kind=int),
-        drop_self_matches=chain.corpora[dataset]["drop_self_matches"],
+        drop_self_matches=corpus["drop_self_matches"],
         chunks=part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int),
         config={key: experiment.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
-        row=chain.corpora[dataset].get("part_of") or chain.corpora[dataset]["row"],
+        row=whole,
         own_candidates=bool(chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES)),
+        whole=f"{whole}-{corpus['forum']}" if corpus["forum"] else whole,
     )
     module, _, function = planner.partition(":")
     plan: SpotChecks = getattr(importlib.import_module(module), function)  # imported only now: it may need torch
@@ -118,14 +123,32 @@ def _made(chain: Chain, name: str, dataset: str) -> dict[str, Any]:
 
 def _check_files(chain: Chain, name: str, dataset: str) -> None:
     """Make sure that what a family opens can be opened, and does not fill memory."""
-    run = RUN(system=name, dataset=dataset)
-    for path in (run, DOCUMENTS(dataset=dataset), QUERIES(dataset=dataset), QRELS(dataset=dataset)):
-        open_parquet(chain.file(path), path).close()
-    inputs = part(chain.record(RUN_RECORD(system=name, dataset=dataset)), "inputs", kind=dict)
-    models = [path for path in inputs if TRAINED_MODEL_RECORD.names_in(path)]
-    for path in (*inputs, *(file for model in models for file in part(chain.record(model), "outputs", kind=dict))):
+    for pattern in (RUN, DOCUMENTS, QUERIES, QRELS):
+        chain.file(pattern(system=name, dataset=dataset))
+    for path in sorted(_behind(chain, RUN_RECORD(system=name, dataset=dataset), set())):
         if chain.listing.oddity(path):
             chain.file(path)
+        if path in chain.listing.files and path.endswith((".arrow", ".parquet")):
+            _check_size(chain.file(path), path)
+
+
+def _behind(chain: Chain, record: str, seen: set[str]) -> set[str]:
+    """Every file that a record, or one that it was made from, names."""
+    found = chain.records.get(record) or {}
+    names = {*found.get("inputs", ()), *found.get("outputs", ())} - seen
+    seen |= names
+    for name in names:
+        if name.endswith(".json"):
+            _behind(chain, name, seen)
+    return seen
+
+
+def _check_size(path: Path, name: str) -> None:
+    """Make sure that a table does not fill memory."""
+    if name.endswith(".arrow"):
+        check_arrow(path, name)
+    else:
+        open_parquet(path, name).close()
 
 
 def _run(chain: Chain, check: SpotCheck, name: str, dataset: str) -> Check:

@@ -37,6 +37,7 @@ from beirflow.files.layout import (
     SUMMARY,
     TRAINED_MODEL_RECORD,
 )
+from beirflow.imported.family import FAMILY as RUNS_OF_ELSEWHERE
 
 REPAIR = "put the files back that were used; or, if these are right, run again: {again}"
 
@@ -217,11 +218,16 @@ def _check_runs(chain: Chain, experiment: Experiment) -> Iterator[Check]:
     """The files of runs that were made elsewhere are those that were read."""
     what = "runs of elsewhere are those that were read"
     for name, dataset in chain.runs:
-        path = RUN_RECORD(system=name, dataset=dataset)
+        path, family = RUN_RECORD(system=name, dataset=dataset), part(chain.manifest, "systems", name, kind=dict).get("family")
         recorded = (chain.records.get(path) or {}).get("source_sha256")
-        if recorded is None:
+        if recorded is None and (family != RUNS_OF_ELSEWHERE.name or not chain.records.get(path)):
             continue
-        source = experiment.run_file(name, dataset) if name in experiment.systems else None
+        if recorded is None:
+            results, again = unique(chain.results[path]), chain.repair_command(path)
+            yield Check(what, FAILED, f"{path} does not say which file was read", "its sha256", (path,), results, again)
+            continue
+        known = name in experiment.systems and dataset in experiment.datasets
+        source = experiment.run_file(name, dataset) if known else None
         if source is None or not Path(source).is_file():
             todo = "name it under custom.systems to have it compared"
             yield Check(what, NOT_CHECKED, f"the file of {name} on {dataset} is not here", "", (path,), (), todo)

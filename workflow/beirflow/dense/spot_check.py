@@ -6,12 +6,11 @@ vectors, in float64 and with nothing of ``search.py``.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.stats import t as student
 
 from beirflow.dense.encode import with_separator
 from beirflow.dense.settings import DenseSettings
@@ -25,6 +24,7 @@ from beirflow.models.load import load_encoder
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.compared_ranks import compare_ranks
+from beirflow.runs.drift import EXPECTED, MOST_OTHERS, Drift, drift_of_scores
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, draw
 
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2, "int8": 2e-1, "unknown": 5e-2}
@@ -37,17 +37,8 @@ quantised to int8 with scales that depend on the batch: at most 1.1e-1."""
 ROUNDING = 4 * 2.0**-24
 """Of a score: what float32 may differ by, over the product of the lengths of the two vectors."""
 
-LEAST_PAIRS = 6
-"""Relevant pairs below which chance and drift look the same."""
-
-CHANCE = 1e-4
-"""Of an accident that is taken for a drift."""
-
 ROUNDING_OF_SCORES = 1e-5
 """A change of scores below it is no drift, whatever its direction, as the mean over the product of the lengths of two vectors."""
-
-MOST_OTHERS = 2000
-"""Queries or documents whose vectors are read to look for a drift."""
 
 BLOCK_ROWS = 16_384
 
@@ -77,20 +68,6 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     ]
 
 
-class Drift(NamedTuple):
-    """How scores of relevant pairs changed, beyond those of the others.
-
-    Attributes:
-        pairs: Relevant pairs.
-        mean: Mean change, over the product of the lengths of the two vectors.
-        one_sided: Whether it is no accident: rounding does not know what is relevant.
-    """
-
-    pairs: int
-    mean: float
-    one_sided: bool
-
-
 def drift(stored: np.ndarray, again: np.ndarray, others: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Drift | None:
     """Compare how stored vectors and those that were made again score with what they are relevant to.
 
@@ -102,16 +79,11 @@ def drift(stored: np.ndarray, again: np.ndarray, others: np.ndarray, rows: np.nd
         columns: Their rows of ``others``.
 
     Returns:
-        The drift; None for fewer than ``LEAST_PAIRS`` pairs, or where there is nothing else to compare with.
+        The drift; None where too little is judged, or where there is nothing else to compare with.
     """
-    if len(rows) < LEAST_PAIRS or len(others) < 2:
-        return None
     lengths = np.linalg.norm(stored, axis=1, keepdims=True) * np.linalg.norm(others, axis=1)
     changed = ((stored.astype(np.float64) - again) @ others.astype(np.float64).T) / np.maximum(lengths, 1e-30)
-    beyond = changed[rows, columns] - changed[rows].mean(axis=1)
-    mean, spread = float(beyond.mean()), float(beyond.std(ddof=1)) / len(rows) ** 0.5
-    chance = 2 * float(student.sf(abs(mean) / max(spread, 1e-30), len(rows) - 1))
-    return Drift(len(rows), mean, one_sided=chance < CHANCE and abs(mean) > ROUNDING_OF_SCORES)
+    return drift_of_scores(changed, rows, columns, ROUNDING_OF_SCORES)
 
 
 class _Vectors:
@@ -132,24 +104,14 @@ class _Vectors:
             return Finding(False, f"{found}, {table[0][worst].as_py()!r}", f"at most {within:.0e} in {self._precision}")
         moved = self._drift(kind, table[0].combine_chunks(), stored, again)
         if moved is not None and moved.one_sided:
-            found += (
-                f"; scores of {moved.pairs} relevant pairs are {moved.mean:+.1e} apart from those of others, all in one direction"
-            )
-            return Finding(False, found, "differences that do not know what is relevant")
+            return Finding(False, found + moved.found, EXPECTED)
         return Finding(True, found, f"at most {within:.0e} in {self._precision}")
 
-    def _drift(self, kind: str, ids: pa.Array, stored: np.ndarray, again: np.ndarray) -> "Drift | None":
+    def _drift(self, kind: str, ids: pa.Array, stored: np.ndarray, again: np.ndarray) -> Drift | None:
         """Whether what was drawn was moved towards what it is relevant to, or away; None where too little is judged."""
         own, other = ("doc_id", "query_id") if kind == "documents" else ("query_id", "doc_id")
-        judged = self.subject.judged()
-        judged = judged.filter(pc.is_in(judged[own], value_set=ids))
-        others = pc.unique(judged[other])[:MOST_OTHERS]
-        judged = judged.filter(pc.is_in(judged[other], value_set=others))
-        there, vectors = self._vectors_of(other, others)
-        rows = pc.index_in(judged[own], value_set=ids).to_numpy()
-        columns = pc.fill_null(pc.index_in(judged[other], value_set=there), -1).to_numpy()
-        rows, columns = rows[columns >= 0], columns[columns >= 0]
-        return drift(stored, again, vectors, rows, columns)
+        there, vectors = self._vectors_of(other, self.subject.relevant_to(own, ids, MOST_OTHERS))
+        return drift(stored, again, vectors, *self.subject.pairs_among(own, ids, there))
 
     def _vectors_of(self, kind: str, ids: pa.Array) -> tuple[pa.Array, np.ndarray]:
         """Those of some queries or documents that are here, and their stored vectors."""

@@ -128,21 +128,40 @@ def _windows(kind: str, doc_ids: pa.Array, kept: _Kept) -> Iterator[list[Any]]:
 
 def _read_lines(path: str, kind: str, ids: pa.Array, first: int, kept: _Kept, name: str) -> None:
     """Check every line, and keep what is added to the documents of a chunk, whose first one has the row ``first``."""
-    rows, documents = range(first, first + kept.rows), RowsById(ids)
-    lines = bytearray(len(ids))  # which documents have been named, a byte each
+    rows = range(first, first + kept.rows)
     with Progress(name, None, "lines") as progress:
-        for numbers, records in _batches(path):
-            names = [_id_of(path, number, record) for number, record in zip(numbers, records, strict=True)]
-            places = documents.find(pa.array(names, ids.type)).tolist()
-            for number, record, doc_id, place in zip(numbers, records, names, places, strict=True):
-                if place < 0:
-                    raise DataError(f"{path}:{number}: the corpus has no document {doc_id!r}; is the file of this corpus?")
-                if lines[place]:
-                    raise DataError(f"{path}:{number}: the document {doc_id!r} is in another line already; one was expected")
-                lines[place] = 1
-                value = _value(path, number, record, kind)
-                if place in rows:
-                    kept.add(place - first, value)
+        for place, value in given_values(path, kind, ids, progress):
+            if place in rows:
+                kept.add(place - first, value)
+
+
+def given_values(path: str, kind: str, ids: pa.Array, progress: Progress | None = None) -> Iterator[tuple[int, Any]]:
+    """What a file adds to documents; every line is checked.
+
+    Args:
+        path: The JSONL file, plain or gzipped.
+        kind: ``queries`` or ``weights``.
+        ids: Ids of all documents of the corpus.
+        progress: Is told how many lines were read.
+
+    Yields:
+        The place of a document in ``ids``, and its queries, or its weights by word; in the order of the file.
+
+    Raises:
+        DataError: A line is not as expected, or names a document that is not there, or that another line named before.
+    """
+    documents, lines = RowsById(ids), bytearray(len(ids))  # which documents have been named, a byte each
+    for numbers, records in _batches(path):
+        names = [_id_of(path, number, record) for number, record in zip(numbers, records, strict=True)]
+        places = documents.find(pa.array(names, ids.type)).tolist()
+        for number, record, doc_id, place in zip(numbers, records, names, places, strict=True):
+            if place < 0:
+                raise DataError(f"{path}:{number}: the corpus has no document {doc_id!r}; is the file of this corpus?")
+            if lines[place]:
+                raise DataError(f"{path}:{number}: the document {doc_id!r} is in another line already; one was expected")
+            lines[place] = 1
+            yield place, _value(path, number, record, kind)
+        if progress:
             progress.advance(len(names))
 
 

@@ -5,6 +5,7 @@ Nothing here is shared with what fuses and tunes, so that a mistake there is not
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 
 from beirflow.files.layout import QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.files.records import read_json
+from beirflow.fusion.family import STEP
 from beirflow.fusion.settings import TUNED, FusionSettings
 from beirflow.runs.spot_check import Finding, Subject
 
@@ -20,7 +22,10 @@ ROUNDING = 2.0**-22
 """Of a score: what float32, and another order of adding, may change, over the sum of the sizes of what is added."""
 
 MORE_POINTS = 2
-"""Drawn from those that were tried, besides the best."""
+"""Drawn at least from those that were tried, besides the best."""
+
+WORK = 2_000_000
+"""Documents that are weighed again, in all points; some seconds. Where there are few, every point is measured."""
 
 Row = dict[str, Any]
 
@@ -48,7 +53,7 @@ def values_of(settings: FusionSettings, rows: Sequence[Row]) -> list[float]:
 
 
 def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
-    """Measure the best of the weights that were tried once more, and some others.
+    """Look for all weights that should have been tried, and measure the best once more, and as many others as is quickly done.
 
     Args:
         subject: The system and the corpus.
@@ -61,14 +66,17 @@ def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
     path = RUN_RECORD(system=subject.system.name, dataset=subject.dataset)
     tuned = read_json(subject.results / path)[TUNED]
     points = {tuple(point["weights"]): point["score"] for point in tuned["grid"]}
-    drawn = random.choice(len(points), min(MORE_POINTS, len(points)), replace=False).tolist()
-    tried = dict.fromkeys([tuple(tuned["chosen"]), *(list(points)[number] for number in drawn)])
+    if problem := _other_choice(settings, points, tuple(tuned["chosen"])):
+        return Finding(False, f"{path}: {problem[0]}", problem[1])
     texts = set(_column(subject, QUERIES(dataset=subject.dataset), "text"))
     queries = {row["query_id"] for row in _rows(subject, QUERIES(dataset=tuned["on"])) if row["text"] not in texts}
     found = f"{path} says that {tuned['queries']} queries of {tuned['on']} decided"
     if len(queries) != tuned["queries"]:
         return Finding(False, found, f"{len(queries)}, those whose text is not evaluated")
     documents, grades = _contributions(subject, settings, tuned["on"], queries), _grades(subject, tuned["on"], queries)
+    more = max(MORE_POINTS, WORK // max(1, sum(map(len, documents.values()))))
+    drawn = random.choice(len(points), min(more, len(points)), replace=False).tolist()
+    tried = dict.fromkeys([tuple(tuned["chosen"]), *(list(points)[number] for number in drawn)])
     for weights in tried:
         lows, highs = zip(*(_bounds(documents.get(query, {}), grades[query], weights) for query in grades), strict=True)
         low, high = fmean(lows) - 1e-9, fmean(highs) + 1e-9
@@ -76,6 +84,20 @@ def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
             said = f"{path} says that the weights {list(weights)} have the {tuned['measure']} {points.get(weights)}"
             return Finding(False, said, f"{fmean(lows)!r} on the {len(queries)} queries of {tuned['on']}")
     return Finding(True, f"{subject.name}: {len(tried)} of {len(points)} weights, on {len(queries)} queries of {tuned['on']}")
+
+
+def _other_choice(
+    settings: FusionSettings, points: Mapping[tuple[float, ...], float], chosen: tuple[float, ...]
+) -> tuple[str, str] | None:
+    """What is wrong with the weights that were tried or chosen, and what was expected; None if nothing is."""
+    shares, systems = round(1 / (settings.tune or {}).get("step", STEP)), len(settings.of)
+    grid = [each for each in product(range(shares + 1), repeat=systems) if sum(each) == shares]
+    if sorted(points) != sorted(tuple(each / shares for each in point) for point in grid):
+        return f"{len(points)} weights were tried", f"the {len(grid)} that share 1 among {systems} systems in steps of 1/{shares}"
+    # Of equal ones those that are nearest to equal weights, which multiples of a step say exactly; then the first.
+    best = min(grid, key=lambda each: (-points[tuple(share / shares for share in each)], sum(share**2 for share in each), each))
+    expected = tuple(share / shares for share in best)
+    return None if chosen == expected else (f"the weights {list(chosen)} were chosen", f"{list(expected)}, by its grid")
 
 
 def _contributions(subject: Subject, settings: FusionSettings, on: str, queries: set[str]) -> dict[str, dict[str, list[float]]]:

@@ -45,7 +45,7 @@ def _check(subject: Subject, sample: int, random: np.random.Generator) -> Findin
     query_ids = queries.take(draw(len(queries), sample, random)).to_pylist()
     scores: list[dict[str, list[float]]] = [{} for _ in query_ids]
     for number, system in enumerate(settings.of):
-        path = subject.results / RUN(system=system, dataset=subject.dataset)
+        path = subject.file(RUN(system=system, dataset=subject.dataset))
         rows = pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist()
         for place, query_id in enumerate(query_ids):
             found = [row for row in rows if row["query_id"] == query_id and row["rank"] <= (settings.depth or math.inf)]

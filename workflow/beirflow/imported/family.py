@@ -24,4 +24,5 @@ FAMILY = Family(
     source=source,
     direct=True,
     spot_checks="beirflow.imported.spot_check:spot_checks",
+    follows="beirflow.imported.spot_check:spot_checks",
 )

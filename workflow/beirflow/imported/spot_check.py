@@ -38,7 +38,7 @@ def _check(subject: Subject, sample: int, random: np.random.Generator) -> Findin
     here = subject.here
     if here is None or here.family != subject.system.family:
         raise NotHereError(f"it is not known here where the file is; name {subject.system.name} under custom.systems")
-    path = here.settings.path(subject.dataset)
+    path = here.settings.path(subject.whole or subject.dataset)
     if not path.is_file():
         raise NotHereError(f"{path} is not here")
     queries = subject.queries()["query_id"]

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beirflow.files.layout import QUERY_TOKEN_VECTORS, RUN, TOKEN_VECTORS
 from beirflow.jobs.gpu_job import gpu_job
@@ -19,6 +20,7 @@ from beirflow.late.vectors import TokenVectors, in_rows, read_segments
 from beirflow.models.card import Kind
 from beirflow.models.model_places import model_folder
 from beirflow.runs.compared_ranks import compare_ranks
+from beirflow.runs.drift import EXPECTED, Drift, drift_of_scores
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
 
 TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
@@ -26,6 +28,12 @@ TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 
 OTHER_GROUPS = {"float32": 0.02, "float16": 0.2, "bfloat16": 0.6}
 """By precision, the share of documents whose tokens may be pooled in other groups: a rounding can decide which are the likest."""
+
+LEAST_DRIFT = {"float32": 2e-5, "float16": 1e-4, "bfloat16": 1e-3}
+"""By precision, how far scores of relevant pairs may move in one direction, over the number of a query's tokens."""
+
+MOST_OTHERS = 200
+"""Queries or documents whose scores are looked at for that; each takes as long as in a search."""
 
 ROUNDING = 2.0**-23
 """Of a score: two sums in double that float32 rounds to different sides, over the number of a query's tokens."""
@@ -63,8 +71,13 @@ class _Again:
         """Encode some documents or queries again and compare their vectors with the stored ones."""
         ids, texts, stored = self._drawn_documents() if kind == "documents" else self._drawn_queries()
         again = self._encode(kind, texts)
-        if kind == "documents" and self.settings.pool_factor:
-            return self._compare_pooled(ids, again, stored)
+        pooled = kind == "documents" and self.settings.pool_factor
+        finding = (self._compare_pooled if pooled else partial(self._compare, kind))(ids, again, stored)
+        moved = self._drift(kind, pa.array(ids), again, stored) if finding.passed else None
+        return Finding(False, finding.found + moved.found, EXPECTED) if moved and moved.one_sided else finding
+
+    def _compare(self, kind: Kind, ids: list[str], again: TokenVectors, stored: TokenVectors) -> Finding:
+        """Compare vectors one by one."""
         if not np.array_equal(again.counts, stored.counts):
             wrong = int(np.argmax(again.counts != stored.counts))
             found = f"{self.subject.name}: {ids[wrong]!r} has {stored.counts[wrong]} vectors"
@@ -89,6 +102,34 @@ class _Again:
         expected = f"at most {most:.0%}, and first vectors at most {within:.0e} apart in {self._precision}"
         return Finding(len(others) <= np.ceil(most * len(ids)) and first <= within, found, expected)
 
+    def _drift(self, kind: Kind, ids: pa.Array, again: TokenVectors, stored: TokenVectors) -> Drift | None:
+        """Whether scores with what is relevant moved; None where too little is judged."""
+        own = "doc_id" if kind == "documents" else "query_id"
+        wanted = self.subject.relevant_to(own, ids, MOST_OTHERS)
+        there, others = self._queries_of(wanted) if kind == "documents" else self._documents_of(wanted)
+        if kind == "documents":
+            changed = (_max_sim(others, stored) - _max_sim(others, again)).T
+        else:
+            changed = _max_sim(stored, others) - _max_sim(again, others)
+        return drift_of_scores(changed, *self.subject.pairs_among(own, ids, there), LEAST_DRIFT[self._precision])
+
+    def _queries_of(self, ids: pa.Array) -> tuple[pa.Array, TokenVectors]:
+        """Some queries, and their stored vectors."""
+        every = self.subject.queries()["query_id"].combine_chunks()
+        rows = np.flatnonzero(pc.is_in(every, value_set=ids).to_numpy(zero_copy_only=False))
+        return every.take(pa.array(rows)), in_rows(read_segments(self._path()), len(every)).take(rows)
+
+    def _documents_of(self, ids: pa.Array) -> tuple[pa.Array, TokenVectors]:
+        """Those of some documents that are here, and their stored vectors."""
+        names, found = [], []
+        for chunk in range(self.subject.chunks):
+            doc_ids = self.subject.doc_ids(chunk)
+            rows = np.flatnonzero(pc.is_in(doc_ids, value_set=ids).to_numpy(zero_copy_only=False))
+            names.append(doc_ids.take(pa.array(rows)))
+            found += [self._stored(chunk, rows)] if len(rows) else []
+        empty = TokenVectors(np.empty(0, np.int64), np.empty((0, 1), np.float16))
+        return pa.concat_arrays(names), TokenVectors.together(found) if found else empty
+
     def check_ranks(self) -> Finding:
         """Score all documents again for some queries and compare with the run."""
         table = self.subject.queries()
@@ -103,11 +144,7 @@ class _Again:
         for chunk in range(self.subject.chunks):
             doc_ids = self.subject.doc_ids(chunk)
             for segment in read_segments(self._path(chunk)):
-                starts = segment.texts.starts
-                scores = np.empty((len(queries.counts), len(segment.texts.counts)))
-                for number in range(len(segment.texts.counts)):
-                    own = segment.texts.vectors[starts[number] : starts[number + 1]].astype(np.float64)
-                    scores[:, number] = np.add.reduceat((tokens @ own.T).max(axis=1), firsts)
+                scores = _sums(tokens, firsts, segment.texts)
                 yield doc_ids.take(pa.array(segment.rows)), scores[:, segment.text].astype(np.float32)
 
     def _drawn_documents(self) -> tuple[list[str], list[str], TokenVectors]:
@@ -146,3 +183,19 @@ class _Again:
     @property
     def _precision(self) -> str:
         return self.subject.precision(TOLERANCE)
+
+
+def _sums(tokens: np.ndarray, firsts: np.ndarray, documents: TokenVectors) -> np.ndarray:
+    """Scores of queries, given by their tokens and where each begins, for documents; float64 of shape (queries, documents)."""
+    starts, scores = documents.starts, np.empty((len(firsts), len(documents.counts)))
+    for number in range(len(documents.counts)):
+        own = documents.vectors[starts[number] : starts[number + 1]].astype(np.float64)
+        scores[:, number] = np.add.reduceat((tokens @ own.T).max(axis=1), firsts)
+    return scores
+
+
+def _max_sim(queries: TokenVectors, documents: TokenVectors) -> np.ndarray:
+    """The same over the number of a query's tokens."""
+    if not len(queries.counts):
+        return np.empty((0, len(documents.counts)))
+    return _sums(queries.vectors.astype(np.float64), queries.starts[:-1], documents) / queries.counts[:, None]

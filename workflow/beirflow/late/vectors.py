@@ -139,6 +139,8 @@ def read_segments(path: str | Path) -> Iterator[Segment]:
     Raises:
         DataError: The file was damaged, or holds vectors that are not of length 1.
     """
+    if not Path(path).stat().st_size:  # of a chunk without documents
+        return
     names = ("dim", "counts", "vectors", "rows", "text")
     with reading(path, "token vectors"):
         for columns in read_columns(path, {"format": FORMAT}, names):

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.files.layout import PAIRS, RUN
+from beirflow.files.layout import PAIRS, RUN, RUN_RECORD
+from beirflow.files.records import read_json
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.compared_ranks import as_block, compare_ranks
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, draw
@@ -40,7 +41,7 @@ def pairs_folder(subject: Subject) -> str:
 
 
 def stored_pairs(subject: Subject) -> pa.Table:
-    """The pairs of all blocks.
+    """The pairs of all blocks that the run was made from; others may be left over.
 
     Args:
         subject: The system and the corpus.
@@ -51,10 +52,11 @@ def stored_pairs(subject: Subject) -> pa.Table:
     Raises:
         NotHereError: They are not here.
     """
-    files = sorted((subject.results / pairs_folder(subject)).glob("*.parquet"))
+    record = read_json(subject.file(RUN_RECORD(system=subject.system.name, dataset=subject.dataset)))
+    files = [PAIRS(**names) for path in sorted(record["inputs"]) if (names := PAIRS.names_in(path))]
     if not files:
         raise NotHereError(f"{pairs_folder(subject)} is not here")
-    return pa.concat_tables([pq.read_table(file) for file in files])
+    return pa.concat_tables([pq.read_table(subject.file(file)) for file in files])
 
 
 def _check(subject: Subject, sample: int, random: np.random.Generator) -> Finding:
@@ -66,7 +68,7 @@ def _check(subject: Subject, sample: int, random: np.random.Generator) -> Findin
     for row in stored_pairs(subject).to_pylist():
         if row["query_id"] in scores:
             scores[row["query_id"]][row["doc_id"]] = row["score"]
-    path = subject.results / RUN(system=settings.first, dataset=subject.dataset)
+    path = subject.file(RUN(system=settings.first, dataset=subject.dataset))
     for row in pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist():
         found, place = scores[row["query_id"]], row["rank"] - settings.depth
         if (place <= 0) != (row["doc_id"] in found):

@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beirflow.dense.encode import with_separator
 from beirflow.jobs.gpu_job import gpu_job
@@ -17,6 +18,7 @@ from beirflow.rerank.load import load_scorer
 from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.ranked_again import pairs_folder, stored_pairs
 from beirflow.rerank.settings import RerankSettings
+from beirflow.runs.drift import EXPECTED, drift_of
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
 
 TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
@@ -24,6 +26,9 @@ TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
 
 TOLERANCE_OF_ENCODERS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "int8": 4e-1, "unknown": 1e-1}
 """The same of two similarities, or sums of such: twice what the spot checks of vectors allow, and no less than a thousandth."""
+
+LEAST_DRIFT = 0.1
+"""How far scores of relevant pairs may move in one direction, over what two scores may be apart."""
 
 PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encoder", "arguments")
 """Settings that are those of the person who audits: no code runs because results from elsewhere name it."""
@@ -55,15 +60,39 @@ class _Again:
     def check_scores(self) -> Finding:
         """Score some pairs again and compare them with what is stored."""
         stored = stored_pairs(self.subject)
-        stored = stored.take(draw(stored.num_rows, self.sample, self.random))
+        relevant = self._relevant(stored)
+        drawn = self._drawn(relevant)
+        stored, relevant = stored.take(pa.array(drawn)), relevant[drawn]
         again, recorded = self._scores(stored), stored["score"].to_numpy()
-        apart = np.abs(again - recorded) / np.maximum(np.abs(recorded), 1)
+        changed = (recorded.astype(np.float64) - again) / np.maximum(np.abs(recorded), 1)
+        apart = np.abs(changed)
         tolerance = TOLERANCE_OF_ENCODERS if self.settings.encoder_settings else TOLERANCE
         worst, precision = int(np.argmax(apart)), self.subject.precision(tolerance)
         found = f"{self.subject.name}: {len(recorded)} pairs, at most {apart[worst]:.1e} apart"
-        passed = bool(apart[worst] <= tolerance[precision])
-        found += "" if passed else f", {stored['doc_id'][worst].as_py()!r} of query {stored['query_id'][worst].as_py()!r}"
-        return Finding(passed, found, f"at most {tolerance[precision]:.0e} in {precision}")
+        within = f"at most {tolerance[precision]:.0e} in {precision}"
+        if not apart[worst] <= tolerance[precision]:
+            whose = f", {stored['doc_id'][worst].as_py()!r} of query {stored['query_id'][worst].as_py()!r}"
+            return Finding(False, found + whose, within)
+        others = changed[~relevant].mean() if not relevant.all() else 0.0
+        moved = drift_of(changed[relevant] - others, LEAST_DRIFT * tolerance[precision])
+        if moved is not None and moved.one_sided:
+            return Finding(False, found + moved.found, EXPECTED)
+        return Finding(True, found, within)
+
+    def _relevant(self, pairs: pa.Table) -> np.ndarray:
+        """Whether the document of each pair is relevant to the query."""
+        of_pairs, judged = (
+            pc.binary_join_element_wise(table["query_id"], table["doc_id"], "\t").combine_chunks()
+            for table in (pairs, self.subject.judged())
+        )
+        return np.asarray(pc.is_in(of_pairs, value_set=judged).to_numpy(zero_copy_only=False))
+
+    def _drawn(self, relevant: np.ndarray) -> np.ndarray:
+        """Rows of some pairs, half of them where forging pays: of relevant documents."""
+        those = np.flatnonzero(relevant)
+        chosen = those[draw(len(those), self.sample // 2, self.random)]
+        others = np.setdiff1d(np.arange(len(relevant)), chosen)
+        return np.sort(np.concatenate([chosen, others[draw(len(others), self.sample - len(chosen), self.random)]]))
 
     def _scores(self, pairs: pa.Table) -> np.ndarray:
         local = partial(self.subject.with_model_of_here, keys=PLACE)

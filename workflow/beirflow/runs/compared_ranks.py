@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.files.layout import QRELS, RUN
+from beirflow.files.layout import QRELS, RUN, RUN_RECORD
+from beirflow.files.records import read_json
+from beirflow.runs.ranking import ties_of
 from beirflow.runs.spot_check import Finding, Subject
 
 
@@ -71,8 +73,38 @@ class _Ranks:
         self._query = pc.index_in(run["query_id"].combine_chunks(), value_set=self.query_ids).to_numpy(zero_copy_only=False)
         self._doc_ids, self._recorded = run["doc_id"].combine_chunks(), run["score"].to_numpy()
         self._scores = np.full(run.num_rows, np.nan)
+        self._last = self._last_ones()
+        self._left_out: dict[int, set[str]] = {}
         self._best = np.empty((len(query_ids), 0))
         self._retrieved = np.zeros(len(query_ids), np.int64)
+
+    def _last_ones(self) -> dict[int, tuple[float, list[str]]]:
+        """By number of the query, the score of the last document of a run that was cut, and all of its documents with it."""
+        found: dict[int, tuple[float, list[str]]] = {}
+        for number in range(len(self.query_ids)):
+            rows = np.flatnonzero(self._query == number)
+            if len(rows) == self.subject.top_k:
+                score = float(self._recorded[rows[-1]])
+                tied = rows[self._recorded[rows] == np.float32(score)]
+                found[number] = score, self._doc_ids.take(pa.array(tied)).to_pylist()
+        return found
+
+    def _look_at_the_cut(self, doc_ids: pa.Array, scores: np.ndarray) -> None:
+        """Note the first and the last document by id of those that have the score of the last one and are not in the run."""
+        for number, (score, tied) in self._last.items():
+            same = doc_ids.take(pa.array(np.flatnonzero(scores[number] == score))).to_pylist()
+            if left_out := self._left_out.get(number, set()) | set(same).difference(tied):
+                self._left_out[number] = {min(left_out), max(left_out)}
+
+    def _problem_at_the_cut(self, number: int) -> str:
+        """Whether one of these comes before the last one by its id."""
+        if number not in self._left_out:
+            return ""
+        last, left_out = self._last[number][1][-1], self._left_out[number]
+        ties = ties_of(read_json(self.subject.file(RUN_RECORD(system=self.subject.system.name, dataset=self.subject.dataset))))
+        first = min(left_out) if ties == "ascending" else max(left_out)
+        before = first < last if ties == "ascending" else first > last
+        return f"ends with {last!r}, but {first!r} has the same score and comes before it" if before else ""
 
     def add(self, doc_ids: pa.Array, scores: np.ndarray) -> None:
         """Take in the scores of the next documents."""
@@ -84,6 +116,7 @@ class _Ranks:
             for number, query in enumerate(self.query_ids.to_pylist()):
                 own = self._candidates.filter(pc.equal(self._candidates["query_id"], query))["doc_id"].combine_chunks()
                 scores[number, ~pc.is_in(doc_ids, value_set=own).to_numpy(zero_copy_only=False)] = -np.inf
+        self._look_at_the_cut(doc_ids, scores)
         self._retrieved += (scores > -np.inf).sum(axis=1)
         place = pc.fill_null(pc.index_in(self._doc_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
         here = np.flatnonzero(place >= 0)
@@ -109,4 +142,4 @@ class _Ranks:
                 return f"has the score {recorded!r} for {doc_id!r}, expected {score!r}"
             if best[rank] - score > slack:
                 return f"has {doc_id!r} with the score {score!r} at rank {rank + 1}, expected one with {best[rank]!r}"
-        return ""
+        return "" if slack else self._problem_at_the_cut(number)

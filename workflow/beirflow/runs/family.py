@@ -114,8 +114,8 @@ class Family:
         own_candidates: Whether its systems rank only the candidates of each query, where a dataset says which these are.
         spot_checks: ``module:function`` that makes a sample again, :data:`~beirflow.runs.spot_check.SpotChecks`; None if there is
             none.
-        follows: ``module:function`` that makes runs again from other files of the results alone, of the same kind; None where
-            they do not follow from these.
+        follows: ``module:function`` that makes runs again from other files of the results, or from the file that they were read
+            from, of the same kind; None where they do not follow from these.
         answers: ``module:function`` that opens a system for one query at a time, :data:`~beirflow.runs.answers.Open`; None where
             its systems cannot be asked.
         searched: The representations that a system searches, of every chunk where they have one.

@@ -75,6 +75,8 @@ class Subject:
         config: The configuration of the person who audits: ``device``, ``token_budget``, ``jobs_per_gpu``.
         row: The dataset that a forum belongs to; empty for a corpus that is a dataset itself.
         own_candidates: Whether each query ranks only the documents that are judged for it.
+        whole: The corpus of which this is another split or a sample, by which files of the user's own are called; empty for
+            one that is whole.
     """
 
     results: Path
@@ -88,6 +90,7 @@ class Subject:
     config: dict[str, Any]
     row: str = ""
     own_candidates: bool = False
+    whole: str = ""
 
     @property
     def name(self) -> str:
@@ -160,6 +163,38 @@ class Subject:
         qrels = pq.read_table(self.results / QRELS(dataset=self.dataset))
         return qrels.filter(pc.greater(qrels["score"], 0)).select(["query_id", "doc_id"])
 
+    def relevant_to(self, own: str, ids: pa.Array, most: int) -> pa.Array:
+        """The queries that some documents are relevant to, or the documents that are relevant to some queries.
+
+        Args:
+            own: What the ids are of, ``doc_id`` or ``query_id``.
+            ids: Their ids.
+            most: How many at most.
+
+        Returns:
+            Ids of the others, each once.
+        """
+        judged = self.judged()
+        return pc.unique(judged.filter(pc.is_in(judged[own], value_set=ids))[_other(own)])[:most]
+
+    def pairs_among(self, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """Relevant pairs of these documents and queries.
+
+        Args:
+            own: What ``ids`` are of, ``doc_id`` or ``query_id``.
+            ids: Ids of the ones.
+            others: Ids of the others.
+
+        Returns:
+            Places in ``ids`` and in ``others``, int64 of shape (pairs,).
+        """
+        judged, other = self.judged(), _other(own)
+        judged = judged.filter(pc.and_(pc.is_in(judged[own], value_set=ids), pc.is_in(judged[other], value_set=others)))
+        return (
+            pc.index_in(judged[own], value_set=ids).to_numpy().astype(np.int64),
+            pc.index_in(judged[other], value_set=others).to_numpy().astype(np.int64),
+        )
+
     def draw_documents(self, sample: int, random: np.random.Generator) -> list[np.ndarray]:
         """Draw documents, half of them where forging pays: relevant ones, and the first hits of the run.
 
@@ -207,6 +242,10 @@ class Subject:
 
 SpotChecks = Callable[[Subject, int, np.random.Generator], list[SpotCheck]]
 """Plans the checks of one system on one corpus: how many texts or queries to sample, and what draws them."""
+
+
+def _other(own: str) -> str:
+    return "query_id" if own == "doc_id" else "doc_id"
 
 
 def draw(total: int, sample: int, random: np.random.Generator) -> np.ndarray:

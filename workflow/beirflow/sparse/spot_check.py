@@ -9,12 +9,14 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beirflow.expansions.files import stored_rows
 from beirflow.expansions.spot_check import expansion_checks
 from beirflow.files.layout import EXPANSION, QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, RUN, TERM_WEIGHTS, Pattern
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.compared_ranks import compare_ranks
+from beirflow.runs.drift import EXPECTED, Drift, drift_of_scores
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, draw
 from beirflow.sparse.files import read_queries, read_segments
 from beirflow.sparse.layouts import read_parts
@@ -25,6 +27,12 @@ from beirflow.sparse.weigher import Weigher
 
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """By precision, the length of the difference of two texts' weights over the length of the stored ones."""
+
+LEAST_DRIFT = {"float32": 5e-6, "float16": 1e-4, "bfloat16": 1e-3}
+"""By precision, how far scores of relevant pairs may move in one direction, over the lengths of their weights."""
+
+MOST_OTHERS = 200
+"""Queries or documents whose scores are looked at for that."""
 
 ROUNDING = 2.0
 """What integers may differ by, beyond that: one that is rounded to the other side, in each of some terms."""
@@ -73,8 +81,41 @@ class _Again:
         apart = np.maximum(np.linalg.norm(now - before, axis=1) - slack, 0) / np.maximum(lengths, 1e-30)
         worst, within = int(np.argmax(apart)), TOLERANCE[self._precision]
         found = f"{self.subject.name}: {len(texts)} {kind}, at most {apart[worst]:.1e} of the length of their weights apart"
-        passed = bool(apart[worst] <= within)
-        return Finding(passed, found if passed else f"{found}, {ids[worst]!r}", f"at most {within:.0e} in {self._precision}")
+        if not apart[worst] <= within:
+            return Finding(False, f"{found}, {ids[worst]!r}", f"at most {within:.0e} in {self._precision}")
+        moved = self._drift(kind, pa.array(ids), before, now)
+        if moved is not None and moved.one_sided:
+            return Finding(False, found + moved.found, EXPECTED)
+        return Finding(True, found, f"at most {within:.0e} in {self._precision}")
+
+    def _drift(self, kind: str, ids: pa.Array, before: np.ndarray, now: np.ndarray) -> Drift | None:
+        """Whether scores with what is relevant moved; None where too little is judged."""
+        own = "doc_id" if kind == "documents" else "query_id"
+        wanted = self.subject.relevant_to(own, ids, MOST_OTHERS)
+        there, rows = self._queries_of(wanted) if kind == "documents" else self._documents_of(wanted)
+        known = rows.terms < before.shape[1]  # of the others, nothing that was made again has any
+        text = np.repeat(np.arange(len(rows.counts)), rows.counts)[known]
+        others = _spread(Rows.of(len(rows.counts), text, rows.terms[known], rows.weights[known]), before.shape[1])
+        lengths = np.linalg.norm(before, axis=1, keepdims=True) * np.linalg.norm(others, axis=1)
+        changed = ((before - now) @ others.T) / np.maximum(lengths, 1e-30)
+        return drift_of_scores(changed, *self.subject.pairs_among(own, ids, there), LEAST_DRIFT[self._precision])
+
+    def _queries_of(self, ids: pa.Array) -> tuple[pa.Array, Rows]:
+        """Some queries, and their stored weights."""
+        every, queries = self.subject.queries()["query_id"].combine_chunks(), self._queries()
+        rows = np.flatnonzero(pc.is_in(every, value_set=ids).to_numpy(zero_copy_only=False))
+        parts = [Rows(queries.counts[[row]], *_row(queries, row)) for row in rows.tolist()]
+        return every.take(pa.array(rows)), Rows.together(parts)
+
+    def _documents_of(self, ids: pa.Array) -> tuple[pa.Array, Rows]:
+        """Those of some documents that are here, and their stored weights."""
+        names, found = [], []
+        for chunk in range(self.subject.chunks):
+            doc_ids = self.subject.doc_ids(chunk)
+            rows = np.flatnonzero(pc.is_in(doc_ids, value_set=ids).to_numpy(zero_copy_only=False))
+            names.append(doc_ids.take(pa.array(rows)))
+            found += [self._stored(chunk, rows)] if len(rows) else []
+        return pa.concat_arrays(names), Rows.together(found)
 
     def check_ranks(self) -> Finding:
         """Score all documents again for some queries and compare with the run."""

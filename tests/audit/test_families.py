@@ -1,0 +1,232 @@
+"""Forgeries of what the newer families store, with every digest made again; models and sources are here."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from beirflow.expansions.files import write_expansion
+from beirflow.experiment.load import load_experiment
+from beirflow.files.digests import file_digest
+from beirflow.late import vectors
+from beirflow.late.vectors import TokenVectors, in_rows
+from beirflow.postings.columns import ColumnWriter
+from beirflow.sparse import files as weights
+from beirflow.sparse.rows import Rows
+from forger import NOT_CHECKED, Forger, named, put
+from results_maker import Made
+from results_of_families import families_config, make_families
+from tiny_sparse import TERMS
+
+ALL = 1000
+
+
+@pytest.fixture(scope="session")
+def original_of_families(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder, threads = tmp_path_factory.mktemp("families"), torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAYON_NUM_THREADS", "1")
+        made = make_families(folder / "results", families_config(folder))
+    torch.set_num_threads(threads)
+    return made
+
+
+@pytest.fixture
+def families(original_of_families: Made, tmp_path: Path) -> Forger:
+    return Forger.of(original_of_families, tmp_path)
+
+
+def test_nothing_is_noticed_where_nobody_touched_them(families: Forger) -> None:
+    assert families.noticed(ALL) == []
+    assert Forger(families.results, load_experiment({})).noticed(ALL) == []
+
+
+class Relevant:
+    """What is relevant, by rows of the queries and of the documents of each chunk."""
+
+    def __init__(self, forger: Forger) -> None:
+        corpus = forger.path("corpora/small")
+        queries = pq.read_table(corpus / "queries.parquet")["query_id"].to_pylist()
+        self.qrels = {(row["query_id"], row["doc_id"]) for row in pq.read_table(corpus / "qrels.parquet").to_pylist()}
+        file = pq.ParquetFile(corpus / "documents.parquet")
+        self.chunks: list[list[str]] = [
+            file.read_row_group(number, ["doc_id"])["doc_id"].to_pylist() for number in range(file.metadata.num_row_groups)
+        ]
+        self.queries = queries
+
+    def pairs(self, chunk: int) -> Iterator[tuple[int, int]]:
+        """Rows of queries and of documents."""
+        ids = self.chunks[chunk]
+        return ((self.queries.index(query), ids.index(doc_id)) for query, doc_id in sorted(self.qrels) if doc_id in ids)
+
+
+def lift_pairs(forger: Forger) -> None:
+    """Relevant pairs get a little more, less than rounding may change."""
+    relevant = Relevant(forger).qrels
+
+    def lifted(pairs: Any) -> Any:
+        those = [pair in relevant for pair in zip(pairs["query_id"], pairs["doc_id"], strict=True)]
+        return pairs.assign(score=(pairs["score"] + np.where(those, 8e-4, 0)).astype(np.float32))
+
+    forger.edit_table("pairs/crossed/small/block-0.parquet", lifted)
+
+
+def move_tokens(forger: Forger) -> None:
+    """The tokens that score best for a query to which their document is relevant are moved towards the query's."""
+    folder, relevant = forger.path("tokens/tokens/small"), Relevant(forger)
+    queries = in_rows(vectors.read_segments(folder / "queries.arrow"), len(relevant.queries))
+    for chunk, ids in enumerate(relevant.chunks):
+        path = folder / f"chunk-{chunk}.arrow"
+        stored = in_rows(vectors.read_segments(path), len(ids))
+        found = stored.vectors.astype(np.float64)
+        for query, row in relevant.pairs(chunk):
+            asked = queries.vectors[slice(*queries.starts[query : query + 2])].astype(np.float64)
+            own = found[slice(*stored.starts[row : row + 2])]
+            best = (asked @ own.T).argmax(axis=1)
+            np.add.at(own, best, 1e-4 * asked)
+            own /= np.linalg.norm(own, axis=1, keepdims=True)
+        path.unlink()
+        with path.open("wb") as sink, vectors.SegmentWriter(sink, np.arange(len(ids))) as writer:
+            writer.add(TokenVectors(stored.counts, found.astype(np.float16)))
+
+
+def move_weights(forger: Forger) -> None:
+    """Documents weigh the terms of the queries to which they are relevant a little more."""
+    folder, relevant = forger.path("postings/masked/small"), Relevant(forger)
+    asked = spread(weights.read_queries(folder / "queries.arrow", "none"))
+    for chunk, ids in enumerate(relevant.chunks):
+        path, found = folder / f"weights-{chunk}.arrow", np.zeros((len(ids), TERMS))
+        (segment,) = weights.read_segments(path, "none")
+        terms = np.repeat(segment.terms, np.diff(segment.starts))
+        found[segment.rows, terms] = segment.weights
+        for query, row in relevant.pairs(chunk):
+            found[row] += 9e-5 * np.linalg.norm(found[row]) * asked[query] / np.linalg.norm(asked[query])
+        rows, terms = np.nonzero(found)
+        path.unlink()
+        with path.open("wb") as sink, weights.SegmentWriter(sink, "none") as writer:
+            writer.add(Rows.of(len(ids), rows, terms, found[rows, terms].astype(np.float32)))
+
+
+def spread(rows: Rows) -> np.ndarray:
+    found = np.zeros((len(rows.counts), TERMS))
+    found[np.repeat(np.arange(len(rows.counts)), rows.counts), rows.terms] = rows.weights
+    return found
+
+
+@pytest.mark.parametrize(
+    ("forge", "again"),
+    [
+        (lift_pairs, "pairs scored again have the stored scores"),
+        (move_tokens, "documents encoded again have the stored vectors"),
+        (move_weights, "documents weighed again have the stored weights"),
+    ],
+)
+def test_no_tolerance_has_room_for_scores_that_move_towards_what_is_relevant(families: Forger, forge: Any, again: str) -> None:
+    forge(families)
+    families.digest_summary_again()
+    found = [check.found for check in families.failed(ALL) if check.name == again]
+    assert ["all in one direction" in each for each in found] == [True], found
+
+
+def test_what_a_file_adds_to_documents_is_compared_with_the_file(families: Forger) -> None:
+    """The words of the queries behind the documents that are relevant to them; the record names the real file."""
+    (path,) = families.results.glob("expansions/*/small/chunk-1.parquet")
+    name, relevant = path.relative_to(families.results).as_posix(), Relevant(families)
+    table = pq.read_table(path).to_pydict()
+    for _, row in relevant.pairs(1):
+        table["queries"][row] = [*table["queries"][row], "the words of a query"]
+    path.unlink()
+    write_expansion(path, "queries", list(zip(*[[each] for each in table.values()], strict=True)))
+    families.digest_summary_again()
+    (found,) = named(families.failed(), name)
+    assert (found.name, "does not" in found.found) == ("expansions are those of their files", True)
+
+
+@pytest.mark.parametrize("name", ["expansions/*/small/chunk-1.json", "runs/theirs/small.json"])
+def test_a_record_cannot_leave_out_which_file_was_read(families: Forger, name: str) -> None:
+    (path,) = families.results.glob(name)
+    name = path.relative_to(families.results).as_posix()
+    keys = ("expansion_source_sha256", "source_sha256")
+    families.edit(name, lambda record: [record.pop(key, None) for key in keys])
+    families.digest_summary_again()
+    assert named(families.failed(), name)
+
+
+def test_a_file_that_is_another_now_is_found(families: Forger, tmp_path: Path) -> None:
+    source = tmp_path / "small.jsonl"
+    config = json.loads(json.dumps(families.experiment.config["custom"]))
+    given = Path(config["systems"]["expanded"]["expansion"]["path"].replace("{dataset}", "small"))
+    source.write_text(given.read_text().replace("w", "v"))
+    config["systems"]["expanded"]["expansion"]["path"] = str(tmp_path / "{dataset}.jsonl")
+    other = load_experiment({**families.experiment.config, "custom": config, "systems": ["expanded"]})
+    (found,) = Forger(families.results, other).failed()
+    assert (found.name, file_digest(source) in found.found) == ("expansions are those of their files", True)
+
+
+def test_ties_are_ordered_as_the_system_says(families: Forger) -> None:
+    families.edit("runs/tokens/small.json", ties="ascending")
+    families.digest_summary_again()
+    assert any("ties ascending" in check.found for check in families.failed())
+
+
+def moved_to(families: Forger, folder: Path) -> Forger:
+    """The same results, where another machine has sources and models in other places."""
+    custom = json.dumps(families.experiment.config["custom"])
+    place = Path(json.loads(custom)["datasets"]["small"]["path"]).parent
+    shutil.copytree(place, folder, ignore=shutil.ignore_patterns("results"))
+    config = {**families.experiment.config, "custom": json.loads(custom.replace(str(place), str(folder)))}
+    return Forger(families.results, load_experiment(config))
+
+
+def test_another_machine_has_models_runs_and_expansions_elsewhere(families: Forger, tmp_path: Path) -> None:
+    moved = moved_to(families, tmp_path / "elsewhere")
+    assert moved.noticed(ALL) == []
+    assert {check.name for check in moved.checks() if check.status == NOT_CHECKED and "not here" in check.found} == set()
+
+
+def test_a_run_of_elsewhere_is_read_again_without_a_sample(families: Forger) -> None:
+    run = "runs/theirs/small.parquet"
+    families.edit_table(run, lambda rows: rows.assign(score=(rows["score"] + 1).astype(np.float32)))
+    families.evaluate_again("theirs", "small")
+    (found,) = families.failed()
+    assert (found.name, found.files) == ("queries read again have the recorded ranks", (run,))
+
+
+def test_a_run_on_a_dataset_that_is_not_known_here_is_not_checked(families: Forger) -> None:
+    custom = families.experiment.config["custom"]
+    known = {"systems": {"theirs": custom["systems"]["theirs"]}, "datasets": {"other": custom["datasets"]["small"]}}
+    config = {"systems": ["bm25"], "datasets": ["other"], "custom": known}
+    assert Forger(families.results, load_experiment(config)).noticed() == []
+
+
+@pytest.mark.parametrize("name", ["tokens/tokens/small/chunk-1.arrow", "postings/lucene-english/small/chunk-0.arrow"])
+def test_columns_that_would_fill_memory_are_not_read(families: Forger, tmp_path: Path, name: str) -> None:
+    with (tmp_path / "bomb").open("wb") as sink, ColumnWriter(sink, {}) as writer:
+        writer.write({"counts": np.zeros(1 << 27, np.uint8)})
+    families.replace(name, (tmp_path / "bomb").read_bytes())
+    families.digest_summary_again()
+    assert any("would unpack to 134,217," in check.found for check in named(families.failed(2), name))
+
+
+def test_a_table_of_pairs_that_would_fill_memory_is_not_read(families: Forger) -> None:
+    name = "pairs/crossed/small/block-0.parquet"
+    rows = pq.read_table(families.path(name)).slice(0, 1).take(pa.array(np.zeros(1 << 21, np.int64)))
+    families.path(name).unlink()
+    pq.write_table(rows, families.path(name), compression="zstd")
+    families.digest_summary_again()
+    assert any("would unpack to 2,097,152 rows" in check.found for check in named(families.failed(), name))
+
+
+def test_runs_that_are_made_of_others_keep_self_matches_where_these_do(families: Forger) -> None:
+    """Their records count none; an audit of right results failed wherever a dataset keeps them, as several of BEIR's do."""
+    config = json.loads(json.dumps(families.experiment.config))
+    config["custom"]["datasets"]["small"]["drop_self_matches"] = False
+    families.edit("manifest.json", put("configuration", "custom", value=config["custom"]))
+    families.edit("manifest.json", put("datasets", "small", 0, "drop_self_matches", value=False))
+    assert Forger(families.results, load_experiment(config)).noticed() == []

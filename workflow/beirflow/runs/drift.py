@@ -1,0 +1,74 @@
+"""Did scores of what is relevant change otherwise than those of the rest? Rounding does not know what is relevant; a forger does.
+
+So no tolerance, however wide the precision of a system makes it, has room for scores that all move in one direction.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+LEAST_PAIRS = 6
+"""Relevant pairs below which chance and drift look the same."""
+
+CHANCE = 1e-4
+"""Of an accident that is taken for a drift."""
+
+MOST_OTHERS = 2000
+"""Queries or documents that those which were made again are compared with."""
+
+
+class Drift(NamedTuple):
+    """How scores of relevant pairs changed, beyond those of the others.
+
+    Attributes:
+        pairs: Relevant pairs.
+        mean: Mean change.
+        one_sided: Whether it is no accident.
+    """
+
+    pairs: int
+    mean: float
+    one_sided: bool
+
+    @property
+    def found(self) -> str:
+        """What is the case, behind what else was found."""
+        return f"; scores of {self.pairs} relevant pairs are {self.mean:+.1e} apart from those of others, all in one direction"
+
+
+EXPECTED = "differences that do not know what is relevant"
+
+
+def drift_of(beyond: np.ndarray, least: float) -> Drift | None:
+    """Whether changes have one direction.
+
+    Args:
+        beyond: How far the score of each relevant pair changed, less what others changed, shape (pairs,).
+        least: A mean below it is no drift, whatever its direction.
+
+    Returns:
+        The drift; None for fewer than ``LEAST_PAIRS`` pairs.
+    """
+    if len(beyond) < LEAST_PAIRS:
+        return None
+    mean, spread = float(beyond.mean()), float(beyond.std(ddof=1)) / len(beyond) ** 0.5
+    chance = 2 * float(student.sf(abs(mean) / max(spread, 1e-30), len(beyond) - 1))
+    return Drift(len(beyond), mean, one_sided=chance < CHANCE and abs(mean) > least)
+
+
+def drift_of_scores(changed: np.ndarray, rows: np.ndarray, columns: np.ndarray, least: float) -> Drift | None:
+    """The same of texts that were made again, with what they are relevant to and with others.
+
+    Args:
+        changed: How far the score of each text with each of the others changed, shape (texts, others).
+        rows: Relevant pairs: rows.
+        columns: Their columns.
+        least: A mean below it is no drift.
+
+    Returns:
+        The drift; None for fewer than ``LEAST_PAIRS`` pairs, or where there is nothing else to compare with.
+    """
+    if changed.shape[1] < 2:
+        return None
+    return drift_of(changed[rows, columns] - changed[rows].mean(axis=1), least)
