@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def added_by(chain: Chain, name: str) -> Expansion | None:
     """
     recorded = part(chain.manifest, "systems", name, kind=dict)
     family = FAMILIES.get(str(recorded.get("family")))
-    if family is None or not issubclass(family.settings, Adding):
+    if family is None or family.settings not in get_args(Adding):
         return None
     said = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
     settings = make_system(name, {"family": family.name, **said}).settings
