@@ -3,12 +3,10 @@
 from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job(snakemake) as this:
-        from beirflow.jobs.lean_arrow import without_pandas
+    with job(snakemake, pandas=False) as this:
         from beirflow.lexical.settings import Index
         from beirflow.lexical.steps import index_chunk
 
-        without_pandas()
         index_chunk(
             documents_path=snakemake.input.documents,
             chunk=int(snakemake.wildcards.chunk),

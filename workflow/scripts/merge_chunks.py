@@ -3,11 +3,9 @@
 from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job(snakemake) as this:
-        from beirflow.jobs.lean_arrow import without_pandas
+    with job(snakemake, pandas=False) as this:
         from beirflow.runs.merge import merge_chunks
 
-        without_pandas()
         merge_chunks(
             system=snakemake.wildcards.system,
             dataset=snakemake.wildcards.dataset,

@@ -3,12 +3,10 @@
 from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job(snakemake) as this:
-        from beirflow.jobs.lean_arrow import without_pandas
+    with job(snakemake, pandas=False) as this:
         from beirflow.lexical.settings import LexicalSettings
         from beirflow.lexical.steps import search_index
 
-        without_pandas()
         search_index(
             settings=LexicalSettings(**snakemake.params.settings),
             **{f"{name}_path": snakemake.input[name] for name in ("queries", "documents", "postings", "statistics")},
