@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from beirflow.files.records import Job
+from beirflow.jobs.lean_arrow import without_pandas
 from beirflow.lexical.settings import Index, LexicalSettings
 from beirflow.lexical.steps import index_chunk, search_index, sum_statistics
 
@@ -50,6 +51,7 @@ def search(source: Path, made: Path, output: Path, k: int, threads: int) -> None
 
 
 if __name__ == "__main__":
+    without_pandas()
     if sys.argv[1] == "index":
         index(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
     else:

@@ -11,7 +11,8 @@ import pytest
 from beirflow.files.errors import DataError
 from beirflow.lexical import indexing
 from beirflow.lexical.indexing import index_texts
-from beirflow.lexical.postings import Postings, places_in_order, places_of, read_postings, write_postings
+from beirflow.lexical.postings import Postings, places_in_order, read_postings, write_postings
+from beirflow.runs.searched import places_of
 from hypothesis import given
 from hypothesis import strategies as st
 

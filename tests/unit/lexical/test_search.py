@@ -68,7 +68,7 @@ def searched(
             excluded = np.array([places.get(doc_id, -1) for doc_id in own or [None] * len(queries)])
             postings = read_postings(path, ANALYZER, SEARCHED)
             (query, row, score), dropped = search_postings(
-                asked, fields, postings, in_chunk, k, excluded=excluded, ties=system.ties, threads=threads
+                asked, fields, postings, byte_order(in_chunk, system.ties), k, excluded=excluded, threads=threads
             )
             assert (query.dtype, row.dtype, score.dtype) == (np.int32, np.int32, np.float32)
             parts.append((query, row + i * chunk, score))
@@ -164,12 +164,10 @@ def test_chunks_order_blocks_and_threads_change_nothing(monkeypatch: pytest.Monk
     expected = plainly(corpus, queries, system, k=20)
     assert searched(corpus, queries, system, k=20)[0] == expected
     assert searched(corpus[::-1], queries, system, k=20, chunk=7)[0] == expected
-    of_lists = (lists_search, "SLICE_QUERIES", 1), (lists_search, "SPARSE", 0)
+    of_lists = (lists_search, "SLICE_QUERIES", 1), (lists_search, "SAMPLED", 1), (lists_search, "SURE", -4.0)
     for module, name, value in ((search, "BLOCK_POSTINGS", 100), (search, "SLICE_POSTINGS", 10), *of_lists):
         monkeypatch.setattr(module, name, value)
         assert searched(corpus, queries, system, k=20, chunk=50, threads=3)[0] == expected
-    monkeypatch.setattr(lists_search, "SPARSE", 10**9)
-    assert searched(corpus, queries, system, k=20, chunk=50)[0] == expected
 
 
 @pytest.mark.parametrize(("ties", "expected"), [("ascending", ["z", "00", "01"]), ("descending", ["z", "49", "48"])])

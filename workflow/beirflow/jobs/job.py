@@ -28,12 +28,13 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 @contextmanager
-def job(snakemake: Any) -> Iterator[Job]:
+def job(snakemake: Any, *, pandas: bool = True) -> Iterator[Job]:
     """Run the block as the job of a rule.
 
     Args:
         snakemake: Snakemake's object of that name. The log of a rule is ``<results>/logs/<rule>/<wildcards>.log``, with a part
             for each wildcard.
+        pandas: Whether the block needs pandas; where not, Arrow does not import it either.
 
     Yields:
         What the records of the job say of it.
@@ -54,6 +55,10 @@ def job(snakemake: Any) -> Iterator[Job]:
     # A job without an output looks at the results and writes nothing there.
     counted = metered(results / ENERGY(job=name)) if snakemake.output else nullcontext()
     with named_job(name), surroundings(log, alone), counted:
+        if not pandas:
+            from beirflow.jobs.lean_arrow import without_pandas
+
+            without_pandas()
         yield Job(results, name, snakemake.params.get("code", ""))
 
 

@@ -7,7 +7,7 @@ from beirflow.files.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.files.records import read_json
 from beirflow.lexical.postings import read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
-from beirflow.lexical.search import SEARCHED, Held, inverse_norms_of, search_postings
+from beirflow.lexical.search import SEARCHED, inverse_norms_of, search_postings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, Frequencies
 from beirflow.runs.answers import Asked, Opened
@@ -47,19 +47,17 @@ def open_answers(asked: Asked) -> Opened:
 
     _, fields = fields_of("")
     spans = [slice(first, first + size) for first, size in zip(asked.firsts, asked.sizes, strict=True)]
-    held = [Held(order[span], inverse_norms_of(fields, chunk)) for span, chunk in zip(spans, chunks, strict=True)]
+    norms = [inverse_norms_of(fields, chunk) for chunk in chunks]
 
     def answer(query: str) -> Hits:
         analyzed, fields = fields_of(query)
         parts = []
-        for span, postings, known in zip(spans, chunks, held, strict=True):
-            ids = asked.doc_ids[span]
+        for span, postings, inverse_norms in zip(spans, chunks, norms, strict=True):
             (number, row, score), _ = search_postings(
-                *(analyzed, fields, postings, ids, asked.top_k),
+                *(analyzed, fields, postings, order[span], asked.top_k),
                 excluded=NOTHING_EXCLUDED,
-                ties=settings.ties,
                 threads=asked.threads,
-                held=known,
+                inverse_norms=inverse_norms,
             )
             parts.append((number, row + np.int32(span.start), score))
         return merge_hits(parts, lambda rows: order[rows], asked.top_k)[:3]

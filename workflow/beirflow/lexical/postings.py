@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
@@ -65,23 +64,6 @@ class Postings:
         return np.concatenate([[0], np.cumsum(self.frequencies, dtype=np.int64)])
 
 
-def places_of(terms: pa.LargeStringArray, among: pa.LargeStringArray) -> np.ndarray:
-    """Where some terms are among many others. The many are looked up in the few, which takes a fraction of the time.
-
-    Args:
-        terms: Different terms.
-        among: Different terms, any number.
-
-    Returns:
-        The place of each of the terms, or -1 where it is missing; int64 of shape (terms,).
-    """
-    found = pc.index_in(among, value_set=terms)
-    known = pc.indices_nonzero(pc.is_valid(found))
-    places = np.full(len(terms), -1, np.int64)
-    places[found.take(known).to_numpy()] = known.to_numpy()
-    return places
-
-
 def places_in_order(terms: pa.LargeStringArray, among: pa.LargeStringArray) -> np.ndarray:
     """Where a few terms are among many others in byte order: only some of the many are looked at.
 
@@ -90,7 +72,7 @@ def places_in_order(terms: pa.LargeStringArray, among: pa.LargeStringArray) -> n
         among: Different terms in byte order, any number.
 
     Returns:
-        The same as :func:`places_of`.
+        The same as :func:`~beirflow.runs.searched.places_of`.
     """
     found = np.full(len(terms), -1, np.int64)
     for number, term in enumerate(terms.to_pylist()):  # whose order is that of the bytes of UTF-8

@@ -7,22 +7,21 @@ a score depends on the query, the document and the statistics alone, not on the 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from beirflow.files.background import map_ahead
 from beirflow.lexical.bm25 import length_codes, scores
-from beirflow.lexical.postings import Postings, places_in_order, places_of
+from beirflow.lexical.postings import Postings, places_in_order
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField
-from beirflow.postings.search import Cut, Lists, WantedLists, search_lists
-from beirflow.runs.ranking import Hits, Ties, byte_order
+from beirflow.postings.search import Cut, Lists, WantedLists, search_lists, slices_of
+from beirflow.runs.ranking import Hits, merge_hits
+from beirflow.runs.searched import places_of
 
 BLOCK_POSTINGS = 1 << 25
-"""Postings that are scored for a block of queries and kept until it is done, 16 bytes each."""
+"""Postings that are scored for a block of queries and kept until it is done, 12 bytes each."""
 
-SLICE_POSTINGS = 1 << 19
+SLICE_POSTINGS = 1 << 16
 """Postings that a thread scores at a time."""
 
 MATCH = float(np.finfo(np.float64).tiny)
@@ -34,29 +33,16 @@ SEARCHED = (
 """What a search reads of the postings."""
 
 
-class Held(NamedTuple):
-    """What does not depend on the queries, for what searches the same postings again and again for a few terms each time.
-
-    Attributes:
-        id_order: Place of each document's id in the order of ties, int64 of shape (documents,).
-        inverse_norms: For each field, what the counts of each document are multiplied by, float32 of shape (documents,).
-    """
-
-    id_order: np.ndarray
-    inverse_norms: Sequence[np.ndarray]
-
-
 def search_postings(
     queries: AnalyzedQueries,
     fields: Sequence[ScoredField],
     postings: Postings,
-    doc_ids: pa.Array,
+    id_order: np.ndarray,
     k: int,
     *,
     excluded: np.ndarray,
-    ties: Ties = "ascending",
     threads: int = 1,
-    held: Held | None = None,
+    inverse_norms: Sequence[np.ndarray] | None = None,
 ) -> tuple[Hits, int]:
     """The k best documents of each query by the ranking rule, among those that have one of its terms.
 
@@ -64,29 +50,26 @@ def search_postings(
         queries: The queries.
         fields: What their terms weigh.
         postings: The chunk, with :data:`SEARCHED`.
-        doc_ids: Ids of the documents of the chunk, strings of shape (documents,).
+        id_order: Place of each document's id in the order of ties, Lucene's of which ascend; int64 of shape (documents,).
         k: Documents to keep for each query.
         excluded: For each query the row of a document that is left out, or -1; shape (queries,).
-        ties: How ties are ordered; Lucene's ascend.
         threads: Threads to compute with.
-        held: What is known already of these fields, postings and ids.
+        inverse_norms: What :func:`inverse_norms_of` gives, where the same postings are searched again and again for a few terms.
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank; and how
         many documents have a term of the query, but were left out.
     """
-    chunk = _Chunk(queries, fields, postings, doc_ids, ties, held)
-    _ = chunk.id_order, chunk.inverse_norms  # made once, before several threads ask for them
-    parts: list[Hits] = []
+    find = places_in_order if inverse_norms else places_of
+    places = find(queries.terms, postings.terms)[queries.pair_terms]
+    chunk = _Chunk(queries, fields, postings, places, inverse_norms or inverse_norms_of(fields, postings))
+    cut = Cut(k, id_order, excluded, np.full(len(queries.starts) - 1, -np.inf, np.float32))
+    parts: list[Hits] = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))]
     self_matches = 0
-    wanted = WantedLists(queries.pairs, queries.starts)
-    cut = Cut(k, chunk.id_order, excluded, np.full(len(queries.starts) - 1, -np.inf, np.float32))
     for block in chunk.blocks():
-        for hits, left_out in search_lists(_score(chunk, block, k, threads), wanted, block, cut, threads):
+        for hits, left_out in _search_block(chunk, block, cut, threads):
             parts.append(hits)
             self_matches += left_out
-    if not parts:
-        return (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)), 0
     query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return (query, row, score), self_matches
 
@@ -108,20 +91,18 @@ def inverse_norms_of(fields: Sequence[ScoredField], postings: Postings) -> list[
 
 @dataclass(frozen=True)
 class _Chunk:
-    """What is searched for and in what."""
+    """What is searched for and in what.
+
+    Attributes:
+        places: Place of the term of each pair among the chunk's terms, or -1; int64 of shape (p,).
+        inverse_norms: What each document's counts in each field are multiplied by, float32 of shape (documents,).
+    """
 
     queries: AnalyzedQueries
     fields: Sequence[ScoredField]
     postings: Postings
-    doc_ids: pa.Array
-    ties: Ties
-    held: Held | None = None
-
-    @cached_property
-    def places(self) -> np.ndarray:
-        """Place of the term of each pair among the chunk's terms, or -1; int64 of shape (p,)."""
-        find = places_in_order if self.held else places_of
-        return find(self.queries.terms, self.postings.terms)[self.queries.pair_terms]
+    places: np.ndarray
+    inverse_norms: Sequence[np.ndarray]
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -130,16 +111,6 @@ class _Chunk:
         present = self.places >= 0
         sizes[present] = self.postings.frequencies[self.places[present]]
         return sizes
-
-    @cached_property
-    def id_order(self) -> np.ndarray:
-        """Place of each document's id in the order of ties, int64 of shape (documents,)."""
-        return self.held.id_order if self.held else byte_order(self.doc_ids, self.ties)
-
-    @cached_property
-    def inverse_norms(self) -> Sequence[np.ndarray]:
-        """What each document's counts in each field are multiplied by, float32 of shape (documents,)."""
-        return self.held.inverse_norms if self.held else inverse_norms_of(self.fields, self.postings)
 
     def counts(self, name: str, spans: list[slice], rows: np.ndarray) -> np.ndarray:
         """How often a field has the term, for the postings of some spans and their rows."""
@@ -174,44 +145,50 @@ class _Chunk:
             yield block
 
 
-def _score(chunk: _Chunk, block: list[int], k: int, threads: int) -> Lists:
-    """Score all postings that the queries of a block need, each once: a list for each pair."""
-    pairs = np.unique(np.concatenate([chunk.pairs_of(query) for query in block]))
-    pairs = pairs[chunk.sizes[pairs] > 0]
-    ends = np.cumsum(chunk.sizes[pairs])
-    starts = ends - chunk.sizes[pairs]
-    spans = np.zeros((len(chunk.sizes), 2), np.int64)
-    spans[pairs] = np.stack([starts, ends], axis=1)
-    total = int(ends[-1]) if len(ends) else 0
-    rows, found = np.empty(total, np.int64), np.empty(total, np.float64)
-    bounds = np.zeros(len(chunk.sizes))
+def _search_block(chunk: _Chunk, block: Sequence[int], cut: Cut, threads: int) -> Iterator[tuple[Hits, int]]:
+    """The hits of some queries of a block after the other, sorted by query and rank; and how many documents were left out."""
+    lists, spans = _score(chunk, block, threads)
+    wanted = WantedLists(spans[chunk.queries.pairs], np.ones(len(chunk.queries.pairs)), chunk.queries.starts)
 
-    def score_some(some: np.ndarray) -> None:
-        begin, end = spans[some[0], 0], spans[some[-1], 1]
-        rows[begin:end], found[begin:end] = _score_pairs(chunk, some)
-        for pair in some[chunk.sizes[some] > k].tolist():
-            own = found[slice(*spans[pair])]
-            bounds[pair] = np.partition(own, len(own) - k - 1)[len(own) - k - 1]
+    def search(some: Sequence[int]) -> tuple[Hits, int]:
+        hits, left_out = search_lists(lists, wanted, some, cut)
+        return merge_hits([hits], lambda rows: cut.id_order[rows], cut.k)[:3], left_out
 
-    groups = np.split(pairs, np.flatnonzero(np.diff(starts // SLICE_POSTINGS)) + 1) if len(pairs) else []
+    yield from map_ahead(search, slices_of(block), threads)
+
+
+def _score(chunk: _Chunk, block: Sequence[int], threads: int) -> tuple[Lists, np.ndarray]:
+    """Score all postings that the queries of a block need, each once: lists of pairs, and the span of each pair."""
+    sizes = np.zeros(len(chunk.sizes), np.int64)
+    needed = np.concatenate([chunk.pairs_of(query) for query in block])
+    sizes[needed] = chunk.sizes[needed]
+    starts = sizes.sum() - np.cumsum(sizes)
+    ends = starts + sizes
+    lists = Lists(len(chunk.postings.text_lengths), np.empty(sizes.sum(), np.int32), np.empty(sizes.sum()))
+
+    def score_some(pairs: np.ndarray) -> None:
+        place = slice(starts[pairs[0]], ends[pairs[-1]])
+        _score_pairs(chunk, pairs, lists.rows[place], lists.values[place])
+
+    pairs = np.flatnonzero(sizes)[::-1]
+    groups = np.split(pairs, np.flatnonzero(np.diff(starts[pairs] // SLICE_POSTINGS)) + 1) if len(pairs) else []
     for _ in map_ahead(score_some, groups, threads):
         pass
-    return Lists(rows, found, spans, bounds, len(chunk.doc_ids))
+    return lists, np.stack([starts, ends], axis=1)
 
 
-def _score_pairs(chunk: _Chunk, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and scores of the postings of some pairs, one pair after the other."""
+def _score_pairs(chunk: _Chunk, pairs: np.ndarray, rows: np.ndarray, total: np.ndarray) -> None:
+    """Write rows and scores of the postings of some pairs, one pair after the other."""
     sizes = chunk.sizes[pairs]
     firsts = chunk.postings.starts[chunk.places[pairs]]
     spans = [slice(first, last) for first, last in zip(firsts.tolist(), (firsts + sizes).tolist(), strict=True)]
-    rows = _joined(chunk.postings.rows, spans)
-    total = np.zeros(len(rows))
+    np.concatenate([chunk.postings.rows[span] for span in spans], out=rows)
+    total[:] = 0
     for field, inverse_norms in zip(chunk.fields, chunk.inverse_norms, strict=True):
         counts = chunk.counts(field.name, spans, rows)
         in_field = scores(np.repeat(field.weights[pairs], sizes), counts, inverse_norms[rows])
         in_field = np.maximum(in_field, MATCH, dtype=np.float64)
         total += in_field if field.name == "contents" else np.where(counts, in_field, 0)
-    return rows, total
 
 
 def _joined(column: np.ndarray, spans: list[slice]) -> np.ndarray:

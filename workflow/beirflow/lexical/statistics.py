@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 
 from beirflow.files.writing import atomic_path
 from beirflow.lexical.bm25 import FieldStatistics
-from beirflow.lexical.postings import DOCUMENT_COLUMNS, TERM_COLUMNS, Postings, places_in_order, places_of, read_postings
+from beirflow.lexical.postings import DOCUMENT_COLUMNS, TERM_COLUMNS, Postings, places_in_order, read_postings
+from beirflow.runs.searched import places_of
 
 PENDING_TERMS = 1 << 22
 """Terms of chunks that wait to be added up: some 40 bytes each."""
@@ -108,7 +109,7 @@ def frequencies_of(table_path: str | Path, terms: pa.Array, field: str) -> np.nd
     Returns:
         int64 of shape (n,); 0 for a term that the corpus does not have.
     """
-    table = pq.read_table(table_path, columns=["term", field], page_checksum_verification=True)
+    table = _read(table_path, [field])
     places = places_of(terms, table["term"].combine_chunks())
     return np.append(table[field].to_numpy(), 0)[places]  # the last for -1
 
@@ -122,7 +123,7 @@ class Frequencies:
     """
 
     def __init__(self, table_path: str | Path, fields: Sequence[str]) -> None:
-        table = pq.read_table(table_path, columns=["term", *fields], page_checksum_verification=True)
+        table = _read(table_path, fields)
         self._terms = table["term"].combine_chunks()
         self._counts = {field: np.append(table[field].to_numpy(), 0) for field in fields}  # the last for -1
 
@@ -137,3 +138,8 @@ class Frequencies:
         """
         places = places_in_order(terms, self._terms)
         return {field: counts[places] for field, counts in self._counts.items()}
+
+
+def _read(table_path: str | Path, fields: Sequence[str]) -> pa.Table:
+    """The terms and some fields of the table; ``pq.read_table`` would import all of Arrow's datasets."""
+    return pq.ParquetFile(table_path, page_checksum_verification=True).read(["term", *fields])

@@ -3,6 +3,7 @@
 import platform
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from beirflow.lexical.search import SEARCHED, search_postings
 from beirflow.lexical.settings import Index, LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
+from beirflow.runs.ranking import byte_order
 from beirflow.runs.searched import read_ids
 
 
@@ -156,17 +158,16 @@ def search_index(
         added = job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))})
         check_inputs(record_of(postings_path), records[postings_path], added)
         records[expansion_path] = read_json(record_of(expansion_path))
-    with checked_while_read(digests):
+    with checked_while_read(digests), ThreadPoolExecutor(max_workers=1) as background:
+        reading = background.submit(read_postings, postings_path, settings.index.name, SEARCHED)
         ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
         start = time.perf_counter()
         analyzed = analyze_queries(read_table(queries_path)["text"])
         statistics = CorpusStatistics.of_record(records[statistics_path]["statistics"])
         frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.searched}
         fields = weigh(analyzed, settings, statistics, frequencies)
-        postings = read_postings(postings_path, settings.index.name, SEARCHED)
-        hits, self_matches = search_postings(
-            analyzed, fields, postings, ids.documents, top_k, excluded=ids.own, ties=settings.ties, threads=threads
-        )
+        order = byte_order(ids.documents, settings.ties)
+        hits, self_matches = search_postings(analyzed, fields, reading.result(), order, top_k, excluded=ids.own, threads=threads)
         seconds = time.perf_counter() - start
     found = found_by(
         job,

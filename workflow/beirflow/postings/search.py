@@ -1,82 +1,57 @@
-"""Exact search of scored lists, the best k documents of each query; BM25 and learned weights differ in how scores are added up.
+"""Exact search of lists, the best k documents of each query; BM25 and learned weights differ in what lists hold.
 
-A list has documents and their scores; a query has some lists. Scores are added in double in the order of the query's lists and
-rounded to float32 once. So a score depends on the query, the document and their lists alone, not on what else is searched at the
-same time, nor on the number of threads.
+A list has documents and their values; a query has some lists, each with a factor. Products are added in double in the order of
+the query's lists and rounded to float32 once. So a score depends on the query, the document and their lists alone, not on what
+else is searched at the same time, nor on the number of threads.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csc_array, get_index_dtype
 
-from beirflow.files.background import map_ahead
-from beirflow.runs.ranking import Hits, merge_hits
+from beirflow.runs.ranking import Hits
 
 SLICE_QUERIES = 32
 """Queries that a thread searches at a time."""
 
-SPARSE = 32
-"""A query with fewer postings than this part of the documents is not spread over all of them."""
+LINE = 8
+"""Sums that lie together in memory: to read one takes as long as to read all of them."""
+
+SAMPLED = 32
+"""One line of so many tells which score the best k reach."""
+
+SURE = 4.0
+"""Standard deviations that the guess of that score stays below it."""
 
 
 class Lists(NamedTuple):
-    """Lists of documents with their scores.
+    """Lists of documents with their values, which lie in memory from the last list to the first.
 
     Attributes:
-        rows: The documents, by their numbers, ascending inside a list, int32 or int64 of shape (postings,).
-        scores: Their scores, above 0, float32 or float64 of shape (postings,).
-        spans: Where each list begins and ends, int64 of shape (lists, 2); 0 and 0 for an empty one.
-        bounds: The score that at least k documents other than the excluded one reach by a list alone, float64 of shape (lists,);
-            0 if it is not known, or if there are fewer.
         documents: Number of documents.
+        rows: The documents, by their numbers, int32 of shape (postings,).
+        values: Above 0, float64 of shape (postings,).
     """
 
-    rows: np.ndarray
-    scores: np.ndarray
-    spans: np.ndarray
-    bounds: np.ndarray
     documents: int
+    rows: np.ndarray
+    values: np.ndarray
 
 
 class WantedLists(NamedTuple):
-    """The lists of each query.
+    """The lists of each query, in the order in which they are added up.
 
     Attributes:
-        lists: Numbers of the lists, query after query, int64 of shape (n,).
-        starts: Where those of each query begin, and n, int64 of shape (queries + 1,).
+        spans: Where each list begins and ends, integers of shape (n, 2). A list of a query lies behind those that come after it.
+        factors: What its values are multiplied by, above 0, float64 of shape (n,).
+        starts: Where the lists of each query begin, and n, int64 of shape (queries + 1,).
     """
 
-    lists: np.ndarray
+    spans: np.ndarray
+    factors: np.ndarray
     starts: np.ndarray
-
-    def of(self, query: int, lists: Lists) -> np.ndarray:
-        """The lists of a query that are not empty."""
-        every = self.lists[self.starts[query] : self.starts[query + 1]]
-        return every[lists.spans[every, 1] > 0]
-
-
-Found: TypeAlias = tuple[Hits, int]
-"""Hits of some queries, and how many documents score, but were left out."""
-
-
-class Sums(NamedTuple):
-    """What documents score for one query.
-
-    Attributes:
-        rows: The documents, ascending, int64 of shape (n,); None for all of them.
-        values: Their scores, 0 for no match, float64 of shape (n,); who reads them may change them.
-        bound: A score that at least k documents other than the excluded one reach; 0 if none is known.
-    """
-
-    rows: np.ndarray | None
-    values: np.ndarray
-    bound: float = 0.0
-
-
-AddUp: TypeAlias = Callable[[int], Sums | None]
-"""From the number of a query to what documents score; None where it has no list. An answer may be gone when the next is there."""
 
 
 class Cut(NamedTuple):
@@ -95,7 +70,12 @@ class Cut(NamedTuple):
     least: np.ndarray
 
 
-def search_lists(lists: Lists, wanted: WantedLists, queries: Sequence[int], cut: Cut, threads: int = 1) -> Iterator[Found]:
+def slices_of(queries: Sequence[int]) -> list[Sequence[int]]:
+    """Queries that a thread searches at a time."""
+    return [queries[start : start + SLICE_QUERIES] for start in range(0, len(queries), SLICE_QUERIES)]
+
+
+def search_lists(lists: Lists, wanted: WantedLists, queries: Sequence[int], cut: Cut) -> tuple[Hits, int]:
     """The k best documents of some queries by the ranking rule, among those that are in one of their lists.
 
     Args:
@@ -103,100 +83,67 @@ def search_lists(lists: Lists, wanted: WantedLists, queries: Sequence[int], cut:
         wanted: Which of them each query has.
         queries: Numbers of the queries to search.
         cut: What is kept.
-        threads: Threads to compute with.
-
-    Yields:
-        Number of the query and number of the document, int32, and score, float32, of the hits of some queries, sorted by query
-        and rank; and how many documents are in a list of these queries, but were left out.
-    """
-
-    def search(some: Sequence[int]) -> Found:
-        hits, left_out = search_sums(partial(_sums_of, lists, wanted, _Room()), some, cut)
-        return merge_hits([hits], lambda rows: cut.id_order[rows], cut.k)[:3], left_out
-
-    yield from map_ahead(search, slices_of(queries), threads)
-
-
-def slices_of(queries: Sequence[int]) -> list[Sequence[int]]:
-    """Queries that a thread searches at a time."""
-    return [queries[start : start + SLICE_QUERIES] for start in range(0, len(queries), SLICE_QUERIES)]
-
-
-def search_sums(add_up: AddUp, queries: Sequence[int], cut: Cut) -> Found:
-    """The k best documents of some queries by the ranking rule, among those that score above 0.
-
-    Args:
-        add_up: Adds up the scores of a query.
-        queries: Numbers of the queries.
-        cut: What is kept.
 
     Returns:
         Number of the query and number of the document, int32, and score, float32, of the hits, sorted by query and in no order of
-        ranks; and how many documents score, but were left out.
+        ranks; and how many documents are in a list of these queries, but were left out.
     """
-    found = [_search_one(add_up(query), cut, query) for query in queries]
+    found = [_best_of(values, cut, query) for query, values in zip(queries, _sums(lists, wanted, queries), strict=True)]
     numbers = np.repeat(np.array(queries, np.int32), [len(rows) for rows, *_ in found])
     rows, scores = (np.concatenate(parts) for parts in list(zip(*found, strict=True))[:2])
     return (numbers, rows.astype(np.int32), scores), sum(left_out for *_, left_out in found)
 
 
-class _Room:
-    """Memory that one query after the other uses: new memory would cost as much time as the sums."""
+def _sums(lists: Lists, wanted: WantedLists, queries: Sequence[int]) -> Iterator[np.ndarray | None]:
+    """What documents score for each query, 0 for no match, float64 of shape (documents,); None where it has no list.
 
-    def __init__(self) -> None:
-        self._rows, self._scores = np.empty(0, np.int64), np.empty(0)
+    The lists of a query are the columns of a matrix, its factors a vector: scipy adds their product in compiled code, in the
+    order of the columns, while other threads compute. So that no list is copied, the matrix holds all of them, and between two
+    columns of the query stands one that reaches from the end of the first to the beginning of the second. Since the lists lie
+    in memory from the last to the first, that column ends before it begins: it is empty.
+    """
+    columns = 2 * int(np.diff(wanted.starts)[queries].max(initial=1)) - 1
+    matrix = csc_array((lists.documents, columns), dtype=np.float64)
+    matrix.data, matrix.indices = lists.values, lists.rows
+    index_type = get_index_dtype(maxval=len(lists.rows))
+    for query in queries:
+        own = slice(wanted.starts[query], wanted.starts[query + 1])
+        bounds, factors = np.zeros(columns + 1, index_type), np.zeros(columns)
+        bounds[: wanted.spans[own].size] = wanted.spans[own].ravel()
+        factors[: wanted.spans[own].size : 2] = wanted.factors[own]
+        matrix.indptr = bounds
+        yield matrix @ factors if np.diff(wanted.spans[own]).any() else None
 
-    def of(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Room for rows, int64, and scores, float64, of shape (size,)."""
-        if len(self._rows) < size:
-            self._rows, self._scores = np.empty(size, np.int64), np.empty(size)
-        return self._rows[:size], self._scores[:size]
 
-
-def _search_one(sums: Sums | None, cut: Cut, query: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Documents and scores of the k best, in no order; and whether the excluded one is in a list."""
-    if sums is None:
+def _best_of(values: np.ndarray | None, cut: Cut, query: int) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Documents and scores of the k best of a query, in no order; and whether the excluded one is in a list. Values change."""
+    if values is None:
         return np.empty(0, np.int64), np.empty(0, np.float32), False
-    rows, values, bound = sums
-    own = _place_of(int(cut.excluded[query]), rows, values)
-    if own is not None:
+    own = cut.excluded[query]
+    left_out = own >= 0 and values[own] > 0
+    if left_out:
         values[own] = 0
-    least = max(np.float32(bound), cut.least[query])
-    if least <= 0 and len(values) > cut.k:
-        # Faster than to take all that score first, which are most of them where a query has many lists.
-        least = np.partition(values.astype(np.float32), len(values) - cut.k)[len(values) - cut.k]
-    # What rounds to the float32 below the bound, or less, is not among the k best.
-    near = np.flatnonzero(values > max(np.nextafter(least, np.float32(-np.inf)), 0))
-    rows, scores = (near if rows is None else rows[near]), values[near].astype(np.float32)
+    known = cut.least[query] > 0
+    rows = _reaching(values, cut.least[query] if known else _guess(values, cut.k))
+    if len(rows) < cut.k and not known:
+        rows = np.flatnonzero(values)
+    scores = values[rows].astype(np.float32)
     kept = _best(rows, scores, cut)
-    return rows[kept], scores[kept], own is not None
+    return rows[kept], scores[kept], bool(left_out)
 
 
-def _place_of(row: int, rows: np.ndarray | None, sums: np.ndarray) -> int | None:
-    """Where the sum of a document is; None if it is in no list, or row is -1."""
-    place = row if rows is None else int(np.searchsorted(rows, row))
-    is_there = row >= 0 and place < len(sums) and (rows is None or rows[place] == row)
-    return place if is_there and sums[place] > 0 else None
+def _guess(values: np.ndarray, k: int) -> np.float32:
+    """A score that k documents most likely reach, and not many more; 0 if fewer may score at all."""
+    block = LINE * SAMPLED
+    sample = values[: len(values) // block * block].reshape(-1, block)[:, :LINE].ravel()
+    rank = int(k / SAMPLED + SURE * (k / SAMPLED) ** 0.5) + 1
+    return np.float32(np.partition(sample, -rank)[-rank] if rank <= len(sample) else 0)
 
 
-def _sums_of(lists: Lists, wanted: WantedLists, room: _Room, query: int) -> Sums | None:
-    """Scores of the lists of a query, added in their order."""
-    own = wanted.of(query, lists)
-    return Sums(*_add_up(lists, own, room), float(lists.bounds[own].max())) if len(own) else None
-
-
-def _add_up(lists: Lists, own: np.ndarray, room: _Room) -> tuple[np.ndarray | None, np.ndarray]:
-    """Sums of the scores of documents, in the order of the lists: ascending rows, None for all; and sums, 0 for no match."""
-    spans = [slice(start, end) for start, end in lists.spans[own].tolist()]
-    rows, scores = room.of(int(np.diff(lists.spans[own]).sum()))
-    np.concatenate([lists.rows[span] for span in spans], out=rows)
-    np.concatenate([lists.scores[span] for span in spans], out=scores)
-    if len(spans) == 1:
-        return rows.copy(), scores.copy()
-    if len(rows) * SPARSE > lists.documents:
-        return None, np.bincount(rows, scores, lists.documents)
-    different, place = np.unique(rows, return_inverse=True)
-    return different, np.bincount(place, scores, len(different))
+def _reaching(values: np.ndarray, least: np.float32) -> np.ndarray:
+    """The documents that score, rounded to float32, as high as the least."""
+    # What rounds to the least is above the float32 below it.
+    return np.flatnonzero(values > max(np.nextafter(least, np.float32(-np.inf)), 0))
 
 
 def _best(rows: np.ndarray, values: np.ndarray, cut: Cut) -> np.ndarray:

@@ -52,8 +52,25 @@ def read_ids(queries_path: str, documents_path: str, chunk: int, *, drop_self_ma
     with Documents(documents_path) as file:
         documents = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
     if drop_self_matches:
-        return Ids(queries, documents, pc.fill_null(pc.index_in(queries, value_set=documents), -1).to_numpy())
+        return Ids(queries, documents, places_of(queries, documents))
     return Ids(queries, documents, np.full(len(queries), -1))
+
+
+def places_of(strings: pa.Array, among: pa.Array) -> np.ndarray:
+    """Where some strings are among many others. The many are looked up in the few, which takes a fraction of the time.
+
+    Args:
+        strings: Different strings.
+        among: Different strings of the same type, any number.
+
+    Returns:
+        The place of each, or -1 where it is missing; int64 of shape (strings,).
+    """
+    found = pc.index_in(among, value_set=strings)
+    known = pc.indices_nonzero(pc.is_valid(found))
+    places = np.full(len(strings), -1, np.int64)
+    places[found.take(known).to_numpy()] = known.to_numpy()
+    return places
 
 
 def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dict[str, str]:

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.files.background import map_ahead
-from beirflow.postings.search import Cut, search_sums, slices_of
+from beirflow.postings.search import Cut, search_lists, slices_of
 from beirflow.runs.ranking import Hits, Ties, byte_order, merge_hits
-from beirflow.sparse.products import Backward, products
+from beirflow.sparse.products import Backward, lists_of
 from beirflow.sparse.rows import Rows
 
 
@@ -52,18 +52,18 @@ def search_segments(
 
     def search(number: int) -> int:
         """Search a segment for some queries; gives how many documents were left out."""
-        (query, row, score), left_out = search_sums(begin(), slices[number], cut)
+        (query, row, score), left_out = search_lists(segment.lists, wanted, slices[number], cut)
         found = query, row + np.int32(first), score
         best[number] = merge_hits([best[number], found], lambda rows: id_order[rows], k)[:3]
         _raise(least, *best[number][::2], k)
         return left_out
 
     for segment in segments:
-        rows = slice(first, first + segment.documents)
+        rows = slice(first, first + segment.lists.documents)
         here = np.where((excluded >= rows.start) & (excluded < rows.stop), excluded - first, -1)
-        begin, cut = products(queries, segment), Cut(k, id_order[rows], here, least)
+        wanted, cut = lists_of(queries, segment), Cut(k, id_order[rows], here, least)
         self_matches += sum(map_ahead(search, range(len(slices)), threads))
-        first += segment.documents
+        first += segment.lists.documents
     query, row, score = (np.concatenate(columns) for columns in zip(nothing, *best, strict=True))
     return (query, row, score), self_matches
 
