@@ -29,7 +29,7 @@ class CrossEncoder(PairScorer):
     loader = "AutoModelForSequenceClassification"
 
     def _check_folder(self) -> None:
-        """Refuse what sentence-transformers, which reads its own file beside modules.json alone, would do and is not done here."""
+        """Refuse what sentence-transformers would do and is not done here; it reads its own file beside modules.json alone."""
         super()._check_folder()
         self._said_length: int | None = None
         try:
