@@ -25,6 +25,10 @@ PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 80)) for i in range(40)] 
 """Of all lengths, some longer than the model reads, on either side."""
 
 
+ONE_MODULE = json.dumps([{"type": "a.Transformer"}])
+"""What modules.json holds of a cross-encoder."""
+
+
 def loaded(folder: Path, precision: str = "float32", budget: int | str = "auto", **settings: Any) -> PairScorer:
     system = RerankSettings("crossed", str(folder), first="bm25", **settings)
     found = load_scorer(system, device="cpu", precision=precision, token_budget=budget)
@@ -115,6 +119,9 @@ def test_lengths_are_those_of_the_model_unless_a_shorter_one_is_named(tiny: Path
     change_json(folder / "tokenizer_config.json", model_max_length=20)
     assert loaded(folder).max_length == 20
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 30}')
+    assert loaded(folder).max_length == 20  # sentence-transformers reads that file where there is modules.json
+    np.testing.assert_allclose(loaded(folder).scores(PAIRS), by_sentence_transformers(folder, PAIRS), rtol=1e-5, atol=1e-5)
+    (folder / "modules.json").write_text(ONE_MODULE)
     assert loaded(folder).max_length == 30
 
 
@@ -162,6 +169,7 @@ def test_models_that_are_no_cross_encoders_or_do_more_are_refused(
     tmp_path: Path, file: str, change: dict[str, Any], says: str
 ) -> None:
     path = save_cross_encoder(tmp_path) / file
+    (tmp_path / "modules.json").write_text(ONE_MODULE)
     before = json.loads(path.read_text()) if path.is_file() else {}
     path.write_text(json.dumps(before | change))
     with pytest.raises(ModelError, match=says):

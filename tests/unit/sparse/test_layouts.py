@@ -101,6 +101,8 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(tmp_
         ({"modules.json": modules(("", "Transformer"), ("1_Pooling", "Pooling"))}, "the modules Transformer, Pooling"),
         ({"modules.json": modules(("", "MLMTransformer"), ("../x", "SpladePooling"))}, "not below it"),
         ({"modules.json": "{"}, "cannot be read as JSON"),
+        ({"modules.json": "[1]"}, "holds no list of modules"),
+        ({"config_sentence_transformers.json": {"max_active_dims": "9"}}, "max_active_dims is '9', which is no number of terms"),
         ({"1_SpladePooling/config.json": {"pooling_strategy": "mean"}}, "pooling_strategy 'mean'; expected max or sum"),
         ({"1_SpladePooling/config.json": {"activation_function": "gelu"}}, "activation_function 'gelu'"),
         ({"config_sentence_transformers.json": {"similarity_fn_name": "cosine"}}, "compares texts by 'cosine'"),
@@ -128,6 +130,7 @@ def test_what_is_not_understood_is_refused(tmp_path: Path, changes: dict[str, An
     ("changes", "says"),
     [
         ({"structure": {"document": [""]}}, "no route 'query', but 'document'"),
+        ({"types": None}, "lacks types and structure, which say what the routes are"),
         ({"parameters": {"route_mappings": {"(None, 'text')": "document"}}}, "route_mappings"),
         ({"structure": {**ROUTES["structure"], "query": ["document_1_SpladePooling"]}}, "the modules SpladePooling"),
     ],

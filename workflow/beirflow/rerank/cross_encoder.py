@@ -7,8 +7,9 @@ import torch
 
 from beirflow.files.errors import ModelError
 from beirflow.models.batching import pad
-from beirflow.models.card_modules import transformer_step
+from beirflow.models.card_modules import refuse_type, transformer_step
 from beirflow.models.failing import in_words
+from beirflow.models.model_json import MODULES
 from beirflow.models.model_limits import UNLIMITED, readable_tokens
 from beirflow.models.padding_check import PROBE_TEXT, check_padding
 from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, in_float32
@@ -28,16 +29,20 @@ class CrossEncoder(PairScorer):
     loader = "AutoModelForSequenceClassification"
 
     def _check_folder(self) -> None:
-        """Refuse what sentence-transformers' own configuration asks for and is not done here."""
+        """Refuse what sentence-transformers would do and is not done here; it reads its own file beside modules.json alone."""
         super()._check_folder()
+        self._said_length: int | None = None
         try:
+            refuse_type(self.folder)
+            if not (self.folder / MODULES).is_file():
+                return
             said = transformer_step(self.folder, "", "documents", "rerank").settings
         except ModelError as error:
             raise self._wrong(str(error)) from error
         if said["lower_case"]:
             found = "the configuration of its Transformer has do_lower_case, which its tokenizer has to do"
             raise self._wrong(f"{self.folder}: {found}")
-        self._said_length: int | None = said["max_length"]
+        self._said_length = said["max_length"]
 
     def _longest(self) -> int:
         """Tokens of the longest pair: those that are asked for, or else as many as model and tokenizer take."""

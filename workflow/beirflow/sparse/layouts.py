@@ -13,6 +13,7 @@ from beirflow.files.errors import ModelError
 from beirflow.models.card import Kind
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import refuse_type, refuse_what_is_not_hashed, transformer_config, transformer_step
+from beirflow.models.model_json import listed_modules
 from beirflow.models.model_layout import PATTERNS, TOKENIZER_FILES, weight_files
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
@@ -149,12 +150,14 @@ def _of_sparse_encoder(settings: SparseSettings, folder: Path, weights: str) -> 
     chains = {kind: list(_chain(folder, route)) for kind, route in routes.items()}
     parts = (_of_modules(chain, folder, weights, kind) for kind, chain in chains.items())
     most = described.get("max_active_dims")
+    if most is not None and (type(most) is not int or most < 1):
+        raise ModelError(f"{folder / ENCODER}: max_active_dims is {most!r}, which is no number of terms")
     return Parts(*(replace(part, prefix=prompts[kind], most_terms=most) for part, kind in zip(parts, routes, strict=True)))
 
 
 def _chain(folder: Path, route: str) -> Iterator[_Module]:
     """The modules of a SparseEncoder that a kind of text goes through."""
-    for entry in _read(folder / MODULES):
+    for entry in listed_modules(folder):
         module = _Module(_class(folder, entry["type"]), _inside(folder, entry["path"]))
         if module.name in ("Router", "Asym"):
             yield from _routed(module.folder, route)
@@ -167,6 +170,8 @@ def _routed(folder: Path, route: str) -> Iterator[_Module]:
     if not path.is_file():
         path = folder / "config.json"
     routes = _read(path)
+    if not all(isinstance(routes, dict) and isinstance(routes.get(key), dict) for key in ("types", "structure")):
+        raise ModelError(f"{path} lacks types and structure, which say what the routes are")
     if (routes.get("parameters") or {}).get("route_mappings"):
         raise ModelError(f"{path} has route_mappings, which are not understood here; expected the routes query and document")
     if route not in routes["structure"]:
