@@ -16,6 +16,7 @@ from beirflow.files.layout import Pattern
 from beirflow.files.records import Job
 from beirflow.fusion.fuse_runs import fuse_runs
 from beirflow.imported.import_run import import_run
+from beirflow.jobs.code_version import code_version
 from beirflow.late.steps import TokenEncoding, encode_query_tokens, encode_tokens, search_tokens
 from beirflow.lexical.steps import index_chunk, search_index, sum_statistics
 from beirflow.models.model_files import fetch_model
@@ -101,7 +102,7 @@ class _Maker:
         return str(path)
 
     def job(self, rule: str) -> Job:
-        return Job(self.results, rule, "c")
+        return Job(self.results, rule, code_version(rule))
 
     def corpus(self, *keys: str) -> dict[str, str]:
         patterns = {"documents": layout.DOCUMENTS, "queries": layout.QUERIES}

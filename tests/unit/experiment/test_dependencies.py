@@ -121,3 +121,18 @@ def test_a_run_has_no_settings_of_other_families_and_a_model_no_run() -> None:
     found = problems_of({"theirs": {"family": "dense", "run": "/x"}})
     assert any("custom.systems.theirs.model" in line and "required" in line for line in found)
     assert any("custom.systems.theirs.run" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        {"run": "~nobody-here/{dataset}.trec"},
+        {"run": f"/{'x' * 5000}"},
+        {"family": "lexical", "expansion": {"path": "~nobody-here/{dataset}.jsonl"}},
+    ],
+    ids=str,
+)
+def test_a_file_that_the_disk_does_not_let_be_looked_at_is_said_in_words(system: dict[str, Any]) -> None:
+    (problem,) = problems_of({"theirs": system})
+    assert problem.startswith("custom.systems.theirs: found 'theirs'; it cannot be read (")
+    assert problem.endswith("let the user who runs this read it, or name another")

@@ -501,6 +501,19 @@ def test_folders_that_may_not_be_looked_at_are_named_with_their_keys() -> None:
     assert "Permission denied" in data
 
 
+@pytest.mark.parametrize("key", ["run", "expansion"])
+def test_a_run_or_an_expansion_that_may_not_be_read_is_said_before_anything_runs(key: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        path = Path(folder, "nfcorpus.jsonl")
+        path.touch(0)
+        own = {"run": str(path)} if key == "run" else {"family": "lexical", "expansion": {"path": str(path)}}
+        with as_nobody():
+            (problem,) = problems_of({"systems": ["own"], "datasets": ["nfcorpus"], "custom": {"systems": {"own": own}}})
+    assert problem.startswith("custom.systems.own: found 'own'; it cannot be read ([Errno 13] Permission denied")
+    assert str(path) in problem
+
+
 @pytest.mark.parametrize(("path", "says"), [("~nobody-here/nf", "home directory"), ("/" + "x" * 5000, "File name too long")])
 def test_a_path_that_names_nothing_that_can_be_looked_at_is_an_error_in_words(path: str, says: str) -> None:
     (problem,) = problems_of({"datasets": ["mine"], "custom": {"datasets": {"mine": {"path": path}}}})

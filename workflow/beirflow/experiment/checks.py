@@ -144,7 +144,8 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
         with _disk_in_words(problems, origin, name):
             if wrong := FAMILIES[system.family].problem(system.settings):
                 problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
-        check_run_files(origin, system, dict.fromkeys(corpus.whole_name for corpus in corpora), problems)
+        with _disk_in_words(problems, origin, system.name):
+            check_run_files(origin, system, dict.fromkeys(corpus.whole_name for corpus in corpora), problems)
         dense = getattr(system.settings, "dense", system.settings)
         if isinstance(dense, DenseSettings):
             where = origin if dense is system.settings else f"custom.systems.{dense.name}"

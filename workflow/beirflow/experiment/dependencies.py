@@ -59,6 +59,10 @@ def check_run_files(origin: str, system: System, datasets: Iterable[str], proble
         system: The system.
         datasets: Names of the corpora.
         problems: Where what is wrong is added.
+
+    Raises:
+        OSError: The disk does not let a file be looked at or read.
+        RuntimeError: A path begins with the home of nobody.
     """
     seen: dict[str, str] = {}
     family = FAMILIES[system.family]
@@ -75,6 +79,9 @@ def check_run_files(origin: str, system: System, datasets: Iterable[str], proble
             if not path.is_file():
                 found = f"there is no file {path}, which would be {what} on {dataset!r}"
                 problems.add(f"{origin}.{key}", _written(system.settings, key), found)
+                continue
+            with path.open("rb"):
+                """What can be opened can be read."""
 
 
 def _written(settings: Any, key: str) -> Any:
