@@ -55,6 +55,11 @@ UNCOMPARED = (
     Uncompared(MANIFEST, "environment/.*", "the machine of the summary; a package is compared where runs name it too"),
     Uncompared(MANIFEST, "repository/.*", "the commit, and whether it was clean; only that the checkout here has it"),
     Uncompared(RUNS, "seconds/(search|merge)", "how long the search and the merge took; metrics and costs repeat it"),
+    Uncompared(
+        RUNS,
+        "counts/(self_matches_dropped|rows_without_judged_query|queries_ranked_otherwise)",
+        "what was left out of a run or ranked otherwise, where a system may drop it; metrics repeat it",
+    ),
     Uncompared(f"{LATENCY.folder()}.*", ".*", "how long answers took; the table of efficiency repeats it"),
     Uncompared(METRICS_OF_ALL, "seconds/evaluate", "how long the evaluation took; averages and costs repeat it"),
     Uncompared(VECTORS, "distinct_texts", "different texts that were encoded"),
