@@ -206,7 +206,9 @@ def test_every_target_names_sides_of_its_stage(
     [
         partial(bench.msmarco.stage.make, documents=3000, chunk_documents=700),
         partial(bench.merge.stage.make, size=Size(queries=6, documents=400, chunks=20, k=15)),
-        partial(bench.bm25_msmarco.stage.make, size=bench.bm25_msmarco.stage.Size(3001, 4, 30, 2000)),
+        pytest.param(
+            partial(bench.bm25_msmarco.stage.make, size=bench.bm25_msmarco.stage.Size(3001, 4, 30, 2000)), marks=pytest.mark.long
+        ),
     ],
     ids=["prepare-msmarco", "merge", "bm25-msmarco"],
 )

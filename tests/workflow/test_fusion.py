@@ -109,6 +109,7 @@ def test_a_bad_line_stops_the_run_with_its_file_and_line(changeable: Workflow) -
     assert "given/small.trec.gz:6: expected a line of a TREC run" in output
 
 
+@pytest.mark.long
 def test_the_audit_makes_samples_of_hidden_systems_again_and_compares_the_file_of_a_run(changeable: Workflow) -> None:
     changeable.config |= {"audit_sample": 100}
     changeable.run("results/report.html")
