@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beirflow.dense.encode import with_separator
 from beirflow.dense.settings import DenseSettings
@@ -116,16 +115,10 @@ class _Vectors:
     def _vectors_of(self, kind: str, ids: pa.Array) -> tuple[pa.Array, np.ndarray]:
         """Those of some queries or documents that are here, and their stored vectors."""
         if kind == "query_id":
-            every = self.subject.queries()["query_id"].combine_chunks()
-            here = np.flatnonzero(pc.is_in(every, value_set=ids).to_numpy(zero_copy_only=False))
-            return every.take(pa.array(here)), np.asarray(self._array(self._path())[here])
-        names, found = [], []
-        for chunk, array in enumerate(self._files()):
-            doc_ids = self.subject.doc_ids(chunk)
-            here = np.flatnonzero(pc.is_in(doc_ids, value_set=ids).to_numpy(zero_copy_only=False))
-            names.append(doc_ids.take(pa.array(here)))
-            found.append(np.asarray(array[here]))
-        return pa.concat_arrays(names), np.concatenate(found)
+            there, here = self.subject.queries_among(ids)
+            return there, np.asarray(self._array(self._path())[here])
+        there, rows = self.subject.documents_among(ids)
+        return there, np.concatenate([array[here] for array, here in zip(self._files(), rows, strict=True)])
 
     def check_ranks(self) -> Finding:
         """Search some queries again over all stored vectors and compare with the run."""

@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beirflow.files.layout import QUERY_TOKEN_VECTORS, RUN, TOKEN_VECTORS
 from beirflow.jobs.gpu_job import gpu_job
@@ -115,20 +114,15 @@ class _Again:
 
     def _queries_of(self, ids: pa.Array) -> tuple[pa.Array, TokenVectors]:
         """Some queries, and their stored vectors."""
-        every = self.subject.queries()["query_id"].combine_chunks()
-        rows = np.flatnonzero(pc.is_in(every, value_set=ids).to_numpy(zero_copy_only=False))
-        return every.take(pa.array(rows)), in_rows(read_segments(self._path()), len(every)).take(rows)
+        there, rows = self.subject.queries_among(ids)
+        return there, in_rows(read_segments(self._path()), self.subject.queries().num_rows).take(rows)
 
     def _documents_of(self, ids: pa.Array) -> tuple[pa.Array, TokenVectors]:
         """Those of some documents that are here, and their stored vectors."""
-        names, found = [], []
-        for chunk in range(self.subject.chunks):
-            doc_ids = self.subject.doc_ids(chunk)
-            rows = np.flatnonzero(pc.is_in(doc_ids, value_set=ids).to_numpy(zero_copy_only=False))
-            names.append(doc_ids.take(pa.array(rows)))
-            found += [self._stored(chunk, rows)] if len(rows) else []
+        there, rows = self.subject.documents_among(ids)
+        found = [self._stored(chunk, here) for chunk, here in enumerate(rows) if len(here)]
         empty = TokenVectors(np.empty(0, np.int64), np.empty((0, 1), np.float16))
-        return pa.concat_arrays(names), TokenVectors.together(found) if found else empty
+        return there, TokenVectors.together(found) if found else empty
 
     def check_ranks(self) -> Finding:
         """Score all documents again for some queries and compare with the run."""

@@ -195,6 +195,18 @@ class Subject:
             pc.index_in(judged[other], value_set=others).to_numpy().astype(np.int64),
         )
 
+    def queries_among(self, ids: pa.Array) -> tuple[pa.Array, np.ndarray]:
+        """Those of some queries that are here: their ids, and their rows."""
+        every = self.queries()["query_id"].combine_chunks()
+        rows = _rows_among(every, ids)
+        return every.take(pa.array(rows)), rows
+
+    def documents_among(self, ids: pa.Array) -> tuple[pa.Array, list[np.ndarray]]:
+        """Those of some documents that are here: their ids, chunk after chunk, and of each chunk their rows."""
+        every = [self.doc_ids(chunk) for chunk in range(self.chunks)]
+        rows = [_rows_among(doc_ids, ids) for doc_ids in every]
+        return pa.concat_arrays([doc_ids.take(pa.array(here)) for doc_ids, here in zip(every, rows, strict=True)]), rows
+
     def draw_documents(self, sample: int, random: np.random.Generator) -> list[np.ndarray]:
         """Draw documents, half of them where forging pays: relevant ones, and the first hits of the run.
 
@@ -211,7 +223,7 @@ class Subject:
         places, starts = [], [0]
         for chunk in range(self.chunks):
             doc_ids = self.doc_ids(chunk)
-            places.append(np.flatnonzero(pc.is_in(doc_ids, value_set=ids).to_numpy(zero_copy_only=False)) + starts[-1])
+            places.append(_rows_among(doc_ids, ids) + starts[-1])
             starts.append(starts[-1] + len(doc_ids))
         important = np.concatenate(places)
         chosen = important[draw(len(important), sample // 2, random)]
@@ -246,6 +258,11 @@ SpotChecks = Callable[[Subject, int, np.random.Generator], list[SpotCheck]]
 
 def _other(own: str) -> str:
     return "query_id" if own == "doc_id" else "doc_id"
+
+
+def _rows_among(every: pa.Array, ids: pa.Array) -> np.ndarray:
+    """Rows of what is among some ids."""
+    return np.flatnonzero(pc.is_in(every, value_set=ids).to_numpy(zero_copy_only=False))
 
 
 def draw(total: int, sample: int, random: np.random.Generator) -> np.ndarray:

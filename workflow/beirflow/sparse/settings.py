@@ -1,7 +1,7 @@
 """The settings of a learned sparse system."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from beirflow.expansions.settings import WrittenQueries
@@ -58,7 +58,7 @@ class SparseSettings(ModelSettings):
     most_terms: int | None = None
     quantize: str = "none"
     ties: Ties = "descending"
-    expansion: WrittenQueries | None = field(default=None)
+    expansion: WrittenQueries | None = None
     text_length: int | None = None
     expansion_length: int | None = None
 

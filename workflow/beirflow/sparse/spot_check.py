@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beirflow.expansions.files import stored_rows
 from beirflow.expansions.spot_check import expansion_checks
@@ -102,20 +101,13 @@ class _Again:
 
     def _queries_of(self, ids: pa.Array) -> tuple[pa.Array, Rows]:
         """Some queries, and their stored weights."""
-        every, queries = self.subject.queries()["query_id"].combine_chunks(), self._queries()
-        rows = np.flatnonzero(pc.is_in(every, value_set=ids).to_numpy(zero_copy_only=False))
-        parts = [Rows(queries.counts[[row]], *_row(queries, row)) for row in rows.tolist()]
-        return every.take(pa.array(rows)), Rows.together(parts)
+        (there, rows), queries = self.subject.queries_among(ids), self._queries()
+        return there, Rows.together([Rows(queries.counts[[row]], *_row(queries, row)) for row in rows.tolist()])
 
     def _documents_of(self, ids: pa.Array) -> tuple[pa.Array, Rows]:
         """Those of some documents that are here, and their stored weights."""
-        names, found = [], []
-        for chunk in range(self.subject.chunks):
-            doc_ids = self.subject.doc_ids(chunk)
-            rows = np.flatnonzero(pc.is_in(doc_ids, value_set=ids).to_numpy(zero_copy_only=False))
-            names.append(doc_ids.take(pa.array(rows)))
-            found += [self._stored(chunk, rows)] if len(rows) else []
-        return pa.concat_arrays(names), Rows.together(found)
+        there, rows = self.subject.documents_among(ids)
+        return there, Rows.together([self._stored(chunk, here) for chunk, here in enumerate(rows) if len(here)])
 
     def check_ranks(self) -> Finding:
         """Score all documents again for some queries and compare with the run."""
