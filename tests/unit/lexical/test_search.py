@@ -13,9 +13,9 @@ from beirflow.files.errors import DataError
 from beirflow.lexical import search, statistics
 from beirflow.lexical.bm25 import FieldStatistics
 from beirflow.lexical.indexing import index_texts
-from beirflow.lexical.postings import read_postings, write_postings
+from beirflow.lexical.postings import SEARCHED, read_postings, write_postings
 from beirflow.lexical.queries import analyze_queries, weigh
-from beirflow.lexical.search import SEARCHED, search_postings
+from beirflow.lexical.search import search_postings
 from beirflow.lexical.settings import ANALYZER, LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
 from beirflow.postings import search as lists_search

@@ -70,6 +70,21 @@ def test_the_file_does_not_depend_on_how_many_documents_come_at_once(tmp_path: P
     assert len(contents) == 1
 
 
+def test_a_segment_has_no_more_documents_than_short_numbers_count(tmp_path: Path) -> None:
+    documents = 2 * files.SEGMENT_DOCUMENTS + 3
+    rows = Rows(np.ones(documents, np.int64), np.arange(documents, dtype=np.int32) % 7, np.ones(documents, np.float32))
+    contents = {written(tmp_path / f"{n}.arrow", rows, at_once=n).read_bytes() for n in (30_000, documents)}
+    assert len(contents) == 1
+    segments = list(read_segments(tmp_path / f"{documents}.arrow", "none"))
+    assert [segment.documents for segment in segments] == [files.SEGMENT_DOCUMENTS, files.SEGMENT_DOCUMENTS, 3]
+    first = 0
+    for segment in segments:
+        terms = np.repeat(segment.terms, np.diff(segment.starts))
+        assert np.array_equal(np.sort(segment.rows), np.arange(segment.documents))
+        assert ((first + segment.rows.astype(np.int64)) % 7 == terms).all()
+        first += segment.documents
+
+
 def test_large_vocabularies_and_no_weights_at_all(tmp_path: Path) -> None:
     nothing = Rows(np.zeros(3, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
     (segment,) = read_segments(written(tmp_path / "none.arrow", nothing), "none")
@@ -114,8 +129,8 @@ def test_queries_come_back(tmp_path: Path) -> None:
         ("weights", [1.0, np.inf], "not above 0"),
         ("weights", [1.0, np.nan], "not above 0"),
         ("weights", [1.0], "1 weights"),
-        ("rows", [0, 7], "rows 0 to 7"),
-        ("rows", [-1, 1], "rows -1 to 0"),
+        ("rows", [0, 7], "row 7 among 2 documents"),
+        ("rows", [65_535, 1], "row 65535 among"),
         ("frequencies", [0, 2], "terms without documents"),
         ("frequencies", [1, 2], "frequencies of 3"),
     ],
@@ -125,7 +140,7 @@ def test_postings_that_do_not_fit_together_are_refused(tmp_path: Path, column: s
         "documents": np.array([2]),
         "terms": np.array([4, 9], np.int32),
         "frequencies": np.array([1, 1], np.int32),
-        "rows": np.array([0, 1], np.int32),
+        "rows": np.array([0, 1], np.uint16),
         "weights": np.array([1, 1], np.float32),
     }
     columns[column] = np.array(values, columns[column].dtype)

@@ -5,9 +5,9 @@ import pyarrow as pa
 
 from beirflow.files.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.files.records import read_json
-from beirflow.lexical.postings import read_postings
+from beirflow.lexical.postings import SEARCHED, read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
-from beirflow.lexical.search import SEARCHED, inverse_norms_of, search_postings
+from beirflow.lexical.search import inverse_norms_of, search_postings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, Frequencies
 from beirflow.runs.answers import Asked, Opened

@@ -24,6 +24,11 @@ TERM_COLUMNS = ("terms", "frequencies", "title_frequencies", "text_frequencies")
 POSTING_COLUMNS = ("rows", "title_counts", "text_counts")
 DOCUMENT_COLUMNS = ("title_lengths", "text_lengths", "title_filled", "text_filled")
 
+SEARCHED = (
+    "terms", "frequencies", "rows", "title_counts", "text_counts", "title_lengths", "text_lengths", "text_filled",
+)  # fmt: skip
+"""What a search reads of the postings."""
+
 
 @dataclass(frozen=True)
 class Postings:

@@ -14,8 +14,8 @@ from beirflow.files.background import map_ahead
 from beirflow.lexical.bm25 import length_codes, scores
 from beirflow.lexical.postings import Postings, places_in_order
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField
-from beirflow.postings.search import Cut, Lists, WantedLists, search_lists, slices_of
-from beirflow.runs.ranking import Hits, merge_hits
+from beirflow.postings.search import Cut, Lists, WantedLists, ranked, search_lists, slices_of
+from beirflow.runs.ranking import Hits
 from beirflow.runs.searched import places_of
 
 BLOCK_POSTINGS = 1 << 25
@@ -26,11 +26,6 @@ SLICE_POSTINGS = 1 << 16
 
 MATCH = float(np.finfo(np.float64).tiny)
 """Added up for a term whose score rounds to 0: no sum changes, but the document has been found."""
-
-SEARCHED = (
-    "terms", "frequencies", "rows", "title_counts", "text_counts", "title_lengths", "text_lengths", "text_filled",
-)  # fmt: skip
-"""What a search reads of the postings."""
 
 
 def search_postings(
@@ -49,7 +44,7 @@ def search_postings(
     Args:
         queries: The queries.
         fields: What their terms weigh.
-        postings: The chunk, with :data:`SEARCHED`.
+        postings: The chunk, with :data:`~beirflow.lexical.postings.SEARCHED`.
         id_order: Place of each document's id in the order of ties, Lucene's of which ascend; int64 of shape (documents,).
         k: Documents to keep for each query.
         excluded: For each query the row of a document that is left out, or -1; shape (queries,).
@@ -151,8 +146,8 @@ def _search_block(chunk: _Chunk, block: Sequence[int], cut: Cut, threads: int) -
     wanted = WantedLists(spans[chunk.queries.pairs], np.ones(len(chunk.queries.pairs)), chunk.queries.starts)
 
     def search(some: Sequence[int]) -> tuple[Hits, int]:
-        hits, left_out = search_lists(lists, wanted, some, cut)
-        return merge_hits([hits], lambda rows: cut.id_order[rows], cut.k)[:3], left_out
+        best, left_out = search_lists(lists, wanted, some, cut)
+        return ranked(some, best, cut.id_order, cut.k), left_out
 
     yield from map_ahead(search, slices_of(block), threads)
 

@@ -17,11 +17,12 @@ from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
 from beirflow.files.verified import check_digest, checked_while_read
 from beirflow.lexical.expanded import index_documents
-from beirflow.lexical.postings import read_postings, write_postings
+from beirflow.lexical.postings import SEARCHED, read_postings, write_postings
 from beirflow.lexical.queries import analyze_queries, weigh
-from beirflow.lexical.search import SEARCHED, search_postings
+from beirflow.lexical.search import search_postings
 from beirflow.lexical.settings import Index, LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
+from beirflow.postings.search import import_scipy
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.ranking import byte_order
 from beirflow.runs.searched import read_ids
@@ -160,6 +161,7 @@ def search_index(
         records[expansion_path] = read_json(record_of(expansion_path))
     with checked_while_read(digests), ThreadPoolExecutor(max_workers=1) as background:
         reading = background.submit(read_postings, postings_path, settings.index.name, SEARCHED)
+        import_scipy()
         ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
         start = time.perf_counter()
         analyzed = analyze_queries(read_table(queries_path)["text"])

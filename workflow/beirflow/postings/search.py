@@ -6,12 +6,12 @@ else is searched at the same time, nor on the number of threads.
 """
 
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array, get_index_dtype
 
-from beirflow.runs.ranking import Hits
+from beirflow.runs.ranking import Hits, merge_hits
 
 SLICE_QUERIES = 32
 """Queries that a thread searches at a time."""
@@ -70,12 +70,34 @@ class Cut(NamedTuple):
     least: np.ndarray
 
 
+class Best(NamedTuple):
+    """The best documents of a query, in no order.
+
+    Attributes:
+        rows: The documents, by their numbers, int64 of shape (n,).
+        scores: What they score, float32 of shape (n,).
+    """
+
+    rows: np.ndarray
+    scores: np.ndarray
+
+
+NO_DOCUMENT = Best(np.empty(0, np.int64), np.empty(0, np.float32))
+
+
+def import_scipy() -> ModuleType:
+    """Import what adds up, ``scipy.sparse``: half as long as postings are read, which a job can do meanwhile."""
+    import scipy.sparse
+
+    return scipy.sparse
+
+
 def slices_of(queries: Sequence[int]) -> list[Sequence[int]]:
     """Queries that a thread searches at a time."""
     return [queries[start : start + SLICE_QUERIES] for start in range(0, len(queries), SLICE_QUERIES)]
 
 
-def search_lists(lists: Lists, wanted: WantedLists, queries: Sequence[int], cut: Cut) -> tuple[Hits, int]:
+def search_lists(lists: Lists, wanted: WantedLists, queries: Sequence[int], cut: Cut) -> tuple[list[Best], int]:
     """The k best documents of some queries by the ranking rule, among those that are in one of their lists.
 
     Args:
@@ -85,40 +107,69 @@ def search_lists(lists: Lists, wanted: WantedLists, queries: Sequence[int], cut:
         cut: What is kept.
 
     Returns:
-        Number of the query and number of the document, int32, and score, float32, of the hits, sorted by query and in no order of
-        ranks; and how many documents are in a list of these queries, but were left out.
+        The best of each query; and how many documents are in a list of these queries, but were left out.
     """
     found = [_best_of(values, cut, query) for query, values in zip(queries, _sums(lists, wanted, queries), strict=True)]
-    numbers = np.repeat(np.array(queries, np.int32), [len(rows) for rows, *_ in found])
-    rows, scores = (np.concatenate(parts) for parts in list(zip(*found, strict=True))[:2])
-    return (numbers, rows.astype(np.int32), scores), sum(left_out for *_, left_out in found)
+    return [best for best, _ in found], sum(left_out for _, left_out in found)
 
 
-def _sums(lists: Lists, wanted: WantedLists, queries: Sequence[int]) -> Iterator[np.ndarray | None]:
-    """What documents score for each query, 0 for no match, float64 of shape (documents,); None where it has no list.
+def better_of(first: Best, second: Best, id_order: np.ndarray, k: int) -> Best:
+    """The k best of two parts of the documents.
+
+    Args:
+        first: The best of the one part.
+        second: The best of the other.
+        id_order: Place of each document's id in the order of ties, int64 of shape (documents,).
+        k: Documents to keep.
+
+    Returns:
+        The best of both.
+    """
+    rows, scores = (np.concatenate(columns) for columns in zip(first, second, strict=True))
+    return _best(rows, scores, id_order, k)
+
+
+def ranked(queries: Sequence[int], best: Sequence[Best], id_order: np.ndarray, k: int) -> Hits:
+    """Rank what was found.
+
+    Args:
+        queries: Numbers of some queries, ascending.
+        best: The best documents of each, at most k.
+        id_order: Place of each document's id in the order of ties, int64 of shape (documents,).
+        k: Documents to keep for each query.
+
+    Returns:
+        Number of the query and number of the document, int32, and score, float32, of each hit, sorted by query and rank.
+    """
+    numbers = np.repeat(np.array(queries, np.int32), [len(found.rows) for found in best])
+    rows, scores = (np.concatenate(columns) for columns in zip(NO_DOCUMENT, *best, strict=True))
+    return merge_hits([(numbers, rows.astype(np.int32), scores)], lambda tied: id_order[tied], k)[:3]
+
+
+def _sums(lists: Lists, wanted: WantedLists, queries: Sequence[int]) -> Iterator[np.ndarray]:
+    """What documents score for each query, 0 for no match, float64 of shape (documents,).
 
     The lists of a query are the columns of a matrix, its factors a vector: scipy adds their product in compiled code, in the
     order of the columns, while other threads compute. So that no list is copied, the matrix holds all of them, and between two
     columns of the query stands one that reaches from the end of the first to the beginning of the second. Since the lists lie
-    in memory from the last to the first, that column ends before it begins: it is empty.
+    in memory from the last to the first, that column ends before it begins: it is empty. So are all behind the query's last list.
     """
+    scipy_sparse = import_scipy()
     columns = 2 * int(np.diff(wanted.starts)[queries].max(initial=1)) - 1
-    matrix = csc_array((lists.documents, columns), dtype=np.float64)
+    matrix = scipy_sparse.csc_array((lists.documents, columns), dtype=np.float64)
     matrix.data, matrix.indices = lists.values, lists.rows
-    index_type = get_index_dtype(maxval=len(lists.rows))
+    matrix.indptr = bounds = np.zeros(columns + 1, scipy_sparse.get_index_dtype(maxval=len(lists.rows)))
+    factors = np.zeros(columns)
     for query in queries:
         own = slice(wanted.starts[query], wanted.starts[query + 1])
-        bounds, factors = np.zeros(columns + 1, index_type), np.zeros(columns)
-        bounds[: wanted.spans[own].size] = wanted.spans[own].ravel()
-        factors[: wanted.spans[own].size : 2] = wanted.factors[own]
-        matrix.indptr = bounds
-        yield matrix @ factors if np.diff(wanted.spans[own]).any() else None
+        spans = wanted.spans[own].ravel()
+        bounds[: len(spans)], bounds[len(spans) :] = spans, 0
+        factors[: len(spans) : 2] = wanted.factors[own]
+        yield matrix @ factors
 
 
-def _best_of(values: np.ndarray | None, cut: Cut, query: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Documents and scores of the k best of a query, in no order; and whether the excluded one is in a list. Values change."""
-    if values is None:
-        return np.empty(0, np.int64), np.empty(0, np.float32), False
+def _best_of(values: np.ndarray, cut: Cut, query: int) -> tuple[Best, bool]:
+    """The k best of a query; and whether the excluded document is in a list. Values change."""
     own = cut.excluded[query]
     left_out = own >= 0 and values[own] > 0
     if left_out:
@@ -127,9 +178,7 @@ def _best_of(values: np.ndarray | None, cut: Cut, query: int) -> tuple[np.ndarra
     rows = _reaching(values, cut.least[query] if known else _guess(values, cut.k))
     if len(rows) < cut.k and not known:
         rows = np.flatnonzero(values)
-    scores = values[rows].astype(np.float32)
-    kept = _best(rows, scores, cut)
-    return rows[kept], scores[kept], bool(left_out)
+    return _best(rows, values[rows].astype(np.float32), cut.id_order, cut.k), bool(left_out)
 
 
 def _guess(values: np.ndarray, k: int) -> np.float32:
@@ -146,15 +195,15 @@ def _reaching(values: np.ndarray, least: np.float32) -> np.ndarray:
     return np.flatnonzero(values > max(np.nextafter(least, np.float32(-np.inf)), 0))
 
 
-def _best(rows: np.ndarray, values: np.ndarray, cut: Cut) -> np.ndarray:
-    """Indices of the k best, ties included by the ids of the documents."""
-    k = cut.k
+def _best(rows: np.ndarray, scores: np.ndarray, id_order: np.ndarray, k: int) -> Best:
+    """The k best, ties included by the ids of the documents."""
     if len(rows) <= k:
-        return np.arange(len(rows))
-    last = np.partition(values, len(values) - k)[len(values) - k]
-    above, tied = np.flatnonzero(values > last), np.flatnonzero(values == last)
+        return Best(rows, scores)
+    last = np.partition(scores, len(scores) - k)[len(scores) - k]
+    above, tied = np.flatnonzero(scores > last), np.flatnonzero(scores == last)
     room = k - len(above)
     if len(tied) > room:
-        order = cut.id_order[rows[tied]]
+        order = id_order[rows[tied]]
         tied = tied[np.argpartition(order, len(order) - room)[len(order) - room :]]
-    return np.concatenate([above, tied])
+    kept = np.concatenate([above, tied])
+    return Best(rows[kept], scores[kept])

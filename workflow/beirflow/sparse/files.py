@@ -16,10 +16,13 @@ from beirflow.files.verified import damaged
 from beirflow.postings.columns import ColumnWriter, read_columns, reading
 from beirflow.sparse.rows import Rows
 
-FORMAT = b"beirflow term weights 1"
+FORMAT = b"beirflow term weights 2"
 
 SEGMENT_POSTINGS = 1 << 23
 """Weights after which a segment ends, some 200 MB while it is written or searched; in fewer ones a search has less to begin."""
+
+SEGMENT_DOCUMENTS = 1 << 16
+"""Documents after which a segment ends: their rows are short numbers, which are smaller on disk and read in half the time."""
 
 STORED = {"none": np.float32, "lucene": np.uint16}
 """Type of the weights, by how they are quantized."""
@@ -32,7 +35,7 @@ class Segment(NamedTuple):
         documents: Their number.
         terms: The terms, ascending, int32 of shape (t,).
         starts: Where the postings of each term begin, and p, int64 of shape (t + 1,).
-        rows: The document of each posting, from 0 in each segment, ascending inside a term, int32 of shape (p,).
+        rows: The document of each posting, from 0 in each segment, ascending inside a term, uint16 of shape (p,).
         weights: What the term weighs in it, above 0, float32 or uint16 of shape (p,).
     """
 
@@ -90,6 +93,7 @@ class SegmentWriter:
             room = SEGMENT_POSTINGS - sum(len(part.terms) for part in self._waiting)
             last = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
             last = max(last, first + (not self._waiting))  # a document alone may be larger, and leaves no room for others
+            last = min(last, first + SEGMENT_DOCUMENTS - sum(len(part.counts) for part in self._waiting))
             if last > first:
                 part = slice(starts[first], starts[last])
                 self._waiting.append(Rows(rows.counts[first:last], rows.terms[part], rows.weights[part]))
@@ -107,7 +111,7 @@ class SegmentWriter:
                 "documents": np.array([segment.documents]),
                 "terms": segment.terms,
                 "frequencies": np.diff(segment.starts).astype(np.int32),
-                "rows": np.diff(segment.rows, prepend=np.int32(0)),
+                "rows": np.diff(segment.rows, prepend=np.uint16(0)),  # below 0 they wrap round, and back when they are read
                 "weights": segment.weights.astype(STORED[self._quantize]),
             }
         )
@@ -118,7 +122,7 @@ def _inverted(rows: Rows) -> Segment:
     largest = int(rows.terms.max(initial=0))
     keys = rows.terms.astype(np.uint16) if largest <= np.iinfo(np.uint16).max else rows.terms  # short ones sort in linear time
     order = np.argsort(keys, kind="stable")
-    documents = np.repeat(np.arange(len(rows.counts), dtype=np.int32), rows.counts)
+    documents = np.repeat(np.arange(len(rows.counts), dtype=np.uint16), rows.counts)
     frequencies = np.bincount(rows.terms, minlength=1)
     terms = np.flatnonzero(frequencies)
     starts = np.concatenate([[0], np.cumsum(frequencies[terms])])
@@ -145,7 +149,7 @@ def read_segments(path: str | Path, quantize: str) -> Iterator[Segment]:
         for columns in read_columns(path, _metadata("postings", quantize), names):
             documents, terms, frequencies, rows, weights = (columns[name].to_numpy() for name in names)
             starts = np.concatenate([[0], np.cumsum(frequencies, dtype=np.int64)])
-            segment = Segment(int(documents[0]), terms, starts, np.cumsum(rows, dtype=np.int32), weights)
+            segment = Segment(int(documents[0]), terms, starts, np.cumsum(rows, dtype=np.uint16), weights)
             if problem := _problem(segment):
                 raise damaged(path, problem)
             yield segment
@@ -157,9 +161,9 @@ def _problem(segment: Segment) -> str | None:
         return "found terms without documents"
     if not segment.starts[-1] == len(segment.rows) == len(segment.weights):
         return f"found {len(segment.rows)} postings, but {len(segment.weights)} weights and frequencies of {segment.starts[-1]}"
-    if len(segment.rows) and not (segment.rows.min() >= 0 and segment.rows.max() < segment.documents):
-        return f"found postings of the rows {segment.rows.min()} to {segment.rows.max()} among {segment.documents} documents"
-    if not (segment.weights > 0).all() or not np.isfinite(segment.weights).all():
+    if len(segment.rows) and segment.rows.max() >= segment.documents:
+        return f"found a posting of the row {segment.rows.max()} among {segment.documents} documents"
+    if len(segment.weights) and not (segment.weights.min() > 0 and segment.weights.max() < np.inf):  # nor is a not-a-number
         return "found weights that are not above 0 and finite"
     return None
 

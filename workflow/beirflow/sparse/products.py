@@ -25,7 +25,7 @@ class Backward(NamedTuple):
     @classmethod
     def of(cls, segment: Segment) -> Self:
         """Turn a segment round."""
-        lists = Lists(segment.documents, segment.rows[::-1].copy(), segment.weights[::-1].astype(np.float64))
+        lists = Lists(segment.documents, segment.rows[::-1].astype(np.int32), segment.weights[::-1].astype(np.float64))
         return cls(segment.terms, segment.starts, lists)
 
 

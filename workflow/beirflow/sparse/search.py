@@ -4,14 +4,14 @@ A product of two float32 is exact in double, and so is every sum of integers; th
 on the query and the document alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from beirflow.files.background import map_ahead
-from beirflow.postings.search import Cut, search_lists, slices_of
-from beirflow.runs.ranking import Hits, Ties, byte_order, merge_hits
+from beirflow.postings.search import NO_DOCUMENT, Best, Cut, better_of, ranked, search_lists, slices_of
+from beirflow.runs.ranking import Hits, Ties, byte_order
 from beirflow.sparse.products import Backward, lists_of
 from beirflow.sparse.rows import Rows
 
@@ -45,31 +45,28 @@ def search_segments(
     """
     id_order = byte_order(doc_ids, ties) if id_order is None else id_order
     slices = slices_of(range(len(queries.counts)))
-    nothing = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
-    best: list[Hits] = [nothing] * len(slices)
+    best = [NO_DOCUMENT] * len(queries.counts)
     least = np.full(len(queries.counts), -np.inf, np.float32)
     first = self_matches = 0
 
-    def search(number: int) -> int:
+    def search(some: Sequence[int]) -> int:
         """Search a segment for some queries; gives how many documents were left out."""
-        (query, row, score), left_out = search_lists(segment.lists, wanted, slices[number], cut)
-        found = query, row + np.int32(first), score
-        best[number] = merge_hits([best[number], found], lambda rows: id_order[rows], k)[:3]
-        _raise(least, *best[number][::2], k)
+        found, left_out = search_lists(segment.lists, wanted, some, cut)
+        for query, (rows, scores) in zip(some, found, strict=True):
+            best[query] = better_of(best[query], Best(rows + first, scores), id_order, k)
+            if len(best[query].rows) == k:
+                least[query] = best[query].scores.min()
         return left_out
+
+    def rank(some: Sequence[int]) -> Hits:
+        return ranked(some, [best[query] for query in some], id_order, k)
 
     for segment in segments:
         rows = slice(first, first + segment.lists.documents)
         here = np.where((excluded >= rows.start) & (excluded < rows.stop), excluded - first, -1)
         wanted, cut = lists_of(queries, segment), Cut(k, id_order[rows], here, least)
-        self_matches += sum(map_ahead(search, range(len(slices)), threads))
+        self_matches += sum(map_ahead(search, slices, threads))
         first += segment.lists.documents
-    query, row, score = (np.concatenate(columns) for columns in zip(nothing, *best, strict=True))
+    hits = [rank([]), *map_ahead(rank, slices, threads)]
+    query, row, score = (np.concatenate(columns) for columns in zip(*hits, strict=True))
     return (query, row, score), self_matches
-
-
-def _raise(least: np.ndarray, query: np.ndarray, score: np.ndarray, k: int) -> None:
-    """Where a query has k hits, which are sorted by rank, all others have to score as high as the last of them."""
-    ends = np.flatnonzero(np.append(query[1:] != query[:-1], True)[: len(query)])
-    full = ends[np.diff(ends, prepend=-1) >= k]
-    least[query[full]] = score[full]

@@ -17,7 +17,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
-from beirflow.files.verified import check_digest
+from beirflow.files.verified import checked_while_read
 from beirflow.files.writing import DigestingWriter, atomic_path
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
@@ -213,36 +213,29 @@ def search_weights(
     """
     weights_of = {query_weights_path: queries_path, chunk_weights_path: documents_path}
     records = read_searched(weights_of, model_path, job, system=settings.name)
-    for path, record in records.items():
-        check_digest(path, output_digest(record, path), record_of(path))
+    digests = {path: output_digest(record, path) for path, record in records.items()}
     _check_precision(records)
     if expansion_path is not None:
         added = job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))})
         check_inputs(record_of(chunk_weights_path), records[chunk_weights_path], added)
         records[expansion_path] = read_json(record_of(expansion_path))
-    ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
-    start = time.perf_counter()
-    queries = read_queries(query_weights_path, settings.quantize)
-    _check_rows(query_weights_path, len(queries.counts), len(ids.queries))
-    _check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(ids.documents))
-    hits, self_matches = search_segments(
-        queries,
-        read_ahead(map(Backward.of, read_segments(chunk_weights_path, settings.quantize))),
-        ids.documents,
-        top_k,
-        excluded=ids.own,
-        ties=settings.ties,
-        threads=threads,
-    )
-    found = found_by(
-        job,
-        system=settings.name,
-        chunk=chunk,
-        top_k=top_k,
-        searched=records,
-        seconds=time.perf_counter() - start,
-        ties=settings.ties,
-    )
+    with checked_while_read(digests):
+        ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
+        start = time.perf_counter()
+        queries = read_queries(query_weights_path, settings.quantize)
+        _check_rows(query_weights_path, len(queries.counts), len(ids.queries))
+        _check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(ids.documents))
+        hits, self_matches = search_segments(
+            queries,
+            read_ahead(map(Backward.of, read_segments(chunk_weights_path, settings.quantize))),
+            ids.documents,
+            top_k,
+            excluded=ids.own,
+            ties=settings.ties,
+            threads=threads,
+        )
+        seconds = time.perf_counter() - start
+    found = found_by(job, system=settings.name, chunk=chunk, top_k=top_k, searched=records, seconds=seconds, ties=settings.ties)
     write_candidates(output_path, Candidates(*hits, self_matches), found)
 
 
