@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 from beirflow.expansions.files import write_expansion
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
@@ -20,26 +19,9 @@ from beirflow.postings.columns import ColumnWriter
 from beirflow.sparse import files as weights
 from beirflow.sparse.rows import Rows
 from forger import NOT_CHECKED, Forger, named, put
-from results_maker import Made
-from results_of_families import families_config, make_families
 from tiny_sparse import TERMS
 
 ALL = 1000
-
-
-@pytest.fixture(scope="session")
-def original_of_families(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    folder, threads = tmp_path_factory.mktemp("families"), torch.get_num_threads()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAYON_NUM_THREADS", "1")
-        made = make_families(folder / "results", families_config(folder))
-    torch.set_num_threads(threads)
-    return made
-
-
-@pytest.fixture
-def families(original_of_families: Made, tmp_path: Path) -> Forger:
-    return Forger.of(original_of_families, tmp_path)
 
 
 def test_nothing_is_noticed_where_nobody_touched_them(families: Forger) -> None:
