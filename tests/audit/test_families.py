@@ -212,3 +212,25 @@ def test_runs_that_are_made_of_others_keep_self_matches_where_these_do(families:
     families.edit("manifest.json", put("configuration", "custom", value=config["custom"]))
     families.edit("manifest.json", put("datasets", "small", 0, "drop_self_matches", value=False))
     assert Forger(families.results, load_experiment(config)).noticed() == []
+
+
+@pytest.mark.parametrize(("keys", "value"), [(("tuned", "queries_left_out"), 0), (("tuned", "measure"), "MAP@10")])
+def test_what_tuning_left_out_and_maximised_is_compared(families: Forger, keys: tuple[str, ...], value: Any) -> None:
+    families.edit("runs/fused/small.json", put(*keys, value=value))
+    families.digest_summary_again()
+    (found,) = families.failed()
+    assert "those whose text is not evaluated, by NDCG@10" in found.expected
+
+
+def test_what_is_added_is_of_the_kind_that_the_system_adds(families: Forger) -> None:
+    (path,) = families.results.glob("expansions/*/small/chunk-1.json")
+    name = path.relative_to(families.results).as_posix()
+    families.edit(name, kind="weights")
+    families.digest_summary_again()
+    assert [check.name for check in named(families.failed(), name)] == ["records say the same"]
+
+
+def test_a_comparison_with_other_results_is_listed_as_not_compared(families: Forger) -> None:
+    families.replace("comparison.html", b"<p>Reproduced in every digit.")
+    listed = [check for check in families.checks() if check.status == NOT_CHECKED and "comparison.html" in check.files]
+    assert [check.name for check in listed] == ["files for reading"]
