@@ -10,15 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from beirflow.evaluation.systems import describe_systems
 from beirflow.expansions.files import write_expansion
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
+from beirflow.files.records import Job
 from beirflow.late import vectors
 from beirflow.late.vectors import TokenVectors, in_rows
 from beirflow.postings.columns import ColumnWriter
 from beirflow.sparse import files as weights
 from beirflow.sparse.rows import Rows
-from forger import NOT_CHECKED, Forger, named, put
+from forger import NOT_CHECKED, PASSED, Forger, named, put
 from tiny_sparse import TERMS
 
 ALL = 1000
@@ -234,3 +236,19 @@ def test_a_comparison_with_other_results_is_listed_as_not_compared(families: For
     families.replace("comparison.html", b"<p>Reproduced in every digit.")
     listed = [check for check in families.checks() if check.status == NOT_CHECKED and "comparison.html" in check.files]
     assert [check.name for check in listed] == ["files for reading"]
+
+
+def test_the_table_of_systems_is_made_again_where_one_was_tuned(families: Forger) -> None:
+    """Its run names the corpus that it was tuned on, which was not looked for, so that nothing was compared."""
+    experiment, table = families.experiment, families.path("systems.csv")
+    settings = {
+        name: {"family": experiment.systems[name].family} | experiment.settings(name) for name in experiment.chosen_systems
+    }
+    records = [str(families.path(f"runs/{name}/small.json")) for name in experiment.chosen_systems]
+    describe_systems(systems=settings, record_paths=records, systems_path=str(table), job=Job(families.results))
+    assert [check.status for check in named(families.checks(), "systems.csv")] == [PASSED]
+    families.replace("systems.csv", table.read_bytes().replace(b"min-max", b"z-score"))
+    assert [check.status for check in named(families.checks(), "systems.csv")] in (
+        ["failed"],
+        ["warning"],
+    )  # by the code's commit
