@@ -149,3 +149,16 @@ def test_a_run_names_every_chunk_that_it_searched(forger: Forger) -> None:
     forger.edit_table(f"{run}.parquet", lambda rows: rows.assign(score=rows["score"] + np.float32(1)))
     forger.evaluate_again("tiny", "small")
     assert any(f"{chunk}.npy" in check.found for check in named(forger.failed(), f"{run}.json"))
+
+
+def test_a_tuned_run_names_what_it_was_tuned_on(original_of_families: Made, tmp_path: Path) -> None:
+    """Without it no weight could be measured again, so that any would do."""
+    forger, run = Forger.of(original_of_families, tmp_path), "runs/fused/small.json"
+    forger.edit(run, lambda record: [record["inputs"].pop(name) for name in [*record["inputs"]] if "dev" in name])
+    for path in ("runs/words/dev", "runs/masked/dev"):
+        for kind in ("json", "parquet"):
+            forger.path(f"{path}.{kind}").unlink()
+    for folder in ("postings/words", "postings/masked", "postings/lucene-english", "corpora"):
+        shutil.rmtree(forger.path(f"{folder}/dev"), ignore_errors=True)
+    forger.digest_summary_again()
+    assert any("runs/masked/dev.parquet" in check.found for check in named(forger.failed(), run))

@@ -178,9 +178,9 @@ class _Expected:
                 continue
             inputs = [each for pattern in kind.inputs for each in self._paths(pattern, names, owner)]
             if owner and kind.pattern in (RUN_RECORD, PAIRS_RECORD):
-                inputs += self._of_first_stages(owner, names)
+                inputs += self._of_first_stages(owner, names["dataset"])
             if owner and kind.pattern == RUN_RECORD:
-                inputs += self._of_the_system(owner, names, record)
+                inputs += [*self._of_the_system(owner, names, record), *self._of_tuning(owner, record)]
             for key, expected in (("inputs", inputs), ("outputs", [pattern(**names) for pattern in kind.outputs])):
                 lacks = sorted(set(expected) - part(record, key, kind=dict).keys())
                 facts.same(path, f"{key}, which lack", lacks, [], "what such a file is made from and holds")
@@ -210,10 +210,17 @@ class _Expected:
             yield pattern(**{**names, **owner.in_paths})
 
     @staticmethod
-    def _of_first_stages(owner: _Owner, names: Mapping[str, str]) -> list[str]:
+    def _of_first_stages(owner: _Owner, dataset: str) -> list[str]:
         """The runs that a system reads, with their records."""
         systems = owner.family.reads(owner.settings).systems.values()
-        return [pattern(system=system, dataset=names["dataset"]) for system in systems for pattern in (RUN, RUN_RECORD)]
+        return [pattern(system=system, dataset=dataset) for system in systems for pattern in (RUN, RUN_RECORD)]
+
+    def _of_tuning(self, owner: _Owner, record: Mapping[str, Any]) -> list[str]:
+        """What decided over settings of a system: queries and judgements of another corpus, and the runs on it."""
+        if owner.family.tuned_on(owner.settings) is None:
+            return []
+        on = part(record, "tuned", "on", kind=str)
+        return [*(pattern(dataset=on) for pattern in (QUERIES, QRELS, CORPUS)), *self._of_first_stages(owner, on)]
 
     def _of_the_system(self, owner: _Owner, names: Mapping[str, str], record: Mapping[str, Any]) -> Iterator[str]:
         """What a family makes a run from, of its own: each file with its record."""
