@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from forger import Forger
 from results_maker import Made, make_paper, make_report
+from results_of_families import families_config, make_families
+from results_of_runs import make_results_of_runs
 
 
 def _guarded(made: Made) -> Iterator[Made]:
@@ -61,3 +64,28 @@ def papered(original_paper: Made, tmp_path: Path) -> Forger:
 def elsewhere(forger: Forger) -> Forger:
     """The same, audited where neither sources nor models are known."""
     return Forger(forger.results, load_experiment({}))
+
+
+@pytest.fixture(scope="session")
+def original_of_families(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder, threads = tmp_path_factory.mktemp("families"), torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAYON_NUM_THREADS", "1")
+        made = make_families(folder / "results", families_config(folder))
+    torch.set_num_threads(threads)
+    return made
+
+
+@pytest.fixture
+def families(original_of_families: Made, tmp_path: Path) -> Forger:
+    return Forger.of(original_of_families, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def original_of_runs(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make_results_of_runs(results_once, tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture
+def made_of_runs(original_of_runs: Made, tmp_path: Path) -> Forger:
+    return Forger.of(original_of_runs, tmp_path)

@@ -10,36 +10,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
+from beirflow.evaluation.systems import describe_systems
 from beirflow.expansions.files import write_expansion
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
+from beirflow.files.records import Job
 from beirflow.late import vectors
 from beirflow.late.vectors import TokenVectors, in_rows
 from beirflow.postings.columns import ColumnWriter
 from beirflow.sparse import files as weights
 from beirflow.sparse.rows import Rows
-from forger import NOT_CHECKED, Forger, named, put
-from results_maker import Made
-from results_of_families import families_config, make_families
+from forger import NOT_CHECKED, PASSED, Forger, named, put
 from tiny_sparse import TERMS
 
 ALL = 1000
-
-
-@pytest.fixture(scope="session")
-def original_of_families(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    folder, threads = tmp_path_factory.mktemp("families"), torch.get_num_threads()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAYON_NUM_THREADS", "1")
-        made = make_families(folder / "results", families_config(folder))
-    torch.set_num_threads(threads)
-    return made
-
-
-@pytest.fixture
-def families(original_of_families: Made, tmp_path: Path) -> Forger:
-    return Forger.of(original_of_families, tmp_path)
 
 
 def test_nothing_is_noticed_where_nobody_touched_them(families: Forger) -> None:
@@ -230,3 +214,41 @@ def test_runs_that_are_made_of_others_keep_self_matches_where_these_do(families:
     families.edit("manifest.json", put("configuration", "custom", value=config["custom"]))
     families.edit("manifest.json", put("datasets", "small", 0, "drop_self_matches", value=False))
     assert Forger(families.results, load_experiment(config)).noticed() == []
+
+
+@pytest.mark.parametrize(("keys", "value"), [(("tuned", "queries_left_out"), 0), (("tuned", "measure"), "MAP@10")])
+def test_what_tuning_left_out_and_maximised_is_compared(families: Forger, keys: tuple[str, ...], value: Any) -> None:
+    families.edit("runs/fused/small.json", put(*keys, value=value))
+    families.digest_summary_again()
+    (found,) = families.failed()
+    assert "those whose text is not evaluated, by NDCG@10" in found.expected
+
+
+def test_what_is_added_is_of_the_kind_that_the_system_adds(families: Forger) -> None:
+    (path,) = families.results.glob("expansions/*/small/chunk-1.json")
+    name = path.relative_to(families.results).as_posix()
+    families.edit(name, kind="weights")
+    families.digest_summary_again()
+    assert [check.name for check in named(families.failed(), name)] == ["records say the same"]
+
+
+def test_a_comparison_with_other_results_is_listed_as_not_compared(families: Forger) -> None:
+    families.replace("comparison.html", b"<p>Reproduced in every digit.")
+    listed = [check for check in families.checks() if check.status == NOT_CHECKED and "comparison.html" in check.files]
+    assert [check.name for check in listed] == ["files for reading"]
+
+
+def test_the_table_of_systems_is_made_again_where_one_was_tuned(families: Forger) -> None:
+    """Its run names the corpus that it was tuned on, which was not looked for, so that nothing was compared."""
+    experiment, table = families.experiment, families.path("systems.csv")
+    settings = {
+        name: {"family": experiment.systems[name].family} | experiment.settings(name) for name in experiment.chosen_systems
+    }
+    records = [str(families.path(f"runs/{name}/small.json")) for name in experiment.chosen_systems]
+    describe_systems(systems=settings, record_paths=records, systems_path=str(table), job=Job(families.results))
+    assert [check.status for check in named(families.checks(), "systems.csv")] == [PASSED]
+    families.replace("systems.csv", table.read_bytes().replace(b"min-max", b"z-score"))
+    assert [check.status for check in named(families.checks(), "systems.csv")] in (
+        ["failed"],
+        ["warning"],
+    )  # by the code's commit

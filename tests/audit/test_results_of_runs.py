@@ -1,26 +1,12 @@
 """Fused and reranked runs, and the runs that only these need: forged with every digest made again, and without any sample."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from beirflow.experiment.load import load_experiment
 from forger import Forger, named, put
-from results_maker import Made
-from results_of_runs import make_results_of_runs
 
 FUSED, RERANKED, PAIRS = "runs/fused/small.json", "runs/reranked/small.json", "pairs/reranked/small/block-1.json"
-
-
-@pytest.fixture(scope="session")
-def original_of_runs(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return make_results_of_runs(results_once, tmp_path_factory.mktemp("runs"))
-
-
-@pytest.fixture
-def made_of_runs(original_of_runs: Made, tmp_path: Path) -> Forger:
-    return Forger.of(original_of_runs, tmp_path)
 
 
 FACTS = {

@@ -95,6 +95,14 @@ def test_a_bad_query_is_named_by_archive_file_and_line(folder: Path, line: bytes
     assert_says(error, f"{archive}:tiny/queries.jsonl:2: ", *says)
 
 
+@pytest.mark.parametrize("line", [b'{"_id": "d2", "text": "x"},', b'{"_id": "d2", "text": "x"} // two', b"{", b"["])
+def test_a_comma_a_comment_or_a_form_of_several_lines_is_not_called_a_truncated_file(folder: Path, line: bytes) -> None:
+    (folder / "corpus.jsonl").write_bytes(line + b"\n")
+    with pytest.raises(DataError, match="expected a JSON object on one line") as caught:
+        documents(folder)
+    assert "truncated" not in str(caught.value)
+
+
 @pytest.mark.parametrize("field", [b'"title": "\\ud800", "text": "x"', b'"text": "\\udfff"'])
 def test_a_lone_surrogate_is_called_that_and_not_a_truncated_file(folder: Path, field: bytes) -> None:
     (folder / "corpus.jsonl").write_bytes(GOOD + b'{"_id": "d2", ' + field + b"}\n")

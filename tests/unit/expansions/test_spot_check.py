@@ -11,7 +11,8 @@ from beirflow.expansions.making import Making, make_expansion
 from beirflow.expansions.settings import Expansion
 from beirflow.expansions.word_weigher import WordWeigher
 from beirflow.expansions.writer import QueryWriter
-from beirflow.files.layout import DOCUMENTS, EXPANSION, EXPANSION_MODEL
+from beirflow.files.layout import DOCUMENTS, EXPANSION, EXPANSION_MODEL, record_of
+from beirflow.files.records import read_json, write_json
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.spot_check import spot_checks
 from beirflow.models.model_files import fetch_model
@@ -25,10 +26,10 @@ CORPUS = [(f"d{i}", words(i, i % 3), words(50 + i, 2 + 5 * i % 23)) for i in ran
 QUERIES = {f"q{i}": words(90 + i, 4) for i in range(3)}
 
 
-def run_of(folder: Path, **settings: Any) -> tuple[LexicalResults, LexicalSettings]:
-    """A run in two chunks, with what a model adds to the documents."""
-    system = LexicalSettings("mine", **settings)
-    made, added = LexicalResults(folder, CORPUS, QUERIES, size=5, top_k=9), system.added
+def run_of(folder: Path, queries: dict[str, str] = QUERIES, **settings: Any) -> tuple[LexicalResults, LexicalSettings]:
+    """A run in two chunks, with what a model adds to the documents; the first is relevant to the first query, and so on."""
+    system, judgements = LexicalSettings("mine", **settings), {query: {f"d{i}": 1} for i, query in enumerate(queries)}
+    made, added = LexicalResults(folder, CORPUS, queries, size=5, top_k=9, judgements=judgements), system.added
     assert added is not None
     model = made.path(EXPANSION_MODEL, expansion=added.name)
     fetch_model(system=added.as_model(), said=None, output_path=model, job=made.job("fetch_expansion_model"))
@@ -77,6 +78,7 @@ CASES: dict[str, dict[str, Any]] = {
     "field": {"expansion": {"queries": 3, "query_length": 8, "join": "field"}},
     "weighted": {"weights": {"scale": "none"}},
 }
+LONGER = {"expansion": {"queries": 6, "query_length": 8}}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -97,3 +99,38 @@ def test_what_is_stored_passes_and_what_was_changed_fails(tmp_path: Path, case: 
     Path(made.path(EXPANSION, expansion=system.added.name, chunk=1)).unlink()
     with pytest.raises(NotHereError, match=r"chunk-1\.parquet is not here"):
         checked(made, system)
+
+
+def favour(made: LexicalResults, added: Expansion, queries: dict[str, str]) -> None:
+    """Say that it was made in half precision, and add a little of their queries to documents that are relevant to them."""
+    wanted = {f"d{i}": text for i, text in enumerate(queries.values())}
+    for chunk in range(made.chunks):
+        path = Path(made.path(EXPANSION, expansion=added.name, chunk=chunk))
+        record = read_json(record_of(path))
+        write_json(record_of(path), {**record, "made": {**record["made"], "precision": "float16"}})
+        rows = pq.read_table(path).to_pylist()
+        for row in rows:
+            if row["doc_id"] in wanted and added.kind == "queries":
+                row["queries"][:2] = [wanted[row["doc_id"]]] * 2
+            elif row["doc_id"] in wanted:
+                weights = dict(zip(row["words"], row["weights"], strict=True))
+                little = 0.005 * sum(weight**2 for weight in weights.values()) ** 0.5
+                weights |= {word: weights.get(word, 0.0) + little for word in wanted[row["doc_id"]].split()}
+                row.update(words=list(weights), weights=list(weights.values()))
+        write_expansion(path, added.kind, [[[row[key] for row in rows] for key in rows[0]]])
+
+
+@pytest.mark.parametrize("case", ["longer", "weighted"])
+def test_no_tolerance_has_room_for_the_words_of_relevant_queries(tmp_path: Path, case: str) -> None:
+    ((key, given),) = (CASES | {"longer": LONGER})[case].items()
+    model = str(save_tiny_t5(tmp_path / "model") if key == "expansion" else save_deepct(tmp_path / "model"))
+    queries = {f"q{i}": words(90 + i, 4) for i in range(8)}
+    made, system = run_of(tmp_path, queries, **{key: {"model": model, **given}})
+    added = system.added
+    assert added is not None
+    favour(made, added, {})
+    finding = next(iter(checked(made, system).values()))
+    assert finding.passed, finding
+    favour(made, added, queries)
+    finding = next(iter(checked(made, system).values()))
+    assert (finding.passed, "all in one direction" in finding.found) == (False, True), finding

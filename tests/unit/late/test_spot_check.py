@@ -95,3 +95,48 @@ def test_a_chunk_without_documents_is_right(tmp_path: Path) -> None:
     made = made_rightly(LateResults(tmp_path, corpus, {"q": WORDS[1]}, size=3, top_k=TOP_K), settings, "late-interaction")
     assert [len(made.doc_ids(chunk)) for chunk in range(made.chunks)] == [6, 0]
     assert [finding.found for finding in found(spot_checks, made) if not finding.passed] == []
+
+
+@pytest.fixture(scope="module")
+def pooled(tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    """Results in which vectors of like tokens are averaged."""
+    folder = tmp_path_factory.mktemp("pooled")
+    settings = LateSettings("s", model=str(save_colbert(folder / "model")), pool_factor=2)
+    corpus = [(f"d{i}", "", " ".join(WORDS[i : i + 9])) for i in range(DOCUMENTS)]
+    queries = {f"q{i}": " ".join(WORDS[60 + 3 * i : 63 + 3 * i]) for i in range(4)}
+    return made_rightly(LateResults(folder, corpus, queries, size=DOCUMENTS, top_k=TOP_K), settings, "late-interaction")
+
+
+def towards_a_query(texts: TokenVectors, asked: np.ndarray) -> TokenVectors:
+    """The last vector of the first document, which is relevant, is that of a token of the query."""
+    changed = texts.vectors.copy()
+    changed[texts.starts[1] - 1] = asked
+    return TokenVectors(texts.counts, changed)
+
+
+def one_more(texts: TokenVectors, asked: np.ndarray) -> TokenVectors:
+    """It has one more vector."""
+    counts = texts.counts.copy()
+    counts[0] += 1
+    return TokenVectors(counts, np.insert(texts.vectors, texts.starts[1], asked / 8, axis=0))
+
+
+def other_groups(texts: TokenVectors, asked: np.ndarray) -> TokenVectors:
+    """Two of its groups are one, which a rounding may do."""
+    changed, last = texts.vectors.copy(), texts.starts[1] - 1
+    changed[last] = changed[last - 1] = (changed[last] + changed[last - 1]) / 2
+    return TokenVectors(texts.counts, changed)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"), [(towards_a_query, "beyond those of its tokens"), (one_more, "more than groups"), (other_groups, "")]
+)
+def test_other_groups_of_tokens_are_groups_of_its_tokens(pooled: Subject, tmp_path: Path, change: Callable, says: str) -> None:
+    subject = copied(pooled, tmp_path)
+    asked = next(read_segments(subject.results / QUERY_TOKEN_VECTORS(system="s", dataset="small"))).texts.vectors[2]
+    path = subject.results / TOKEN_VECTORS(system="s", dataset="small", chunk=0)
+    (segment,) = read_segments(path)
+    path.unlink()
+    written(change(segment.texts, asked), segment.text, path)
+    finding = found(spot_checks, subject)[0]
+    assert (finding.passed, says in finding.found) == (not says, True), finding

@@ -17,6 +17,7 @@ from beirflow.audit.folder import printable
 from beirflow.audit.for_reading import Exports, check_files_for_reading
 from beirflow.audit.integrity import check_digests
 from beirflow.audit.leftovers import check_leftovers
+from beirflow.audit.made_from import check_made_from
 from beirflow.audit.provenance import check_provenance
 from beirflow.audit.published import check_published
 from beirflow.audit.recomputation import check_recomputation
@@ -152,6 +153,7 @@ def _plan(
         ("integrity", partial(check_leftovers, chain)),
         ("facts", partial(check_configured, chain, experiment)),
         ("facts", partial(check_recorded, chain)),
+        ("facts", partial(check_made_from, chain)),
         ("facts", partial(check_tuned, chain)),
         ("facts", partial(check_corpora, chain, experiment, corpora)),
         ("sources", partial(check_sources, chain, experiment, corpora)),

@@ -191,9 +191,9 @@ class Chain:
             self._problem(path, error, result)
 
     def _note_run(self, path: str, record: Mapping[str, Any], result: Result) -> None:
-        """Remember the system and the corpus of metrics that were computed from a run."""
+        """Remember the system and the corpus of metrics that are of a run, also where they do not name it."""
         names = METRICS.names_in(path)
-        if names and RUN(**names) in record["inputs"]:
+        if names and names["dataset"] in self.corpora:
             if CORPUS(dataset=names["dataset"]) not in record["inputs"]:
                 raise RecordError(f"names no {CORPUS(dataset=names['dataset'])}")
             self.evaluated[names["system"], names["dataset"]] = result[1]

@@ -31,11 +31,19 @@ def first_stages(chain: Chain, system: str) -> list[str]:
         Their names, in the order of the settings; none for one that makes its runs itself, or of a family that is not known.
     """
     family = FAMILIES.get(str(chain.manifest["systems"].get(system, {}).get("family")))
-    return list(family.reads(_settings(chain, system)).systems.values()) if family else []
+    return list(family.reads(settings_of(chain, system)).systems.values()) if family else []
 
 
-def _settings(chain: Chain, system: str) -> Any:
-    """The settings of a system of a known family, as the manifest says them."""
+def settings_of(chain: Chain, system: str) -> Any:
+    """The settings of a system, as the manifest says them.
+
+    Args:
+        chain: What records say.
+        system: Its name.
+
+    Returns:
+        The dataclass of its family, which must be known.
+    """
     recorded = part(chain.manifest, "systems", system, kind=dict)
     settings = {key: value for key, value in recorded["settings"].items() if key != "name"}
     return make_system(system, {"family": recorded["family"], **settings}).settings
@@ -94,7 +102,7 @@ def _check_pairs(facts: Comparison, path: str, own: Mapping[str, Any], pairs: li
     facts.same(path, "counts", part(chain.record(path), "counts", kind=dict), _sums(pairs, "counts"), by)
     names = RUN_RECORD.names_in(path) or {}
     corpus = chain.corpora[names["dataset"]]
-    settings = _settings(chain, names["system"]).for_dataset(corpus.get("part_of") or corpus["row"])
+    settings = settings_of(chain, names["system"]).for_dataset(corpus.get("part_of") or corpus["row"])
     said = {"max_length": settings.max_length, "purpose": settings.instruction, "depth": settings.depth}
     encoder = asdict(settings.encoder_settings) if settings.encoder_settings else {}
     for number, record in enumerate(sorted(pairs, key=lambda each: int(each["block"]))):

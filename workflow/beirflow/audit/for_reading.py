@@ -49,7 +49,7 @@ def check_files_for_reading(chain: Chain, exports: Exports | None = None) -> lis
         Checks of the record, of every file that was made again, and of what was not compared.
     """
     paths = [path for path in sorted(chain.listing.files) if layout.is_for_reading(path)]
-    own = (layout.AUDIT, layout.AUDIT_RECORD, layout.COMPARISON, layout.COMPARISON_RECORD, *RECORDS)
+    own = (layout.AUDIT, layout.AUDIT_RECORD, *RECORDS)
     paths = [path for path in paths if path not in own]
     recorded, checks = dict[str, Any](), list[Check]()
     for record, page in RECORDS.items():

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import RecordError
 from beirflow.audit.expansions import added_by
-from beirflow.audit.facts import Comparison
+from beirflow.audit.facts import Comparison, as_json
 from beirflow.audit.reading import part
 from beirflow.files.layout import (
     CHUNK_VECTORS,
@@ -77,6 +78,21 @@ def _check_statistics(facts: Comparison, path: str, statistics: Mapping[str, Any
     """Statistics are of all documents; a sample says whether they are those of the postings."""
     documents = statistics["documents"]
     facts.same(path, "statistics / documents", documents, part(facts.chain.record(corpus), "counts", "documents"), corpus)
+
+
+def check_what_is_added(facts: Comparison, path: str) -> None:
+    """Compare the record of an expansion with the settings of the systems that add it.
+
+    Args:
+        facts: Takes what was compared.
+        path: The record.
+    """
+    record, names = facts.chain.record(path), EXPANSION_RECORD.names_in(path) or {}
+    for added in map(partial(added_by, facts.chain), facts.chain.manifest["systems"]):
+        if added and added.name == names["expansion"]:
+            facts.same(path, "kind", record.get("kind"), added.kind, MANIFEST)
+            if added.path is None:
+                facts.same(path, "made_by", record.get("made_by"), as_json(added.made_by), MANIFEST)
 
 
 def configured_precision(chain: Chain, name: str) -> str | None:

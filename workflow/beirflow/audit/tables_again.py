@@ -13,7 +13,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import Job
 from beirflow.report.exports import EXPORTS, export_tables
 
-LINKS = ("runs", "models", *(folder.rstrip("/") for folder in layout.REPRESENTATIONS), "pairs")
+LINKS = ("runs", "models", "corpora", *(folder.rstrip("/") for folder in layout.REPRESENTATIONS), "pairs")
 """Below the results, what the table of systems is made from."""
 
 OF_THE_TABLES = (layout.SUMMARY, layout.SIGNIFICANCE, layout.SYSTEMS)

@@ -7,6 +7,9 @@ import orjson
 
 from beirflow.files.errors import DataError
 
+ENDS = "unexpected end of data"
+"""In what orjson says of a line that is cut; a comma or a comment too much is something else."""
+
 
 def lines_in(numbers: Sequence[int], block: bytes) -> Iterator[tuple[int, bytes]]:
     """Lines of a block with their numbers, without line feeds; blank lines are skipped.
@@ -51,7 +54,9 @@ def _explain(line: bytes, error: orjson.JSONDecodeError) -> str:
         return f"expected UTF-8, found the byte 0x{byte:02x} at position {encoding.start + 1}; convert the file to UTF-8"
     if "surrogate" in error.msg:
         return f"expected characters, found half of a surrogate pair in {snippet(line)} ({error.msg})"
-    hint = "" if line.rstrip().endswith(b"}") or not line.lstrip().startswith(b"{") else "; is the file truncated?"
+    content = line.strip()
+    cut = ENDS in error.msg and content.startswith(b"{") and content != b"{"  # which is JSON over several lines
+    hint = "; is the file truncated?" if cut else ""
     return f"expected a JSON object on one line, found {snippet(line)} ({error.msg}){hint}"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from beirflow.dense.settings import DenseSettings
 from beirflow.files.errors import ModelError
-from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, RANGES, Pattern
+from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, QUERY_VECTORS, RANGES, Pattern
 from beirflow.models.model_files import model_card, model_digests, model_files
 from beirflow.models.model_places import is_local, model_problem
 from beirflow.runs.family import Family, Setting
@@ -49,4 +49,5 @@ FAMILY = Family(
     spot_checks="beirflow.dense.spot_check:spot_checks",
     answers="beirflow.dense.answers:open_answers",
     searched=searched,
+    stored=(QUERY_VECTORS,),
 )

@@ -1,10 +1,13 @@
 """Does what is added to documents follow from their texts? A sample of it is made again with the real model, in other batches."""
 
-from collections.abc import Sequence
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
-from typing import Any
+from itertools import chain, zip_longest
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +20,7 @@ from beirflow.expansions.writer import QueryWriter
 from beirflow.files.layout import EXPANSION, EXPANSION_RECORD
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.model_places import model_folder
+from beirflow.runs.drift import EXPECTED, Drift, drift_of_scores
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, draw
 
 OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
@@ -27,6 +31,23 @@ MOST_DOCUMENTS = 16
 
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """By precision, the length of the difference of a document's weights over the length of the stored ones."""
+
+LEAST_DRIFT = {"float32": 5e-6, "float16": 1e-4, "bfloat16": 1e-3}
+"""By precision, how far weights of the words of queries may move in one direction in documents that are relevant to them."""
+
+LEAST_DRIFT_OF_QUERIES = 1e-2
+"""The same of written queries, of which a word is a large part."""
+
+MOST_OTHERS = 200
+"""Queries whose words are looked for."""
+
+
+class _Change(NamedTuple):
+    """What is added to a document, or one of the queries that are: the weights of its words, as stored and as made again."""
+
+    document: int
+    stored: Mapping[str, float]
+    found: Mapping[str, float]
 
 
 def expansion_checks(subject: Subject, added: Expansion, here: Expansion | None, sample: int, random: Any) -> list[SpotCheck]:
@@ -60,17 +81,37 @@ class _Again:
         """Make what is added to some documents again, and compare it with what is stored."""
         ids, texts, stored = self._drawn()
         found = self._make(ids, texts)
-        precision, name = self._precision, self.subject.name
-        if self.added.kind == "queries":
-            queries, others = _other_queries(stored, found)
-            share, within = others / max(1, queries), OTHER_QUERIES[precision]
-            said = f"{name}: {len(ids)} documents, {others} of {queries} queries are others"
-            return Finding(share <= within, said, f"at most {within:.0%} in {precision}")
+        of_queries = self.added.kind == "queries"
+        finding = (self._compare_queries if of_queries else self._compare_weights)(ids, stored, found)
+        changes = _other_queries(stored, found) if of_queries else _as_changes(stored, found)
+        moved = self._drift(ids, changes, LEAST_DRIFT_OF_QUERIES if of_queries else LEAST_DRIFT[self._precision])
+        if finding.passed and moved is not None and moved.one_sided:
+            return Finding(False, finding.found + moved.found, EXPECTED)
+        return finding
+
+    def _compare_queries(self, ids: list[str], stored: list[Any], found: list[Any]) -> Finding:
+        queries = sum(max(len(before), len(after)) for before, after in zip(stored, found, strict=True))
+        others, within = len(_other_queries(stored, found)), OTHER_QUERIES[self._precision]
+        said = f"{self.subject.name}: {len(ids)} documents, {others} of {queries} queries are others"
+        return Finding(others / max(1, queries) <= within, said, f"at most {within:.0%} in {self._precision}")
+
+    def _compare_weights(self, ids: list[str], stored: list[Any], found: list[Any]) -> Finding:
         apart = [_apart(dict(before), dict(after)) for before, after in zip(stored, found, strict=True)]
-        worst, within = int(np.argmax(apart)), TOLERANCE[precision]
-        said = f"{name}: {len(ids)} documents, weights at most {apart[worst]:.1e} of their length apart"
+        worst, within = int(np.argmax(apart)), TOLERANCE[self._precision]
+        said = f"{self.subject.name}: {len(ids)} documents, weights at most {apart[worst]:.1e} of their length apart"
         passed = apart[worst] <= within
-        return Finding(passed, said if passed else f"{said}, {ids[worst]!r}", f"at most {within:.0e} in {precision}")
+        return Finding(passed, said if passed else f"{said}, {ids[worst]!r}", f"at most {within:.0e} in {self._precision}")
+
+    def _drift(self, ids: list[str], changes: list[_Change], least: float) -> Drift | None:
+        """Whether what is added moved towards the words of the queries to which its documents are relevant."""
+        doc_ids = pa.array(ids, pa.string())
+        there, rows = self.subject.queries_among(self.subject.relevant_to("doc_id", doc_ids, MOST_OTHERS))
+        asked = [_words(text) for text in self.subject.queries()["text"].take(pa.array(rows)).to_pylist()]
+        pairs = list(zip(*self.subject.pairs_among("doc_id", doc_ids, there), strict=True))
+        own = [(row, column) for row, change in enumerate(changes) for document, column in pairs if document == change.document]
+        moved = [[_score(change, words) for words in asked] for change in changes]
+        places = np.array(own, np.int64).reshape(-1, 2)
+        return drift_of_scores(np.array(moved).reshape(len(changes), len(asked)), places[:, 0], places[:, 1], least)
 
     def _drawn(self) -> tuple[list[str], list[str], list[Any]]:
         """Ids and texts of some documents, and what is stored for each: queries, or pairs of a word and its weight."""
@@ -114,13 +155,35 @@ class _Again:
         return self.subject.precision(TOLERANCE, [EXPANSION_RECORD(**names, chunk=chunk) for chunk in range(self.subject.chunks)])
 
 
-def _other_queries(stored: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> tuple[int, int]:
-    """How many queries there are, and how many are others."""
-    queries = others = 0
-    for before, after in zip(stored, found, strict=True):
-        queries += max(len(before), len(after))
-        others += max(len(before), len(after)) - sum(one == other for one, other in zip(before, after, strict=False))
-    return queries, others
+def _other_queries(stored: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[_Change]:
+    """The queries that are others now: each draw is one of its own, so that one says nothing of the next."""
+    changes = []
+    for document, each in enumerate(zip(stored, found, strict=True)):
+        for before, after in zip_longest(*each, fillvalue=""):
+            if before != after:
+                changes.append(_Change(document, _words(before), _words(after)))
+    return changes
+
+
+def _as_changes(stored: Sequence[Any], found: Sequence[Any]) -> list[_Change]:
+    """The weights of each document."""
+    both = enumerate(zip(stored, found, strict=True))
+    return [_Change(document, dict(before), dict(after)) for document, (before, after) in both]
+
+
+def _words(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w+", text.lower()))
+
+
+def _score(change: _Change, words: Mapping[str, float]) -> float:
+    """How much more the words of a query weigh in what is stored, over the lengths of both."""
+    more = sum(count * (change.stored.get(word, 0.0) - change.found.get(word, 0.0)) for word, count in words.items())
+    lengths = _length(change.stored) * _length(words)
+    return more / lengths if lengths else 0.0
+
+
+def _length(weights: Mapping[str, float]) -> float:
+    return math.sqrt(math.fsum(weight**2 for weight in weights.values()))
 
 
 def _apart(stored: dict[str, float], found: dict[str, float]) -> float:

@@ -18,6 +18,8 @@ from beirflow.fusion.family import STEP
 from beirflow.fusion.settings import TUNED, FusionSettings
 from beirflow.runs.spot_check import Finding, Subject
 
+MEASURE = "NDCG@10"
+
 ROUNDING = 2.0**-22
 """Of a score: what float32, and another order of adding, may change, over the sum of the sizes of what is added."""
 
@@ -69,10 +71,13 @@ def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
     if problem := _other_choice(settings, points, tuple(tuned["chosen"])):
         return Finding(False, f"{path}: {problem[0]}", problem[1])
     texts = set(_column(subject, QUERIES(dataset=subject.dataset), "text"))
-    queries = {row["query_id"] for row in _rows(subject, QUERIES(dataset=tuned["on"])) if row["text"] not in texts}
-    found = f"{path} says that {tuned['queries']} queries of {tuned['on']} decided"
-    if len(queries) != tuned["queries"]:
-        return Finding(False, found, f"{len(queries)}, those whose text is not evaluated")
+    every = _rows(subject, QUERIES(dataset=tuned["on"]))
+    queries = {row["query_id"] for row in every if row["text"] not in texts}
+    facts = [tuned["queries"], tuned["queries_left_out"], tuned["measure"]]
+    if facts != [len(queries), len(every) - len(queries), MEASURE]:
+        found = f"{path} says that {facts[0]} queries of {tuned['on']} decided by {facts[2]}, and {facts[1]} were left out"
+        right = f"{len(queries)}, those whose text is not evaluated, by {MEASURE}, and {len(every) - len(queries)} left out"
+        return Finding(False, found, right)
     documents, grades = _contributions(subject, settings, tuned["on"], queries), _grades(subject, tuned["on"], queries)
     more = max(MORE_POINTS, WORK // max(1, sum(map(len, documents.values()))))
     drawn = random.choice(len(points), min(more, len(points)), replace=False).tolist()

@@ -3,7 +3,7 @@
 from typing import Any
 
 from beirflow.files.errors import ModelError
-from beirflow.files.layout import TOKEN_VECTORS
+from beirflow.files.layout import QUERY_TOKEN_VECTORS, TOKEN_VECTORS
 from beirflow.late.card import with_lengths
 from beirflow.late.card_files import read_token_card
 from beirflow.late.settings import LateSettings
@@ -35,4 +35,5 @@ FAMILY = Family(
     spot_checks="beirflow.late.spot_check:spot_checks",
     answers="beirflow.late.answers:open_answers",
     searched=lambda _: (TOKEN_VECTORS,),
+    stored=(QUERY_TOKEN_VECTORS,),
 )

@@ -4,7 +4,9 @@ Texts are encoded again with the real model, in other batches than before; sampl
 vectors, text by text in double and with nothing of ``search.py``.
 """
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -71,7 +73,8 @@ class _Again:
         ids, texts, stored = self._drawn_documents() if kind == "documents" else self._drawn_queries()
         again = self._encode(kind, texts)
         pooled = kind == "documents" and self.settings.pool_factor
-        finding = (self._compare_pooled if pooled else partial(self._compare, kind))(ids, again, stored)
+        compare = partial(self._compare_pooled, texts) if pooled else partial(self._compare, kind)
+        finding = compare(ids, again, stored)
         moved = self._drift(kind, pa.array(ids), again, stored) if finding.passed else None
         return Finding(False, finding.found + moved.found, EXPECTED) if moved and moved.one_sided else finding
 
@@ -88,18 +91,43 @@ class _Again:
         whose = ids[int(np.searchsorted(stored.starts, worst, side="right")) - 1]
         return Finding(passed, found if passed else f"{found}, {whose!r}", f"at most {within:.0e} in {self._precision}")
 
-    def _compare_pooled(self, ids: list[str], again: TokenVectors, stored: TokenVectors) -> Finding:
-        """Compare vectors that were averaged in groups: the groups of a few documents may be others."""
+    def _compare_pooled(self, texts: list[str], ids: list[str], again: TokenVectors, stored: TokenVectors) -> Finding:
+        """Compare vectors that were averaged in groups: the groups of a few documents may be others, but groups they must be."""
         within, most = TOLERANCE[self._precision], OTHER_GROUPS[self._precision]
         ours, theirs = (np.split(each.vectors.astype(np.float64), each.starts[1:-1]) for each in (again, stored))
         pairs = list(zip(ours, theirs, strict=True))
         alike = [len(one) == len(other) and np.linalg.norm(one - other, axis=1).max() <= within for one, other in pairs]
         first = max(float(np.linalg.norm(one[:PROTECTED] - other[:PROTECTED], axis=1).max()) for one, other in pairs)
-        others = [doc_id for doc_id, same in zip(ids, alike, strict=True) if not same]
+        rows = [row for row, same in enumerate(alike) if not same]
+        others = [ids[row] for row in rows]
         found = f"{self.subject.name}: {len(ids)} documents, first vectors {first:.1e} apart"
+        if problem := self._no_groups(others, [texts[row] for row in rows], [theirs[row] for row in rows]):
+            return Finding(False, f"{found}, {problem}", "means of vectors of its tokens")
         found += f", {len(others)} with other groups of tokens" + (f" such as {others[0]!r}" if others else "")
         expected = f"at most {most:.0%}, and first vectors at most {within:.0e} apart in {self._precision}"
-        return Finding(len(others) <= np.ceil(most * len(ids)) and first <= within, found, expected)
+        return Finding(len(others) <= math.ceil(most * len(ids)) and first <= within, found, expected)
+
+    def _no_groups(self, ids: list[str], texts: list[str], stored: list[np.ndarray]) -> str:
+        """Which vectors of documents are no means of groups of their tokens'; empty if all may be.
+
+        A mean goes no further in any direction than one of the vectors that it is the mean of: not in its own, and not in that of
+        a token of a query to which the document is relevant, so that no grouping raises a score.
+        """
+        if not ids:
+            return ""
+        every = self._encode("documents", texts, replace(self.settings, pool_factor=None))
+        _, queries = self._queries_of(self.subject.relevant_to("doc_id", pa.array(ids), MOST_OTHERS))
+        asked, factor = queries.vectors.astype(np.float64), self.settings.pool_factor or 1
+        for doc_id, own, means in zip(ids, np.split(every.vectors.astype(np.float64), every.starts[1:-1]), stored, strict=True):
+            groups = max((len(own) - PROTECTED) // factor, 1)
+            if len(means) > min(len(own), PROTECTED + groups):
+                return f"{doc_id!r} has {len(means)} vectors, more than groups"
+            lengths = np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-30)
+            directions = np.concatenate([means / lengths, asked.reshape(-1, means.shape[1])]).T
+            beyond = float(((means @ directions).max(axis=0) - (own @ directions).max(axis=0)).max())
+            if beyond > TOLERANCE[self._precision]:
+                return f"{doc_id!r} has a vector that goes {beyond:.1e} beyond those of its tokens"
+        return ""
 
     def _drift(self, kind: Kind, ids: pa.Array, again: TokenVectors, stored: TokenVectors) -> Drift | None:
         """Whether scores with what is relevant moved; None where too little is judged."""
@@ -162,8 +190,8 @@ class _Again:
         chosen, stored = table.take(pa.array(drawn)), in_rows(read_segments(self._path()), table.num_rows)
         return chosen["query_id"].to_pylist(), chosen["text"].to_pylist(), stored.take(drawn)
 
-    def _encode(self, kind: Kind, texts: list[str]) -> TokenVectors:
-        settings = self.subject.with_model_of_here(self.settings)
+    def _encode(self, kind: Kind, texts: list[str], settings: LateSettings | None = None) -> TokenVectors:
+        settings = self.subject.with_model_of_here(settings or self.settings)
         config = self.subject.config
         with gpu_job(config["device"], config["jobs_per_gpu"]):
             how = {"device": config["device"], "precision": self._precision, "token_budget": config["token_budget"]}

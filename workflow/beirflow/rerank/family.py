@@ -4,6 +4,7 @@ from typing import Any
 
 from beirflow.dense.family import problem as dense_problem
 from beirflow.files.errors import ModelError
+from beirflow.files.layout import PAIRS
 from beirflow.late.family import problem as late_problem
 from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
@@ -44,4 +45,5 @@ FAMILY = Family(
     spot_checks="beirflow.rerank.spot_check:spot_checks",
     follows="beirflow.rerank.ranked_again:spot_checks",
     answers="beirflow.rerank.answers:open_answers",
+    stored=(PAIRS,),
 )

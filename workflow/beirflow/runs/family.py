@@ -119,6 +119,7 @@ class Family:
         answers: ``module:function`` that opens a system for one query at a time, :data:`~beirflow.runs.answers.Open`; None where
             its systems cannot be asked.
         searched: The representations that a system searches, of every chunk where they have one.
+        stored: What else of its own a run is made from: representations of queries, or scores of pairs.
     """
 
     name: str
@@ -138,6 +139,7 @@ class Family:
     follows: str | None = None
     answers: str | None = None
     searched: Callable[[Any], tuple[Pattern, ...]] = nothing_searched
+    stored: tuple[Pattern, ...] = ()
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:
         """A system of this family.

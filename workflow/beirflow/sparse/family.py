@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from beirflow.expansions.models import model_problem as expansion_problem
-from beirflow.files.layout import TERM_WEIGHTS
+from beirflow.files.layout import QUERY_WEIGHTS, TERM_WEIGHTS
 from beirflow.runs.family import Family, Setting
 from beirflow.sparse.layouts import AROUND
 from beirflow.sparse.model_folders import digests_of, local_files, model_problem
@@ -53,4 +53,5 @@ FAMILY = Family(
     spot_checks="beirflow.sparse.spot_check:spot_checks",
     answers="beirflow.sparse.answers:open_answers",
     searched=lambda _: (TERM_WEIGHTS,),
+    stored=(QUERY_WEIGHTS,),
 )

@@ -1,0 +1,164 @@
+"""Whoever leaves something out of a record, so that nothing names a file or says a fact any more, is found out."""
+
+import os
+import random
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from beirflow.files.errors import DataError
+from forger import Forger, named
+from results_maker import Made, average
+
+LEFT_OUT = 5
+"""Of what records say, in each of two folders of results; each takes an audit."""
+
+SEED = int(os.environ.get("BEIRFLOW_FACT_SEED", "1"))
+"""Of what is drawn; `pytest -m long` leaves out one of each kind."""
+
+PARTS = 8
+"""Tests that share the kinds."""
+
+OF_USE = ("inputs", "outputs", "code", "path")
+"""Keys of all records: digests are left out one by one, the code is a warning, and the path is looked at by itself."""
+
+OPTIONAL = ("ties", "query_model", "query_revision", "card", "made_by", "bytes", "scoring")
+"""Keys that not every record of a kind has."""
+
+
+class Place(NamedTuple):
+    """Something that a record says: a digest, or all that it says by one key."""
+
+    record: str
+    key: str
+    file: str | None = None
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What places of the same meaning share."""
+        folder, _, rest = self.record.partition("/")
+        name = "".join(letter for letter in Path(rest).name if not letter.isdigit())
+        of_file = "".join(letter for letter in self.file or "" if not letter.isdigit()).split("/")
+        return (folder, name if folder in ("embeddings", "postings", "tokens") else "", self.key, of_file[0], of_file[-1][-8:])
+
+
+def is_shared(record: str, file: str) -> bool:
+    """Whether texts of another dataset are among what something was made from: vectors are what they are, wherever taken from."""
+    return file.endswith("shared.parquet") or ("/small/" in file and "/more" in record)
+
+
+def places(forger: Forger) -> list[Place]:
+    found = []
+    for path in sorted(forger.results.rglob("*.json")):
+        name = path.relative_to(forger.results).as_posix()
+        record = forger.read(name)
+        if name != "manifest.json":
+            named = {key: [file for file in record.get(key, {}) if not is_shared(name, file)] for key in ("inputs", "outputs")}
+            found += [Place(name, key, file) for key, files in named.items() for file in files]
+            found += [Place(name, key) for key in record if key not in (*OF_USE, *OPTIONAL)]
+    return found
+
+
+def leave_out(forger: Forger, place: Place) -> None:
+    """Take something out of a record; a file that nothing names any more is deleted."""
+
+    def change(record: dict[str, Any]) -> None:
+        del (record if place.file is None else record[place.key])[place.file or place.key]
+
+    forger.edit(place.record, change)
+    if place.file and not any(f'"{place.file}":' in path.read_text() for path in forger.results.rglob("*.json")):
+        forger.path(place.file).unlink(missing_ok=True)
+    try:
+        forger.digest_summary_again()
+    except (DataError, KeyError, TypeError, ValueError, OSError):  # of metrics that no summary can be made of
+        forger.digest_again()
+
+
+def missed(original: Made, folder: Path, found: Sequence[Place]) -> list[Place]:
+    """What can be left out without being noticed."""
+    unnoticed = []
+    for number, place in enumerate(found):
+        forger = Forger.of(original, folder / str(number))
+        leave_out(forger, place)
+        if not forger.noticed():
+            unnoticed.append(place)
+        shutil.rmtree(folder / str(number))
+    return unnoticed
+
+
+ORIGINALS = ("original_of_families", "original_of_runs")
+
+
+@pytest.mark.parametrize("original", ORIGINALS)
+def test_whatever_is_left_out_of_a_record_is_noticed(original: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    made = request.getfixturevalue(original)
+    every = places(Forger.of(made, tmp_path / "all"))
+    assert missed(made, tmp_path, random.Random(SEED).sample(every, LEFT_OUT)) == [], SEED
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("original", ORIGINALS)
+def test_one_of_each_kind_that_is_left_out_is_noticed(
+    original: str, part: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    made = request.getfixturevalue(original)
+    kinds = {place.kind: place for place in places(Forger.of(made, tmp_path / "all"))}
+    assert missed(made, tmp_path, list(kinds.values())[part::PARTS]) == []
+
+
+def test_metrics_of_a_forum_that_name_no_run_are_recomputed_all_the_same(forger: Forger) -> None:
+    """They were taken for an average of other metrics, so that any numbers passed, with sources, models and a sample of all."""
+    path = "metrics/tiny/stack-tex.json"
+
+    def perfect(record: dict[str, Any]) -> None:
+        del record["inputs"]["runs/tiny/stack-tex.parquet"]
+        record["measures"] = dict.fromkeys(record["measures"], 1.0)
+
+    forger.edit(path, perfect)
+    average(forger.results, forger.experiment, "tiny", "stack")
+    forger.digest_summary_again()
+    found = {check.name for check in named(forger.failed(), path)}
+    assert found == {"records leave nothing out", "means are what they are means of"}
+
+
+def test_a_reranker_cannot_do_without_the_scores_of_its_pairs(made_of_runs: Forger) -> None:
+    """Without pairs its run followed from nothing that could be made again."""
+    run, pairs = "runs/reranked/small", "pairs/reranked/small"
+
+    def best_last(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(doc_id=rows.groupby("query_id")["doc_id"].transform(lambda ids: ids[::-1].to_numpy()))
+
+    made_of_runs.edit_table(f"{run}.parquet", best_last)
+    files = [name for name in made_of_runs.read(f"{run}.json")["inputs"] if name.startswith(pairs)]
+    made_of_runs.edit(f"{run}.json", lambda record: [record["inputs"].pop(name) for name in files])
+    shutil.rmtree(made_of_runs.path(pairs))
+    made_of_runs.evaluate_again("reranked", "small")
+    (found,) = [check for check in named(made_of_runs.failed(), f"{run}.json") if check.name == "records leave nothing out"]
+    assert f"{pairs}/block-0.json" in found.found
+
+
+def test_a_run_names_every_chunk_that_it_searched(forger: Forger) -> None:
+    """The vectors of one were removed, which was "not here, perhaps deleted" at most; documents of it could have any score."""
+    run, chunk = "runs/tiny/small", "embeddings/tiny/small/chunk-1"
+    forger.edit(f"{run}.json", lambda record: [record["inputs"].pop(f"{chunk}.{kind}") for kind in ("npy", "json")])
+    forger.edit_table(f"{run}.parquet", lambda rows: rows.assign(score=rows["score"] + np.float32(1)))
+    forger.evaluate_again("tiny", "small")
+    assert any(f"{chunk}.npy" in check.found for check in named(forger.failed(), f"{run}.json"))
+
+
+def test_a_tuned_run_names_what_it_was_tuned_on(original_of_families: Made, tmp_path: Path) -> None:
+    """Without it no weight could be measured again, so that any would do."""
+    forger, run = Forger.of(original_of_families, tmp_path), "runs/fused/small.json"
+    forger.edit(run, lambda record: [record["inputs"].pop(name) for name in [*record["inputs"]] if "dev" in name])
+    for path in ("runs/words/dev", "runs/masked/dev"):
+        for kind in ("json", "parquet"):
+            forger.path(f"{path}.{kind}").unlink()
+    for folder in ("postings/words", "postings/masked", "postings/lucene-english", "corpora"):
+        shutil.rmtree(forger.path(f"{folder}/dev"), ignore_errors=True)
+    forger.digest_summary_again()
+    assert any("runs/masked/dev.parquet" in check.found for check in named(forger.failed(), run))
