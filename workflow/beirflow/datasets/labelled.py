@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import orjson
 
+from beirflow.datasets.beir_files import judgement_line
 from beirflow.datasets.json_lines import lines_in, read_value, short
 from beirflow.datasets.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 from beirflow.files.errors import DataError
@@ -88,7 +89,7 @@ class LabelledSource(DatasetSource):
             )
             return
         yield from blocks_of(
-            (number, f"{_made_id('q', query)}\t{doc_id}\t{score}".encode())
+            (number, judgement_line(_made_id("q", query), doc_id, score))
             for query, (_, judgements) in judged.items()
             for doc_id, (number, score) in judgements.items()
         )
