@@ -79,13 +79,13 @@ def encode_chunk(
         DeviceError: The GPU fails or has too little memory.
         DataError: A file is not the one that was recorded, or the vectors of the other dataset cannot be reused.
     """
-    shared, separator = None, encoding.settings.title_separator
+    shared = None
     # Texts are matched as they are joined by a space; another separator may tell equal ones apart.
-    if shared_paths and separator is None:
+    if shared_paths and encoding.settings.title_separator is None:
         name, model_path = encoding.settings.name, encoding.model_path
         shared = find_vectors(shared_paths, chunk, system=name, documents_path=documents_path, model_path=model_path, job=job)
     with Documents(documents_path) as documents:
-        table = with_separator(documents.read([chunk], ["doc_id", "text", "title_bytes"]), separator)
+        table = with_separator(documents.read([chunk], ["doc_id", "text", "title_bytes"]), encoding.settings.between)
     _encode_table(table, documents_path, "documents", output_path, encoding, job, shared)
 
 

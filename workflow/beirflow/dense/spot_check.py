@@ -172,7 +172,7 @@ class _Vectors:
         """Some documents and their stored vectors."""
         rows = self.subject.draw_documents(self.sample, self.random)
         stored = [np.asarray(array[here]) for array, here in zip(self._files(), rows, strict=True)]
-        return with_separator(self.subject.take_documents(rows), self.settings.title_separator), np.concatenate(stored)
+        return with_separator(self.subject.take_documents(rows), self.settings.between), np.concatenate(stored)
 
     def _drawn_queries(self) -> tuple[pa.Table, np.ndarray]:
         """Some queries and their stored vectors."""

@@ -137,7 +137,7 @@ def _score(
         model = load_scorer(scoring.settings, **scoring.on)
     loaded = time.perf_counter()
     of_queries = dict(zip(queries["query_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
-    separator = getattr(scoring.settings.dense, "title_separator", None)
+    separator = getattr(scoring.settings.dense, "between", None)
     of_documents = texts_of(documents_path, pairs["doc_id"].combine_chunks(), separator)
     texts = [
         (of_queries[query], of_documents[document])
