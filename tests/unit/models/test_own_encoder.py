@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from beirflow.dense.encode import with_separator
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.files.errors import ModelError
 from beirflow.models import own_encoder
 from beirflow.models.arrival import NotFiniteError
@@ -209,7 +209,7 @@ def test_titles_and_texts_come_apart_for_beirs_contract_and_joined_for_others() 
         "title_bytes": [len(title) for title, _ in rows],
     }
     encoder = load()
-    texts = with_separator(pa.table(columns), encoder.system.between)["text"].to_pylist()
+    texts = as_read(pa.table(columns), encoder.system.between)["text"].to_pylist()
     encoded(encoder, texts)
     assert encoder._method.__self__.calls[0][2] == [{"title": title, "text": text} for title, text in rows]
     np.testing.assert_array_equal(encoded(load("ForMteb"), texts), numbers([*joined[:2], "Only a title ", ""]))
