@@ -178,10 +178,11 @@ class LabelledSource(DatasetSource):
         """What a label stands for; None where there is none."""
         if label is None:
             return None
-        if isinstance(label, str | int) and not isinstance(label, bool):
-            if str(label) in self._scores:
-                return self._scores[str(label)]
-            if isinstance(label, int) and not self._scores:
+        if isinstance(label, str | int):
+            name = str(label).lower() if isinstance(label, bool) else str(label)  # as JSON spells it
+            if name in self._scores:
+                return self._scores[name]
+            if isinstance(label, int) and not isinstance(label, bool) and not self._scores:
                 return label
         known = ", ".join(map(repr, self._scores)) or "integers"
         todo = "say in 'labels' which score it stands for, 0 for not relevant"
