@@ -1,5 +1,6 @@
 """Write small datasets in BEIR form, to folders and archives; and corpora as they are prepared."""
 
+import csv
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -28,9 +29,9 @@ def write_beir(
     (folder / "corpus.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     lines = [json.dumps({"_id": query_id, "text": text}) for query_id, text in queries.items()]
     (folder / "queries.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    rows = [f"{query_id}\t{doc_id}\t{score}" for query_id, graded in judgements.items() for doc_id, score in graded.items()]
-    text = "".join(row + "\r\n" for row in ["query-id\tcorpus-id\tscore", *rows])
-    (folder / f"qrels/{split}.tsv").write_bytes(text.encode("utf-8"))
+    rows = [(query_id, doc_id, score) for query_id, graded in judgements.items() for doc_id, score in graded.items()]
+    with (folder / f"qrels/{split}.tsv").open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, delimiter="\t").writerows([("query-id", "corpus-id", "score"), *rows])
     return folder
 
 

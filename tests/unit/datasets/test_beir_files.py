@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from beir_writer import write_beir, zip_folder
 from beirflow.datasets import source as source_module
-from beirflow.datasets.beir_files import Judgement, Source, read_judgements, read_queries, required_files
+from beirflow.datasets.beir_files import Judgement, Source, judgement_line, read_judgements, read_queries, required_files
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.document_count import count_documents
 from beirflow.files.errors import ConfigError, DataError
+from hypothesis import given
+from hypothesis import strategies as st
 
 GOOD = b'{"_id": "d1", "text": "one"}\n'
 DOCUMENTS = {"d1": "one", "d2": {"title": "Two", "text": "zwei"}}
@@ -146,6 +148,21 @@ def test_qrels_are_read_with_any_line_end_and_with_or_without_header(folder: Pat
     assert list(read_judgements(Source(folder), "test")) == expected
 
 
+def test_quotation_marks_around_a_column_of_qrels_are_none_of_its_own(folder: Path) -> None:
+    lines = ['"query-id"\t"corpus-id"\t"score"', '"q1"\t"d1"\t"1"', 'q1\t"the ""d2"""\t1', 'q1\t<a:"d3"_(b)>\t0']
+    (folder / "qrels/test.tsv").write_text("\n".join(lines))
+    expected = [(i, Judgement("q1", *found)) for i, found in enumerate([("d1", 1), ('the "d2"', 1), ('<a:"d3"_(b)>', 0)], 2)]
+    assert list(read_judgements(Source(folder), "test")) == expected
+
+
+@given(*[st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r"), min_size=1, max_size=4)] * 2)
+def test_a_judgement_line_is_read_as_it_was_meant(tmp_path_factory: pytest.TempPathFactory, query: str, document: str) -> None:
+    folder = tmp_path_factory.getbasetemp() / "judgement"
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    (folder / "qrels/test.tsv").write_bytes(b"query-id\tcorpus-id\tscore\n" + judgement_line(query, document, -2))
+    assert list(read_judgements(Source(folder), "test")) == [(2, Judgement(query, document, -2))]
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -154,6 +171,8 @@ def test_qrels_are_read_with_any_line_end_and_with_or_without_header(folder: Pat
         (b"q1\t0\td1\t1", "expected query id, document id and score between tabs"),
         (b"\td1\t1", "expected query id, document id and score between tabs"),
         (b"q1\t\t1", "expected query id, document id and score between tabs"),
+        (b'q1\t"d1\t1', "expected query id, document id and score between tabs"),
+        (b'q1\t"d"\r1\t1', "expected columns between tabs, found"),
         (b"q1\td1\t1.0", "the score must be an integer, found '1.0'"),
         (b"q1\td1\t", "the score must be an integer, found ''"),
         (b"q1\td1\tyes", "the score must be an integer, found 'yes'"),

@@ -11,7 +11,14 @@ import pyarrow as pa
 import pytest
 from beirflow.datasets import corpus_reader as document_batches
 from beirflow.datasets.beir_files import Source
-from beirflow.datasets.corpus_reader import fingerprint, join_title_and_text, read_batches, separated, split_title_and_text
+from beirflow.datasets.corpus_reader import (
+    as_read,
+    fingerprint,
+    join_title_and_text,
+    read_batches,
+    separated,
+    split_title_and_text,
+)
 from beirflow.files.errors import DataError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -178,6 +185,16 @@ def test_equal_texts_have_equal_fingerprints_wherever_they_stand(texts: list[str
 def test_texts_that_differ_in_length_or_in_their_first_bytes_have_different_fingerprints() -> None:
     texts = ["", "\0", "\0\0", "a", "b", "ab", "abcdefgh", "abcdefghi", "bbcdefghi", "x" * 100, "x" * 101]
     assert len(set(fingerprint(pa.array(texts, pa.large_string())).tolist())) == len(texts)
+
+
+def test_models_read_documents_without_white_space_at_their_ends_as_from_beir() -> None:
+    """The beir package and MTEB hand (title + " " + text).strip() over, and tokenizers of bytes read a line feed as a token."""
+    every = "".join(chr(code) for code in range(0x110000) if chr(code).isspace())
+    titles, texts = ["Title", "", " T", "only a title", " ", ""], ["text\n", "\tno  title ", f"x\ny{every}", "", f"{every}z", " "]
+    joined = join_title_and_text(pa.array(titles, pa.large_string()), pa.array(texts, pa.large_string()))
+    found = as_read(pa.table({"doc_id": list("abcdef"), "text": joined, "title_bytes": [len(title) for title in titles]}))
+    assert found.column_names == ["doc_id", "text"]
+    assert found["text"].to_pylist() == [f"{title} {text}".strip() for title, text in zip(titles, texts, strict=True)]
 
 
 @pytest.mark.parametrize("separator", [" [SEP] ", "\n"])

@@ -230,6 +230,14 @@ def test_a_file_that_unpacks_to_far_too_much_is_refused(hub: Hub, tmp_path: Path
     assert "do not trust it" in str(changed(hub, tmp_path, "corpus.jsonl.gz", gzip.compress(line)))
 
 
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+def test_strings_of_parquet_may_be_of_any_kind(tmp_path: Path, kind: pa.DataType) -> None:
+    ids = pa.array(["a", "b"]).dictionary_encode() if pa.types.is_dictionary(kind) else pa.array(["a", "b"], kind)
+    pq.write_table(pa.table({"_id": ids, "text": ids}), tmp_path / "x.parquet")
+    found = hub_files_module.rows_of_parquet(tmp_path / "x.parquet", "x", ["_id", "title", "text"])
+    assert list(found) == [(1, {"_id": "a", "text": "a"}), (2, {"_id": "b", "text": "b"})]
+
+
 def test_a_list_of_documents_is_a_judgement_each(hub: Hub, tmp_path: Path) -> None:
     path = tmp_path / "mteb/qrels/test.jsonl"
     path.write_bytes(jsonl([{"query-id": "q1", "corpus-id": ["d1", 17], "score": 1}]))

@@ -98,6 +98,15 @@ def test_blocks_of_any_size_give_the_same(judged: Path, monkeypatch: pytest.Monk
     assert read(judged)[:3] == expected
 
 
+def test_switches_are_labels_where_they_are_named_as_json_spells_them(tmp_path: Path) -> None:
+    path = tmp_path / "switches.jsonl"
+    documents = [{"id": name, "summary": name, "answer": answer} for name, answer in (("a", True), ("b", False), ("c", 2))]
+    path.write_text(json.dumps({"query": "q", "data": documents}))
+    form = LabelledForm(labels=(("true", 1), ("false", 0), ("2", 3)))
+    _, qrels = read_judged_queries(LabelledSource(path, form), "test")
+    assert dict(zip(qrels["doc_id"].to_pylist(), qrels["score"].to_pylist(), strict=True)) == {"a": 1, "b": 0, "c": 3}
+
+
 def test_fields_and_labels_are_called_as_the_form_says(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text('{"q": "one", "hits": [{"_id": 7, "t": null, "body": "text", "grade": 3}]}\n')

@@ -77,6 +77,12 @@ def workspace(tiny_bert: Path, tmp_path: Path) -> Workspace:
     return Workspace(tmp_path, tiny_bert)
 
 
+def test_white_space_at_the_ends_of_documents_is_not_encoded(workspace: Workspace) -> None:
+    found = workspace.encode(["w1 w2", "w3", "w1 w2\n", "\u3000 w1 w2"])
+    assert read_json(workspace.record)["distinct_texts"] == 2
+    np.testing.assert_array_equal(found[[2, 3]], found[[0, 0]])
+
+
 def test_rows_are_in_the_order_of_the_table(workspace: Workspace) -> None:
     vectors = workspace.encode(TEXTS)
     assert vectors.dtype == np.float32

@@ -92,6 +92,27 @@ def test_a_corpus_of_ones_own_is_as_large_as_its_file(tmp_path: Path, small: Pat
     assert size.words == pytest.approx((small / "corpus.jsonl").stat().st_size / 30 / 7.0)
 
 
+def test_what_a_model_adds_to_documents_costs_in_proportion_and_once_for_all_systems_that_use_it(tmp_path: Path) -> None:
+    hub = {"model": "some/model", "revision": "0" * 40}
+    written, systems = {**hub, "queries": 3}, {"weighed": {"family": "lexical", "weights": hub}}
+    systems |= {name: {"family": "lexical", "expansion": {**written, "join": name}} for name in ("append", "field")}
+    for system in systems:
+        finish(tmp_path, system, "nfcorpus", 1000, 100, expand=30.0, search=0.0)
+    config = {"systems": [*systems, "bm25"], "datasets": ["nfcorpus", "scifact"], "custom": {"systems": systems}}
+    experiment = load_experiment(config)
+    sizes, parts = left_to_do(experiment, tmp_path)
+    weighed, append, field, plain = (part for part in parts if part.corpus == "scifact")
+    size, each = sizes["scifact"], 2.0  # seconds of a job
+    assert append.seconds == pytest.approx(30.0 * size.documents / 1000 + each * append.jobs)
+    assert weighed.seconds == pytest.approx(30.0 * size.documents * size.words / (1000 * 100) + each * weighed.jobs)
+    assert field.seconds == pytest.approx(each * field.jobs)
+    assert (weighed.jobs, append.jobs, field.jobs) == (plain.jobs + 1, plain.jobs + 1, plain.jobs)
+    [name] = experiment.expansions.of_system("append")
+    write_record(tmp_path / f"expansions/{name}/scifact/chunk-0.json", Job(tmp_path), inputs={}, outputs={})
+    found = {part.system: part for part in left_to_do(experiment, tmp_path)[1] if part.corpus == "scifact"}
+    assert (found["append"].seconds, found["append"].jobs) == (field.seconds, field.jobs)
+
+
 def test_a_training_costs_in_proportion_to_its_pairs_and_has_jobs_of_its_own(tmp_path: Path) -> None:
     hub = {"model": "some/model", "revision": "0" * 40}
     systems = {"encoder": hub, "genq": {"base": "encoder", "train": {"generator": hub, "documents": 2000}}}

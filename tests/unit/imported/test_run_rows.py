@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from beirflow.exchange.open_run import header_of
 from beirflow.files.errors import DataError
 from beirflow.imported import run_rows
 from beirflow.imported.run_rows import concatenated, read_rows
@@ -45,6 +46,39 @@ def test_a_trec_run_is_read_plain_and_gzipped_whatever_its_name(tmp_path: Path, 
 def test_blocks_change_nothing(tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_rows, "BLOCK_BYTES", size)
     assert rows_of(written(tmp_path, RIGHT)) == ROWS
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("size", [1, 1000])
+def test_the_header_of_open_runs_is_skipped_and_lines_keep_their_numbers(
+    tmp_path: Path, packed: bool, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_rows, "BLOCK_BYTES", size)
+    content = header_of({"tag": "x\ny", "q": "a Q0 b 1 1.0 c"}).encode() + RIGHT
+    found = rows_of(written(tmp_path, gzip.compress(content) if packed else content))
+    lines = content[: -len(RIGHT)].count(b"\n")
+    assert found == [(line + lines, *row) for line, *row in ROWS]
+
+
+def test_a_header_without_an_end_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"run.trec:3: the header that line 1 begins has no end; expected '# ir_metadata.end'"):
+        rows_of(written(tmp_path, b"# ir_metadata.start\n# tag: x\n" + RIGHT))
+    with pytest.raises(DataError, match=r"run.trec:1: expected a line of a TREC run.*found 3 columns: '# tag: x'"):
+        rows_of(written(tmp_path, b"# tag: x\n" + RIGHT))
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.dictionary(pa.int32(), pa.string()), pa.large_string()])
+def test_strings_of_parquet_may_be_of_any_kind(tmp_path: Path, kind: pa.DataType) -> None:
+    ids = pa.array(["a", "b"]).dictionary_encode() if pa.types.is_dictionary(kind) else pa.array(["a", "b"], kind)
+    found = rows_of(parquet(tmp_path, query_id=ids, doc_id=ids, score=[1.0, 2.0]))
+    assert found == [(1, "a", "a", 1, None), (2, "b", "b", 2, None)]
+
+
+def test_a_column_that_parquet_has_twice_is_refused(tmp_path: Path) -> None:
+    columns = [pa.array(["a"]), pa.array(["a"]), pa.array([1.0]), pa.array([2.0])]
+    pq.write_table(pa.Table.from_arrays(columns, ["query_id", "doc_id", "score", "score"]), tmp_path / "run.parquet")
+    with pytest.raises(DataError, match="a run in Parquet has each column once; found query_id, doc_id, score, score"):
+        rows_of(tmp_path / "run.parquet")
 
 
 @pytest.mark.parametrize(

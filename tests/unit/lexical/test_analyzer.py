@@ -1,6 +1,7 @@
 """Terms are Lucene's: golden ones, and those of the grammar applied without any short cut."""
 
 import json
+import time
 from pathlib import Path
 
 import lucene_reference
@@ -62,6 +63,13 @@ def test_a_token_that_is_cut_is_the_longest_that_fits() -> None:
 @pytest.mark.parametrize("text", ["_" * 3_000 + "a", "a" * 200_000, "_" * 300, "\u200d" * 3_000 + "a", "a." * 50_000])
 def test_texts_without_spaces_take_no_quadratic_time(text: str) -> None:
     assert sum(map(len, tokenize(text))) <= len(text)
+
+
+def test_a_long_run_of_underscores_takes_no_time() -> None:
+    """A form to be filled in has many; each of them could begin a word."""
+    start = time.process_time()
+    assert tokenize("_" * 50_000) == []
+    assert time.process_time() - start < 5  # some tenths; 17 where a word is looked for at each of them
 
 
 def test_leading_underscores_are_skipped_until_the_token_fits() -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.files.errors import ModelError
 from beirflow.models import own_encoder
 from beirflow.models.arrival import NotFiniteError
@@ -195,6 +197,22 @@ def test_beirs_contract_gets_what_beir_gives() -> None:
     encoded(documents, ["d"])
     assert queries._method.__self__.calls == [("queries", 128, {"show_progress_bar": False, "convert_to_tensor": False})]
     assert documents._method.__self__.calls == [("corpus", 128, [{"title": "", "text": "d"}])]
+
+
+def test_titles_and_texts_come_apart_for_beirs_contract_and_joined_for_others() -> None:
+    """beir hands over both, and a class may write its own separator between them or read one of them only."""
+    rows = [("Title", "and text"), ("", "  text only"), ("Only a title", ""), ("", "")]
+    joined = [f"{title} {text}" if title else text for title, text in rows]
+    columns = {
+        "doc_id": list("abcd"),
+        "text": pa.array(joined, pa.large_string()),
+        "title_bytes": [len(title) for title, _ in rows],
+    }
+    encoder = load()
+    texts = as_read(pa.table(columns), encoder.system.between)["text"].to_pylist()
+    encoded(encoder, texts)
+    assert encoder._method.__self__.calls[0][2] == [{"title": title, "text": text} for title, text in rows]
+    np.testing.assert_array_equal(encoded(load("ForMteb"), texts), numbers([*joined[:2], "Only a title ", ""]))
 
 
 def test_mtebs_contract_gets_what_mteb_gives() -> None:

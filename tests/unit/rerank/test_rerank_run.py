@@ -20,7 +20,7 @@ from beirflow.rerank.cross_encoder import CrossEncoder
 from beirflow.rerank.encoders import DensePairs, LatePairs
 from beirflow.rerank.family import FAMILY
 from beirflow.rerank.rerank_run import rerank_run
-from beirflow.rerank.score_pairs import Scoring, score_pairs
+from beirflow.rerank.score_pairs import Scoring, score_pairs, texts_of
 from beirflow.rerank.settings import RerankSettings
 from beirflow.rerank.spot_check import spot_checks
 from beirflow.runs.family import System
@@ -129,6 +129,16 @@ def test_the_first_documents_are_ranked_by_the_model_and_the_others_stay_behind(
     assert (record["counts"]["pairs"], record["made"]["precision"]) == (26, "float32")
     assert set(record["seconds"]) == {"search", "load", "rerank", "merge"}
     assert {name.partition("/")[0] for name in record["inputs"]} == {"corpora", "models", "pairs", "runs"}
+
+
+def test_titles_and_texts_are_separated_as_a_dense_system_wants_them(tmp_path: Path) -> None:
+    table = pa.table(
+        {"doc_id": ["a", "b"], "text": pa.array(["T x", "y "], pa.large_string()), "title_bytes": pa.array([1, 0], pa.int32())}
+    )
+    pq.write_table(table, tmp_path / "documents.parquet")
+    write_corpus_record(tmp_path)
+    found = {each: texts_of(f"{tmp_path}/documents.parquet", pa.array(["b", "a", "b"]), each) for each in (None, " [SEP] ")}
+    assert found == {None: {"a": "T x", "b": "y"}, " [SEP] ": {"a": "T [SEP] x", "b": "[SEP] y"}}
 
 
 def test_the_number_of_blocks_changes_no_rank_and_equal_texts_tie(reranked: Reranked) -> None:

@@ -110,7 +110,8 @@ def _check_pairs(facts: Comparison, path: str, own: Mapping[str, Any], pairs: li
         facts.same(name, "system", part(record, "system"), names["system"], "its path")
         facts.same(name, "block", str(part(record, "block")), (PAIRS_RECORD.names_in(name) or {})["block"], "its path")
         facts.same(name, "block and blocks", [record["block"], part(record, "blocks")], [number, len(pairs)], path)
-        facts.same(name, "precision", part(record, "precision"), part(record, "made", "precision"), "what made it")
+        if not settings.has_own_precision:  # else it is that of a graph, or nobody knows it
+            facts.same(name, "precision", part(record, "precision"), part(record, "made", "precision"), "what made it")
         facts.same(name, "settings", {key: record.get(key) for key in said}, said, MANIFEST)
         scoring = record.get("scoring", {})
         facts.same(name, "scoring", scoring, as_json({key: encoder.get(key) for key in scoring}), MANIFEST)

@@ -89,7 +89,7 @@ def _check_model(facts: Comparison, path: str) -> None:
     record, name = facts.chain.record(path), (MODEL.names_in(path) or {})["system"]
     settings = part(facts.chain.manifest, "systems", name, "settings", kind=dict)
     for key in ("model", "revision"):
-        facts.same(path, key, part(record, key), settings.get(key), MANIFEST)
+        facts.same(path, key, part(record, key), settings.get(key) or None, MANIFEST)
     for key in ("query_model", "query_revision"):
         facts.same(path, key, record.get(key), settings.get(key), MANIFEST)
     weights = settings.get("weights_sha256")
@@ -125,9 +125,11 @@ def _check_settings(facts: Comparison, path: str, name: str = "") -> None:
     settings = facts.chain.manifest["systems"].get(name, {}).get("settings")
     if settings is not None:
         for key, value in record.items():
-            if isinstance(value, dict) and key not in (*NUMBERS, "inputs", "outputs", "files", "train"):
+            if isinstance(value, dict) and key not in (*NUMBERS, "inputs", "outputs", "files", "train", "arguments"):
                 facts.known(path, value, settings, MANIFEST)
-        facts.known(path, record, {key: value for key, value in settings.items() if key != "name"}, MANIFEST)
+        # How a text becomes a vector has the name of the setting that names a class: its own parts were compared above.
+        others = {"name"} | {key for key in ("encoder",) if isinstance(record.get(key), dict)}
+        facts.known(path, record, {key: value for key, value in settings.items() if key not in others}, MANIFEST)
 
 
 def _check_run(facts: Comparison, path: str) -> None:

@@ -1,5 +1,6 @@
 """Reading datasets in BEIR form, straight from the official archive or from a folder; every input is hostile until checked."""
 
+import csv
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -181,6 +182,8 @@ def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[i
 def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Judgement]]:
     """Judgements of ``qrels/<split>.tsv``: query id, document id and integer score, with or without a header line.
 
+    Quotation marks around a column are none of its own, and doubled ones inside stand for one: so the beir package reads it.
+
     Args:
         source: The dataset.
         split: Name of the judgements.
@@ -194,9 +197,12 @@ def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Ju
     name = qrels_of(split)
     for number, line in source.lines(name):
         try:
-            columns = line.decode("utf-8").rstrip("\r").split("\t")
+            columns = _columns(line.decode("utf-8").rstrip("\r"))
         except UnicodeDecodeError as error:
             raise DataError(f"{source.where(name)}:{number}: expected UTF-8, found {line[:80]!r}; convert the file") from error
+        except csv.Error as error:
+            found = f"found {snippet(line)} ({error})"
+            raise DataError(f"{source.where(name)}:{number}: expected columns between tabs, {found}") from error
         if number == 1 and [column.strip().lower().replace("_", "-") for column in columns] == QRELS_HEADER:
             continue
         if len(columns) != 3 or not columns[0] or not columns[1]:
@@ -205,3 +211,23 @@ def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Ju
         if not INTEGER.fullmatch(columns[2]):
             raise DataError(f"{source.where(name)}:{number}: the score must be an integer, found {columns[2]!r}")
         yield number, Judgement(columns[0], columns[1], int(columns[2]))
+
+
+def _columns(line: str) -> list[str]:
+    """The columns of a line, without the quotation marks that CSV puts around some."""
+    return next(csv.reader([line], delimiter="\t")) if '"' in line else line.split("\t")
+
+
+def judgement_line(query_id: str, doc_id: str, score: int) -> bytes:
+    """A judgement as a line that :func:`read_judgements` reads.
+
+    Args:
+        query_id: Id of the query, without tabs and line ends, as that of the document.
+        doc_id: Id of the document.
+        score: How relevant it is.
+
+    Returns:
+        The line, without a line feed.
+    """
+    ids = ['"' + each.replace('"', '""') + '"' if each.startswith('"') else each for each in (query_id, doc_id)]
+    return f"{ids[0]}\t{ids[1]}\t{score}".encode()

@@ -156,6 +156,26 @@ def join_title_and_text(titles: pa.Array, texts: pa.Array) -> pa.Array:
     return joined if pc.all(titled).as_py() else pc.if_else(titled, joined, texts)
 
 
+def as_read(documents: pa.Table, separator: str | None = None) -> pa.Table:
+    """Ids and texts of documents as models read them, without white space at the ends, as the beir package and MTEB give them.
+
+    Tokenizers of bytes, such as RoBERTa's, ModernBERT's and those of decoders, read a line feed at the end as a token.
+
+    Args:
+        documents: ``doc_id`` and ``text``, and ``title_bytes`` where there is a separator.
+        separator: What stands between title and text; None for the space that is there.
+
+    Returns:
+        ``doc_id`` and ``text``.
+    """
+    joined = documents["text"]
+    if separator is not None:
+        texts = separated(joined.combine_chunks(), documents["title_bytes"].to_numpy(), separator)
+    else:
+        texts = pc.utf8_trim_whitespace(joined)
+    return pa.table({"doc_id": documents["doc_id"], "text": texts})
+
+
 def separated(joined: pa.Array, title_bytes: np.ndarray, separator: str) -> pa.Array:
     """The texts of documents with another separator between title and text, as the beir package joins them.
 

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, cast
 import orjson
 
 from beirflow.datasets.archives import BOMB_BYTES, BOMB_RATIO
+from beirflow.datasets.beir_files import judgement_line
 from beirflow.datasets.json_lines import read_value, short
 from beirflow.files.errors import DataError
 
@@ -37,8 +38,10 @@ def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[
     import pyarrow.parquet as pq
 
     def usable(kind: Any) -> bool:
-        plain = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
-        tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
+        nested = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_dictionary(kind)
+        plain = kind.value_type if nested else kind
+        text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+        tests = (*text, pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
         return any(test(plain) for test in tests)
 
     number = 0
@@ -180,4 +183,4 @@ def judgement_lines(where: str, row: Row) -> tuple[list[bytes], bool]:
         raise DataError(f"{where}: 'score' must be an integer, found {short(score)}")
     rows = [{"corpus-id": each} for each in doc_ids] if isinstance(doc_ids, list) else [row]
     ids = [id_of(where, "corpus-id", each) for each in rows]
-    return [f"{query_id}\t{doc_id}\t{int(grade)}".encode() for doc_id in ids], score is not None
+    return [judgement_line(query_id, doc_id, int(grade)) for doc_id in ids], score is not None

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import orjson
 
+from beirflow.datasets.beir_files import judgement_line
 from beirflow.datasets.json_lines import lines_in, read_value, short
 from beirflow.datasets.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 from beirflow.files.errors import DataError
@@ -88,7 +89,7 @@ class LabelledSource(DatasetSource):
             )
             return
         yield from blocks_of(
-            (number, f"{_made_id('q', query)}\t{doc_id}\t{score}".encode())
+            (number, judgement_line(_made_id("q", query), doc_id, score))
             for query, (_, judgements) in judged.items()
             for doc_id, (number, score) in judgements.items()
         )
@@ -177,10 +178,11 @@ class LabelledSource(DatasetSource):
         """What a label stands for; None where there is none."""
         if label is None:
             return None
-        if isinstance(label, str | int) and not isinstance(label, bool):
-            if str(label) in self._scores:
-                return self._scores[str(label)]
-            if isinstance(label, int) and not self._scores:
+        if isinstance(label, str | int):
+            name = str(label).lower() if isinstance(label, bool) else str(label)  # as JSON spells it
+            if name in self._scores:
+                return self._scores[name]
+            if isinstance(label, int) and not isinstance(label, bool) and not self._scores:
                 return label
         known = ", ".join(map(repr, self._scores)) or "integers"
         todo = "say in 'labels' which score it stands for, 0 for not relevant"

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import orjson
 
+from beirflow.datasets.beir_files import judgement_line
 from beirflow.datasets.json_lines import lines_in, read_value, short
 from beirflow.datasets.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 from beirflow.files.errors import DataError
@@ -118,7 +119,7 @@ def _lines_of(sample: _Sample, name: str) -> Iterator[bytes]:
         if name == CORPUS:
             yield orjson.dumps(row)
         elif name != QUERIES:
-            yield f"{sample.query_id}\t{doc_id}\t{grade}".encode()
+            yield judgement_line(sample.query_id, doc_id, grade)
 
 
 def _made_id(query_id: str, place: int, text: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents, read_table
-from beirflow.datasets.corpus_reader import separated
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.dense.reuse import SharedVectors, find_vectors
 from beirflow.dense.vectors import VectorWriter
 from beirflow.files.errors import ModelError
@@ -79,30 +79,14 @@ def encode_chunk(
         DeviceError: The GPU fails or has too little memory.
         DataError: A file is not the one that was recorded, or the vectors of the other dataset cannot be reused.
     """
-    shared, separator = None, encoding.settings.title_separator
+    shared = None
     # Texts are matched as they are joined by a space; another separator may tell equal ones apart.
-    if shared_paths and separator is None:
+    if shared_paths and encoding.settings.title_separator is None:
         name, model_path = encoding.settings.name, encoding.model_path
         shared = find_vectors(shared_paths, chunk, system=name, documents_path=documents_path, model_path=model_path, job=job)
     with Documents(documents_path) as documents:
-        table = with_separator(documents.read([chunk], ["doc_id", "text", "title_bytes"]), separator)
+        table = as_read(documents.read([chunk], ["doc_id", "text", "title_bytes"]), encoding.settings.between)
     _encode_table(table, documents_path, "documents", output_path, encoding, job, shared)
-
-
-def with_separator(documents: pa.Table, separator: str | None) -> pa.Table:
-    """Ids and texts of documents, with what a system wants between title and text.
-
-    Args:
-        documents: ``doc_id``, ``text`` and ``title_bytes``.
-        separator: What stands between the two; None for the space that is there.
-
-    Returns:
-        ``doc_id`` and ``text``.
-    """
-    if separator is None:
-        return documents.select(["doc_id", "text"])
-    texts = separated(documents["text"].combine_chunks(), documents["title_bytes"].to_numpy(), separator)
-    return pa.table({"doc_id": documents["doc_id"], "text": texts})
 
 
 def _encode_table(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beirflow.dense.encode import with_separator
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.dense.settings import DenseSettings
 from beirflow.expansions.spot_check import expansion_checks
 from beirflow.files.layout import CHUNK_VECTORS, MODEL, QUERY_VECTORS, RUN, TRAINED_MODEL_RECORD
@@ -172,7 +172,7 @@ class _Vectors:
         """Some documents and their stored vectors."""
         rows = self.subject.draw_documents(self.sample, self.random)
         stored = [np.asarray(array[here]) for array, here in zip(self._files(), rows, strict=True)]
-        return with_separator(self.subject.take_documents(rows), self.settings.title_separator), np.concatenate(stored)
+        return as_read(self.subject.take_documents(rows), self.settings.between), np.concatenate(stored)
 
     def _drawn_queries(self) -> tuple[pa.Table, np.ndarray]:
         """Some queries and their stored vectors."""

@@ -1,6 +1,6 @@
 """What every system will cost on every corpus, and how much of the disk all of it needs at its highest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from beirflow.evaluation.corpus_sizes import CorpusSize
 from beirflow.evaluation.measured_rates import TOKENS_PER_WORD, Rates, jobs, work
 from beirflow.experiment.experiment import MOST_THREADS, Experiment
 from beirflow.experiment.families import FAMILIES
-from beirflow.files.layout import CHUNK_VECTORS_RECORD, METRICS, POSTINGS_RECORD, TERM_WEIGHTS_RECORD
+from beirflow.files.layout import CHUNK_VECTORS_RECORD, EXPANSION_RECORD, METRICS, POSTINGS_RECORD, TERM_WEIGHTS_RECORD
 
 CORPUS_BYTES = 4.0
 """Of a prepared corpus for each word, as measured on NFCorpus and SciFact: 3.7 and 3.9."""
@@ -75,14 +75,17 @@ def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSi
     Returns:
         A part a system and corpus, systems that others need included.
     """
-    found, stored = [], set()
+    found: list[Part] = []
+    stored: set[tuple[str, str]] = set()
     for system in experiment.needed_systems:
         for row, names in experiment.needed_rows.items():
             for name in (name for name in names if (system, name) in experiment.needed_runs):
                 place = _stored_by(experiment, system), name
-                found.append(_part(experiment, results, system, row, sizes[name], rates[system], place in stored))
+                added = [(each, name) for each in experiment.expansions.of_system(system)]
+                missing = 0 if place in stored else _chunks_to_add(results, sizes[name], set(added) - stored)
+                found.append(_part(experiment, results, system, row, sizes[name], rates[system], place in stored, missing))
                 if found[-1].done < 1:
-                    stored.add(place)
+                    stored |= {place, *added}
     return found
 
 
@@ -94,8 +97,13 @@ def _part(
     size: CorpusSize,
     rates: Rates,
     stored: bool,
+    missing: int,
 ) -> Part:
-    """One part; ``stored`` is whether a system before it stores what it searches, such as the vectors of a variant."""
+    """One part.
+
+    ``stored`` is whether a system before it stores what it searches, such as the vectors of a variant; ``missing``, for how many
+    chunks a model still has to write what is added to documents, or what is trained on.
+    """
     settings, family = experiment.settings(system), experiment.systems[system].family
     if (results / METRICS(system=system, dataset=size.name)).is_file():
         return Part(system, row, size.name, 0 if _reads_tokens(family) else None, 0, 0.0, 0.0, 1.0)
@@ -106,8 +114,10 @@ def _part(
     if family == "dense" and (other := experiment.shared_with(size.name, system)):
         fresh *= max(0.0, 1 - (experiment.documents(other) or 0) / size.documents)
     units = work(settings, size, experiment.config["top_k"])
-    left = {stage: amount * (fresh if stage == "index" else 1.0) for stage, amount in units.items()}
-    steps = max(1, jobs(family, size, trained=experiment.is_trained(system)) - round(done * size.chunks) - stored)
+    missing = missing if fresh else 0
+    shares = {"index": fresh, "expand": missing / size.chunks}
+    left = {stage: amount * shares.get(stage, 1.0) for stage, amount in units.items()}
+    steps = max(1, jobs(family, size, trained=experiment.is_trained(system)) - round(done * size.chunks) - stored) + missing
     seconds = sum(rates.seconds.get(stage, 0.0) * amount for stage, amount in left.items()) + steps * JOB_SECONDS
     per_word = rates.tokens_per_word or TOKENS_PER_WORD
     read = left["rerank"] if family == "rerank" else left["index"] + left["queries"]
@@ -118,6 +128,15 @@ def _part(
 
 def _reads_tokens(family: str) -> bool:
     return FAMILIES[family].has_model or family in ("sparse", "rerank")
+
+
+def _chunks_to_add(results: Path, size: CorpusSize, added: Iterable[tuple[str, str]]) -> int:
+    """For how many chunks of a corpus something is to be made that is added to documents, by names of expansion and corpus."""
+    return sum(
+        not (results / EXPANSION_RECORD(expansion=name, dataset=dataset, chunk=chunk)).is_file()
+        for name, dataset in added
+        for chunk in range(size.chunks)
+    )
 
 
 def _chunks_done(experiment: Experiment, results: Path, system: str, size: CorpusSize) -> int:
@@ -206,4 +225,4 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
 
 def _stored_by(experiment: Experiment, system: str) -> str:
     """What the representations of a system are stored under."""
-    return str(experiment.settings(system).get("analyzer") or experiment.encoder_of(system))
+    return str(experiment.in_paths(system).get("analyzer") or experiment.encoder_of(system))

@@ -53,8 +53,8 @@ def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str,
         top_k: Documents that a run keeps for each query.
 
     Returns:
-        Units that seconds are proportional to: words, pairs of queries and documents, queries that a model writes to train on,
-        rows of the run, jobs.
+        Units that seconds are proportional to: words, pairs of queries and documents, queries that a model writes, rows of the
+        run, jobs.
     """
     depth = min(settings.get("depth") or 100, size.documents)
     rows = size.queries * min(top_k, size.documents)
@@ -63,7 +63,7 @@ def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str,
     return {
         "load": size.chunks + 1,
         "queries": size.queries * size.query_words,
-        "expand": pairs,
+        "expand": pairs + added_units(settings, size),
         "train": pairs * train.get("epochs", 0),
         "index": size.documents * read_words(settings, size),
         "search": size.queries * size.documents,
@@ -74,12 +74,22 @@ def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str,
     }
 
 
+def added_units(settings: Mapping[str, Any], size: CorpusSize) -> float:
+    """How much is added to the documents of a corpus: queries that are written, or words that are weighed; 0 where nothing is."""
+    written, weighed = settings.get("expansion"), settings.get("weights")
+    if written:
+        return float(size.documents * written["queries"])
+    return size.documents * read_words(weighed, size) if isinstance(weighed, Mapping) else 0.0
+
+
 def jobs(family: str, size: CorpusSize, *, trained: bool = False) -> int:
-    """Number of jobs of a system on a corpus, from the corpus to the metrics; postings are those of one analyzer."""
+    """Number of jobs of a system on a corpus, from the corpus to the metrics, without what a model adds to documents.
+
+    Postings are those of one analyzer.
+    """
     blocks = max(1, -(-size.queries // BLOCK_QUERIES))
     of_runs = {"fusion": 1, "run": 1, "rerank": blocks + 1}
-    of_training = size.chunks + 1 if trained else 0  # queries are written chunk by chunk
-    return (of_runs[family] if family in of_runs else 2 * size.chunks + 2) + of_training + 1
+    return (of_runs[family] if family in of_runs else 2 * size.chunks + 2) + trained + 1
 
 
 def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:

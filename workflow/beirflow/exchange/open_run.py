@@ -14,9 +14,10 @@ from beirflow.audit.chain import part, read_record
 from beirflow.audit.checks import UNREADABLE
 from beirflow.files.errors import DataError
 from beirflow.files.layout import OPEN_RUN
+from beirflow.imported.run_rows import HEADER_END, HEADER_START
 from beirflow.runs.run_file import write_trec
 
-START, END = "# ir_metadata.start\n", "# ir_metadata.end\n"
+START, END = (f"{line.decode()}\n" for line in (HEADER_START, HEADER_END))
 MEASURES = ["NDCG@10", "Recall@100"]
 """Those that the BEIR paper reports."""
 

@@ -51,7 +51,7 @@ class Expansions:
 
     def of_system(self, name: str) -> list[str]:
         """The name of what is added to the documents that a system searches or is trained on; none where nothing is."""
-        added = self._of_system[name]
+        added = self._of_system.get(name)
         return [added.name] if added else []
 
     def settings(self, name: str) -> dict[str, Any]:

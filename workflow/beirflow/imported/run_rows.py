@@ -25,6 +25,9 @@ BLOCK_BYTES = 1 << 23
 LINE_BYTES = 1 << 16
 """A line this long is refused: a file without line feeds, or one that unpacks to such, must not fill memory."""
 
+HEADER_START, HEADER_END = b"# ir_metadata.start", b"# ir_metadata.end"
+"""The first and the last line of the header of Open Runs."""
+
 COLUMNS = 6
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
 INTEGER = re.compile(rb"[+-]?[0-9]{1,9}")
@@ -67,8 +70,8 @@ def read_rows(path: Path) -> Iterator[Rows]:
 
 
 def _trec_rows(path: Path, *, packed: bool) -> Iterator[Rows]:
-    first = 1
     with _opened(path, packed=packed) as stream:
+        first = 1 + _lines_of_header(path, stream)
         while block := stream.read(BLOCK_BYTES):
             block += stream.readline(LINE_BYTES)
             feeds = block.count(b"\n")
@@ -79,6 +82,19 @@ def _trec_rows(path: Path, *, packed: bool) -> Iterator[Rows]:
             _check_utf8(path, first, block)
             yield _parsed(path, first, block)
             first += feeds
+
+
+def _lines_of_header(path: Path, stream: BinaryIO) -> int:
+    """Skip the header of Open Runs; how many lines it has, 0 where there is none."""
+    if stream.readline(LINE_BYTES).removeprefix(BYTE_ORDER_MARK).rstrip() != HEADER_START:
+        stream.seek(0)
+        return 0
+    lines, line = 1, b"#"
+    while line.rstrip() != HEADER_END:
+        line, lines = stream.readline(LINE_BYTES), lines + 1
+        if not line.startswith(b"#"):
+            raise DataError(f"{path}:{lines}: the header that line 1 begins has no end; expected {HEADER_END.decode()!r} before")
+    return lines
 
 
 @contextmanager
@@ -142,9 +158,11 @@ def _parquet_rows(path: Path) -> Iterator[Rows]:
 
 def _check_columns(path: Path, schema: pa.Schema) -> bool:
     """Refuse other columns than those of a run; whether ranks are among them."""
+    if len(set(schema.names)) < len(schema.names):
+        raise DataError(f"{path}: a run in Parquet has each column once; found {', '.join(schema.names)}")
     kinds = {
-        "query_id": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
-        "doc_id": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+        "query_id": _is_text,
+        "doc_id": _is_text,
         "score": lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
         "rank": pa.types.is_integer,
     }
@@ -155,6 +173,12 @@ def _check_columns(path: Path, schema: pa.Schema) -> bool:
             expected = "query_id and doc_id, strings, score, numbers, and, if there are any, rank, integers"
             raise DataError(f"{path}: a run in Parquet has the columns {expected}; found {columns}")
     return "rank" in found
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds strings, which pandas writes as categories too and polars as views."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain)
 
 
 def _float32(path: Path, lines: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.files.layout import QUERY_TOKEN_VECTORS, RUN, TOKEN_VECTORS
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.late.encoder import TokenEncoder
@@ -171,7 +172,7 @@ class _Again:
 
     def _drawn_documents(self) -> tuple[list[str], list[str], TokenVectors]:
         rows = self.subject.draw_documents(self.sample, self.random)
-        table = self.subject.take_documents(rows)
+        table = as_read(self.subject.take_documents(rows))
         stored = [self._stored(chunk, here) for chunk, here in enumerate(rows) if len(here)]
         return table["doc_id"].to_pylist(), table["text"].to_pylist(), TokenVectors.together(stored)
 

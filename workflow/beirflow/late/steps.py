@@ -10,6 +10,7 @@ import pyarrow as pa
 import torch
 
 from beirflow.datasets.corpus_files import Documents, own_candidates, read_table
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, write_record
@@ -73,7 +74,7 @@ def encode_tokens(*, documents_path: str, chunk: int, output_path: str, encoding
         DataError: A file is not the one that was recorded.
     """
     with Documents(documents_path) as documents:
-        table = documents.read([chunk], ["doc_id", "text"])
+        table = as_read(documents.read([chunk], ["doc_id", "text"]))
     _encode(table, documents_path, "documents", output_path, encoding, job)
 
 

@@ -15,7 +15,7 @@ from beirflow.files.progress import Progress
 from beirflow.models.arrival import NotFiniteError
 from beirflow.models.card import Kind
 from beirflow.models.own_class import described_error, load_class
-from beirflow.models.settings import EncoderSettings
+from beirflow.models.settings import TITLE_END, EncoderSettings
 
 logger = logging.getLogger(__name__)
 
@@ -42,11 +42,11 @@ LIBRARIES = ("torch", "transformers", "sentence_transformers", "onnxruntime", "r
 class OwnEncoder:
     """A class of the user's own as an encoder.
 
-    Its ``encode_queries`` gets a list of texts and its ``encode_corpus`` a list of ``{"title": "", "text": …}``, where the title
-    stands before the text. Where it has neither, its ``encode_query`` and ``encode_document`` get a list of texts, or else its
-    ``encode`` for both. ``batch_size``,
-    ``show_progress_bar``, ``convert_to_tensor`` and, by its own name only, ``prompt_type`` are passed to a method that takes
-    them. What comes back is an array, a tensor on any device, or a list of rows.
+    Its ``encode_queries`` gets a list of texts and its ``encode_corpus`` a list of ``{"title": …, "text": …}``, as beir has it.
+    Where it has neither, its ``encode_query`` and ``encode_document`` get a list of texts, or else its ``encode`` for both; the
+    title of a document stands before its text then. ``batch_size``, ``show_progress_bar``, ``convert_to_tensor`` and, by its own
+    name only, ``prompt_type`` are passed to a method that takes them. What comes back is an array, a tensor on any device, or a
+    list of rows.
 
     Args:
         system: The system.
@@ -111,8 +111,12 @@ class OwnEncoder:
     def _encode(self, texts: list[str], start: int) -> np.ndarray:
         """Vectors of some texts, float32 of shape (texts, dim), checked."""
         given: list[Any] = texts
-        if self._method.__name__ == METHODS["documents"]:
-            given = [{"title": "", "text": text} for text in texts]
+        if self._kind == "documents":
+            parted = [(title, text) if end else ("", title) for title, end, text in (each.partition(TITLE_END) for each in texts)]
+            if self._method.__name__ == METHODS["documents"]:
+                given = [{"title": title, "text": text} for title, text in parted]
+            else:
+                given = [f"{title} {text}" if title else text for title, text in parted]
         try:
             vectors = _as_array(self._method(given, **self._options))
         except Exception as error:  # of code that is not ours

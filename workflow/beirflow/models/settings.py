@@ -7,6 +7,9 @@ from typing import Any
 ONNX = ".onnx"
 """How the name of weights ends that ONNX Runtime computes."""
 
+TITLE_END = "\ufdd0"
+"""Stands between title and text where a class of the user's own is to get the two apart: Unicode has it for no text."""
+
 
 @dataclass(frozen=True)
 class ModelSettings:
@@ -69,3 +72,8 @@ class EncoderSettings(ModelSettings):
     document_prefix: str | None = None
     dimensions: int | None = None
     title_separator: str | None = None
+
+    @property
+    def between(self) -> str | None:
+        """What stands between title and text of the documents that the encoder gets; one space if None."""
+        return TITLE_END if self.encoder else self.title_separator

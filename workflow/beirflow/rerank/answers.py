@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents
-from beirflow.dense.encode import with_separator
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.files.layout import MODEL
 from beirflow.models.model_files import check_model
 from beirflow.rerank.load import load_scorer
@@ -36,7 +36,7 @@ def open_answers(asked: Asked) -> Opened:
     with Documents(asked.documents_path) as file:
         table = file.read(range(len(file.sizes)), ["doc_id", "text", "title_bytes"])
     # In one piece: of several, all would be copied to take some.
-    texts = with_separator(table, getattr(settings.dense, "title_separator", None))["text"].combine_chunks()
+    texts = as_read(table, getattr(settings.dense, "between", None))["text"].combine_chunks()
 
     def answer(query: str) -> Hits:
         hits = first.answer(query)

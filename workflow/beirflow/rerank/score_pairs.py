@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import Documents, own_candidates, read_table
-from beirflow.dense.encode import with_separator
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
@@ -137,7 +137,7 @@ def _score(
         model = load_scorer(scoring.settings, **scoring.on)
     loaded = time.perf_counter()
     of_queries = dict(zip(queries["query_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
-    separator = getattr(scoring.settings.dense, "title_separator", None)
+    separator = getattr(scoring.settings.dense, "between", None)
     of_documents = texts_of(documents_path, pairs["doc_id"].combine_chunks(), separator)
     texts = [
         (of_queries[query], of_documents[document])
@@ -163,6 +163,7 @@ def texts_of(documents_path: str, doc_ids: pa.Array, separator: str | None) -> d
     with Documents(documents_path, piecewise=True) as file:
         for chunk in range(len(file.sizes)):
             for batch in file.batches(chunk, COLUMNS, BATCH_DOCUMENTS):
-                chosen = with_separator(batch.filter(pc.is_in(batch["doc_id"], value_set=wanted)), separator)
+                here = pa.Table.from_batches([batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))])
+                chosen = as_read(here, separator)
                 found |= zip(chosen["doc_id"].to_pylist(), chosen["text"].to_pylist(), strict=True)
     return found

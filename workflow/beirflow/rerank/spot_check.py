@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.dense.encode import with_separator
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.rerank import ranked_again
 from beirflow.rerank.encoders import EncodedPairs
@@ -111,7 +111,7 @@ class _Again:
         for chunk in range(self.subject.chunks):
             table = self.subject.documents(chunk)
             rows = [row for row, doc_id in enumerate(table["doc_id"].to_pylist()) if doc_id in wanted]
-            found = with_separator(table.take(pa.array(rows, pa.int64())), getattr(self.settings.dense, "title_separator", None))
+            found = as_read(table.take(pa.array(rows, pa.int64())), getattr(self.settings.dense, "between", None))
             of_documents |= zip(found["doc_id"].to_pylist(), found["text"].to_pylist(), strict=True)
         ids = zip(pairs["query_id"].to_pylist(), pairs["doc_id"].to_pylist(), strict=True)
         return [(of_queries[query], of_documents[document]) for query, document in ids]

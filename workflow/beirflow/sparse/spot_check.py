@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.expansions.files import stored_rows
 from beirflow.expansions.spot_check import expansion_checks
 from beirflow.files.layout import EXPANSION, QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, RUN, TERM_WEIGHTS, Pattern
@@ -138,7 +139,7 @@ class _Again:
     def _drawn_documents(self) -> tuple[list[str], list[str], list[str] | None, Rows]:
         """Ids and texts of some documents, what is added to each, and their stored weights."""
         rows = self.subject.draw_documents(self.sample, self.random)
-        table = self.subject.take_documents(rows)
+        table = as_read(self.subject.take_documents(rows))
         stored = [self._stored(chunk, here) for chunk, here in enumerate(rows) if len(here)]
         return table["doc_id"].to_pylist(), table["text"].to_pylist(), self._added(rows), Rows.together(stored)
 

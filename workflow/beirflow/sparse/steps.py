@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents, read_table
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.expansions.files import ExpansionFile
 from beirflow.expansions.settings import WrittenQueries
 from beirflow.files.background import read_ahead
@@ -91,7 +92,7 @@ def weigh_chunk(
         return writer.postings
 
     with Documents(documents_path) as documents:
-        table = documents.read([chunk], ["doc_id", "text"])
+        table = as_read(documents.read([chunk], ["doc_id", "text"]))
     added = None
     if expansion_path is not None:
         added = ExpansionFile(expansion_path, WrittenQueries.kind, documents_path, job)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents
-from beirflow.datasets.corpus_reader import separated
+from beirflow.datasets.corpus_reader import as_read
 from beirflow.expansions.files import COLUMNS, ExpansionFile
 from beirflow.files.records import Job
 from beirflow.files.verified import damaged
@@ -120,11 +120,8 @@ def read_pairs(documents_path: str, query_paths: Sequence[str], separator: str |
                 raise damaged(path, f"its documents are not those of chunk {chunk} of {documents_path}")
             here = pa.array([row for row, found in enumerate(rows["queries"].to_pylist()) if found], pa.int64())
             table, rows = table.take(here), rows.take(here)
-            joined = table["text"].combine_chunks()
-            if separator is not None:
-                joined = separated(joined, table["title_bytes"].to_numpy(), separator)
             doc_ids += table["doc_id"].to_pylist()
-            texts += joined.to_pylist()
+            texts += as_read(table, separator)["text"].to_pylist()
             queries += [list(dict.fromkeys(found)) for found in rows["queries"].to_pylist()]
     counts = [len(found) for found in queries]
     return Pairs(doc_ids, texts, np.repeat(np.arange(len(counts)), counts), [query for found in queries for query in found])
