@@ -1,4 +1,4 @@
-"""Download an archive: from mirrors in order, resuming what is there already, with its digest checked before it gets its name."""
+"""Download an archive: from mirrors in order, resuming partial files, and renamed once its digest is checked."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Fetch a dataset from a hub, at a revision that pins it: only the files that are needed, each compared with that revision."""
+"""Fetch a dataset from a hub at a pinned revision: only the necessary files, each compared with that revision."""
 
 import hashlib
 import logging

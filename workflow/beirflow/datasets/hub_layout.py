@@ -1,4 +1,4 @@
-"""Which files of a dataset on a hub hold its documents, queries and judgements: BeIR's layouts, MTEB's and NanoBEIR's.
+"""The files of a hub dataset that hold documents, queries and judgements, in the layouts of BeIR, MTEB and NanoBEIR.
 
 Such a dataset has configs: ``corpus``, ``queries``, and ``default`` or ``qrels``; where it has several languages or parts, each
 with the name of one before or behind it. A config has splits, and a split has files. The card, README.md, may say which; else

@@ -1,4 +1,4 @@
-"""A dataset of a hub, from the files that were fetched, as the lines of a dataset in BEIR form."""
+"""A dataset from a hub, as the lines of a dataset in BEIR form."""
 
 from collections.abc import Iterator
 from pathlib import Path

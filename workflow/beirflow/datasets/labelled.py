@@ -1,4 +1,4 @@
-"""Datasets in which a line is a query with its documents, each with a label that says how relevant it is.
+"""Datasets in which each line has a query and its documents, with labels of relevance.
 
 Such files come from people who judge what a search found, so they have no ids of queries, and not always ids of documents. What
 has none gets one from a digest of its text, so that ids stay what they are when lines are added or moved.

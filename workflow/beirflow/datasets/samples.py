@@ -1,4 +1,4 @@
-"""Datasets for re-ranking: a line is a query with the documents that it ranks, relevant ones and others.
+"""Datasets for re-ranking: each line has a query and its candidates, relevant ones and others.
 
 Each query ranks its own candidates and no other document. They are its judged documents, so that nothing but the judgements says
 which they are. As where MTEB reads such a file, a sample without relevant or without other documents is left out, and a text

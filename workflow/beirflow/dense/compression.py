@@ -1,4 +1,4 @@
-"""Compressed vectors: fewer dimensions, and fewer bits a dimension.
+"""Compressed vectors: fewer dimensions, and fewer bits per dimension.
 
 What is searched is what would be stored, as float32 numbers that hold it exactly:
 

@@ -1,4 +1,4 @@
-"""The ranges of a corpus: the least and the largest value of each dimension over all its vectors, for int8."""
+"""The ranges of a corpus: the smallest and largest value of each dimension over all its vectors, for int8."""
 
 import time
 from collections.abc import Mapping, Sequence

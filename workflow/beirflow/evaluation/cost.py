@@ -1,4 +1,4 @@
-"""What every system cost on every dataset.
+"""The cost of every system on every dataset.
 
 ``cost.csv`` has a row a system and dataset, of a dataset of forums the sums over its forums (of memory the most): ``documents``
 and ``queries``, counts; the seconds of every stage, ``load_seconds`` to ``evaluate_seconds``, those of the systems whose runs it

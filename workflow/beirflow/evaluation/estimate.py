@@ -1,4 +1,4 @@
-"""What a run will cost before it is started: download, disk, tokens, jobs and hours, of what is not there yet.
+"""The estimate of a run before it starts: download, disk, tokens, jobs and hours of the missing results.
 
 Hours come from what the same systems took on this machine before, by their records; for a system that never ran here the estimate
 says how to measure it. Sizes of corpora are known, or stated by the BEIR paper; bytes and tokens for each word are measured where

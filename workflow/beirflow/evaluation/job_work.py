@@ -1,4 +1,4 @@
-"""What is expected of every job of a run, so that its progress can be said by work and not by jobs."""
+"""The expected work of every job, so that progress counts work and not jobs."""
 
 from collections.abc import Mapping
 from pathlib import Path

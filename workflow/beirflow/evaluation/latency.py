@@ -1,4 +1,4 @@
-"""Latency: how long a system takes for one query, from its text to its ranked documents, with everything in memory.
+"""Latency: the time of one query, from its text to its ranked documents, with everything in memory.
 
 Queries are asked one after the other and alone; each family answers with the functions that make its runs. Times are those of all
 documents that are there. What a person would have to add, such as a network, is not in them.

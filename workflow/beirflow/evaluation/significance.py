@@ -1,4 +1,4 @@
-"""Whether systems differ: paired tests on the values of every query, for every two systems on every dataset.
+"""Significance of differences: paired tests on the values of every query, for every two systems on every dataset.
 
 ``significance.csv`` has a row a dataset and pair of systems: ``dataset``, ``measure``, ``system_a``, ``system_b``, ``queries``,
 ``mean_a``, ``mean_b``, ``difference`` (``mean_a - mean_b``), ``low`` and ``high`` of its 95 % confidence interval, ``p``,

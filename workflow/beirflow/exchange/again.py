@@ -1,4 +1,4 @@
-"""What is exported for other tools, made again for an audit: the crate with its instructions, runs that explain themselves."""
+"""Exports for other tools, made again for an audit: the crate with its instructions, runs with headers."""
 
 import gzip
 import zlib

@@ -1,4 +1,4 @@
-"""Set two folders of results side by side: what differs in how they were made, and in what came out."""
+"""Compare two folders of results: how they were made, and their numbers."""
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Describe a folder of results as a Workflow Run RO-Crate, so that archives and other tools understand where they come from."""
+"""Describe a folder of results as a Workflow Run RO-Crate, so that archives and other tools know its provenance."""
 
 import shutil
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a Workflow Run RO-Crate says of a folder of results: every file, and what it was made from, with what and by whom."""
+"""The metadata of a Workflow Run RO-Crate: every file, its inputs, tools and authors."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How much two rankings of the same query agree."""
+"""Agreement of two rankings of the same query."""
 
 from collections.abc import Sequence
 

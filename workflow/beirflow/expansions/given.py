@@ -1,4 +1,4 @@
-"""Expansions that somebody has made already: JSONL with an id and queries, or an id and weights by word."""
+"""Given expansions: JSONL with an id and queries, or an id and weights by word."""
 
 import gzip
 import math

@@ -1,4 +1,4 @@
-"""What the models of expansions have in common: they are loaded whole, and read documents in batches of similar length."""
+"""Shared by the models of expansions: they are loaded whole, and read documents in batches of similar length."""
 
 import logging
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""Draw the next tokens of queries: the draw of a document is its own, whatever is drawn beside it.
+"""Draw the next tokens of queries; each document has its own draws, whatever else is in the batch.
 
 The numbers that decide come from a counter-based generator whose key is made of a seed and the document's id, one for each query
 and place. A token is where its number falls among the probabilities of the candidates, added up in the order of their ids and not

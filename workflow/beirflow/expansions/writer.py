@@ -1,4 +1,4 @@
-"""Writers: documents in, queries that they might answer out (docT5query)."""
+"""Writers: documents in, queries that they may answer out (docT5query)."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration whose form is right: names, and combinations that are impossible."""
+"""Checks of a configuration with valid syntax: names, and impossible combinations."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

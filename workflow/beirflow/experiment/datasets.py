@@ -1,4 +1,4 @@
-"""The datasets of an experiment: where they are, how many documents they have, how they are divided, as the rules see it."""
+"""The datasets of an experiment for the rules: locations, numbers of documents, chunks."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""JSON Schema checks whose messages name the key, what was found, what is allowed, and the nearest name."""
+"""JSON Schema checks whose messages name the key, the value found, the allowed values, and the nearest name."""
 
 import difflib
 import math

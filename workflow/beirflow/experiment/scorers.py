@@ -1,4 +1,4 @@
-"""Rerankers whose model is that of another system, which encodes queries and documents apart."""
+"""Rerankers that use the model of another system, which encodes queries and documents apart."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace

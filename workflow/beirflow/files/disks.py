@@ -1,4 +1,4 @@
-"""What a disk refuses, in words for the person who can help."""
+"""Disk errors, in words for the person who can help."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Where every result is: the one place that spells paths below ``results/``.
+"""The paths of all results: the only module that spells paths below ``results/``.
 
 A path is a pattern with names in braces, which rules use as it is and Python fills in: ``RUN(system="bm25", dataset="scifact")``.
 """

@@ -1,4 +1,4 @@
-"""Records: the JSON next to a file that says what it was made from.
+"""Records: the JSON next to a file that states what it was made from.
 
 A record says the same things in the same words, whichever step wrote it:
 

@@ -1,4 +1,4 @@
-"""Does the fused run follow from the runs that it was made from? Sampled queries are fused again, one document at a time.
+"""Does the fused run follow from its runs? Sampled queries are fused again, one document at a time.
 
 In plain Python, with nothing of what fuses; what rounding may change is allowed for.
 """

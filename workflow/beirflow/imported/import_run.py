@@ -1,4 +1,4 @@
-"""Read a run that was made elsewhere, check every row of it, and rank it by the one rule."""
+"""Import a run: check every row of it, and rank it by the one rule."""
 
 import logging
 import platform

@@ -1,4 +1,4 @@
-"""Does the run follow from the file that it was read from? Sampled queries are read and ranked again, one line at a time.
+"""Does the run follow from the imported file? Sampled queries are read and ranked again, one line at a time.
 
 With nothing of ``run_rows.py`` and ``import_run.py``.
 """

@@ -1,4 +1,4 @@
-"""The energy that the machine used while a job ran, by counters of its own; not known where these cannot be read.
+"""The energy that the machine used during a job, by its counters; not known if these cannot be read.
 
 RAPL counts what processors and memory use (Linux, ``/sys/class/powercap``; on most machines for root only), NVML what a GPU uses.
 Both count the whole machine or GPU, whoever computes on it. ``energy/<job>.tsv`` beside the benchmarks has one row:

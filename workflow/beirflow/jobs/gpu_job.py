@@ -1,4 +1,4 @@
-"""What surrounds a job that may compute on a GPU: it gets one of its own, and its errors say which and what to do."""
+"""The surroundings of a job that may use a GPU: it gets its own GPU, and its errors name it and the remedy."""
 
 import logging
 import os

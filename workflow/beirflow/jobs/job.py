@@ -1,4 +1,4 @@
-"""A job: its log, its signals, its lifetime, and what its records say of it."""
+"""A job: its log, its signals, its lifetime, and its part of the records."""
 
 import gc
 import logging

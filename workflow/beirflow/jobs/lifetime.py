@@ -1,4 +1,4 @@
-"""How long a job lives: never longer than the Snakemake that started it.
+"""The lifetime of a job: never longer than that of its Snakemake.
 
 If Snakemake alone is killed, a job would go on and write while the next run, perhaps with another configuration, makes the same
 files. The kernel ends the job in the same moment instead, so that no file has two writers. This needs Linux.

@@ -1,4 +1,4 @@
-"""How far a run is, by work and not by jobs: a chunk of a million documents is more than the average of twelve numbers."""
+"""The progress of a run, counted in work and not in jobs: a chunk of a million documents outweighs one average."""
 
 import time
 from collections import Counter

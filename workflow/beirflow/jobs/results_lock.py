@@ -1,4 +1,4 @@
-"""Who may write the results: one run at a time, and of every job one instance.
+"""Write access to the results: one run at a time, and one instance of every job.
 
 Snakemake's own lock is that of a working folder: two of these may have the same results, and where two runs of one folder write
 different results, the first that ends removes the lock of the other. A job of a cluster may also outlive the run that submitted

@@ -1,4 +1,4 @@
-"""What a host that submits to SLURM does besides: it says why jobs wait, and a controller that is away for a while ends nothing.
+"""The SLURM host's extra duties: tell why jobs wait, and survive an unreachable controller.
 
 snakemake-executor-plugin-slurm 2.8.0 asks the controller for MinJobAge before it asks for the states of jobs. Without an answer
 it asks sacct instead of squeue, and sacct names no task of an array: tasks that wait or run are taken for ended. And it calls

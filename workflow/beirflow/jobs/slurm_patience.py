@@ -1,4 +1,4 @@
-"""A command of SLURM that is called again where waiting helps: the controller is away, or a user has too many jobs for now.
+"""Repeat a SLURM command while waiting helps: the controller is unreachable, or a user has too many jobs.
 
 It stands before the command of the same name, see :mod:`beirflow.jobs.slurm_host`, and imports nothing that is slow.
 """

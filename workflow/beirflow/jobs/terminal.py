@@ -1,4 +1,4 @@
-"""What a run says on the terminal: one line a job, how far the work is, and at the end a sentence of ours.
+"""Terminal output of a run: one line per job, the progress, and a final message.
 
 Snakemake logs every event of a run with what it is about, for its logger plugins. This handler reads the same records and takes
 the place of the one that writes to the terminal, so no package has to be installed and named. What Snakemake says goes to its

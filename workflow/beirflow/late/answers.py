@@ -1,4 +1,4 @@
-"""A system of late interaction that is asked for one query at a time: its encoder and the vectors of all tokens stay in memory.
+"""A late-interaction system that answers one query at a time: its encoder and all token vectors stay in memory.
 
 On a CPU as float32, which is what they are compared as, and twice what is stored; no index leaves documents out.
 """

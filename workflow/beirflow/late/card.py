@@ -1,4 +1,4 @@
-"""What the files of a model of late interaction say about how a text becomes the vectors of its tokens.
+"""The settings in a late-interaction model's files: from a text to the vectors of its tokens.
 
 Three layouts are read: ColBERT's own, whose checkpoint has ``linear.weight`` beside a BERT and ``artifact.metadata`` beside both;
 PyLate's, whose ``config_sentence_transformers.json`` has markers and lengths; and the MultiVectorEncoder's of

@@ -1,4 +1,4 @@
-"""Read how a model of late interaction is used from its own folder; what is not understood is refused with its name."""
+"""Read the settings of a late-interaction model from its folder; unsupported ones are refused by name."""
 
 import string
 from collections.abc import Mapping

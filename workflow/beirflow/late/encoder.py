@@ -1,4 +1,4 @@
-"""Encoders of late interaction: texts in, one vector of length 1 for each token out, in float16."""
+"""Late-interaction encoders: texts in, one float16 vector of length 1 per token out."""
 
 import logging
 from collections.abc import Iterator, Sequence

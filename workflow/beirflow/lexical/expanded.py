@@ -1,4 +1,4 @@
-"""The documents of a chunk as they are indexed: as they are, with queries that were written for them, or as weighted words."""
+"""The documents of a chunk as indexed: unchanged, with generated queries, or as weighted words."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""The part of a model that reads tokens: a tokenizer and a model of transformers, loaded with every weight accounted for."""
+"""The backbone of a model: a tokenizer and a transformers model, loaded with every weight accounted for."""
 
 import logging
 from collections.abc import Sequence

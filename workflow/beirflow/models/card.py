@@ -1,4 +1,4 @@
-"""What the files of a model say about how a text becomes a vector, and what a configuration says instead."""
+"""The settings in a model's files, and those of the configuration that override them: from a text to a vector."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Read how a model is used from its own folder: the layouts of sentence-transformers, versions 2 to 6, and of transformers.
+"""Read a model's settings from its folder: the layouts of sentence-transformers, versions 2 to 6, and of transformers.
 
 Only JSON is read, and only what is understood is taken; what would change vectors and is not known is refused with its name.
 """

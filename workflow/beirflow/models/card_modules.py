@@ -1,4 +1,4 @@
-"""The modules of a model, one by one: what the configuration of each says that changes vectors.
+"""The modules of a model, one by one: the settings of each that change vectors.
 
 What is not known here is refused with its name. The classes of sentence-transformers moved between its versions, so a module goes
 by the last part of its type.

@@ -1,4 +1,4 @@
-"""A class of one's own, ready to use: it asks a server that speaks OpenAI's protocol of embeddings.
+"""A ready-made encoder class for servers that speak OpenAI's embedding protocol.
 
 Such are vLLM, llama.cpp, Ollama, text-embeddings-inference, and OpenAI's own and other services. In ``custom.systems``::
 

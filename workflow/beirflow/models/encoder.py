@@ -1,4 +1,4 @@
-"""Encoders: texts in, one float32 vector a text out."""
+"""Encoders: texts in, one float32 vector per text out."""
 
 import logging
 from collections.abc import Iterator, Sequence

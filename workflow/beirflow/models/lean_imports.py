@@ -1,4 +1,4 @@
-"""Import a model of transformers without the half of it that no encoder uses.
+"""Import a transformers model without the half of it that no encoder uses.
 
 A model's module brings in distributed training, torch's compiler and the losses of object detection: nearly two seconds in each
 job, while a GPU waits. Nothing of it runs when texts are encoded, and the vectors are the same to the last bit. Where another

@@ -1,4 +1,4 @@
-"""What makes a model what it is: the digests of its files and what its card says; recorded, and compared with the record."""
+"""The identity of a model: the digests of its files and its card; recorded, and compared with the record."""
 
 import logging
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The JSON files of a model folder, which come from outside: read with their limits, and never out of the folder."""
+"""The JSON files of a model folder, from outside: read with limits, and never from outside the folder."""
 
 import json
 from pathlib import Path, PurePosixPath

@@ -1,4 +1,4 @@
-"""Which files make a folder a model: configuration, tokenizer, modules, weights."""
+"""The files that make a folder a model: configuration, tokenizer, modules, weights."""
 
 import importlib.util
 import re

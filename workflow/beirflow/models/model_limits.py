@@ -1,4 +1,4 @@
-"""What a model of transformers can be given: how many tokens, which ones, and of which types."""
+"""The limits of a transformers model: number, range and types of tokens."""
 
 import inspect
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where a model is: on a hub at a pinned revision, in a folder, or in a Python package."""
+"""The location of a model: on a hub at a pinned revision, in a folder, or in a Python package."""
 
 import importlib.util
 import re

@@ -1,4 +1,4 @@
-"""The part of a model that reads tokens, computed by ONNX Runtime: a graph in place of a model of transformers."""
+"""A backbone computed by ONNX Runtime: a graph instead of a transformers model."""
 
 import logging
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What an ONNX file says of its weights: their types, and the files that hold those which it does not hold itself.
+"""The weights of an ONNX file: their types, and the external files that hold them.
 
 Only the frame of the file is read, field by field as protobuf writes it; weights are skipped, however large.
 """

@@ -1,4 +1,4 @@
-"""An encoder that is a class of the user's own: the contract of beir, or that of MTEB."""
+"""An encoder that is a user's class, with the interface of beir, sentence-transformers or MTEB."""
 
 import inspect
 import logging

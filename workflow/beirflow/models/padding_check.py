@@ -1,4 +1,4 @@
-"""Whether a model gives a text the same vectors alone and in a batch with longer ones, found out with one short text.
+"""Check with one short text that a model gives the same vectors alone and in a batch with longer texts.
 
 Attention leaves padding out, as its mask says. What mixes tokens in other ways may not: Fourier transforms, convolutions, hashes.
 """

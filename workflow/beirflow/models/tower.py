@@ -1,4 +1,4 @@
-"""What turns token ids into vectors: a backbone, the pooling of its tokens, and what follows."""
+"""From token ids to vectors: a backbone, the pooling, and the modules after it."""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Judgements that somebody added to those of a dataset, in TREC form: query, a number that is not read, document, grade."""
+"""Additional judgements of a dataset, in TREC form: query, an ignored number, document, grade."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Language models that are asked whether a document is relevant: the score is the logarithm of how likely they say that it is."""
+"""Language models as rerankers: the score is the log probability of the answer that the document is relevant."""
 
 import logging
 from abc import abstractmethod

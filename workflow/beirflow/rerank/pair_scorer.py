@@ -1,4 +1,4 @@
-"""Pairs of texts in, one float32 a pair out: what all models that read both texts at once have in common."""
+"""Pairs of texts in, one float32 score per pair out: shared by all models that read both texts at once."""
 
 import json
 import logging

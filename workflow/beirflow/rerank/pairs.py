@@ -1,4 +1,4 @@
-"""The scores of pairs on disk: of a block of queries, each with its documents in the order of the first stage."""
+"""Pair scores on disk: a block of queries, each with its documents in the order of the first stage."""
 
 import logging
 from collections.abc import Mapping

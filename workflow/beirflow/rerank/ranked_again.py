@@ -1,4 +1,4 @@
-"""Does the run of a reranker follow from the stored scores of its pairs? Sampled queries are ranked again.
+"""Does the run of a reranker follow from the stored pair scores? Sampled queries are ranked again.
 
 In plain Python, with nothing of ``rerank_run.py`` and without the model.
 """

@@ -1,4 +1,4 @@
-"""Score the pairs of a block of queries, as far as they were not scored before."""
+"""Score the pairs of a block of queries, reusing stored scores."""
 
 import time
 from dataclasses import asdict, fields

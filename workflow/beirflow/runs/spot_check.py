@@ -1,4 +1,4 @@
-"""Make a sample of results again, by another path than the one that made them.
+"""Recompute a sample of the results, by another path than the one that made them.
 
 A family says how its representations and scores are made again; what all of them ask of the results is here.
 """

@@ -1,4 +1,4 @@
-"""Read from a model's folder how its texts are weighed: plain folders, and those of sentence-transformers' SparseEncoder.
+"""Read from a model folder how texts are weighed: plain folders, and those of sentence-transformers' SparseEncoder.
 
 What a folder asks for and is not understood here is refused, so that no system has other weights than its authors meant.
 """

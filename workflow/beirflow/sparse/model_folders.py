@@ -1,4 +1,4 @@
-"""Where the models of a sparse system are: one for all texts, or another for the queries; on a hub, in a folder or a package."""
+"""The folders of a sparse system's models: one for all texts, or another for queries; on a hub, in a folder or a package."""
 
 import logging
 from pathlib import Path

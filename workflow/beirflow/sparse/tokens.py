@@ -1,4 +1,4 @@
-"""From texts to the tokens that are weighed: those of a text, or of a text and the new ones of what is added to it (uniCOIL)."""
+"""From texts to weighed tokens: those of a text, or of a text and the new ones of its expansion (uniCOIL)."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a training that is ended before its last step goes on from: weights, the state of the optimizer, the steps so far."""
+"""The checkpoint from which an interrupted training resumes: weights, optimizer state, number of steps."""
 
 import hashlib
 import json

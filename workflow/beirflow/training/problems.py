@@ -1,4 +1,4 @@
-"""What keeps an encoder from being trained, as far as a look at the disk can tell."""
+"""Reasons why an encoder cannot be trained, as far as files on disk show."""
 
 from pathlib import Path
 

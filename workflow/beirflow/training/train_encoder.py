@@ -1,4 +1,4 @@
-"""Train an encoder for one dataset, on the queries that were written for its documents, and record how it went."""
+"""Train an encoder for one dataset on its generated queries, and record how."""
 
 import shutil
 import time
