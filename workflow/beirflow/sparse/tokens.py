@@ -6,7 +6,7 @@ from typing import Any
 
 from beirflow.files.errors import ModelError
 from beirflow.models.model_limits import UNLIMITED
-from beirflow.sparse.layouts import AROUND, Part
+from beirflow.sparse.parts import AROUND, Part
 
 WITHOUT_SPECIAL_TOKENS = ("table", "tokens", "counts")
 """Kinds that weigh the tokens of a text alone."""
