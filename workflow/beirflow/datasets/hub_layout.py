@@ -88,7 +88,7 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
     for config in (_with(subset, name)[0] for name in OTHER_TASKS):
         if config in configs:
             task = OTHER_TASKS[config.rpartition("-")[2]]
-            raise DataError(f"{where}: this is no dataset for retrieval alone: it has {config!r}, so {task}")
+            raise DataError(f"{where}: this is not a plain retrieval dataset: it has {config!r}, so {task}")
     wanted = [config for name in CONFIGS[role] for config in _with(subset, name)]
     found = next((config for config in wanted if config in configs), None)
     if found is None:
@@ -131,7 +131,7 @@ def _configs_of_card(names: list[str], card: str, where: str) -> dict[str, Split
     try:
         front = yaml.safe_load(card.split("\n---", 1)[0].removeprefix("---"))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise DataError(f"{where}: the front matter of {CARD} is no YAML ({str(error)[:200]})") from None
+        raise DataError(f"{where}: the front matter of {CARD} is not YAML ({str(error)[:200]})") from None
     listed = front.get("configs") if isinstance(front, dict) else None
     found: dict[str, Splits] = {}
     for config in listed if isinstance(listed, list) else []:

@@ -169,7 +169,7 @@ class LabelledSource(DatasetSource):
         if doc_id is None:
             doc_id = _made_id("d", title, text)
         if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or not _usable(str(doc_id)):
-            allowed = "a string that is not empty and has no tabs or line ends, or an integer of 64 bits"
+            allowed = "a non-empty string without tabs or line ends, or a 64-bit integer"
             raise DataError(f"{where}: {form.id!r} of a document must be {allowed}, found {short(doc_id)}")
         return _Document(str(doc_id), title, text, self._score(where, entry.get(form.label)))
 

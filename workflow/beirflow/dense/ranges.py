@@ -61,7 +61,7 @@ def find_ranges(
         inputs[job.below(record_of(path))] = file_digest(record_of(path))
         made.append(record["made"])
     if not bounds:
-        raise DataError(f"{documents_path}: there is no document, so its vectors have no ranges")
+        raise DataError(f"{documents_path}: the corpus has no document, so there are no ranges")
     ranges = np.stack([np.min([least for least, _ in bounds], axis=0), np.max([largest for _, largest in bounds], axis=0)])
     with atomic_path(output_path) as partial, partial.open("wb") as stream:
         np.save(stream, ranges)

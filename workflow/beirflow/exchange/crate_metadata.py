@@ -68,7 +68,7 @@ def check_pages(chain: Chain, pages: Sequence[str]) -> None:
     for record in pages:
         said = chain.read_whole(record)
         if part(said, "inputs", MANIFEST) != file_digest(chain.file(MANIFEST)):
-            raise RecordError(f"is of {PAGES[record][0]}, which was made from other results than these", record)
+            raise RecordError(f"is of {PAGES[record][0]}, which was made from other results", record)
         if missing := sorted(part(said, "outputs", kind=dict).keys() - chain.listing.files):
             raise RecordError(f"names {missing[0]}, which is not there", record)
 

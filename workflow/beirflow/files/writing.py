@@ -89,7 +89,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)  # perhaps a link that somebody left, which would be written through
             yield partial
             if not partial.exists():
-                found = f"{partial.name} is gone, as where two jobs make this file at the same time"
+                found = f"{partial.name} is gone, probably because two jobs write this file at the same time"
                 raise FileNotFoundError(errno.ENOENT, found, str(path))
             _flush(partial)
         os.replace(partial, path)

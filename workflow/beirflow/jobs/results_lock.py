@@ -69,9 +69,7 @@ def begin_run(logs: Path) -> None:
         if not _without_jobs(descriptor):
             _write(descriptor, before)
             fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
-            found = (
-                f"{logs.parent}: jobs of {_description(before) or 'a former run'} still write these results, though it has ended"
-            )
+            found = f"{logs.parent}: jobs of {_description(before) or 'an earlier run'} still write these results after its end"
             todo = "wait for them or cancel them; on SLURM, squeue --me --Format=name:60 names them and scancel --name ends them"
             raise LockError(f"{found}; {todo}")
         if option := local_locks(logs):
@@ -130,7 +128,7 @@ def hold_job(logs: Path, name: str) -> bool:
             time.sleep(ASK_AGAIN_SECONDS)
     except OSError as error:
         level = logging.WARNING if is_of_a_run() else logging.INFO  # the run has said it where it had no lock either
-        logger.log(level, "%s cannot be locked (%s); no second instance of this job is kept away", logs / LOCK, error)
+        logger.log(level, "%s cannot be locked (%s); a second instance of this job cannot be detected", logs / LOCK, error)
     check_run(logs)
     return waited
 

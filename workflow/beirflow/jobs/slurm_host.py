@@ -111,9 +111,11 @@ def _say_why_jobs_wait() -> None:
                 said.add(reason)
                 shown = ", ".join(jobs[:5]) + (f" and {len(jobs) - 5} others" if len(jobs) > 5 else "")
                 todo = (
-                    "compare what its rule asks for in the profile with `scontrol show partition` and `sacctmgr show qos,assoc`"
+                    "compare the request of its rule in the profile with `scontrol show partition` and `sacctmgr show qos,assoc`"
                 )
-                logger.warning("SLURM lets jobs wait for what may not pass by itself, %s: %s; %s", reason, shown, todo)
+                logger.warning(
+                    "SLURM keeps jobs waiting for reasons that may not pass by themselves, %s: %s; %s", reason, shown, todo
+                )
 
 
 def waiting_jobs(folder: str) -> Mapping[str, list[str]]:

@@ -67,7 +67,7 @@ def call(command: str, *arguments: str) -> int:
             return done.returncode
         if time.monotonic() - reported >= REPORT_SECONDS:
             reported = time.monotonic()
-            _tell(f"{Path(command).name}: {why}, so it is called again until it succeeds ({says.splitlines()[-1]})")
+            _tell(f"{Path(command).name}: {why}, so it is repeated until it succeeds ({says.splitlines()[-1]})")
         time.sleep(PAUSES_SECONDS[min(attempt, len(PAUSES_SECONDS) - 1)])
         attempt += 1
 

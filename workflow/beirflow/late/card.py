@@ -94,7 +94,7 @@ class TokenCard:
         """What the files leave open and the configuration does not say, in a sentence; None if nothing is."""
         if not self.open:
             return None
-        return f"{'; '.join(self.open.values())}. Say {' and '.join(self.open)} of this system, as the paper of the model has it"
+        return f"{'; '.join(self.open.values())}. Set {' and '.join(self.open)} for this system, as in the model's paper"
 
 
 def with_lengths(card: TokenCard, settings: LateSettings) -> TokenCard:

@@ -68,7 +68,7 @@ class Backbone:
             raise
         except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
             found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {_first_line(error)})"
-            todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
+            todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
             raise ModelError(f"{found}; {todo}") from error
         self._check_weights(report, pooling)
         self._check_pooler(pooling, step)
@@ -172,7 +172,7 @@ class Backbone:
         own = self.tokenizer.model_max_length
         if not isinstance(own, int | float):
             raise ModelError(
-                f"{self._folder / 'tokenizer_config.json'}: model_max_length is {own!r}, which is no number of tokens"
+                f"{self._folder / 'tokenizer_config.json'}: model_max_length is {own!r}, which is not a number of tokens"
             )
         longest = wanted or min(readable, int(min(own, UNLIMITED)))
         return longest if longest < UNLIMITED else None

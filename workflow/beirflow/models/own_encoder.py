@@ -161,7 +161,7 @@ def _options(method: Callable[..., Any], kind: Kind) -> dict[str, Any]:
     needed = [each.name for each in others if each.default is each.empty and each.kind not in VARIABLE and each.name not in found]
     if needed:
         raise ModelError(
-            f"{method.__name__} wants {', '.join(needed)}, which nothing gives it here; give them defaults, or write"
+            f"{method.__name__} wants {', '.join(needed)}, which beirflow does not pass; give them defaults, or write"
             f" {' and '.join(METHODS.values())}"
         )
     return found

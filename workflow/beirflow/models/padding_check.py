@@ -78,8 +78,8 @@ def check_padding(
     """
     apart = changed_by_padding(compute, ids, padding=padding, longest=longest, device=device)
     if apart > TOLERANCE[dtype]:  # not-a-number is told of with the text that has it
-        found = f"gives a text other vectors when it stands in a batch with longer ones (by a share of {apart:.2g})"
-        raise ModelError(f"the model in {folder} {found}, so there is no right vector to compute")
+        found = f"gives a text different vectors alone and in a batch with longer ones (by a share of {apart:.2g})"
+        raise ModelError(f"the model in {folder} {found}, so no vector is the right one")
 
 
 def _vectors(output: Any, tokens: int) -> torch.Tensor:

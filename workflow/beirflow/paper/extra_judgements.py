@@ -31,7 +31,7 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: this is no text in UTF-8 ({error}); judgements in TREC form were expected") from error
+        raise DataError(f"{path}: this is not text in UTF-8 ({error}); judgements in TREC form were expected") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

@@ -186,9 +186,7 @@ class Qwen3Reranker(Answers):
             except Exception as error:  # templates raise what they like
                 logger.info("the chat template in %s gives no question: %s", self.folder, error)
         if asked != prompt.before + prompt.text(*KNOWN) + prompt.after:
-            found = (
-                f"sentence-transformers would ask otherwise of a pair, by the files in {self.folder}, than Qwen3-Reranker does"
-            )
+            found = f"with the files in {self.folder}, sentence-transformers would ask another question than Qwen3-Reranker"
             raise self._wrong(f"{found}; take the folder of its own authors")
 
     @property

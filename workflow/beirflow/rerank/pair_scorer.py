@@ -82,7 +82,7 @@ class PairScorer(ABC):
             self.tokenizer, self.model, report = load_lean(self._load)
         except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
             found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
-            todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
+            todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
             raise self._wrong(f"{found}; {todo}") from error
         self._check_weights(report)
         self._vocabulary = known_tokens(self.model)
@@ -208,7 +208,7 @@ class PairScorer(ABC):
             torch.cuda.empty_cache()
         tokens = int(len(rows) * window.ids.lengths[rows].max())
         self.token_budget = max(1, min(self.token_budget, tokens // 2))
-        logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
+        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.token_budget)
         return np.concatenate([self._forward(window, half) for half in np.array_split(rows, 2)])
 
 
