@@ -74,7 +74,7 @@ def test_a_text_that_does_not_fit_alone_says_so_too() -> None:
 def test_a_gpu_that_fails_is_named_with_what_torch_says_and_what_to_do(error: Exception) -> None:
     message = explained(error)
     assert message.startswith(f"{GPU} failed: {str(error).splitlines()[0]}. 70000 MiB")
-    assert "start again" in message
+    assert "run the same command again" in message
     assert "CUDA_VISIBLE_DEVICES" in message
 
 

@@ -1,8 +1,8 @@
 """The files of a hub dataset that hold documents, queries and judgements, in the layouts of BeIR, MTEB and NanoBEIR.
 
-Such a dataset has configs: ``corpus``, ``queries``, and ``default`` or ``qrels``; where it has several languages or parts, each
-with the name of one before or behind it. A config has splits, and a split has files. The card, README.md, may say which; else
-names do.
+Such a dataset has configs: ``corpus``, ``queries``, and ``default`` or ``qrels``; with several languages or parts, each has the
+name of one as prefix or suffix. A config has splits, and a split has files. The card, README.md, may assign them; otherwise
+their names do.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Datasets in which each line has a query and its documents, with labels of relevance.
 
-Such files come from people who judge what a search found, so they have no ids of queries, and not always ids of documents. What
-has none gets one from a digest of its text, so that ids stay what they are when lines are added or moved.
+Such files come from judging search results, so they have no ids of queries, and not always ids of documents. Missing ids are
+digests of the text, so that ids do not change when lines are added or moved.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """The estimate of a run before it starts: download, disk, tokens, jobs and hours of the missing results.
 
-Hours come from what the same systems took on this machine before, by their records; for a system that never ran here the estimate
-says how to measure it. Sizes of corpora are known, or stated by the BEIR paper; bytes and tokens for each word are measured where
-a system has run, and typical of English where not.
+Times come from the records of the same systems on this machine; for other systems the estimate prints the command that measures
+them. Sizes of corpora are known, or those of the BEIR paper; bytes and tokens per word are measured if a system has run, and
+otherwise typical of English.
 """
 
 import os

@@ -80,7 +80,7 @@ def readme_of(chain: Chain) -> str:
 
 
 def _copy_code(folder: Path) -> None:
-    """Copy what the results can be made again with."""
+    """Copy the files that reproduce the results."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     without = shutil.ignore_patterns("__pycache__", ".*")

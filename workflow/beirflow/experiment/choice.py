@@ -1,8 +1,8 @@
 """The choice of datasets: by name, by property, by split, or as a sample of their queries or documents.
 
 Another split and a sample are datasets of their own, whose names say what they are, in every table, record and path:
-``nfcorpus.dev``, ``nfcorpus.sample-50``, ``nfcorpus.dev.sample-50-seed-7``, ``dbpedia-entity.documents-1000000``. So nobody takes
-their scores for the whole.
+``nfcorpus.dev``, ``nfcorpus.sample-50``, ``nfcorpus.dev.sample-50-seed-7``, ``dbpedia-entity.documents-1000000``. So their scores
+cannot be mistaken for those of the whole.
 """
 
 import re

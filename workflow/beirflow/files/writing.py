@@ -29,7 +29,7 @@ def own_partial(path: Path) -> Path:
     """A temporary name for a file or a folder, next to it, with the same suffix, that no other process uses.
 
     What a killed process left behind under such a name is removed. Where nothing keeps two jobs from making the same file, that
-    may be what another is just writing; it then fails, and this one goes on.
+    may be a file that another job is writing; that job then fails, and this one continues.
 
     Args:
         path: What will be created or replaced.

@@ -1,6 +1,6 @@
 """Does the fused run follow from its runs? Sampled queries are fused again, one document at a time.
 
-In plain Python, with nothing of what fuses; what rounding may change is allowed for.
+In plain Python, without the code that fuses, and with a tolerance for rounding.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Does the run follow from the imported file? Sampled queries are read and ranked again, one line at a time.
 
-With nothing of ``run_rows.py`` and ``import_run.py``.
+Without the code of ``run_rows.py`` and ``import_run.py``.
 """
 
 import gzip

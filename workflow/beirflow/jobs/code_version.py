@@ -129,7 +129,7 @@ def imported_names(content: bytes) -> set[str]:
     alone = all(IMPORT.match(line) for line in MENTION.findall(joined))
     try:
         tree = ast.parse(b"\n".join(statements) if alone else content)
-    except SyntaxError:  # the statement goes on where it was not expected to
+    except SyntaxError:  # the statement continues unexpectedly
         tree = ast.parse(content)
     names = (name.partition(".") for node in ast.walk(tree) for name in _imported(node))
     return {below for package, _, below in names if package == "beirflow" and below}

@@ -1,9 +1,9 @@
 """The energy that the machine used during a job, by its counters; not known if these cannot be read.
 
 RAPL counts what processors and memory use (Linux, ``/sys/class/powercap``; on most machines for root only), NVML what a GPU uses.
-Both count the whole machine or GPU, whoever computes on it. ``energy/<job>.tsv`` beside the benchmarks has one row:
-``processor_joules``; ``gpu_joules``, 0 where the job had no GPU; and the seconds of processor time that this job and that all
-processes together had meanwhile, ``own_seconds`` and ``busy_seconds``. What is not known is empty.
+Both count the whole machine or GPU, including other processes. ``energy/<job>.tsv`` beside the benchmarks has one row:
+``processor_joules``; ``gpu_joules``, 0 if the job had no GPU; and the seconds of processor time of this job and of all
+processes during it, ``own_seconds`` and ``busy_seconds``. Unknown values are empty.
 """
 
 import logging

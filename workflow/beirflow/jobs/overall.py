@@ -15,7 +15,7 @@ class Expected:
 
     Attributes:
         rule: Its rule.
-        seconds: How long it takes, as far as can be said before; while a run goes on, what jobs of its rule took corrects it.
+        seconds: Expected duration; during a run, the measured times of its rule correct it.
         documents: Documents that it encodes or indexes, 0 for another job.
         evaluates: Whether it ends in the scores of a system on a corpus.
     """

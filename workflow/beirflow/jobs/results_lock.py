@@ -1,11 +1,11 @@
 """Write access to the results: one run at a time, and one instance of every job.
 
-Snakemake's own lock is that of a working folder: two of these may have the same results, and where two runs of one folder write
-different results, the first that ends removes the lock of the other. A job of a cluster may also outlive the run that submitted
-it, or be submitted twice. So a run locks a byte of a file in the results, and every job another one, which its name decides. The
-operating system gives them back however a process ends; on a network's disk this holds between machines, if that disk has locks.
+Snakemake's own lock belongs to a working folder. Two folders may have the same results, and if two runs of one folder write
+different results, the first to end removes the lock of the other. A cluster job may also outlive the run that submitted it, or
+be submitted twice. Therefore a run locks a byte of a file in the results, and every job another byte, chosen by its name. The
+operating system releases them however a process ends; on a network file system with locks, this holds between machines.
 
-The file names the run. A job of another run, which waited in a queue while the next one began, ends before it changes anything.
+The file names the run. A job of an earlier run, which waited in a queue meanwhile, ends before it changes anything.
 """
 
 import errno

@@ -1,8 +1,8 @@
 """Terminal output of a run: one line per job, the progress, and a final message.
 
-Snakemake logs every event of a run with what it is about, for its logger plugins. This handler reads the same records and takes
-the place of the one that writes to the terminal, so no package has to be installed and named. What Snakemake says goes to its
-log below ``.snakemake/log``, as ever; a record that is not known here is handed on to the handler that was replaced.
+Snakemake logs every event of a run with its details, for logger plugins. This handler reads the same records and replaces the one
+that writes to the terminal, so no package has to be installed or configured. Snakemake's own messages go to its log below
+``.snakemake/log``, as always; unknown records go to the replaced handler.
 """
 
 import logging

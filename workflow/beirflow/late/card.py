@@ -1,7 +1,7 @@
 """The settings in a late-interaction model's files: from a text to the vectors of its tokens.
 
-Three layouts are read: ColBERT's own, whose checkpoint has ``linear.weight`` beside a BERT and ``artifact.metadata`` beside both;
-PyLate's, whose ``config_sentence_transformers.json`` has markers and lengths; and the MultiVectorEncoder's of
+Three layouts are supported: ColBERT's own, whose checkpoint has ``linear.weight`` beside a BERT and ``artifact.metadata``
+beside both; PyLate's, whose ``config_sentence_transformers.json`` has markers and lengths; and the MultiVectorEncoder's of
 sentence-transformers.
 """
 

@@ -224,5 +224,5 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """The first line of a message: those of torch go on with advice that does not hold here."""
+    """The first line of a message: those of torch continue with advice that does not hold here."""
     return str(error).strip().partition("\n")[0]

@@ -1,6 +1,6 @@
 """Read a model's settings from its folder: the layouts of sentence-transformers, versions 2 to 6, and of transformers.
 
-Only JSON is read, and only what is understood is taken; what would change vectors and is not known is refused with its name.
+Only JSON is read. Unknown settings that may change vectors are refused by name.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """The modules of a model, one by one: the settings of each that change vectors.
 
-What is not known here is refused with its name. The classes of sentence-transformers moved between its versions, so a module goes
-by the last part of its type.
+Unknown settings are refused by name. The classes of sentence-transformers moved between its versions, so the last part of its
+type identifies a module.
 """
 
 from collections.abc import Callable, Mapping

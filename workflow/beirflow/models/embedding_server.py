@@ -1,6 +1,6 @@
 """A ready-made encoder class for servers that speak OpenAI's embedding protocol.
 
-Such are vLLM, llama.cpp, Ollama, text-embeddings-inference, and OpenAI's own and other services. In ``custom.systems``::
+Examples are vLLM, llama.cpp, Ollama, text-embeddings-inference, OpenAI and other services. In ``custom.systems``::
 
     my-server:
       encoder: beirflow.models.embedding_server:EmbeddingServer

@@ -72,7 +72,7 @@ class CrossEncoder(PairScorer):
             fast.enable_truncation(self.max_length, strategy="longest_first", direction=self.tokenizer.truncation_side)
 
     def _check_padding(self) -> None:
-        """Refuse a model that heeds what stands beside a pair in a batch."""
+        """Refuse a model whose score of a pair depends on the other pairs of its batch."""
         ids = self.tokenizer(PROBE_TEXT)["input_ids"]
         try:
             with in_words(self.device, len(ids)):

@@ -1,6 +1,6 @@
 """Does the run of a reranker follow from the stored pair scores? Sampled queries are ranked again.
 
-In plain Python, with nothing of ``rerank_run.py`` and without the model.
+In plain Python, without the code of ``rerank_run.py`` and without the model.
 """
 
 from functools import partial

@@ -15,7 +15,7 @@ CHANCE = 1e-4
 """Of an accident that is taken for a drift."""
 
 MOST_OTHERS = 2000
-"""Queries or documents that those which were made again are compared with."""
+"""Queries or documents with which the recomputed ones are compared."""
 
 
 class Drift(NamedTuple):

@@ -56,7 +56,7 @@ def load_part(part: Part, dtype: torch.dtype) -> tuple[Any, Loaded | torch.Tenso
         The tokenizer; and a model, a table of weights, float32 of shape (terms,), or None.
 
     Raises:
-        ModelError: Weights are missing, left over or of another shape; or they are not numbers that a weight can be.
+        ModelError: Weights are missing, unused or of another shape; or negative or not finite.
     """
     load = {"splade": _load_splade, "unicoil": _load_unicoil, "sparta": _load_sparta}.get(part.kind)
     try:

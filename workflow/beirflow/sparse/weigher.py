@@ -79,7 +79,7 @@ class Weigher:
         self.terms = self.loaded.terms if self.loaded else vocabulary if self.table is None else len(self.table)
 
     def _check_padding(self, loaded: Loaded) -> None:
-        """Refuse a model that heeds what stands beside a text in a batch."""
+        """Refuse a model whose output for a text depends on the other texts of its batch."""
         ids = self.tokenizer(PROBE_TEXT)["input_ids"]
         with in_words(self.device, len(ids)):
             check_padding(
