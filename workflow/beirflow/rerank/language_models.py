@@ -12,7 +12,7 @@ from beirflow.models.batching import pad
 from beirflow.models.card_modules import MODEL_CONFIG, transformer_config
 from beirflow.models.model_json import MODULES, below
 from beirflow.models.model_limits import readable_tokens
-from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, in_float32, read_json
+from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, in_float32, read_optional
 from beirflow.rerank.prompts import MONO_T5, Prompt, qwen3_prompt
 
 logger = logging.getLogger(__name__)
@@ -161,8 +161,8 @@ class Qwen3Reranker(Answers):
     def _prepare(self) -> None:
         """Make sure that the words are those of the module that sentence-transformers would score with, where there is one."""
         words = dict(zip(("true_token_id", "false_token_id"), map(self._word, self.prompt.words), strict=True))
-        for module in read_json(self.folder / MODULES, [])[1:]:
-            said = read_json(self.folder / below(self.folder, str(module.get("path"))) / MODEL_CONFIG)
+        for module in read_optional(self.folder / MODULES, [])[1:]:
+            said = read_optional(self.folder / below(self.folder, str(module.get("path"))) / MODEL_CONFIG)
             if any(said.get(name) != word for name, word in words.items()):
                 raise self._wrong(
                     f"{self.folder} scores by the tokens {said}, and Qwen3-Reranker by {words}; it is another model"
