@@ -1,5 +1,6 @@
 """Results of a lexical system, made in this process by the functions that the rules call."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 from beir_writer import Judgements, write_beir
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.evaluation.evaluate import evaluate_run
+from beirflow.expansions.given import read_given
 from beirflow.files.layout import (
     CANDIDATES,
     CORPUS,
@@ -28,6 +30,7 @@ from beirflow.files.records import Job, read_json
 from beirflow.lexical.settings import ANALYZER, Index, LexicalSettings
 from beirflow.lexical.steps import index_chunk, search_index, sum_statistics
 from beirflow.runs.merge import merge_chunks
+from beirflow.sparse.settings import SparseSettings
 from lucene_reference import Document
 
 DATASET = "small"
@@ -98,6 +101,22 @@ class LexicalResults:
             threads=threads,
         )
         return path
+
+    def give(self, settings: LexicalSettings | SparseSettings, added: Mapping[str, object]) -> Self:
+        """Write the expansion of all chunks, by document id, from a file in which it is given."""
+        assert settings.added is not None
+        source = self.results.with_name("given.jsonl")
+        source.write_text("".join(json.dumps({"id": doc_id, settings.added.kind: each}) + "\n" for doc_id, each in added.items()))
+        for chunk in range(self.chunks):
+            read_given(
+                given=settings.added,
+                source_path=str(source),
+                documents_path=self.path(DOCUMENTS),
+                chunk=chunk,
+                output_path=self.path(EXPANSION, expansion=settings.added.name, chunk=chunk),
+                job=self.job("read_given"),
+            )
+        return self
 
     def expansion_of(self, index: Index, chunk: int) -> str | None:
         """The file of what is added to the documents of a chunk."""

@@ -1,11 +1,8 @@
 """Results of families whose model makes a file of each chunk and one of the queries, made in this process as the rules do."""
 
-import json
-from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
-from beirflow.expansions.given import read_given
 from beirflow.files.layout import (
     CANDIDATES,
     DOCUMENTS,
@@ -112,22 +109,6 @@ class SparseResults(ModelResults[SparseSettings]):
     """Those of a sparse system."""
 
     of_chunk, of_queries = TERM_WEIGHTS, QUERY_WEIGHTS
-
-    def give(self, settings: SparseSettings, queries: Mapping[str, Sequence[str]]) -> Self:
-        """Write what is added to the documents of all chunks, from a file in which it is given."""
-        assert settings.added is not None
-        source = self.results.with_name("given.jsonl")
-        source.write_text("".join(json.dumps({"id": doc_id, "queries": each}) + "\n" for doc_id, each in queries.items()))
-        for chunk in range(self.chunks):
-            read_given(
-                given=settings.added,
-                source_path=str(source),
-                documents_path=self.path(DOCUMENTS),
-                chunk=chunk,
-                output_path=self.path(EXPANSION, expansion=settings.added.name, chunk=chunk),
-                job=self.job("read_given"),
-            )
-        return self
 
     def added_to(self, settings: SparseSettings, chunk: int) -> str | None:
         """The file of what is added to the documents of a chunk."""

@@ -37,7 +37,7 @@ def larger(lexical: Workflow) -> Workflow:
 def says(disk: Path, file: str) -> str:
     """The message about a file without room, as an expression."""
     refused = r"the disk is full \(.*No space left on device.*\)"
-    return rf"{disk}/{file}: {refused}; free there, without what this job had begun: [\d.]+ MB;"
+    return rf"{disk}/{file}: {refused}; free there, not counting the unfinished files of this job: [\d.]+ MB;"
 
 
 def test_a_full_disk_is_named_in_every_step_and_the_result_is_the_same_afterwards(larger: Workflow) -> None:

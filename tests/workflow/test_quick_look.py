@@ -46,7 +46,7 @@ def test_a_run_shows_its_jobs_and_a_second_one_the_table(looked: tuple[Workflow,
     assert f"index chunk 0 of {SAMPLE} with lucene-english" in lines
     assert not {"Job stats:", "Select jobs to execute..."} & set(printed.splitlines())
     again = workflow.run("results/summary.csv")
-    assert "Nothing to do: everything that was asked for is there." in again
+    assert "Nothing to do: all requested files exist." in again
     assert SAMPLE in again
 
 

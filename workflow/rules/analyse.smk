@@ -1,4 +1,4 @@
-"""Put results into the forms that figures, pages and other programs read.
+"""Collect results for figures, pages and other programs.
 
 REQUIRED INPUTS
   means, per_query = <results>/metrics/<system>/<dataset>.json, .parquet of every configured system and corpus
@@ -9,11 +9,11 @@ OUTPUTS
   scores     = <results>/scores.parquet               every measure of every query, a row a value
   significance = <results>/significance.csv             every two systems on every dataset: difference, interval, p, effect size
   costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
-  systems    = <results>/systems.csv                  every setting of every system, who says it, and what was used
+  systems    = <results>/systems.csv                  every setting of every system, its origin, and the value used
   inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
 
 STEPS
-  - read the values of every query, compared with the digest that was recorded
+  - read the values of every query, verified by their digests
   - test the differences between systems, pair by pair, and correct for the number of tests
 """
 
@@ -57,7 +57,7 @@ rule compare_systems:
         code=code_version("compare_systems"),
         rows=experiment.chosen_rows,
     message:
-        "compare the systems, two by two"
+        "compare every two systems"
     script:
         "../scripts/compare_systems.py"
 
@@ -80,7 +80,7 @@ rule collect_costs:
         rows=experiment.chosen_rows,
         carbon_intensity=config["carbon_intensity"],
     message:
-        "collect what everything cost"
+        "collect the costs"
     script:
         "../scripts/collect_costs.py"
 
@@ -136,6 +136,6 @@ rule inspect_dataset:
     params:
         code=code_version("inspect_dataset"),
     message:
-        "choose queries of {wildcards.dataset} to look at, and count words"
+        "choose queries of {wildcards.dataset} for inspection, and count words"
     script:
         "../scripts/inspect_dataset.py"

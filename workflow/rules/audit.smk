@@ -1,26 +1,26 @@
-"""Audit results, compare them with others, and export where they come from.
+"""Audit results, compare them with others, and export their provenance.
 
 REQUIRED INPUTS
-  none for audit and compare: they look at <results>/ as it is; nothing is made or repaired before
+  none for audit and compare: they read <results>/ as it is, and build or repair nothing
   manifest = <results>/manifest.json, for the exports; and run, record, corpus of a run
   pages = <results>/report.json, paper/index.json, for the crate, if they are there
 
 OUTPUTS
   not declared for audit and compare, so that they survive a failure:
-  <results>/audit.json, audit.html              every check: status, what was found, what it affects, how to repair it
-  <results>/comparison.json, comparison.html    what differs from the results in compare_with
-  open  = <results>/open-runs/<system>/<dataset>.trec.gz    a run in TREC form that says where it comes from
-  code  = <results>/code/                       a copy of the workflow, which such a crate must hold
-  readme = <results>/README.md                  how to make the results again with that copy
-  crate = <results>/ro-crate-metadata.json      what the results were made from and with, as a Workflow Run RO-Crate
+  <results>/audit.json, audit.html              every check: status, finding, affected numbers, repair
+  <results>/comparison.json, comparison.html    differences from the results in compare_with
+  open  = <results>/open-runs/<system>/<dataset>.trec.gz    a run in TREC form with its provenance
+  code  = <results>/code/                       a copy of the workflow, required in such a crate
+  readme = <results>/README.md                  how to reproduce the results with that copy
+  crate = <results>/ro-crate-metadata.json      inputs and tools of the results, as a Workflow Run RO-Crate
 
 STEPS
   - follow the digests from manifest.json to every file; find what is missing or left over
-  - compare sources and models that are here with what was recorded of them
-  - compute metrics and summary again by another path
-  - encode and search a sample again, where audit_sample asks for one
+  - compare the available sources and models with their records
+  - recompute metrics and summary by another path
+  - encode and search a sample again (audit_sample)
   - compare with published scores
-  - set two folders of results side by side: how they were made, their scores, their rankings
+  - compare two folders of results: how they were made, their scores, their rankings
 """
 
 

@@ -1,4 +1,4 @@
-"""What all rules share: the package on the path, the checked experiment, the names that wildcards may take.
+"""Shared by all rules: the package on the path, the checked experiment, the allowed wildcards.
 
 Input functions only; the package computes. Parameters never derive from `input`: Snakemake does not notice a change of these.
 """
@@ -30,7 +30,7 @@ def one_of(names):
     return "|".join(map(re.escape, names)) or "(?!)"
 
 
-# All of them, before any rule: those of rules with files in a bucket are forgotten where more follow.
+# All wildcards, before any rule: with files in a bucket, Snakemake forgets the constraints of a rule if more follow.
 wildcard_constraints:
     system=one_of(experiment.systems),
     dataset=one_of(experiment.datasets),
@@ -47,28 +47,28 @@ def at(pattern):
     return pattern.below(layout.RESULTS)
 
 
-# Where results are in a bucket, jobs that read files of this machine run on it.
+# If results are in a bucket, jobs that read files of this machine run on this machine.
 in_bucket = workflow.storage_settings.default_storage_provider is not None
 
 
 def on_this_machine(path):
-    """An input that the configuration names, or that comes with this workflow: in no bucket, unless it is a result."""
+    """An input from the configuration or from this workflow: not in a bucket, unless it is a result."""
     return path if path.startswith(layout.RESULTS) else local(path)
 
 
 def kept(pattern, keep):
-    """The same for an output that goes once nothing more needs it, where the configuration says not to keep it."""
+    """The same for an output that Snakemake deletes once no job needs it, unless the configuration keeps it."""
     return at(pattern) if keep else temp(at(pattern))
 
 
 def there_already(*patterns):
-    """An input function: the files that are there when Snakemake starts, which are brought up to date but not asked for."""
+    """An input function: the files that exist when Snakemake starts; they are updated, but not made."""
     there = lambda path: exists(workflow.pathvars.apply(path))
     return lambda wildcards: [path for path in map(at, patterns) if there(path)]
 
 
 def named_by(pattern, *keys):
-    """An input function: a file whose path has settings of the system, such as its analyzer, or as system its encoder."""
+    """An input function: a file whose path contains settings of the system, such as its analyzer or its encoder."""
 
     def file(wildcards):
         found = experiment.in_paths(wildcards.system)
@@ -97,7 +97,7 @@ def chunk_files(pattern):
 
 
 def shared_files(pattern, of_other=True):
-    """An input function: a file of the dataset that has the same texts, or one a chunk; none if no dataset has them."""
+    """An input function: a file, or one per chunk, of the dataset with shared texts; none without such a dataset."""
 
     def files(wildcards):
         other = experiment.shared_with(wildcards.dataset, wildcards.get("system"))

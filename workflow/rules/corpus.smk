@@ -1,19 +1,19 @@
-"""Prepare a dataset for every system that follows.
+"""Prepare a dataset for all systems.
 
 REQUIRED INPUTS
-  source = <results>/data/<archive>.zip, <results>/data/<dataset>.json of a hub, or the files of a dataset that is here already
-  other  = <results>/corpora/<other>/documents.parquet, where the dataset shares its texts with another that is configured too
+  source = <results>/data/<archive>.zip, <results>/data/<dataset>.json of a hub, or the files of a local dataset
+  other  = <results>/corpora/<other>/documents.parquet, if another configured dataset shares its texts
 
 OUTPUTS
   documents = <results>/corpora/<dataset>/documents.parquet    row group i is chunk i, longest document first
   queries   = <results>/corpora/<dataset>/queries.parquet      the judged queries of the split
   qrels     = <results>/corpora/<dataset>/qrels.parquet        their judgements
   corpus    = <results>/corpora/<dataset>/corpus.json          the record: counts, digests, length statistics
-  shared    = <results>/corpora/<dataset>/shared.parquet       for every document, where the other dataset has its text
+  shared    = <results>/corpora/<dataset>/shared.parquet       for every document, its place in the other dataset
 
 STEPS
   - read and check queries and judgements, read and check the corpus, join title and text
-  - sort by length, deal to a number of chunks that is known beforehand, write a row group a chunk
+  - sort by length, deal to a known number of chunks, write one row group per chunk
   - match the texts of two datasets that share them, by 128-bit digests
 """
 
@@ -32,7 +32,7 @@ rule prepare_corpus:
         "<results>/logs/prepare_corpus/{dataset}.log",
     benchmark:
         "<results>/benchmarks/prepare_corpus/{dataset}.tsv"
-    # Before further archives are downloaded, so that few lie on the disk where they are not kept.
+    # Before further downloads, so that few archives are on disk if they are not kept.
     priority: 1
     localrule: in_bucket
     conda:
@@ -68,6 +68,6 @@ rule match_texts:
     params:
         code=code_version("match_texts"),
     message:
-        "find the texts of {wildcards.dataset} that another dataset has"
+        "match the texts of {wildcards.dataset} with another dataset"
     script:
         "../scripts/match_texts.py"

@@ -1,19 +1,19 @@
 """Dense retrieval: encode queries and corpus, chunk by chunk, and search the vectors exactly.
 
 REQUIRED INPUTS
-  documents, queries, corpus = <results>/corpora/<dataset>/…; and shared, where it shares its texts with another dataset
-  model                      = <results>/models/<system>.json; or <system>/<dataset>.json, where it is trained for each dataset
+  documents, queries, corpus = <results>/corpora/<dataset>/…; and shared, if another dataset shares its texts
+  model                      = <results>/models/<system>.json; or <system>/<dataset>.json, if trained for each dataset
   shared_vectors, _records   = <results>/embeddings/<system>/<other>/…    all chunks of that dataset
 
 OUTPUTS
   vectors    = <results>/embeddings/<system>/<dataset>/queries.npy, chunk-<i>.npy
-  record     = the same with .json    what was computed, with what, from what
+  record     = the same with .json    inputs, model and settings
   ranges     = <results>/embeddings/<system>/<dataset>/ranges-<dimensions>.npy, .json    for variants that store int8
   candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz    top k of a chunk, temporary
 
 STEPS
   - encode the queries
-  - encode each chunk, but reuse the vectors of texts that the other dataset has
+  - encode each chunk, but reuse vectors of shared texts
   - find the ranges of the corpus, for variants that store int8
   - find the top k of each chunk: fast pass in float32, exact scores in float64; a variant compresses another system's vectors
 """
@@ -142,7 +142,7 @@ rule search_chunk:
         "<results>/benchmarks/search_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=one_of(dense_systems),
-    # Before the next chunk is encoded, so that few lie on the disk where they are not kept.
+    # Before the next chunk is encoded, so that few are on disk if they are not kept.
     priority: 1
     conda:
         "../../envs/encode.yaml"

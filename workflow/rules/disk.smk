@@ -1,13 +1,13 @@
-"""Make room: delete what results do not need any more.
+"""Free disk space: delete representations that results no longer need.
 
 REQUIRED INPUTS
-  none: it looks at <results>/ as it is
+  none: it reads <results>/ as it is
 
 OUTPUTS
-  not declared: it makes nothing
+  none
 
 STEPS
-  - delete the vectors, postings and term weights of chunks that runs have been made from; their records stay
+  - delete the vectors, postings and term weights of searched chunks; their records stay
 """
 
 
@@ -20,6 +20,6 @@ rule clean_representations:
     params:
         code=code_version("clean_representations"),
     message:
-        "delete the representations that have been searched"
+        "delete searched representations"
     script:
         "../scripts/clean_representations.py"

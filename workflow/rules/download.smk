@@ -1,23 +1,23 @@
-"""Download archives, datasets of a hub, and models. Runs on the submitting host; nothing after it needs a network.
+"""Download archives, datasets of a hub, and models. Runs on the submitting host; no later step needs a network.
 
 REQUIRED INPUTS
   none; for a model in a folder or a Python package, its files
 
 OUTPUTS
   archive = <results>/data/<archive>.zip         the official archive, md5 checked
-  dataset = <results>/data/<dataset>.json        digests of its files, which lie where the hub's library keeps them
+  dataset = <results>/data/<dataset>.json        digests of its files in the cache of the hub's library
   model   = <results>/models/<system>.json       digests of the model's files
 
 STEPS
-  - try the mirrors and the official host in order, resume what is there, check the md5, rename
-  - find the files of a dataset on the hub, fetch those that are needed, compare them with the pinned revision
-  - find or fetch the model at its pinned revision, check the weights' digest where it is known
+  - try the mirrors and the official host in order, resume partial files, check the md5, rename
+  - find the files of a dataset on the hub, fetch the necessary ones, compare them with the pinned revision
+  - find or fetch the model at its pinned revision, check the weights' digest if it is known
 """
 
 
 rule download_dataset:
     output:
-        # `update`: a forced run finds the archive of before and, when its md5 is right, keeps it.
+        # `update`: a forced run finds the earlier archive and keeps it if its md5 is right.
         archive=(
             update(at(layout.ARCHIVE))
             if config["keep_archives"]

@@ -1,13 +1,13 @@
-"""What a run will cost, before it is started.
+"""Estimate the cost of a run before it starts.
 
 REQUIRED INPUTS
-  none: it looks at <results>/ as it is; records there say how fast the systems were
+  none: it reads <results>/ as it is; the records there have the speed of the systems
 
 OUTPUTS
-  not declared: it prints
+  none: it prints
 
 STEPS
-  - by dataset and system and in all, download, highest use of the disk, tokens, jobs and time of what is not there yet
+  - sum up the missing results, by dataset, by system and in total: download, peak disk use, tokens, jobs and time
 """
 
 
@@ -21,6 +21,6 @@ rule estimate:
         code=code_version("estimate"),
         configured=configured,
     message:
-        "estimate what the run will cost"
+        "estimate the cost of the run"
     script:
         "../scripts/estimate.py"

@@ -1,13 +1,13 @@
-"""Expansions: queries that a model writes for documents, or weights that it gives their words; or both from files.
+"""Expansions of documents: generated queries or term weights, from a model or from a file.
 
 REQUIRED INPUTS
   documents, corpus = <results>/corpora/<dataset>/…
-  for a model in a folder or a Python package, its files; for an expansion that is given, its file
+  for a model in a folder or a Python package, its files; for a given expansion, its file
 
 OUTPUTS
   model     = <results>/expansions/<expansion>/model.json                            digests of the model's files
   expansion = <results>/expansions/<expansion>/<dataset>/chunk-<i>.parquet, .json    a row a document, shared by all systems
-  log       = <results>/expansions/<expansion>/<dataset>/chunk-<i>.jsonl             not declared: what an interrupted job has
+  log       = <results>/expansions/<expansion>/<dataset>/chunk-<i>.jsonl             not declared: progress of an interrupted job
 
 STEPS
   - find or fetch the model
@@ -129,6 +129,6 @@ rule read_given:
             wildcards.expansion, experiment.datasets[wildcards.dataset].whole_name
         ),
     message:
-        "read what {wildcards.expansion} adds to chunk {wildcards.chunk} of {wildcards.dataset}"
+        "read {wildcards.expansion} for chunk {wildcards.chunk} of {wildcards.dataset}"
     script:
         "../scripts/read_given.py"

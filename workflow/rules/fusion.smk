@@ -1,17 +1,17 @@
 """Fuse the runs of several systems.
 
 REQUIRED INPUTS
-  runs, records = <results>/runs/<system>/<dataset>.parquet, .json of the systems that are fused
+  runs, records = <results>/runs/<system>/<dataset>.parquet, .json of the fused systems
   corpus        = <results>/corpora/<dataset>/corpus.json
-  tuning        = the same of another split or dataset, its queries and judgements, where the weights are tuned on it
+  tuning        = the same of another split or dataset, its queries and judgements, if the weights are tuned on it
 
 OUTPUTS
   run    = <results>/runs/<system>/<dataset>.parquet     the ranked documents
-  record = <results>/runs/<system>/<dataset>.json        which runs they were made from
+  record = <results>/runs/<system>/<dataset>.json        the fused runs, weights and digests
 
 STEPS
-  - find the weights, where they are not stated: the best NDCG@10 of a grid, never on queries that are evaluated
-  - add up reciprocal ranks, or scores that were normalised, rank by the ranking rule, cut at k
+  - tune the weights, unless configured: the best NDCG@10 of a grid, never on evaluated queries
+  - add up reciprocal ranks or normalised scores, rank by the ranking rule, cut at k
 """
 
 

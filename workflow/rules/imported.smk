@@ -1,12 +1,12 @@
-"""Runs that were made elsewhere: checked row by row, and from then on like any other.
+"""Imported runs: checked row by row, then treated like any other.
 
 REQUIRED INPUTS
-  source                     = the file that `run` of the system names, outside the results
+  source                     = the file in `run` of the system, outside the results
   queries, documents, corpus = <results>/corpora/<dataset>/…
 
 OUTPUTS
   run    = <results>/runs/<system>/<dataset>.parquet     the ranked documents
-  record = <results>/runs/<system>/<dataset>.json        the digest of the source, and what was left out
+  record = <results>/runs/<system>/<dataset>.json        the digest of the source, and the counts of left-out rows
 
 STEPS
   - read every row, leave out queries without judgements and self matches, rank by the ranking rule, cut at k

@@ -1,4 +1,4 @@
-"""Late interaction: one vector a token, and the exact sum of each query token's best match, over all documents.
+"""Late interaction: one vector per token, and the exact sum of each query token's best match, over all documents.
 
 REQUIRED INPUTS
   documents, queries, corpus = <results>/corpora/<dataset>/…
@@ -6,12 +6,12 @@ REQUIRED INPUTS
 
 OUTPUTS
   vectors    = <results>/tokens/<system>/<dataset>/queries.arrow, chunk-<i>.arrow    float16
-  record     = the same with .json    what was computed, with what, from what
+  record     = the same with .json    inputs, model and settings
   candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz                 top k of a chunk, temporary
 
 STEPS
   - encode the tokens of the queries, and of each chunk
-  - find the top k of each chunk: fast pass in float32 over all documents, exact scores of what may be among them
+  - find the top k of each chunk: fast pass in float32 over all documents, exact scores of the candidates
 """
 
 late_systems = one_of(experiment.systems_of("late-interaction"))
@@ -99,7 +99,7 @@ rule search_tokens:
         "<results>/benchmarks/search_tokens/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=late_systems,
-    # Before the next chunk is encoded, so that few lie on the disk where they are not kept.
+    # Before the next chunk is encoded, so that few are on disk if they are not kept.
     priority: 1
     conda:
         "../../envs/encode.yaml"

@@ -1,15 +1,15 @@
-"""Latency: how long a system takes for one query, with everything in memory and nothing beside it.
+"""Latency: the time of one query, with everything in memory and no other job beside it.
 
 REQUIRED INPUTS
   documents, queries, corpus = <results>/corpora/<dataset>/…
-  searched                   = records of the runs of the system and of those that it is made from, and the representations that
-                               these search: where they are not kept, they are made again
+  searched                   = records of the runs of the system and of the systems that it reads, and the representations of
+                               these, rebuilt if they are not kept
 
 OUTPUTS
-  <results>/latency/<system>/<dataset>.json    milliseconds of a query on the CPU and, where there is one, on a GPU
+  <results>/latency/<system>/<dataset>.json    milliseconds per query on the CPU and, if available, on a GPU
 
 STEPS
-  - load the system, answer some queries, and then measure up to 200 more, one at a time
+  - load the system, answer warm-up queries, then measure up to 200, one at a time
 """
 
 from beirflow.experiment.asked import all_cores, asked_code, asked_files, asked_systems
@@ -33,7 +33,7 @@ rule measure_latency:
         "<results>/benchmarks/measure_latency/{system}/{dataset}.tsv"
     conda:
         "../../envs/encode.yaml"
-    # All of them, so that nothing runs beside it.
+    # All cores, so that no other job runs beside it.
     threads: every_core
     resources:
         gpu=gpu_places,

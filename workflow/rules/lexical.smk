@@ -2,18 +2,18 @@
 
 REQUIRED INPUTS
   documents, queries, corpus = <results>/corpora/<dataset>/…
-  expansion, record          = <results>/expansions/<expansion>/<dataset>/chunk-<i>.parquet, .json, where a system has one
+  expansion, record          = <results>/expansions/<expansion>/<dataset>/chunk-<i>.parquet, .json, if the system has one
 
 OUTPUTS
   postings   = <results>/postings/<analyzer>/<dataset>/chunk-<i>.arrow, .json        shared by all systems with this analyzer
                                                                                      and this expansion, which it names too
-  statistics = <results>/postings/<analyzer>/<dataset>/statistics.parquet, .json     in how many documents each term is
+  statistics = <results>/postings/<analyzer>/<dataset>/statistics.parquet, .json     the document frequency of each term
   candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz                 top k of a chunk, temporary
 
 STEPS
-  - analyse title and text of every document, and what is added to it, chunk by chunk
-  - sum up what BM25 needs to know of the whole corpus
-  - score every document that has a term of a query, in Lucene's arithmetic
+  - analyse title and text of every document, and its expansion, chunk by chunk
+  - sum up the statistics of the whole corpus
+  - score every document with a term of a query, in Lucene's arithmetic
 """
 
 
@@ -100,7 +100,7 @@ rule search_index:
         "<results>/benchmarks/search_index/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=one_of(experiment.systems_of("lexical")),
-    # Before the next corpus is indexed, so that the postings of few lie on the disk where they are not kept.
+    # Before the next corpus is indexed, so that few postings are on disk if they are not kept.
     priority: 1
     conda:
         "../../envs/data.yaml"

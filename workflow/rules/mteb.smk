@@ -2,14 +2,14 @@
 
 REQUIRED INPUTS
   means  = <results>/metrics/<system>/<dataset>.json
-  corpora = <results>/corpora/<dataset>/corpus.json, of a dataset of forums those of all
+  corpora = <results>/corpora/<dataset>/corpus.json, of all forums for a dataset of forums
 
 OUTPUTS
   result = <results>/mteb/<system>/<task>.json             one task, as mteb's TaskResult reads it
   index  = <results>/mteb/<system>/model-index.yaml        all configured tasks, for the model card of the system
 
 STEPS
-  - name every measure as MTEB does; refuse other data than BEIR's
+  - name every measure as MTEB does; refuse data outside BEIR
   - write the main scores of all tasks as the block of a model card
 """
 

@@ -1,25 +1,25 @@
-"""Make the BEIR paper again from whatever systems and datasets are configured: its tables, figures and findings.
+"""The tables, figures and findings of the BEIR paper, from the configured systems and datasets.
 
 REQUIRED INPUTS
   means      = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
   runs, records = <results>/runs/<system>/<dataset>.parquet, .json
   documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
-  inspections, comparison, costs = what the rules of analyse.smk write
+  inspections, comparison, costs = the outputs of analyse.smk
   latencies  = <results>/latency/<system>/<dataset>.json of every configured system on one dataset
-  printed    = workflow/catalogue/paper.yaml, published.yaml: what the paper prints
+  printed    = workflow/catalogue/paper.yaml, published.yaml: the printed values
 
 OUTPUTS
   tables     = <results>/paper/<table>.csv             tables 1 and 2, findings, and the data of every figure
-  words, statistics = <results>/paper/words/<dataset>.parquet, .json   how often every word occurs; counts and lengths
+  words, statistics = <results>/paper/words/<dataset>.parquet, .json   word frequencies; counts and lengths
   figures    = <results>/paper/<figure>.pdf, .svg
-  page       = <results>/paper/index.html              all of it, and what is missing; index.json, the digests
+  page       = <results>/paper/index.html              all parts, and the missing ones; index.json, the digests
 
 STEPS
-  - set every system on every dataset beside what the paper prints; average, and say over what
+  - tabulate every system on every dataset with the printed values; average over named datasets
   - count documents, queries and words; compare the words of datasets
   - check every finding of section 5
-  - measure what unjudged documents may change
-  - set latency and size of indexes beside what is quoted of the paper
+  - measure the possible effect of unjudged documents
+  - tabulate latency and index size with quoted values of the paper
   - draw the figures, write the page
 """
 
@@ -32,7 +32,7 @@ PRINTED = [
     )
 ]
 
-# Those of beirflow/paper/table_2.py, length_tables.py and figures.py, which are not imported here because it takes long.
+# Those of beirflow/paper/table_2.py, length_tables.py and figures.py, not imported here because that takes long.
 SCORE_TABLES = ["table-2", "table-2-recall", "table-2-capped-recall"]
 LENGTH_TABLES = ["lengths-retrieved", "lengths-judged", "lengths-medians"]
 PAPER_FIGURES = [
@@ -57,7 +57,7 @@ rule tabulate_paper:
     params:
         code=code_version("tabulate_paper"),
     message:
-        "set the scores beside those that the paper prints"
+        "tabulate scores with the printed ones"
     script:
         "../scripts/tabulate_paper.py"
 
@@ -104,7 +104,7 @@ rule describe_corpora:
         code=code_version("describe_corpora"),
         rows=experiment.chosen_rows,
     message:
-        "set the statistics of the corpora beside those that the paper prints"
+        "tabulate statistics of the corpora with the printed ones"
     script:
         "../scripts/describe_corpora.py"
 
@@ -151,7 +151,7 @@ rule compare_with_baseline:
         code=code_version("compare_with_baseline"),
         baseline=experiment.baseline,
     message:
-        "count where systems are better than the baseline"
+        "count the datasets on which systems beat the baseline"
     script:
         "../scripts/compare_with_baseline.py"
 
@@ -172,7 +172,7 @@ rule measure_overlap:
         code=code_version("measure_overlap"),
         rows=experiment.chosen_rows,
     message:
-        "measure how far the words of datasets overlap"
+        "measure the word overlap of datasets"
     script:
         "../scripts/measure_overlap.py"
 
@@ -249,7 +249,7 @@ rule measure_bias:
         rows=experiment.chosen_rows,
         extra=experiment.extra_judgements,
     message:
-        "measure what unjudged documents may change"
+        "measure the possible effect of unjudged documents"
     script:
         "../scripts/measure_bias.py"
 
@@ -274,7 +274,7 @@ rule tabulate_efficiency:
     params:
         code=code_version("tabulate_efficiency"),
     message:
-        "set latencies and indexes beside those that are quoted of the paper"
+        "tabulate latency and index size with quoted values"
     script:
         "../scripts/tabulate_efficiency.py"
 

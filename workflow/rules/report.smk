@@ -1,21 +1,21 @@
-"""Summarise all results, and show them.
+"""Summarise and present all results.
 
 REQUIRED INPUTS
   means      = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
   published  = workflow/catalogue/published.yaml
-  per_query, comparison, costs, systems, inspection = what the rules of analyse.smk are made of and write
+  per_query, comparison, costs, systems, inspection = the inputs and outputs of analyse.smk
   templates  = workflow/report/…
 
 OUTPUTS
-  summary  = <results>/summary.csv         a row a system and dataset, then the averages over datasets
+  summary  = <results>/summary.csv         a row per system and dataset, then the averages over datasets
   manifest = <results>/manifest.json       the root of all digests, with configuration, code and environment
   figures  = <results>/figures/<name>.pdf, .svg, and .csv of those whose numbers are in no other table
   tables   = <results>/tables/<name>.tex, .md, datasets.bib
-  report   = <results>/report.html         all of it on one page, which needs no network; report.json, its digests and the others'
+  report   = <results>/report.html         all on one page, without network; report.json, the digests of all these files
 
 STEPS
   - compare with published scores, average over datasets, print the table
-  - write down what all of it was made from and with
+  - write the manifest: inputs, configuration, code and environment
   - draw every figure twice: for papers, and for pages
   - write the tables for papers and notes
   - fill the template of the page

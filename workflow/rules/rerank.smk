@@ -8,11 +8,11 @@ REQUIRED INPUTS
 OUTPUTS
   pairs  = <results>/pairs/<system>/<dataset>/block-<i>.parquet, .json    the score of every pair of a query and a document
   run    = <results>/runs/<system>/<dataset>.parquet                      the ranked documents
-  record = <results>/runs/<system>/<dataset>.json                         what they were made from
+  record = <results>/runs/<system>/<dataset>.json                         its inputs and settings
 
 STEPS
-  - score the pairs of each block of queries, but keep the scores of before: a greater depth only adds pairs
-  - rank by the scores; documents below the depth are dropped, or keep their order behind
+  - score the pairs of each block of queries, reusing stored scores: a greater depth only adds pairs
+  - rank by the scores; documents below the depth are dropped, or follow in their order
 """
 
 
@@ -33,7 +33,7 @@ rule score_pairs:
         corpus=at(layout.CORPUS),
         model=model_record,
     output:
-        # `update`: the job finds the scores of before, and keeps those that it needs.
+        # `update`: the job finds the stored scores and reuses them.
         pairs=update(at(layout.PAIRS)),
         record=update(at(layout.PAIRS_RECORD)),
     log:
@@ -93,6 +93,6 @@ rule rerank_run:
         ),
         top_k=config["top_k"],
     message:
-        "rank the documents of {wildcards.dataset} again with {wildcards.system}"
+        "rerank the documents of {wildcards.dataset} with {wildcards.system}"
     script:
         "../scripts/rerank_run.py"

@@ -1,4 +1,4 @@
-"""Merge the candidates of all chunks to a run, whichever family found them.
+"""Merge the candidates of all chunks into a run, for every family.
 
 REQUIRED INPUTS
   queries, documents, corpus = <results>/corpora/<dataset>/…
@@ -6,7 +6,7 @@ REQUIRED INPUTS
 
 OUTPUTS
   run    = <results>/runs/<system>/<dataset>.parquet     the ranked documents
-  record = <results>/runs/<system>/<dataset>.json        what they were made from
+  record = <results>/runs/<system>/<dataset>.json        its inputs and settings
   trec   = <results>/runs/<system>/<dataset>.trec.gz     the run in TREC form, on request
 
 STEPS

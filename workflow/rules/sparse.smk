@@ -2,19 +2,19 @@
 
 REQUIRED INPUTS
   documents, queries, corpus = <results>/corpora/<dataset>/…
-  expansion, record          = <results>/expansions/<expansion>/<dataset>/chunk-<i>.parquet, .json, where a system has one
+  expansion, record          = <results>/expansions/<expansion>/<dataset>/chunk-<i>.parquet, .json, if the system has one
   for a model in a folder or a Python package, its files
 
 OUTPUTS
   model      = <results>/models/<system>.json                               digests of the files of its models
   weights    = <results>/postings/<system>/<dataset>/queries.arrow, weights-<i>.arrow
-  record     = the same with .json    what was computed, with what, from what
+  record     = the same with .json    inputs, model and settings
   candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz        top k of a chunk, temporary
 
 STEPS
-  - find or fetch the model, and that of the queries where they have their own
-  - weigh the terms of the queries, and of each chunk with what is added to its documents
-  - score every document that has a term of a query
+  - find or fetch the model, and a separate model of the queries, if any
+  - weigh the terms of the queries, and of each chunk with its expansion
+  - score every document with a term of a query
 """
 
 sparse_systems = one_of(experiment.systems_of("sparse"))
@@ -150,7 +150,7 @@ rule search_weights:
         "<results>/benchmarks/search_weights/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=sparse_systems,
-    # Before the next chunk is weighed, so that few lie on the disk where they are not kept.
+    # Before the next chunk is weighed, so that few are on disk if they are not kept.
     priority: 1
     conda:
         "../../envs/encode.yaml"

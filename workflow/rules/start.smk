@@ -1,17 +1,17 @@
-"""Before the first job: one run at a time writes the results, wherever it was started, and no job of a run before it does.
+"""Before the first job: only one run at a time, and no job of an earlier run, may write the results.
 
 REQUIRED INPUTS
   none
 
 OUTPUTS
-  <results>/logs/results.lock    held by whoever writes the results, see jobs/results_lock.py
+  <results>/logs/results.lock    held by the writing run, see jobs/results_lock.py
 
 STEPS
-  - the terminal shows jobs, how far the work is, and sentences of ours; what Snakemake says goes to its log
-  - the command and the time are noted for the manifest
-  - a run that will write takes the results
-  - on SLURM, the submitting host waits for a controller that is away, and says why jobs wait
-  - a job on another machine ends, before Snakemake removes anything, if another run has taken the results meanwhile
+  - the terminal shows jobs, progress and our messages; Snakemake's output goes to its log
+  - note the command and the time for the manifest
+  - a run with jobs takes the lock of the results
+  - on SLURM, the submitting host waits for an unreachable controller, and says why jobs wait
+  - a job on another machine ends, before Snakemake removes a file, if another run has taken the lock
 """
 
 from pathlib import Path
@@ -39,7 +39,7 @@ configured = "".join(f" --configfile {path}" for path in workflow.overwrite_conf
 terminal = None
 if workflow.is_main_process:
     dry = workflow.output_settings.dryrun
-    # What is asked for, and which rules there are, is known only after all rules are.
+    # Targets and rules are known only after all rules are read.
     terminal = take_over_terminal(
         logger,
         command_of(sys.argv),
@@ -53,7 +53,7 @@ if workflow.is_main_process:
     )
     if dry:
         logger.info(
-            f"What a run costs is said by: snakemake --cores all{configured} -- estimate"
+            f"To estimate the cost of a run: snakemake --cores all{configured} -- estimate"
         )
 
 

@@ -1,17 +1,17 @@
-"""Training: an encoder for each dataset, on queries that were written for its documents (GenQ).
+"""Training: an encoder for each dataset, on queries generated for its documents (GenQ).
 
 REQUIRED INPUTS
   documents, corpus = <results>/corpora/<dataset>/…
   queries, records  = <results>/expansions/<expansion>/<dataset>/…    all chunks
-  model             = <results>/models/<system>.json                  the encoder that it begins as
+  model             = <results>/models/<system>.json                  the base encoder
 
 OUTPUTS
-  model      = <results>/models/<system>/<dataset>/         the files of that encoder, with other weights
-  record     = <results>/models/<system>/<dataset>.json     from what, how, and how the loss went
-  checkpoint = <results>/models/<system>/<dataset>.pt       not declared: what an interrupted training goes on from
+  model      = <results>/models/<system>/<dataset>/         the files of the base, with new weights
+  record     = <results>/models/<system>/<dataset>.json     base, settings, and loss
+  checkpoint = <results>/models/<system>/<dataset>.pt       not declared: an interrupted training resumes from it
 
 STEPS
-  - divide pairs of query and document into batches, none with two pairs of a document
+  - divide pairs of query and document into batches without repeated texts
   - train with the other documents of the batch as negatives
 """
 

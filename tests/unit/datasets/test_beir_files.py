@@ -65,9 +65,9 @@ BAD_RECORDS = {
     "no JSON": (b"d2 two", ["expected a JSON object", "found 'd2 two'"]),
     "two objects": (b'{"_id": "d2", "text": "x"} {}', ["expected a JSON object on one line"]),
     "a list": (b'["d2"]', ["expected a JSON object", "found '[\"d2\"]'"]),
-    "no id": (b'{"id": "d2", "text": "x"}', ["'_id' is a string that is not empty", "found _id None"]),
-    "a number as id": (b'{"_id": 7, "text": "x"}', ["'_id' is a string", "found _id 7"]),
-    "an empty id": (b'{"_id": "", "text": "x"}', ["'_id' is a string that is not empty", "found _id ''"]),
+    "no id": (b'{"id": "d2", "text": "x"}', ["a non-empty string '_id'", "found _id None"]),
+    "a number as id": (b'{"_id": 7, "text": "x"}', ["a non-empty string '_id'", "found _id 7"]),
+    "an empty id": (b'{"_id": "", "text": "x"}', ["a non-empty string '_id'", "found _id ''"]),
     "latin-1": ('{"_id": "d2", "text": "café"}'.encode("latin-1"), ["expected UTF-8", "0xe9 at position 27"]),
     "a surrogate as bytes": (b'{"_id": "d2", "text": "\xed\xa0\x80"}', ["expected UTF-8", "0xed at position 24"]),
 }

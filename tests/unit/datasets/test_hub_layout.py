@@ -64,11 +64,11 @@ def test_the_card_names_files_in_every_way_that_hubs_know(data_files: str, expec
         (["a.bin"], "", ["expected corpus in it, found nothing", "'subset'"]),
         (["de-corpus/test.parquet"], "", ["found de-corpus", "'subset'"]),
         (["corpus/a.parquet", "corpus/b.parquet"], "", ["'corpus' has no split 'test', it has a, b", "'split'"]),
-        (["corpus.jsonl", "top_ranked/test.parquet"], "", ["no dataset for retrieval alone", "'top_ranked'", "reranked"]),
+        (["corpus.jsonl", "top_ranked/test.parquet"], "", ["not a plain retrieval dataset", "'top_ranked'", "reranked"]),
         (["corpus.jsonl", "instruction/test.parquet"], "", ["'instruction'", "instructions"]),
         (["../corpus/test.parquet", "corpus/$(x)/test.parquet", "corpus/*.parquet"], "", ["found nothing"]),
-        (["corpus.jsonl"], "---\na: [\n---\n", ["README.md is no YAML"]),
-        (["corpus.jsonl"], "---\na: !!python/object/apply:os.system [x]\n---\n", ["README.md is no YAML"]),
+        (["corpus.jsonl"], "---\na: [\n---\n", ["README.md is not YAML"]),
+        (["corpus.jsonl"], "---\na: !!python/object/apply:os.system [x]\n---\n", ["README.md is not YAML"]),
     ],
 )
 def test_what_is_no_dataset_for_retrieval_is_refused_with_what_is_there(names: list[str], card: str, parts: list[str]) -> None:

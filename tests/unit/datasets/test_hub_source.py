@@ -147,7 +147,7 @@ def test_files_that_changed_or_are_gone_are_not_used(hub: Hub, tmp_path: Path) -
         read(record, MTEB)
     path.unlink()
     assert not is_here(record, MTEB)
-    with pytest.raises(DataError, match=r"mteb/small/corpus\.jsonl at 0123456789abcdef.* is not on this machine any more"):
+    with pytest.raises(DataError, match=r"mteb/small/corpus\.jsonl at 0123456789abcdef.* is no longer on this machine"):
         read(record, MTEB)
 
 
@@ -196,7 +196,7 @@ GOOD = jsonl(rows()["corpus"])
         (
             "corpus.jsonl",
             b'{"text": "a"}\n',
-            ["corpus.jsonl:1: 'id' must be a string that is not empty", "found None"],
+            ["corpus.jsonl:1: 'id' must be a non-empty string", "found None"],
         ),
         ("corpus.jsonl", b'{"_id": true, "text": "a"}\n', ["'_id' must be", "found True"]),
         ("corpus.jsonl", b'{"_id": "a\\tb", "text": "a"}\n', ["'_id' must be"]),

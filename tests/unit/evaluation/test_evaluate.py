@@ -152,7 +152,7 @@ def test_a_run_of_another_system_or_corpus_is_refused(tmp_path: Path, changes: d
 def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
     arguments = prepare(tmp_path, RUN_ROWS)
     pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": pa.array([2], pa.int32())}), arguments["qrels_path"])
-    with pytest.raises(DataError, match="damaged or exchanged") as caught:
+    with pytest.raises(DataError, match="damaged or replaced") as caught:
         evaluate_run(**arguments)
     assert str(caught.value).startswith(f"{arguments['qrels_path']}: sha256 ")
     assert not Path(arguments["means_path"]).exists()

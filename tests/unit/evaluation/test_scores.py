@@ -61,7 +61,7 @@ def test_the_same_values_give_the_same_bytes(tmp_path: Path) -> None:
 def test_values_that_were_changed_are_refused(tmp_path: Path) -> None:
     means_path, path = write_metrics(tmp_path, "a", "small", {"NDCG@10": [0.5]})
     pq.write_table(pa.table({"query_id": ["q0"], "NDCG@10": [0.75]}), path)
-    with pytest.raises(DataError, match="changed after it was written") as caught:
+    with pytest.raises(DataError, match="replaced after it was written") as caught:
         read_per_query(means_path, path)
     assert str(caught.value).startswith(f"{path}: sha256 ")
 

@@ -92,7 +92,7 @@ def test_a_window_of_rows_is_in_memory_at_a_time_and_nothing_is_left(
     assert pq.read_table(read(made, source, given)).equals(whole)
     assert (max(sizes), sum(sizes)) == (2, whole.num_rows)
     source.write_text("\n".join(lines[:-1]))
-    with pytest.raises(DataError, match="are in no line"):
+    with pytest.raises(DataError, match="have no line"):
         list(map(partial(read, made, source, given), range(2)))
     assert not list(path.parent.glob(".*"))
 
@@ -100,16 +100,20 @@ def test_a_window_of_rows_is_in_memory_at_a_time_and_nothing_is_left(
 @pytest.mark.parametrize(
     ("kind", "lines", "said"),
     [
-        ("queries", QUERIES[:-1], r"x.jsonl: 1 of the \d documents of chunk \d are in no line, the first is 'd4'"),
+        ("queries", QUERIES[:-1], r"x.jsonl: 1 of the \d documents of chunk \d have no line, first 'd4'"),
         ("queries", [*QUERIES, '{"id": "d9", "queries": []}'], "x.jsonl:6: the corpus has no document 'd9'"),
         ("queries", [QUERIES[2], *QUERIES], "x.jsonl:4: the document 'd2' is in another line already"),
         ("queries", [*QUERIES, "{"], "x.jsonl:6: expected a JSON object on one line"),
-        ("queries", ["[]", *QUERIES], "x.jsonl:1: expected an object with 'id', a string that is not empty, found \\[\\]"),
-        ("queries", ['{"id": 3, "queries": []}'], "x.jsonl:1: expected an object with 'id'"),
+        ("queries", ["[]", *QUERIES], "x.jsonl:1: expected an object with a non-empty string 'id', found \\[\\]"),
+        ("queries", ['{"id": 3, "queries": []}'], "x.jsonl:1: expected an object with a non-empty string 'id'"),
         ("queries", ['{"id": "d0", "queries": "one"}'], "x.jsonl:1: expected 'queries', a list of strings, found 'one'"),
         ("queries", ['{"id": "d0", "queries": [null]}'], "x.jsonl:1: expected 'queries', a list of strings"),
         ("queries", WEIGHTS, "x.jsonl:1: expected 'queries', a list of strings, found None"),
-        ("weights", ['{"id": "d0", "weights": {"a": -0.5}}'], "x.jsonl:1: the weight of 'a' is -0.5, expected a number from 0"),
+        (
+            "weights",
+            ['{"id": "d0", "weights": {"a": -0.5}}'],
+            "x.jsonl:1: the weight of 'a' is -0.5, expected a finite number of at least 0",
+        ),
         ("weights", ['{"id": "d0", "weights": {"a": 1e999}}'], "x.jsonl:1: "),
         ("weights", ['{"id": "d0", "weights": {"a": true}}'], "x.jsonl:1: the weight of 'a' is True"),
         ("weights", ['{"id": "d0", "weights": ["a"]}'], "x.jsonl:1: expected 'weights', an object with a number"),

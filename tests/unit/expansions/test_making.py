@@ -189,7 +189,7 @@ def test_a_model_that_was_exchanged_after_it_was_fetched_is_refused(tmp_path: Pa
     wanted, made = WrittenQueries(str(folder), queries=1), corpus(tmp_path, 1000)
     make(made, wanted)
     save_tiny_t5(folder, seed=1)
-    with pytest.raises(DataError, match=r"has another model\.safetensors than is recorded here"):
+    with pytest.raises(DataError, match=r"has another model\.safetensors than recorded here"):
         make(made, wanted)
 
 

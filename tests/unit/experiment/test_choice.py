@@ -56,7 +56,7 @@ def test_datasets_are_chosen_by_what_they_have_in_common(wanted: dict[str, Any],
         ({"language": "German"}, ["datasets.language: found 'German'; allowed are English"]),
         ({"split": "tset"}, ["datasets.split: found 'tset'", "dev", "did you mean 'test'?"]),
         ({"tsk": "x"}, ["datasets.tsk: found 'tsk'", "allowed are task, domain, language, split, largest", "'task'?"]),
-        ({"task": "Fact Checking", "largest": 10}, ["no dataset has all of this", "scifact (Fact Checking, Scientific"]),
+        ({"task": "Fact Checking", "largest": 10}, ["no dataset has all these properties", "scifact (Fact Checking, Scientific"]),
         ({}, ["datasets: found {}"]),
         (["scifact.dev"], ["datasets.0: found 'scifact.dev'", "is evaluated on test", "scifact.train"]),
         (["nq.dev"], ["nq is evaluated on test; it has no other splits"]),
@@ -138,7 +138,7 @@ def test_datasets_of_ones_own_have_splits_and_samples_too(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["mine.sample-3", "nfcorpus.dev"])
 def test_no_dataset_of_ones_own_can_be_taken_for_a_part_of_another(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match="what a split or a sample of another dataset is called"):
+    with pytest.raises(ConfigError, match="the name of a split or a sample of another dataset"):
         own(tmp_path, "mine", name, datasets="mine")
 
 

@@ -75,7 +75,7 @@ def test_a_system_that_is_needed_must_be_possible_too() -> None:
         ({"method": "rrf", "normalize": "min-max"}, "fused.normalize: found 'min-max'; method rrf has no normalize"),
         ({"weights": [1, 2]}, "fused.weights: found [1, 2]; method rrf has no weights"),
         ({"method": "sum", "k": 60}, "fused.k: found 60; method sum has no k"),
-        ({"method": "sum", "weights": [1]}, "fused.weights: found [1]; one number is needed for each of bm25, bm25-multifield"),
+        ({"method": "sum", "weights": [1]}, "fused.weights: found [1]; expected one number for each of bm25, bm25-multifield"),
         ({"of": ["bm25"]}, "fused.of: found ['bm25']"),
         ({"of": ["bm25", "bm25"]}, "non-unique"),
         ({"method": "rff"}, "did you mean 'rrf'?"),

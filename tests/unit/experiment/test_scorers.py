@@ -55,12 +55,12 @@ def test_it_has_the_lengths_of_a_system_of_late_interaction_by_dataset(systems: 
 @pytest.mark.parametrize(
     ("reranker", "expected"),
     [
-        ({"model": "bm25"}, "systems.again.model: found 'bm25'; it is a system, but none that can score a pair; allowed are"),
-        ({"model": "bits"}, "systems.again.model: found 'bits'; it is a system, but none that can score a pair; allowed are"),
-        ({"model": "taught"}, "systems.again.model: found 'taught'; it is a system, but none that can score a pair; allowed are"),
-        ({"model": "again"}, "systems.again.model: found 'again'; it is a system, but none that can score a pair; allowed are"),
-        ({"model": "mine", "max_length": 9}, "systems.again.max_length: found 9; the model is that of the system mine"),
-        ({"model": "mine", "instruction": "Find"}, "systems.again.instruction: found 'Find'; the model is that of the system"),
+        ({"model": "bm25"}, "systems.again.model: found 'bm25'; this system cannot score pairs; allowed are"),
+        ({"model": "bits"}, "systems.again.model: found 'bits'; this system cannot score pairs; allowed are"),
+        ({"model": "taught"}, "systems.again.model: found 'taught'; this system cannot score pairs; allowed are"),
+        ({"model": "again"}, "systems.again.model: found 'again'; this system cannot score pairs; allowed are"),
+        ({"model": "mine", "max_length": 9}, "systems.again.max_length: found 9; the system mine defines its model"),
+        ({"model": "mine", "instruction": "Find"}, "systems.again.instruction: found 'Find'; the system mine defines its model"),
     ],
 )
 def test_what_scores_no_pairs_or_has_settings_twice_is_refused(

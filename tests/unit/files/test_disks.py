@@ -78,7 +78,7 @@ def test_a_file_is_named_only_where_no_other_name_is_known(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("number", "says"),
     [
-        (errno.ENOSPC, "the disk is full (words); free there, without what this job had begun: "),
+        (errno.ENOSPC, "the disk is full (words); free there, not counting the unfinished files of this job: "),
         (errno.EDQUOT, "the quota on this disk is used up (words); free there"),
         (errno.EROFS, "the disk is mounted read-only (words); let the user who runs this read and write there"),
         (errno.EACCES, "permission denied (words); let the user who runs this read and write there"),

@@ -17,7 +17,7 @@ def test_a_file_that_was_changed_is_named_after_it_was_read_whatever_reading_it_
     path.write_text("as it is")
     with pytest.raises(DataError, match=r"postings\.arrow: sha256 .* but .*postings\.json says"), checked_while_read(digests):
         assert path.read_text() == "as it is"
-    with pytest.raises(DataError, match="damaged or exchanged"), checked_while_read(digests):
+    with pytest.raises(DataError, match="damaged or replaced"), checked_while_read(digests):
         raise IndexError("a row that no document has")
 
 

@@ -116,7 +116,7 @@ def test_of_two_that_write_a_file_at_the_same_time_one_fails_and_the_file_is_wha
         writers.append(writer)
     (_, says), (digest, _) = (writer.communicate("\n", 60) for writer in writers)
     assert [writer.returncode for writer in writers] == [1, 0]
-    assert "two jobs make this file at the same time" in says
+    assert "two jobs write this file at the same time" in says
     assert file_digest(path) == digest.strip()
     assert path.read_text() == "B" * 2000
     assert names(tmp_path) == ["out.txt"]

@@ -55,5 +55,5 @@ def test_memory_that_runs_out_on_mps_is_known_as_that() -> None:
 
 def test_a_graph_of_onnx_is_refused_on_mps(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
-    with pytest.raises(ModelError, match="graphs of ONNX are not computed on mps; set device: cpu"):
+    with pytest.raises(ModelError, match="ONNX graphs do not run on mps; set device: cpu"):
         _session(tmp_path / "model.onnx", MPS)

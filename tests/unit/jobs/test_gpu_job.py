@@ -74,7 +74,7 @@ def test_a_text_that_does_not_fit_alone_says_so_too() -> None:
 def test_a_gpu_that_fails_is_named_with_what_torch_says_and_what_to_do(error: Exception) -> None:
     message = explained(error)
     assert message.startswith(f"{GPU} failed: {str(error).splitlines()[0]}. 70000 MiB")
-    assert "start again" in message
+    assert "run the same command again" in message
     assert "CUDA_VISIBLE_DEVICES" in message
 
 
@@ -136,7 +136,7 @@ def test_a_gpu_that_torch_cannot_use_is_an_error_and_no_slow_run_on_the_cpu(tmp_
     done = run(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES="2,1")
     last = done.stderr.splitlines()[-1]
     assert f"{DeviceError.__name__}: GPU 2 (Fake H100, {UUIDS[2]}) is there, but torch cannot use it: " in last
-    assert "install a driver and a torch that suit each other, or set device: cpu" in last
+    assert "install a matching driver and torch, or set device: cpu" in last
 
 
 def test_nothing_that_a_job_imports_starts_cuda_before_its_gpu_is_chosen() -> None:

@@ -96,7 +96,7 @@ def test_a_job_that_was_submitted_by_a_former_run_ends_when_another_has_begun(
     begin_run(tmp_path / "logs")
     check_run(tmp_path / "logs")
     hold_job(tmp_path / "logs", "encode/a/b")
-    monkeypatch.setenv(RUN, "of a former run")
+    monkeypatch.setenv(RUN, "of an earlier run")
     for check in (check_run, lambda logs: hold_job(logs, "encode/a/b")):
         with pytest.raises(LockError, match=rf"process {os.getpid()} .* took these results over .* changed nothing"):
             check(tmp_path / "logs")
@@ -148,8 +148,8 @@ def test_a_node_without_locks_warns_in_the_log_of_its_job_and_still_ends_a_job_o
     begin_run(tmp_path / "logs")
     take_locks_away(monkeypatch, number)
     assert not hold_job(tmp_path / "logs", "encode/a/b")
-    assert "no second instance of this job is kept away" in caplog.text
-    monkeypatch.setenv(RUN, "of a former run")
+    assert "a second instance of this job cannot be detected" in caplog.text
+    monkeypatch.setenv(RUN, "of an earlier run")
     with pytest.raises(LockError, match="changed nothing"):
         hold_job(tmp_path / "logs", "encode/a/b")
 

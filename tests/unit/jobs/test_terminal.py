@@ -80,7 +80,7 @@ def test_an_error_ends_with_our_sentence_and_the_command_that_goes_on(tmp_path: 
         "",
         f"prepare bad failed: {SENTENCE}",
         f"    log: {tmp_path}/prepare.log",
-        "When that is mended, or if it was by chance: the same command goes on where it was:",
+        "Once that is fixed, or if it was temporary: the same command resumes:",
         f"    {COMMAND}",
     ]
 
@@ -124,7 +124,7 @@ def test_that_the_jobs_that_run_are_waited_for_is_said_once() -> None:
     run = Run()
     for _ in range(3):
         run.log("Will exit after finishing currently running jobs (scheduler).")
-    assert run.said.splitlines() == ["Stopping when the jobs that run have ended; no other begins."]
+    assert run.said.splitlines() == ["Stopping after the running jobs; no other job starts."]
 
 
 def test_an_interruption_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def test_an_interruption_says_that_the_same_command_goes_on(tmp_path: Path) -> N
     run.log("CalledProcessError", logging.ERROR, event="error", exception="CalledProcessError")
     run.log("At least one job did not complete successfully.", logging.ERROR, event="error", exception="WorkflowError")
     assert run.said.splitlines()[1:] == [
-        "Stopping: what is half written is removed.",
-        "Interrupted; what is finished stays. The same command goes on where it was:",
+        "Stopping: removing half-written files.",
+        "Interrupted; finished files stay. The same command resumes:",
         f"    {COMMAND}",
     ]
 
@@ -145,7 +145,7 @@ def test_a_run_with_nothing_to_do_prints_the_table() -> None:
     run = Run()
     run.log("Building DAG of jobs...")
     run.log("Nothing to be done (all requested files are present and up to date).")
-    assert run.said == "Nothing to do: everything that was asked for is there.\n\nthe table\n"
+    assert run.said == "Nothing to do: all requested files exist.\n\nthe table\n"
 
 
 def test_noise_goes_to_the_log_alone() -> None:

@@ -49,8 +49,8 @@ def test_what_a_colbert_does_not_say_has_to_be_said(colbert: Path) -> None:
     (colbert / "artifact.metadata").unlink()
     card = read_token_card(colbert)
     assert card.queries.max_length == 32
-    assert "does not say doc_maxlen" in str(card.problem())
-    assert str(card.problem()).endswith("Say document_length of this system, as the paper of the model has it")
+    assert "has no doc_maxlen" in str(card.problem())
+    assert str(card.problem()).endswith("Set document_length for this system, as in the model's paper")
 
 
 def test_pylate_says_its_lengths_and_markers(pylate: Path) -> None:
@@ -72,12 +72,12 @@ def library(**changes: Any) -> Callable[[Path], object]:
     [
         (library(similarity_fn_name="meanmaxsim"), "wants the similarity 'meanmaxsim', and only maxsim is known"),
         (library(model_type="SparseEncoder"), "says that this is a SparseEncoder.*a system of family sparse takes such models"),
-        (library(query_length=-1), "query_length is -1, which is no number of tokens"),
-        (library(query_length=10**9), "query_length is 1000000000, which is no number of tokens"),
+        (library(query_length=-1), "query_length is -1, which is not a number of tokens"),
+        (library(query_length=10**9), "query_length is 1000000000, which is not a number of tokens"),
         (library(query_expansion={"strategy": "never"}), "query_expansion is .*known are the strategies fixed and min"),
         (library(query_expansion={"strategy": "min"}), "query_expansion has no length"),
         (library(skiplist_words="abc"), "skiplist_words are no list of tokens"),
-        (library(prompts={"query": 3}), "prompts are no texts by name"),
+        (library(prompts={"query": 3}), "prompts are not an object of texts"),
         (
             lambda folder: change_json(folder / "2_Dense/config.json", module_input_name="sentence_embedding"),
             "2_Dense: works on sentence_embedding, token_embeddings; expected vectors of tokens",
@@ -87,7 +87,7 @@ def library(**changes: Any) -> Callable[[Path], object]:
             "the activation is evil.Run",
         ),
         (lambda folder: change_json(folder / "config.json", auto_map={"AutoModel": "x.Y"}), "has auto_map"),
-        (lambda folder: (folder / "modules.json").write_text("{}"), "holds no list of modules"),
+        (lambda folder: (folder / "modules.json").write_text("{}"), "does not hold a list of modules"),
     ],
 )
 def test_what_is_not_understood_is_refused_with_its_reason(pylate: Path, change: Any, reason: str) -> None:
@@ -99,7 +99,7 @@ def test_what_is_not_understood_is_refused_with_its_reason(pylate: Path, change:
 @pytest.mark.parametrize(
     ("module", "reason"),
     [
-        ("sentence_transformers.models.Pooling", "one vector a text and none a token; a system of family dense takes such"),
+        ("sentence_transformers.models.Pooling", "one vector per text and none per token; a system of family dense takes such"),
         ("sentence_transformers.models.HierarchicalTokenPooling", "HierarchicalTokenPooling, which is not known here; known are"),
         ("pylate_evil.models.Dense", "pylate_evil.models.Dense, which is not known here"),
     ],

@@ -174,10 +174,10 @@ def described(**changes: Any) -> Callable[[Path], None]:
     [
         (save_colbert, without("linear.weight"), r"has not the weights of its module \('linear\.weight'\)"),
         (save_colbert, without("bert.encoder.layer.1.output.dense.weight"), "has no weights for encoder.layer.1.output"),
-        (save_colbert, beside("classifier.weight"), r"model\.safetensors has weights that nothing uses: classifier\.weight"),
+        (save_colbert, beside("classifier.weight"), r"model\.safetensors has unused weights: classifier\.weight"),
         (save_pylate, beside("linear.other", "1_Dense"), "1_Dense has weights that its module does not use: linear.other"),
-        (save_pylate, beside("linear.weight"), r"has weights that nothing uses: linear\.weight"),
-        (save_colbert, beside("linear.bias"), r"has weights that nothing uses: linear\.bias"),
+        (save_pylate, beside("linear.weight"), r"has unused weights: linear\.weight"),
+        (save_colbert, beside("linear.bias"), r"has unused weights: linear\.bias"),
         (
             save_pylate,
             lambda folder: change_json(folder / "tokenizer_config.json", truncation_side="left"),
@@ -196,7 +196,7 @@ def described(**changes: Any) -> Callable[[Path], None]:
                 folder / "config_sentence_transformers.json",
                 query_expansion={"strategy": "fixed", "length": 9, "token": "nothing"},
             ),
-            "does not know what queries are filled up with, 'nothing'",
+            "does not know the padding token of queries, 'nothing'",
         ),
         (
             save_colbert,

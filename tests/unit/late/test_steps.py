@@ -143,7 +143,7 @@ def another_model(small: LateResults) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (damaged_vectors, r"chunk-0\.arrow: .*damaged or exchanged"),
+        (damaged_vectors, r"chunk-0\.arrow: .*damaged or replaced"),
         (another_dimension, r"encoded with precision float32 and 16 dimensions, but .*queries\.arrow with \('float32', 3\)"),
         (another_model, "models/s.json"),
     ],
@@ -158,7 +158,7 @@ def test_what_was_changed_is_not_searched(small: LateResults, settings: LateSett
 
 def test_another_model_than_was_fetched_is_refused(small: LateResults, settings: LateSettings, tmp_path: Path) -> None:
     other = replace(settings, model=str(save_colbert(tmp_path / "other", seed=5)))
-    with pytest.raises(BeirflowError, match=r"has another model\.safetensors than is recorded"):
+    with pytest.raises(BeirflowError, match=r"has another model\.safetensors than recorded"):
         small.make(other, 0)
 
 

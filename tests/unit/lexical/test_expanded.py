@@ -1,14 +1,12 @@
 """What is added to documents: the run is bit for bit that of a corpus in which it was written by hand."""
 
-import json
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
-from beirflow.expansions.given import read_given
 from beirflow.files.errors import DataError
-from beirflow.files.layout import DOCUMENTS, EXPANSION, EXPANSION_RECORD, RUN_RECORD
+from beirflow.files.layout import EXPANSION, EXPANSION_RECORD, RUN_RECORD
 from beirflow.lexical.expanded import frequencies
 from beirflow.lexical.settings import LexicalSettings
 from lexical_results import LexicalResults, damage, rows_of
@@ -34,22 +32,10 @@ CORPUS: list[Document] = [(f"d{i}", RANDOM.choice(["", "cat", "w1 w2"]), RANDOM.
 QUERIES_OF_CORPUS = {"q1": "running cat w1", "q2": "w1 w1 w8 \u6771\u4eac", "q3": "the of", "d5": "u.s. o'neil caf\u00e9 unk b"}
 
 
-def expanded(folder: Path, settings: LexicalSettings, lines: dict[str, object], key: str, size: int = 17) -> LexicalResults:
+def expanded(folder: Path, settings: LexicalSettings, added: dict[str, object], size: int = 17) -> LexicalResults:
     """A corpus with what is added to its documents, indexed."""
     made = LexicalResults(folder, CORPUS, QUERIES_OF_CORPUS, size=size, top_k=30)
-    source = folder / "given.jsonl"
-    source.write_text("".join(json.dumps({"id": doc_id, key: value}) + "\n" for doc_id, value in lines.items()))
-    assert settings.added is not None
-    for chunk in range(made.chunks):
-        read_given(
-            given=settings.added,
-            source_path=str(source),
-            documents_path=made.path(DOCUMENTS),
-            chunk=chunk,
-            output_path=made.path(EXPANSION, expansion=settings.added.name, chunk=chunk),
-            job=made.job("read_given"),
-        )
-    return made.index_all(settings.index)
+    return made.give(settings, added).index_all(settings.index)
 
 
 def queries_of(seed: int = 4) -> dict[str, list[str]]:
@@ -75,7 +61,7 @@ def weights_of(seed: int = 5) -> dict[str, dict[str, float]]:
 def test_appended_queries_score_as_in_a_corpus_that_has_them(tmp_path: Path, fields: tuple[str, ...], size: int) -> None:
     added = queries_of()
     settings = LexicalSettings("mine", fields=fields, expansion={"path": str(tmp_path / "given.jsonl")})  # type: ignore[arg-type]
-    found = expanded(tmp_path, settings, added, "queries", size).run(settings)
+    found = expanded(tmp_path, settings, added, size).run(settings)
     by_hand = [(doc_id, title, " ".join([text, *added[doc_id]])) for doc_id, title, text in CORPUS]
     plain = LexicalResults(tmp_path / "by hand", by_hand, QUERIES_OF_CORPUS, size=11, top_k=30).index_all()
     assert rows_of(found) == rows_of(plain.run(LexicalSettings("mine", fields=fields)))
@@ -89,7 +75,7 @@ def test_appended_queries_score_as_in_a_corpus_that_has_them(tmp_path: Path, fie
 def test_queries_as_a_field_add_the_scores_of_two_fields(tmp_path: Path) -> None:
     added = queries_of()
     settings = LexicalSettings("mine", expansion={"path": str(tmp_path / "given.jsonl"), "join": "field"})  # type: ignore[arg-type]
-    found = expanded(tmp_path, settings, added, "queries").run(settings)
+    found = expanded(tmp_path, settings, added).run(settings)
     by_hand = [(doc_id, " ".join(added[doc_id]), f"{title}\n{text}") for doc_id, title, text in CORPUS]
     plain = LexicalResults(tmp_path / "by hand", by_hand, QUERIES_OF_CORPUS, size=11, top_k=30).index_all()
     assert rows_of(found) == rows_of(plain.run(LexicalSettings("mine", fields=("title", "text"))))
@@ -100,7 +86,7 @@ def test_queries_as_a_field_add_the_scores_of_two_fields(tmp_path: Path) -> None
 def test_weighted_words_score_as_if_they_were_repeated(tmp_path: Path, scale: str, size: int) -> None:
     added = weights_of()
     settings = LexicalSettings("mine", weights={"path": str(tmp_path / "given.jsonl"), "scale": scale})  # type: ignore[arg-type]
-    found = expanded(tmp_path, settings, added, "weights", size).run(settings)
+    found = expanded(tmp_path, settings, added, size).run(settings)
 
     def repeated(words: dict[str, float]) -> str:
         times = {word: round(100 * (weight**0.5 if scale == "sqrt" else weight)) for word, weight in words.items()}
@@ -120,7 +106,7 @@ def test_frequencies_are_rounded_as_deepct_rounds_them() -> None:
 
 def test_the_run_says_what_was_added_and_what_it_cost(tmp_path: Path) -> None:
     settings = LexicalSettings("mine", expansion={"path": str(tmp_path / "given.jsonl")})  # type: ignore[arg-type]
-    made = expanded(tmp_path, settings, queries_of(), "queries")
+    made = expanded(tmp_path, settings, queries_of())
     made.run(settings)
     record, name = made.record(RUN_RECORD, system="mine"), settings.index.expansion
     paths = {f"expansions/{name}/small/chunk-{chunk}.{kind}" for chunk in range(3) for kind in ("json", "parquet")}
@@ -133,7 +119,7 @@ def test_the_run_says_what_was_added_and_what_it_cost(tmp_path: Path) -> None:
 
 def test_an_expansion_that_was_exchanged_is_refused(tmp_path: Path) -> None:
     settings = LexicalSettings("mine", expansion={"path": str(tmp_path / "given.jsonl")})  # type: ignore[arg-type]
-    made = expanded(tmp_path, settings, queries_of(), "queries")
+    made = expanded(tmp_path, settings, queries_of())
     path = made.path(EXPANSION, expansion=settings.index.expansion, chunk=1)
     damage(path)
     with pytest.raises(DataError, match=r"chunk-1.parquet: sha256"):
@@ -148,4 +134,4 @@ def test_weights_beyond_what_is_counted_exactly_are_refused(tmp_path: Path) -> N
     settings = LexicalSettings("mine", weights={"path": str(tmp_path / "given.jsonl"), "scale": "none"})  # type: ignore[arg-type]
     heavy = weights_of() | {CORPUS[7][0]: {"cats": 1e300}}
     with pytest.raises(DataError, match="of the chunk would have 1,000,000,000 terms"):
-        expanded(tmp_path, settings, heavy, "weights")
+        expanded(tmp_path, settings, heavy)

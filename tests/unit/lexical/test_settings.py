@@ -182,12 +182,12 @@ def test_what_is_added_has_settings_of_its_own(entry: dict[str, Any], expected: 
     [
         (
             {"expansion": {"path": "/x/{dataset}.jsonl"}, "weights": {"path": "/x/{dataset}.jsonl"}},
-            "mine.weights: .*; words that are weighed have no place for queries",
+            "mine.weights: .*; weighed words cannot be combined with queries",
         ),
         ({"weights": {"path": "/x/{dataset}.jsonl"}, "fields": ["text"]}, "mine.fields: .*; words are weighed in title and text"),
         (
             {"expansion": {"path": "/x/{dataset}.jsonl", "join": "field"}, "fields": ["title", "text"]},
-            "mine.fields: .*; beside a field of queries title and text are one",
+            "mine.fields: .*; with a field of queries, title and text are one field",
         ),
         ({"expansion": {"model": "owner/name"}}, r"mine\.expansion\.model: .* needs 'revision'"),
         (

@@ -252,7 +252,7 @@ def test_a_corpus_whose_titles_are_empty_is_searched_in_its_texts(tmp_path: Path
 def test_statistics_are_not_made_of_damaged_postings(small: LexicalResults, pattern: str) -> None:
     damaged = small.path(pattern, chunk=1)
     damage(damaged)
-    refused(small.sum, small.results, re.escape(damaged), "damaged or exchanged", f"rm {re.escape(damaged)}")
+    refused(small.sum, small.results, re.escape(damaged), "damaged or replaced", f"rm {re.escape(damaged)}")
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_statistics_are_not_made_of_damaged_postings(small: LexicalResults, patt
 def test_nothing_damaged_is_searched(small: LexicalResults, pattern: str, chunk: int | None) -> None:
     damaged = small.path(pattern, chunk=chunk)
     damage(damaged)
-    refused(lambda: small.search(FLAT, 1), small.results, re.escape(damaged), "damaged or exchanged", f"rm {re.escape(damaged)}")
+    refused(lambda: small.search(FLAT, 1), small.results, re.escape(damaged), "damaged or replaced", f"rm {re.escape(damaged)}")
 
 
 def test_a_damaged_corpus_is_not_indexed(small: LexicalResults) -> None:

@@ -78,9 +78,9 @@ def test_the_prompt_of_an_instructor_is_not_pooled_as_sentence_transformers_know
 
 
 def test_a_bare_model_leaves_pooling_and_similarity_to_be_said(tiny_bert: Path) -> None:
-    with pytest.raises(ModelError, match=r"system mine.*no modules.json.*Say pooling and similarity of this system"):
+    with pytest.raises(ModelError, match=r"system mine.*no modules.json.*Set pooling and similarity for this system"):
         model_card(settings(tiny_bert))
-    with pytest.raises(ModelError, match=r"no modules.json.*Say similarity of"):
+    with pytest.raises(ModelError, match=r"no modules.json.*Set similarity for"):
         model_card(settings(tiny_bert, pooling="cls"))
 
 
@@ -98,7 +98,7 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(
     folder: Path, library: dict[str, Any], key: str
 ) -> None:
     change_json(folder / "config_sentence_transformers.json", **library)
-    with pytest.raises(ModelError, match=f"sentence-transformers 6 writes none.*Say {key} of this system"):
+    with pytest.raises(ModelError, match=f"sentence-transformers 6 writes none.*Set {key} for this system"):
         model_card(settings(folder))
     assert model_card(settings(folder, **{key: "w2 "})).problem() is None
 
@@ -106,7 +106,7 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(
 def test_an_empty_prompt_that_sentence_transformers_wrote_itself_does_not_stand_for_the_default(folder: Path) -> None:
     prompts = {"query": "", "document": "", "other": "w2 "}
     change_json(folder / "config_sentence_transformers.json", prompts=prompts, default_prompt_name="other")
-    with pytest.raises(ModelError, match="Say query_prefix and document_prefix of this system"):
+    with pytest.raises(ModelError, match="Set query_prefix and document_prefix for this system"):
         model_card(settings(folder))
     change_json(folder / "config_sentence_transformers.json", prompts=prompts | {"query": "w1 "}, default_prompt_name="other")
     assert model_card(settings(folder)).prompts == {"queries": "w1 ", "documents": ""}
@@ -114,7 +114,7 @@ def test_an_empty_prompt_that_sentence_transformers_wrote_itself_does_not_stand_
 
 def test_another_similarity_has_to_be_said(folder: Path) -> None:
     change_json(folder / "config_sentence_transformers.json", similarity_fn_name="euclidean")
-    with pytest.raises(ModelError, match=r"'euclidean', and only dot and cosine are searched.*Say similarity"):
+    with pytest.raises(ModelError, match=r"'euclidean', and only dot and cosine are supported.*Set similarity"):
         model_card(settings(folder))
 
 
@@ -158,10 +158,10 @@ TRANSFORMER, POOLING = "sentence_transformers.models.Transformer", "sentence_tra
         ),
         refuse(modules(TRANSFORMER), "the modules are transformer; expected a backbone, one pooling"),
         refuse(modules(POOLING), "the modules are pooling; expected"),
-        refuse(lambda folder: (folder / "modules.json").write_text("{}"), "holds no list of modules"),
+        refuse(lambda folder: (folder / "modules.json").write_text("{}"), "does not hold a list of modules"),
         refuse(
             lambda folder: (folder / "modules.json").write_text('[{"type": "a.Pooling", "path": "../x"}]'),
-            "outside of the folder",
+            "outside the folder",
         ),
         refuse(
             config("config_sentence_transformers.json", model_type="SparseEncoder"),
@@ -180,7 +180,7 @@ TRANSFORMER, POOLING = "sentence_transformers.models.Transformer", "sentence_tra
         ),
         refuse(
             config("sentence_bert_config.json", modality_config={"text": {}, "message": {"method": "forward"}}),
-            "its Transformer writes texts into messages of a chat (modality_config), which beirflow does not",
+            "its Transformer wraps texts in chat messages (modality_config), which beirflow does not",
         ),
         refuse(
             config("sentence_bert_config.json", processor_kwargs={"truncation_side": "left"}),
@@ -190,7 +190,7 @@ TRANSFORMER, POOLING = "sentence_transformers.models.Transformer", "sentence_tra
             config("sentence_bert_config.json", processing_kwargs={"text": {}, "common": {}}), "Transformer has processing_kwargs"
         ),
         refuse(config("sentence_bert_config.json", transformer_task="fill-mask"), "Transformer has transformer_task"),
-        refuse(config(auto_map={"AutoModel": "x.Y"}), "config.json has auto_map: the model wants code of its own"),
+        refuse(config(auto_map={"AutoModel": "x.Y"}), "config.json has auto_map: the model needs its own code"),
         refuse(config("tokenizer_config.json", auto_map={"AutoTokenizer": ["x.Y", None]}), "tokenizer_config.json has auto_map"),
         refuse(
             config("tokenizer_config.json", vocab_file="/elsewhere/vocab.txt"),
@@ -198,12 +198,12 @@ TRANSFORMER, POOLING = "sentence_transformers.models.Transformer", "sentence_tra
         ),
         refuse(
             config(transformers_weights="other.safetensors"),
-            "has transformers_weights, another file of weights than the one that is hashed",
+            "has transformers_weights, a file of weights other than the hashed one",
         ),
         refuse(config("adapter_config.json", peft_type="LORA"), "has an adapter (adapter_config.json); merge it"),
         refuse(config(quantization_config={"quant_method": "bitsandbytes"}), "has quantization_config"),
-        refuse(config(model_type="xlnet"), "a model of type xlnet has texts padded at their beginning, and token types"),
-        refuse(config(model_type="big_bird"), "big_bird gives a text other vectors when it stands in a batch"),
+        refuse(config(model_type="xlnet"), "a model of type xlnet pads texts at the beginning and has its own token types"),
+        refuse(config(model_type="big_bird"), "big_bird gives a text different vectors alone and in a batch"),
     ],
 )
 def test_what_is_not_understood_is_refused_with_its_reason(folder: Path, change: Callable[[Path], object], reason: str) -> None:
@@ -255,7 +255,7 @@ def test_every_file_of_every_module_is_hashed_and_a_change_is_noticed(tmp_path: 
     check_model(system, str(record))
     weights = load_file(folder / "2_Dense/model.safetensors")
     save_file({name: tensor + 1 for name, tensor in weights.items()}, folder / "2_Dense/model.safetensors")
-    with pytest.raises(DataError, match=r"has another 2_Dense/model.safetensors than is recorded"):
+    with pytest.raises(DataError, match=r"has another 2_Dense/model.safetensors than recorded"):
         check_model(system, str(record))
 
 
@@ -264,7 +264,7 @@ def test_an_index_that_names_weights_elsewhere_is_refused(tiny_bert: Path, tmp_p
     folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
     (folder / "model.safetensors").rename(tmp_path / "outside.safetensors")
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": place}}))
-    with pytest.raises(ModelError, match="names weights outside of its folder"):
+    with pytest.raises(ModelError, match="names weights outside its folder"):
         model_card(settings(folder, **PLAIN))
 
 
@@ -284,9 +284,9 @@ def test_a_dpr_pair_is_a_system_with_two_models(tmp_path: Path) -> None:
         with torch.inference_mode():
             expected = model(input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"]).pooler_output.numpy()
         np.testing.assert_allclose(encoded(system, texts, kind), expected, atol=1e-5)
-    with pytest.raises(ModelError, match="Say similarity of this system"):
+    with pytest.raises(ModelError, match="Set similarity for this system"):
         model_card(system)
-    with pytest.raises(ModelError, match="pooling is 'mean', but this model gives one vector a text itself"):
+    with pytest.raises(ModelError, match="pooling is 'mean', but this model gives one vector per text itself"):
         encoded(settings(folders["documents"], pooling="mean"))
     record = tmp_path / "model.json"
     fetch_model(system=system, said=["similarity"], output_path=str(record), job=Job(tmp_path))
@@ -359,7 +359,7 @@ def test_an_encoder_decoder_whose_encoder_is_not_known_is_refused(tmp_path: Path
 def test_a_model_whose_vectors_depend_on_the_batch_is_refused(tmp_path: Path, model_type: str) -> None:
     """sentence-transformers gives a text of each another vector for another batch."""
     sizes = {"embedding_size": 16} if model_type == "convbert" else {}
-    with pytest.raises(ModelError, match=r"gives a text other vectors when it stands in a batch .* no right vector"):
+    with pytest.raises(ModelError, match=r"gives a text different vectors alone and in a batch .* no vector is the right one"):
         encoded(settings(of_bert("mean", model_type=model_type, sizes=sizes)(tmp_path)))
 
 
@@ -391,7 +391,7 @@ def test_a_folder_without_weights_names_the_system_once(folder: Path) -> None:
 def test_a_model_without_a_vocabulary_is_refused_for_its_vectors_alone(tmp_path: Path) -> None:
     folder = of_bert("mean", model_type="canine", sizes={"downsampling_rate": 4, "local_transformer_stride": 16})(tmp_path)
     change_json(folder / "config.json", vocab_size=None)
-    with pytest.raises(ModelError, match=r"gives a text other vectors when it stands in a batch .* no right vector"):
+    with pytest.raises(ModelError, match=r"gives a text different vectors alone and in a batch .* no vector is the right one"):
         encoded(settings(folder))
 
 
@@ -404,7 +404,7 @@ def test_token_types_of_a_tokenizer_are_not_left_out_without_a_word(folder: Path
     assert encoded(settings(folder)).any()  # its tokenizer_config.json asks for no types
     names = ["input_ids", "token_type_ids", "attention_mask"]
     change_json(folder / "tokenizer_config.json", model_input_names=names)
-    with pytest.raises(ModelError, match=r"system mine: the tokenizer in .* gives token types that are not 0"):
+    with pytest.raises(ModelError, match=r"system mine: the tokenizer in .* gives token types other than 0"):
         encoded(settings(folder))
 
 

@@ -193,7 +193,7 @@ def test_what_does_not_pass_is_said_and_asked_once(server: Server, answer: dict[
 
 
 def test_the_key_comes_from_the_environment_and_goes_nowhere_else(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ModelError, match="the environment variable SOME_KEY is to hold the key"):
+    with pytest.raises(ModelError, match="the environment variable SOME_KEY with the key"):
         client(server, key_variable="SOME_KEY")
     monkeypatch.setenv("SOME_KEY", "s3cret")
     server.answers = [{"status": 401}]

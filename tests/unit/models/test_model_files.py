@@ -54,7 +54,7 @@ def fetch(model: EncoderSettings, record_path: Path) -> dict[str, Any]:
 
 def record_of(digests: Mapping[str, str]) -> dict[str, Any]:
     """What should be recorded of the model on the hub."""
-    reason = "the folder has no modules.json, so its files do not say how it is used"
+    reason = "the folder has no modules.json, so its files do not define its use"
     step = {"kind": "transformer", "folder": "", "settings": {"max_length": None, "lower_case": False, "output": "tokens"}}
     card = {
         "steps": {"queries": [step], "documents": [step]},

@@ -96,7 +96,7 @@ def test_weights_beside_a_graph_are_hashed(folder: Path) -> None:
 def test_weights_elsewhere_are_refused(name: str, folder: Path) -> None:
     renamed(moved_out(folder) / GRAPH, name)
     if name:
-        assert "names weights outside of its folder" in str(model_problem(system(folder)))
+        assert "names weights outside its folder" in str(model_problem(system(folder)))
     with pytest.raises(ModelError):
         vectors(folder)
 

@@ -253,5 +253,5 @@ def test_a_class_that_encodes_queries_and_documents_apart_is_not_asked_for_both_
 
 
 def test_a_method_that_wants_what_nothing_gives_it_is_refused_when_it_is_loaded() -> None:
-    with pytest.raises(ModelError, match=r"system mine: encode wants task_metadata, hf_split, which nothing gives it here"):
+    with pytest.raises(ModelError, match=r"system mine: encode wants task_metadata, hf_split, which beirflow does not pass"):
         OwnEncoder(EncoderSettings("mine", encoder=f"{THIS}:ForMtebAlone", arguments={}), "queries")

@@ -43,5 +43,5 @@ def test_what_is_no_judgement_is_refused(tmp_path: Path, line: str, problem: str
 
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "more").write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match="no text in UTF-8"):
+    with pytest.raises(DataError, match="not text in UTF-8"):
         read_extra(str(tmp_path / "more"), QRELS)

@@ -154,11 +154,11 @@ def test_weights_that_are_missing_or_not_used_are_refused(tmp_path: Path) -> Non
     [
         ("config.json", {"architectures": ["BertModel"]}, "says that the model is BertModel; expected a cross-encoder"),
         ("config.json", {"architectures": None}, "says that the model is nothing"),
-        ("config.json", {"transformers_weights": "other.safetensors"}, "another file of weights than the one that is hashed"),
-        ("config.json", {"auto_map": {"AutoModel": "code.Model"}}, "the model wants code of its own"),
+        ("config.json", {"transformers_weights": "other.safetensors"}, "a file of weights other than the hashed one"),
+        ("config.json", {"auto_map": {"AutoModel": "code.Model"}}, "the model needs its own code"),
         ("config_sentence_transformers.json", {"prompts": {"query": "query: "}}, "also asks for prompt query"),
-        ("config.json", {"model_type": "big_bird"}, "a model of type big_bird gives a text other vectors"),
-        ("sentence_bert_config.json", {"do_lower_case": True}, "has do_lower_case, which its tokenizer has to do"),
+        ("config.json", {"model_type": "big_bird"}, "a model of type big_bird gives a text different vectors"),
+        ("sentence_bert_config.json", {"do_lower_case": True}, "has do_lower_case; its tokenizer must do that instead"),
         ("sentence_bert_config.json", {"processing_kwargs": {"text": {"max_length": 9}}}, "has processing_kwargs, which"),
         ("sentence_distilbert_config.json", {"tokenizer_args": {"model_max_length": 9}}, r"has tokenizer_args\.model_max_length"),
         ("sentence_bert_config.json", {"query_length": 9}, "has query_length, which beirflow does not know"),
@@ -208,7 +208,7 @@ def test_three_labels_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_model_that_heeds_what_stands_beside_a_pair_in_a_batch_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"system crossed: the model in .* gives a text other vectors when it stands in a batch"):
+    with pytest.raises(ModelError, match=r"system crossed: the model in .* gives a text different vectors alone and in a batch"):
         loaded(save_cross_encoder(tmp_path, "fnet"))
 
 

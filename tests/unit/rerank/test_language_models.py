@@ -215,11 +215,11 @@ def check_question(folder: Path) -> None:
     assert loaded(folder).scores(PAIRS[:1])[0] == pytest.approx(by_qwen3(folder, *PAIRS[0]), abs=1e-5)
     for template in ("".join(parts[:-1]), "{{ nothing.at.all }}"):
         (folder / "chat_template.jinja").write_text(template)
-        with pytest.raises(ModelError, match="sentence-transformers would ask otherwise of a pair, by the files in"):
+        with pytest.raises(ModelError, match="sentence-transformers would ask another question than Qwen3-Reranker"):
             loaded(folder)
     (folder / "chat_template.jinja").write_text("".join(parts))
     (folder / "sentence_bert_config.json").write_text(json.dumps(described | {"modality_config": {"text": how}}))
-    with pytest.raises(ModelError, match="sentence-transformers would ask otherwise of a pair, by the files in"):
+    with pytest.raises(ModelError, match="sentence-transformers would ask another question than Qwen3-Reranker"):
         loaded(folder)
     (folder / "sentence_bert_config.json").unlink()
 

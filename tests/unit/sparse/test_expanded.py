@@ -192,7 +192,7 @@ def test_an_expansion_that_is_damaged_changed_or_of_another_corpus_is_refused(tm
     with pytest.raises(BeirflowError, match=r"it was made from the corpora/small/documents\.parquet"):
         results.make(settings, 0)
     path.write_bytes(content)
-    with pytest.raises(BeirflowError, match=r"1 of the \d+ documents of chunk \d are in no line, the first is 'd3'"):
+    with pytest.raises(BeirflowError, match=r"1 of the \d+ documents of chunk \d have no line, first 'd3'"):
         results.give(settings, {doc_id: each for doc_id, each in ADDED.items() if doc_id != "d3"})
 
 

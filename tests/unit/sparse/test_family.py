@@ -21,8 +21,8 @@ def loaded(entry: dict[str, Any], **more: Any) -> Any:
     ("entry", "says"),
     [
         ({"expansion": HUB, "head": "splade"}, "mine.expansion: .* a model with head: splade adds terms itself"),
-        ({"text_length": 400}, "mine.text_length: found 400; nothing is added to the documents"),
-        ({"expansion_length": 9}, "mine.expansion_length: found 9; nothing is added to the documents"),
+        ({"text_length": 400}, "mine.text_length: found 400; the documents have no expansion"),
+        ({"expansion_length": 9}, "mine.expansion_length: found 9; the documents have no expansion"),
         ({"expansion": HUB, "max_length": 502}, "mine.max_length: found 502; .* and 3 special tokens are 503; lower text_length"),
         ({"expansion": {"model": "/nowhere"}}, "mine.expansion.model: found '/nowhere'; nothing is there"),
         (

@@ -87,7 +87,7 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(tmp_
     library = {"prompts": prompts, "default_prompt_name": next(reversed(prompts))}
     write(tmp_path, ENCODER | {"config_sentence_transformers.json": library})
     with pytest.raises(
-        ModelError, match=r"system s: .* sentence-transformers 6 writes none before documents .*Say document_prefix"
+        ModelError, match=r"system s: .* sentence-transformers 6 writes none before documents .*Set document_prefix"
     ):
         read(tmp_path)
     assert [part.prefix for part in read(tmp_path, document_prefix="p: ")] == ["p: ", "q: "]
@@ -99,10 +99,13 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(tmp_
         ({"modules.json": modules(("", "MLMTransformer"))}, "MLMTransformer; expected a masked language model with"),
         ({"modules.json": modules(("", "Transformer"), ("1_SpladePooling", "SpladePooling"))}, "feature-extraction"),
         ({"modules.json": modules(("", "Transformer"), ("1_Pooling", "Pooling"))}, "the modules Transformer, Pooling"),
-        ({"modules.json": modules(("", "MLMTransformer"), ("../x", "SpladePooling"))}, "not below it"),
+        ({"modules.json": modules(("", "MLMTransformer"), ("../x", "SpladePooling"))}, "outside the folder"),
         ({"modules.json": "{"}, "cannot be read as JSON"),
-        ({"modules.json": "[1]"}, "holds no list of modules"),
-        ({"config_sentence_transformers.json": {"max_active_dims": "9"}}, "max_active_dims is '9', which is no number of terms"),
+        ({"modules.json": "[1]"}, "does not hold a list of modules"),
+        (
+            {"config_sentence_transformers.json": {"max_active_dims": "9"}},
+            "max_active_dims is '9', which is not a number of terms",
+        ),
         ({"1_SpladePooling/config.json": {"pooling_strategy": "mean"}}, "pooling_strategy 'mean'; expected max or sum"),
         ({"1_SpladePooling/config.json": {"activation_function": "gelu"}}, "activation_function 'gelu'"),
         ({"config_sentence_transformers.json": {"similarity_fn_name": "cosine"}}, "compares texts by 'cosine'"),
@@ -111,9 +114,12 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(tmp_
         ({"sentence_bert_config.json": {"processor_kwargs": {"model_max_length": 9}}}, r"has processor_kwargs\.model_max_length"),
         ({"sentence_bert_config.json": {"tokenizer_name_or_path": "other"}}, "has tokenizer_name_or_path, which"),
         ({"config_sentence_transformers.json": {"model_type": "CrossEncoder"}}, "this is a CrossEncoder, no SparseEncoder"),
-        ({"modules.json": [{"path": "", "type": "mine.MLMTransformer"}]}, "asks for mine.MLMTransformer, which is none of"),
-        ({"config.json": {"model_type": "big_bird"}}, "a model of type big_bird gives a text other vectors"),
-        ({"config.json": {"transformers_weights": "other.safetensors"}}, "another file of weights than the one that is hashed"),
+        (
+            {"modules.json": [{"path": "", "type": "mine.MLMTransformer"}]},
+            "asks for mine.MLMTransformer, which is not a module of",
+        ),
+        ({"config.json": {"model_type": "big_bird"}}, "a model of type big_bird gives a text different vectors"),
+        ({"config.json": {"transformers_weights": "other.safetensors"}}, "a file of weights other than the hashed one"),
         ({"adapter_config.json": {}}, "merge it into the model"),
     ],
 )
@@ -130,7 +136,7 @@ def test_what_is_not_understood_is_refused(tmp_path: Path, changes: dict[str, An
     ("changes", "says"),
     [
         ({"structure": {"document": [""]}}, "no route 'query', but 'document'"),
-        ({"types": None}, "lacks types and structure, which say what the routes are"),
+        ({"types": None}, "lacks types and structure, which define the routes"),
         ({"parameters": {"route_mappings": {"(None, 'text')": "document"}}}, "route_mappings"),
         ({"structure": {**ROUTES["structure"], "query": ["document_1_SpladePooling"]}}, "the modules SpladePooling"),
     ],
@@ -148,7 +154,7 @@ def test_an_index_names_parts_of_the_weights_beside_it(tmp_path: Path, place: An
     write(tmp_path, {"model.safetensors.index.json": {"weight_map": {"a": "model-1.safetensors", "b": "model-1.safetensors"}}})
     assert read(tmp_path).documents.weights == (tmp_path / "model-1.safetensors",)
     write(tmp_path, {"model.safetensors.index.json": {"weight_map": {"a": "model-1.safetensors", "b": place}}})
-    with pytest.raises(ModelError, match="names weights outside of its folder"):
+    with pytest.raises(ModelError, match="names weights outside its folder"):
         read(tmp_path)
 
 

@@ -180,7 +180,7 @@ def test_a_model_that_changed_since_it_was_fetched_is_refused(tmp_path: Path) ->
     made = SparseResults(tmp_path / "results", CORPUS, TEXTS)
     made.fetch(settings)
     (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
-    refused(lambda: made.make(settings), made.results, "has another config.json than is recorded")
+    refused(lambda: made.make(settings), made.results, "has another config.json than recorded")
 
 
 def test_a_weight_that_is_no_number_names_the_document(tmp_path: Path) -> None:

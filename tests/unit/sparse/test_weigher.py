@@ -102,7 +102,7 @@ def test_token_types_of_a_tokenizer_are_not_left_out_without_a_word(tmp_path: Pa
         post_processor={"type": "TemplateProcessing", "single": single, "pair": single, "special_tokens": {}},
     )
     change_json(tmp_path / "tokenizer_config.json", model_input_names=["input_ids", "token_type_ids", "attention_mask"])
-    with pytest.raises(ModelError, match=r"system s: the tokenizer in .* gives token types that are not 0"):
+    with pytest.raises(ModelError, match=r"system s: the tokenizer in .* gives token types other than 0"):
         weigher(tmp_path)
 
 
@@ -227,7 +227,7 @@ def test_a_model_that_heeds_what_stands_beside_a_text_in_a_batch_is_refused(tmp_
     save_masked_lm(tmp_path)
     sizes = {"vocab_size": TERMS, "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 64}
     FNetForMaskedLM(FNetConfig(**sizes, max_position_embeddings=64, initializer_range=0.5)).save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match=r"system s: the model in .* gives a text other vectors when it stands in a batch"):
+    with pytest.raises(ModelError, match=r"system s: the model in .* gives a text different vectors alone and in a batch"):
         weigher(tmp_path)
 
 

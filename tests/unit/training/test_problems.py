@@ -85,7 +85,10 @@ def test_a_draw_of_documents_has_a_name_of_its_own() -> None:
             r"train.generator.path: found 'x'; expected a file of JSON lines",
         ),
         ({"base": "base", "train": {"generator": "some/hub"}}, r"train.generator.model: found 'some/hub'; .* needs 'revision'"),
-        (genq(BASE | {"weights": "onnx/model.onnx"}), r"custom.systems.genq.base: .*a graph of ONNX; what is trained is one"),
+        (
+            genq(BASE | {"weights": "onnx/model.onnx"}),
+            r"custom.systems.genq.base: .*an ONNX graph; only a single torch transformer",
+        ),
         (genq(BASE | {"query_model": "a/b", "query_revision": "2" * 40}), r"genq.base: .*queries have a model of their own"),
         (genq({"encoder": "json:JSONDecoder", "similarity": "dot"}), r"genq.base: .*this is a class of your own"),
     ],
@@ -116,5 +119,5 @@ def test_a_generator_that_writes_nothing_and_a_table_of_vectors_are_refused(tmp_
     table = tmp_path / "table"
     table.mkdir()
     (table / "modules.json").write_text('[{"type": "sentence_transformers.models.StaticEmbedding", "path": ""}]')
-    with pytest.raises(ConfigError, match=r"genq.base: found .*its files have static; what is trained is one transformer"):
+    with pytest.raises(ConfigError, match=r"genq.base: found .*its files have static; only a single torch transformer"):
         configured(genq={"base": {"model": str(table)}, "train": {"generator": str(save_tiny_t5(tmp_path / "t5"))}})

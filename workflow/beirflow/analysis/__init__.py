@@ -1,1 +1,1 @@
-"""What the paper looks at beyond scores: queries shown, first hits, lengths of documents."""
+"""Analyses of the paper beyond scores: shown queries, first hits, document lengths."""

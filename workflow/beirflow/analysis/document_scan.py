@@ -1,4 +1,4 @@
-"""Read a corpus once: the length of every document, and the beginning of those that are shown."""
+"""Read a corpus once: the length of every document, and the beginning of the shown ones."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain

@@ -1,4 +1,4 @@
-"""The part of a run that is looked at: the first ranks of all queries, and all ranks of some."""
+"""The analysed part of a run: the first ranks of all queries, and all ranks of some."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Queries to look at: their texts, their judged documents and their first hits, and how long the documents of a corpus are.
+"""Queries for inspection, with texts, judged documents and first hits, and the document lengths of a corpus.
 
 ``inspection/<dataset>.json`` holds, for one corpus: ``dataset``, ``split``, ``documents`` (their number), ``measure`` and
 ``cutoff`` of the scores, ``depth`` (hits that are shown), ``systems``; ``sample`` (``shown``, ``of`` how many queries,

@@ -1,4 +1,4 @@
-"""How long documents are, in words, as histograms that can be added up and drawn.
+"""Document lengths in words, as histograms that can be added up and drawn.
 
 A word is a stretch without whitespace. The bounds of the bins are the same everywhere, so that the counts of several corpora
 add up; they grow by about a quarter (ten a decade), in whole words.

@@ -1,4 +1,4 @@
-"""The score of every query of a corpus by every system, for setting two systems side by side."""
+"""The score of every query of a corpus for every system, to compare two systems query by query."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Which queries of a dataset are shown: all of a small one, of a large one those that say most and a random rest."""
+"""The choice of shown queries: all of a small dataset; the most telling ones and a random rest of a large one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

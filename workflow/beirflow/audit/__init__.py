@@ -1,1 +1,1 @@
-"""Whether results are what they claim: digests, sources, recomputation, samples, published scores."""
+"""Checks that results are what they claim: digests, sources, recomputation, samples, published scores."""

@@ -1,4 +1,4 @@
-"""Audit a folder of results: look at everything, change nothing, and write down what was found."""
+"""Audit a folder of results: check everything, change nothing, and write down the findings."""
 
 import secrets
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The chain of digests: which record names which file, from the manifest down to the models.
+"""The chain of digests: the files that each record names, from the manifest down to the models.
 
 Every record says what it was made from and what it describes, as paths and digests, so the chain knows no family of systems. Only
 paths of one safe form are followed, so that nothing outside the folder is looked at.

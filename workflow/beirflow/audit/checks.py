@@ -1,4 +1,4 @@
-"""What an audit says about one thing that it looked at."""
+"""The result of one check of an audit."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

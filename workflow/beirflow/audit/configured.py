@@ -1,4 +1,4 @@
-"""Does the manifest evaluate what its configuration asks for, with systems and datasets that are what their names say?"""
+"""Does the manifest evaluate its configuration, with systems and datasets that match their names?"""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Are the prepared corpora what their records say, and what their sources hold?
+"""Do the prepared corpora match their records and their sources?
 
 Documents are compared as a set: every id once, with its text and the length of its title. A digest of 128 bits stands for each,
 so that memory holds some bytes a document.

@@ -1,4 +1,4 @@
-"""Are the models and files that expansions came from still those that were recorded?"""
+"""Do the models and files behind expansions still match their records?"""
 
 import hashlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The same fact stands in several places: here they are compared, one with the other."""
+"""Facts that several files state, compared with each other."""
 
 import json
 import math

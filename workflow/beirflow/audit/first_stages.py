@@ -1,4 +1,4 @@
-"""Does a run that was made from other runs say of them what they say of themselves?"""
+"""Does the record of a run agree with the runs that it was made from?"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

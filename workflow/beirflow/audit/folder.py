@@ -1,4 +1,4 @@
-"""What is in a folder that anybody may have made: nothing is opened, and no link is followed."""
+"""The content of an untrusted folder: no file is opened, no link followed."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Is every file the one that was recorded, and is any missing, or something else than a file?"""
+"""Does every file match its digest, and is any missing, or not a regular file?"""
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique

@@ -1,4 +1,4 @@
-"""How files for reading differ from the same made again."""
+"""Differences between files for reading and the same files made again."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Results in the forms of MTEB, made again."""
+"""MTEB's forms of the results, made again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

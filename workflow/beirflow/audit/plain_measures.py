@@ -1,4 +1,4 @@
-"""The measures once more, written from their definitions for one query at a time, for the audit alone.
+"""A second implementation of the measures, from their definitions, one query at a time, for the audit alone.
 
 Nothing here is shared with ``measures.py`` or with pytrec_eval, so that a mistake in one of them is not repeated here. NDCG,
 MAP, Recall and P are trec_eval's ``ndcg_cut``, ``map_cut``, ``recall`` and ``P``; the others follow the BEIR paper.

@@ -1,4 +1,4 @@
-"""Is it known what computed the results, and is it the code that the commit has?"""
+"""Is it known what computed the results, and does the code match its commit?"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Are the results those that were published, where the two may be compared?"""
+"""Are the results the published ones, if the two are comparable?"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict

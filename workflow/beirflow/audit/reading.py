@@ -1,4 +1,4 @@
-"""Read files of results that anybody may have made: a few bytes must not fill memory, and one key must not mean two things."""
+"""Read untrusted result files: a few bytes must not fill memory, and a key must not have two meanings."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Do the records of models, representations, runs and metrics say the same of what they all know?"""
+"""Do the records of models, representations, runs and metrics agree?"""
 
 import math
 from collections import Counter

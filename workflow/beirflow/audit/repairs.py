@@ -1,4 +1,4 @@
-"""Commands that repair results, as they can be pasted wherever one is: absolute, quoted, and called as the audit was.
+"""Commands that repair results, ready to paste anywhere: absolute, quoted, with the options of the audit.
 
 Nothing is deleted: files are moved aside, to a folder next to the results.
 """

@@ -1,4 +1,4 @@
-"""The report and what it is made of, made again."""
+"""The report and its data, made again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Do the records of representations say what their files and their corpus are?"""
+"""Do the records of representations match their files and their corpus?"""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The manifest, from which all digests lead down: is it whole, of a form that is known, and the one that was published?"""
+"""The manifest, the root of all digests: is it whole, of a known form, and the published one?"""
 
 import hmac
 import subprocess

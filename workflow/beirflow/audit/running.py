@@ -1,4 +1,4 @@
-"""Is an evaluation at work on the results while they are audited?"""
+"""Does an evaluation write the results while they are audited?"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Is a run one that a system can have made: ranked by the rule, of what exists, and as long as it should be?"""
+"""Can a system have made this run: ranked by the rule, with existing documents and queries, and long enough?"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Are the files outside the results, which they came from, still those that were recorded?
+"""Do the source files outside the results still match their records?
 
 Where they are is taken from the configuration of the person who audits, never from the results. What is not here is not checked.
 """

@@ -1,4 +1,4 @@
-"""Is the summary what the metrics give: every row, every average, every difference?"""
+"""Does the summary follow from the metrics: every row, every average, every difference?"""
 
 import csv
 import io

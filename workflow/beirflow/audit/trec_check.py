@@ -1,4 +1,4 @@
-"""Does a run in TREC form say what the run says?"""
+"""Does a run in TREC form equal the stored run?"""
 
 import gzip
 import zlib

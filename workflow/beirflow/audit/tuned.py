@@ -1,4 +1,4 @@
-"""Were systems tuned on what their settings name, and have they the best of what was tried?"""
+"""Were systems tuned on the data in their settings, and did the best weights win?"""
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import Check

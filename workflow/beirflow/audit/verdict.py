@@ -1,4 +1,4 @@
-"""What an audit may say in one line: how far the results were followed, and what was not compared."""
+"""The verdict of an audit in one line: how far it followed the results, and what it did not compare."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

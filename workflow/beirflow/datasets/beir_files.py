@@ -174,7 +174,7 @@ def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[i
         identifier = record.get("_id") if isinstance(record, dict) else None
         if not isinstance(identifier, str) or not identifier:
             found = f"_id {short(identifier)}" if isinstance(record, dict) else snippet(line)
-            message = "expected a JSON object whose '_id' is a string that is not empty"
+            message = "expected a JSON object with a non-empty string '_id'"
             raise DataError(f"{where}:{number}: {message}, found {found}")
         yield number, record
 

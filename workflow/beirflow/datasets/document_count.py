@@ -1,4 +1,4 @@
-"""How many documents a dataset has, counted once and not at every start of Snakemake and of each of its jobs."""
+"""The number of documents of a dataset, counted once instead of at every start of Snakemake and its jobs."""
 
 import hashlib
 import json

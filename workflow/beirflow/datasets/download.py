@@ -1,4 +1,4 @@
-"""Download an archive: from mirrors in order, resuming what is there already, with its digest checked before it gets its name."""
+"""Download an archive: from mirrors in order, resuming partial files, and renamed once its digest is checked."""
 
 import logging
 import os
@@ -49,12 +49,12 @@ def download_dataset(
     """
     output = Path(output_path)
     if output.is_file() and file_digest(output, "md5") == md5:
-        logger.info("%s is there already and its md5 is right", output)
+        logger.info("%s exists and its md5 is right", output)
         return
     output.parent.mkdir(parents=True, exist_ok=True)
     part = output.with_name(f"{output.name}.part")
     if part.is_dir():
-        raise DownloadError(f"{part}: a folder stands where the download is kept until it is whole; remove it and run again")
+        raise DownloadError(f"{part}: a folder is in the place of the partial download; remove it and run again")
     failures = []
     for url in urls:
         shown = without_credentials(url)
@@ -92,7 +92,7 @@ class _Download:
         self.part.unlink()
         if not resumed:
             raise _GiveUpError(f"served a file with md5 {found}, expected {self.md5}; it was deleted")
-        logger.warning("%s: what had been downloaded before was not part of this file; starting over", self.part)
+        logger.warning("%s: the partial download was not part of this file; starting over", self.part)
         self.fetch()
 
     def _drop_if_longer(self) -> int:
@@ -115,7 +115,7 @@ class _Download:
                 failed = 1 if have > most else failed + 1
                 most = max(have, most)
                 if failed >= self.attempts:
-                    raise _GiveUpError(f"{failed} attempts brought nothing, the last: {error}") from error
+                    raise _GiveUpError(f"{failed} attempts failed, the last: {error}") from error
                 pause = self.first_pause * 2 ** (failed - 1)
                 found = without_credentials(f"{self.url}: {error}")
                 logger.warning("%s; attempt %d of %d in %.0f s", found, failed + 1, self.attempts, pause)
@@ -147,7 +147,7 @@ class _Download:
         if length is None:
             return
         if not length.isascii() or not length.isdigit():
-            raise _GiveUpError(f"the server announced {length!r} bytes, which is no number")
+            raise _GiveUpError(f"the server announced {length!r} bytes, which is not a number")
         if have + int(length) != self.size:
             raise _GiveUpError(f"the server has a file of {have + int(length):,} bytes, expected {self.size:,}")
 

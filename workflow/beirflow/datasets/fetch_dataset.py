@@ -1,4 +1,4 @@
-"""Fetch a dataset from a hub, at a revision that pins it: only the files that are needed, each compared with that revision."""
+"""Fetch a dataset from a hub at a pinned revision: only the necessary files, each compared with that revision."""
 
 import hashlib
 import logging
@@ -58,7 +58,7 @@ class _Repository:
         if CARD not in self.listed:
             return ""
         if self.listed[CARD].size > CARD_BYTES:
-            raise DataError(f"{self.where}: {CARD} has {self.listed[CARD].size:,} bytes, which is no card of a dataset")
+            raise DataError(f"{self.where}: {CARD} has {self.listed[CARD].size:,} bytes, too many for the card of a dataset")
         return self._download(CARD).read_text(encoding="utf-8", errors="replace")
 
     def fetch(self, name: str) -> str:

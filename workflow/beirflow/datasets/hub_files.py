@@ -160,7 +160,7 @@ def id_of(where: str, name: str, row: Row) -> str:
     """
     found = row.get(name)
     if isinstance(found, bool) or not isinstance(found, str | int) or found == "" or any(each in str(found) for each in "\t\n\r"):
-        raise DataError(f"{where}: {name!r} must be a string that is not empty, or an integer, found {short(found)}")
+        raise DataError(f"{where}: {name!r} must be a non-empty string or an integer, found {short(found)}")
     return str(found)
 
 

@@ -1,8 +1,8 @@
-"""Which files of a dataset on a hub hold its documents, queries and judgements: BeIR's layouts, MTEB's and NanoBEIR's.
+"""The files of a hub dataset that hold documents, queries and judgements, in the layouts of BeIR, MTEB and NanoBEIR.
 
-Such a dataset has configs: ``corpus``, ``queries``, and ``default`` or ``qrels``; where it has several languages or parts, each
-with the name of one before or behind it. A config has splits, and a split has files. The card, README.md, may say which; else
-names do.
+Such a dataset has configs: ``corpus``, ``queries``, and ``default`` or ``qrels``; with several languages or parts, each has the
+name of one as prefix or suffix. A config has splits, and a split has files. The card, README.md, may assign them; otherwise
+their names do.
 """
 
 import re
@@ -88,7 +88,7 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
     for config in (_with(subset, name)[0] for name in OTHER_TASKS):
         if config in configs:
             task = OTHER_TASKS[config.rpartition("-")[2]]
-            raise DataError(f"{where}: this is no dataset for retrieval alone: it has {config!r}, so {task}")
+            raise DataError(f"{where}: this is not a plain retrieval dataset: it has {config!r}, so {task}")
     wanted = [config for name in CONFIGS[role] for config in _with(subset, name)]
     found = next((config for config in wanted if config in configs), None)
     if found is None:
@@ -131,7 +131,7 @@ def _configs_of_card(names: list[str], card: str, where: str) -> dict[str, Split
     try:
         front = yaml.safe_load(card.split("\n---", 1)[0].removeprefix("---"))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise DataError(f"{where}: the front matter of {CARD} is no YAML ({str(error)[:200]})") from None
+        raise DataError(f"{where}: the front matter of {CARD} is not YAML ({str(error)[:200]})") from None
     listed = front.get("configs") if isinstance(front, dict) else None
     found: dict[str, Splits] = {}
     for config in listed if isinstance(listed, list) else []:

@@ -1,4 +1,4 @@
-"""A dataset of a hub, from the files that were fetched, as the lines of a dataset in BEIR form."""
+"""A dataset from a hub, as the lines of a dataset in BEIR form."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,7 +128,7 @@ def fetched_file(hub: str, revision: str, name: str) -> Path:
         todo = (
             "it was fetched to HF_HOME; set that as it was, or delete the record of the dataset below results/data and run again"
         )
-        raise DataError(f"{hub}/{name} at {revision} is not on this machine any more; {todo}") from error
+        raise DataError(f"{hub}/{name} at {revision} is no longer on this machine; {todo}") from error
 
 
 def is_here(path: str | Path, form: HubForm) -> bool:

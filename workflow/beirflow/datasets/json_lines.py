@@ -1,4 +1,4 @@
-"""Lines of JSON, hostile until checked, and what is said of those that are not what they should be."""
+"""Lines of JSON, hostile until checked, and the messages about wrong ones."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
-"""Datasets in which a line is a query with its documents, each with a label that says how relevant it is.
+"""Datasets in which each line has a query and its documents, with labels of relevance.
 
-Such files come from people who judge what a search found, so they have no ids of queries, and not always ids of documents. What
-has none gets one from a digest of its text, so that ids stay what they are when lines are added or moved.
+Such files come from judging search results, so they have no ids of queries, and not always ids of documents. Missing ids are
+digests of the text, so that ids do not change when lines are added or moved.
 """
 
 import hashlib
@@ -170,7 +170,7 @@ class LabelledSource(DatasetSource):
         if doc_id is None:
             doc_id = _made_id("d", title, text)
         if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or not _usable(str(doc_id)):
-            allowed = "a string that is not empty and has no tabs or line ends, or an integer of 64 bits"
+            allowed = "a non-empty string without tabs or line ends, or a 64-bit integer"
             raise DataError(f"{where}: {form.id!r} of a document must be {allowed}, found {short(doc_id)}")
         return _Document(str(doc_id), title, text, self._score(where, entry.get(form.label)))
 

@@ -1,4 +1,4 @@
-"""Find the texts of a corpus that another corpus has too, so that one vector serves both.
+"""Find the texts that two corpora share, so that one vector serves both.
 
 Memory is bounded by some tens of bytes a document: of the texts themselves, a batch at a time is read.
 """

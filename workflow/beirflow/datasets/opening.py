@@ -1,4 +1,4 @@
-"""Open a dataset, in whatever form it is."""
+"""Open a dataset in any form."""
 
 from collections.abc import Mapping
 from pathlib import Path

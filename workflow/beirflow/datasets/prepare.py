@@ -103,7 +103,7 @@ def prepare_corpus(
         logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
     notes: dict[str, Any] = {"assumed": source.assumed} if source.assumed else {}
     notes |= {OWN_CANDIDATES: True} if source.own_candidates else {}
-    # Without times: every system is made from this record, and would be made again for another time.
+    # Without times: every system depends on this record, and would be rebuilt if a time changed.
     write_record(
         corpus_path,
         job,

@@ -1,4 +1,4 @@
-"""How many queries of a dataset are judged, for what divides its queries before they are read."""
+"""The number of judged queries of a dataset, to divide queries into blocks before they are read."""
 
 from beirflow.datasets.beir_files import read_judgements
 from beirflow.datasets.opening import Form, open_source

@@ -1,8 +1,8 @@
-"""Datasets for re-ranking: a line is a query with the documents that it ranks, relevant ones and others.
+"""Datasets for re-ranking: each line has a query and its candidates, relevant ones and others.
 
-Each query ranks its own candidates and no other document. They are its judged documents, so that nothing but the judgements says
-which they are. As where MTEB reads such a file, a sample without relevant or without other documents is left out, and a text
-that stands in a sample twice is two documents.
+Each query ranks its own candidates and no other document. The judged documents are the candidates, so
+only the judgements define them. As in MTEB, a sample without relevant or without other documents is left out, and a text that
+appears twice in a sample is two documents.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Samples of a dataset: of its judged queries, or of its documents.
 
-What is drawn depends on ids and a seed alone, so neither on the order of files nor on the machine; of one seed, a smaller sample
-is part of a larger one.
+A sample depends only on ids and a seed, not on the order of files or the machine; with the same seed, a smaller sample is part of
+a larger one.
 """
 
 import hashlib

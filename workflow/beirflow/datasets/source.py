@@ -1,4 +1,4 @@
-"""What every source of a dataset gives, whatever its form: the lines of the three files of BEIR."""
+"""The interface of every source, whatever its form: the lines of the three files of BEIR."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,1 +1,1 @@
-"""Family dense: one vector a text, compared by dot product or cosine, searched exactly."""
+"""Family dense: one vector per text, compared by dot product or cosine, searched exactly."""

@@ -1,4 +1,4 @@
-"""A dense system that is asked for one query at a time: its encoder and all vectors stay in memory, or on the GPU."""
+"""A dense system that answers one query at a time: its encoder and all vectors stay in memory or on the GPU."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""A chunk as it is searched: documents that are read in blocks, a block ahead, and threads that share the queries."""
+"""A chunk during search: documents are read one block ahead, and threads share the queries."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

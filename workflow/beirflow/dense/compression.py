@@ -1,9 +1,9 @@
-"""Compressed vectors: fewer dimensions, and fewer bits a dimension.
+"""Compressed vectors: fewer dimensions, and fewer bits per dimension.
 
-What is searched is what would be stored, as float32 numbers that hold it exactly:
+Search uses the values that would be stored, as float32 numbers that hold them exactly:
 
-- ``dimensions``: the first ones are kept, as models are trained for that have Matryoshka vectors;
-- the cosine: vectors are scaled to length 1 after that and before they lose bits;
+- ``dimensions``: the first ones are kept, for models with Matryoshka vectors;
+- cosine: vectors are then scaled to length 1, before they lose bits;
 - ``float16``: the nearest number of 16 bits;
 - ``int8``: whole numbers from -128 to 127, which divide the range of each dimension over the whole corpus into 256 steps;
 - ``binary``: 1 where a component is above 0, else -1; the dot product of two vectors is the number of their equal bits, less that

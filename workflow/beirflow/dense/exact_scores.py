@@ -1,4 +1,4 @@
-"""Scores that depend on two vectors alone.
+"""Scores that depend only on their two vectors.
 
 A score is the dot product of two vectors, summed in float64 as :func:`careful_scores` does and rounded to float32. So it does not
 depend on the chunk, the block or the number of threads, and on the device only where two sums in float64 round to different

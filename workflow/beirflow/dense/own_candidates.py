@@ -1,4 +1,4 @@
-"""Rank only the candidates of each query, where a dataset says which these are: for re-ranking."""
+"""Rank only the candidates of each query, for re-ranking datasets."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""The ranges of a corpus: the least and the largest value of each dimension over all its vectors, for int8."""
+"""The ranges of a corpus: the smallest and largest value of each dimension over all its vectors, for int8."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ def find_ranges(
         inputs[job.below(record_of(path))] = file_digest(record_of(path))
         made.append(record["made"])
     if not bounds:
-        raise DataError(f"{documents_path}: there is no document, so its vectors have no ranges")
+        raise DataError(f"{documents_path}: the corpus has no document, so there are no ranges")
     ranges = np.stack([np.min([least for least, _ in bounds], axis=0), np.max([largest for _, largest in bounds], axis=0)])
     with atomic_path(output_path) as partial, partial.open("wb") as stream:
         np.save(stream, ranges)

@@ -1,4 +1,4 @@
-"""Search one chunk exactly, in the vectors of the system or in those of the system that it is a variant of."""
+"""Search one chunk exactly, in the system's own vectors or in those of the system that it is a variant of."""
 
 import time
 from collections.abc import Mapping

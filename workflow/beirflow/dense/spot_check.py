@@ -1,4 +1,4 @@
-"""Do the stored vectors represent the texts, and does the run follow from the vectors? A sample of both is made again.
+"""Do the stored vectors represent the texts, and does the run follow from the vectors? Checked on a sample.
 
 Texts are encoded again with the real model, in other batches than before; sampled queries are searched again over all stored
 vectors, in float64 and with nothing of ``search.py``.
@@ -68,11 +68,11 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
 
 
 def drift(stored: np.ndarray, again: np.ndarray, others: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Drift | None:
-    """Compare how stored vectors and those that were made again score with what they are relevant to.
+    """Compare the scores of stored and of recomputed vectors with their relevant counterparts.
 
     Args:
         stored: Stored vectors, shape (n, dim).
-        again: The same made again.
+        again: The same, recomputed.
         others: Vectors of the other kind of text, shape (m, dim).
         rows: Relevant pairs: rows of ``stored``.
         columns: Their rows of ``others``.
@@ -209,7 +209,7 @@ def _encoder_of(subject: Subject) -> str:
 
 
 def _stored(settings: DenseSettings, files: list[np.ndarray], *, cosine: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """What a variant stores of vectors; in definitions of its own, as search is made again here."""
+    """The stored form of a variant's vectors, in a second implementation, like the search here."""
 
     def kept(vectors: np.ndarray) -> np.ndarray:
         return _scaled(vectors[:, : settings.stored_dimensions], cosine=cosine).astype(np.float32)

@@ -3,7 +3,7 @@
 A fast pass in float32 finds candidates; their scores are then computed again in float64 and rounded to float32, so that a score
 depends on its two vectors alone. The fast pass keeps every document whose exact score may reach the k-th, by a bound on the
 rounding error of a dot product: the cut is exact, ties included. It begins with a guess, from a sample, of the score from which
-documents count; where the guess proves too high, the pass is made again without it.
+documents count; if the guess proves too high, the pass is repeated without it.
 
 The chunk is read twice in blocks, once for each pass, and once more where more documents lie about the k-th score than there
 is room for. Memory holds two blocks, the queries, and the candidates, however many dimensions there are and however many scores

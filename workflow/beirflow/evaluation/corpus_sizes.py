@@ -1,4 +1,4 @@
-"""How large corpora are, known or guessed before they are downloaded: what an estimate is made from."""
+"""Sizes of corpora, known or guessed before the download, for the estimate."""
 
 from dataclasses import dataclass
 from pathlib import Path

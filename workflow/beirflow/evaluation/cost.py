@@ -1,15 +1,19 @@
-"""What every system cost on every dataset.
+"""The cost of every system on every dataset.
 
-``cost.csv`` has a row a system and dataset, of a dataset of forums the sums over its forums (of memory the most): ``documents``
-and ``queries``, counts; the seconds of every stage, ``load_seconds`` to ``evaluate_seconds``, those of the systems whose runs it
-was made from included, their sum ``seconds``, and
-``documents_per_second``, documents over the seconds in which they were indexed, those that were reused included;
-``documents_reused`` from another dataset; ``index_bytes``, the size on disk of what the family stores of the documents, whether
-or not it is still there; ``peak_memory_bytes``, the most that a job used according to Snakemake's benchmarks, where these are
-still there; ``processor_joules`` and ``gpu_joules``, what processors with memory and GPUs used while the jobs ran, whoever
-computed on them (:mod:`beirflow.jobs.energy`); ``processor_share``, the processor time of the jobs over that of all processes
-meanwhile, near 1 where nobody else computed; ``co2_grams``, the emissions of both, and ``carbon_intensity``, the grams a
-kilowatt-hour that they follow from; ``precision`` and ``devices``. What is not known, or does not exist in a family, is empty.
+``cost.csv`` has a row per system and dataset; a dataset of forums has the sums over its forums (of memory the maximum). Columns:
+
+- ``documents`` and ``queries``: counts; ``documents_reused``: documents whose vectors come from another dataset.
+- ``load_seconds`` to ``evaluate_seconds``: seconds of every stage, including those of the runs that the system reads;
+  ``seconds``: their sum; ``documents_per_second``: documents, reused ones included, over the seconds in which they were indexed.
+- ``index_bytes``: size on disk of the family's representation of the documents, even if it was deleted since.
+- ``peak_memory_bytes``: the maximum of a job in Snakemake's benchmarks, if these exist.
+- ``processor_joules`` and ``gpu_joules``: energy of processors with memory and of GPUs during the jobs, other processes included
+  (:mod:`beirflow.jobs.energy`); ``processor_share``: processor time of the jobs over that of all processes, near 1 on an
+  otherwise idle machine.
+- ``co2_grams``: emissions of both; ``carbon_intensity``: the grams per kilowatt-hour behind them.
+- ``precision`` and ``devices``.
+
+Values that are not known, or do not exist in a family, are empty.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

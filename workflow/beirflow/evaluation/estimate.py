@@ -1,8 +1,8 @@
-"""What a run will cost before it is started: download, disk, tokens, jobs and hours, of what is not there yet.
+"""The estimate of a run before it starts: download, disk, tokens, jobs and hours of the missing results.
 
-Hours come from what the same systems took on this machine before, by their records; for a system that never ran here the estimate
-says how to measure it. Sizes of corpora are known, or stated by the BEIR paper; bytes and tokens for each word are measured where
-a system has run, and typical of English where not.
+Times come from the records of the same systems on this machine; for other systems the estimate prints the command that measures
+them. Sizes of corpora are known, or those of the BEIR paper; bytes and tokens per word are measured if a system has run, and
+otherwise typical of English.
 """
 
 import os
@@ -39,9 +39,9 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
     lines = [
         "Datasets",
         _dataset_table(experiment, sizes),
-        "\nSystems on datasets, what is left to do",
+        "\nSystems on datasets: remaining work",
         _system_table(experiment, parts),
-        f"\nDownload: {_bytes(_download(sizes.values()))}, and the models that are not here.",
+        f"\nDownload: {_bytes(_download(sizes.values()))}, and the missing models.",
         f"Jobs: {sum(part.jobs for part in parts) + sum(not size.prepared for size in sizes.values()):,} and some to end with.",
         _hours(parts, preparation),
         f"Disk: at most {_bytes(sum(disk.values()))} more"
@@ -113,7 +113,7 @@ def _hours(parts: Sequence[Part], preparation: float | None) -> str:
     missing = [*sorted({part.system for part in parts if part.seconds is None})]
     missing += ["the preparation of datasets"] if preparation is None else []
     if missing and not known:
-        return "Time: not known; nothing of this has run here."
+        return "Time: not known; none of these systems has run here."
     without = "".join(f", without {each}" for each in ["downloads", *missing])
     return f"Time: {_time(known)} on this machine, one job after another{without}."
 
@@ -137,8 +137,8 @@ def _measured(
         smallest = min(sizes.values(), key=lambda size: size.documents * size.words).name
         targets = " ".join(f"{results}/{METRICS(system=system, dataset=smallest)}" for system in unknown)
         if any(experiment.systems[system].family == "dense" for system in unknown):
-            lines.append(f"Vectors of systems that have not run here are taken to have {DIMENSIONS} dimensions.")
-        lines.append(f"To measure what is not known, on the smallest dataset, whose results stay: {command} -- {targets}")
+            lines.append(f"Assumes vectors of {DIMENSIONS} dimensions for systems that have not run here.")
+        lines.append(f"To measure the rest on the smallest dataset (its results stay): {command} -- {targets}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Evaluate a run: every measure of every query, and their means; and average forums to a dataset."""
+"""Evaluate a run: every measure of every query, and the means; and average forums to a dataset."""
 
 import time
 from collections.abc import Mapping, Sequence

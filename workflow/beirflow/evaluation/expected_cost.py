@@ -1,4 +1,4 @@
-"""What every system will cost on every corpus, and how much of the disk all of it needs at its highest."""
+"""The expected cost of every system on every corpus, and the peak disk use."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

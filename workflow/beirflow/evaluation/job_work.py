@@ -1,4 +1,4 @@
-"""What is expected of every job of a run, so that its progress can be said by work and not by jobs."""
+"""The expected work of every job, so that progress counts work and not jobs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ SECONDS_OF_A_WORD = {
 SECONDS_OF_A_PAIR = {"search_chunk": 2e-9, "search_index": 2e-9, "search_weights": 2e-8}
 SECONDS_OF_A_ROW = {"merge_chunks": 2e-6, "evaluate_run": 2e-6, "fuse_runs": 4e-6, "import_run": 4e-6, "rerank_run": 1e-6}
 SECONDS_OF_A_QUERY = {"encode_queries": 2e-3, "weigh_queries": 4e-3, "score_pairs": 2.0}
-"""On two cores, in orders of magnitude: what jobs take corrects them while the run goes on."""
+"""On two cores, in orders of magnitude: measured times correct them during the run."""
 
 
 def job_work(experiment: Experiment, results: Path, jobs: Mapping[int, tuple[str, Mapping[str, str]]]) -> dict[int, Expected]:

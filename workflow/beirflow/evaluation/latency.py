@@ -1,7 +1,7 @@
-"""Latency: how long a system takes for one query, from its text to its ranked documents, with everything in memory.
+"""Latency: the time of one query, from its text to its ranked documents, with everything in memory.
 
-Queries are asked one after the other and alone; each family answers with the functions that make its runs. Times are those of all
-documents that are there. What a person would have to add, such as a network, is not in them.
+Queries run one at a time; each family answers with the functions that make its runs. Times cover search over all documents, but
+nothing outside, such as a network.
 """
 
 import gc

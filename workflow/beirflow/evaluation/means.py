@@ -1,4 +1,4 @@
-"""The means of a dataset, as other steps read them."""
+"""The means of a dataset, for other steps."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""How fast systems were on this machine, from the records of what they made here before."""
+"""Measured speed of the systems on this machine, from earlier records."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

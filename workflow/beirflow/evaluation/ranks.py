@@ -1,4 +1,4 @@
-"""Systems compared over several datasets by their ranks.
+"""Comparison of systems over several datasets by their ranks.
 
 J. Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7 (2006): on every dataset the best system has the
 rank 1, equal ones the mean of theirs; the Friedman test asks whether all average ranks are equal; where it rejects that, two

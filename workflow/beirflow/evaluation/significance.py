@@ -1,4 +1,4 @@
-"""Whether systems differ: paired tests on the values of every query, for every two systems on every dataset.
+"""Significance of differences: paired tests on the values of every query, for every two systems on every dataset.
 
 ``significance.csv`` has a row a dataset and pair of systems: ``dataset``, ``measure``, ``system_a``, ``system_b``, ``queries``,
 ``mean_a``, ``mean_b``, ``difference`` (``mean_a - mean_b``), ``low`` and ``high`` of its 95 % confidence interval, ``p``,
@@ -69,7 +69,7 @@ def _read(means_paths: Sequence[str], per_query_paths: Sequence[str]) -> tuple[s
         measure = measure or f"NDCG@{main_cutoff(table.column_names)}"
         first_path, first = queries.setdefault(means["dataset"], (path, table["query_id"]))
         if not table["query_id"].equals(first):
-            found = f"other queries than in {first_path}, but systems can only be compared on the same"
+            found = f"other queries than in {first_path}; only systems with the same queries can be compared"
             raise DataError(f"{path}: {found}; evaluate both again with the same judgements: rm {path} {first_path}")
         values[means["system"], means["dataset"]] = table[measure].to_numpy()
     return measure, values

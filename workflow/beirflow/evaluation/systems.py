@@ -1,4 +1,4 @@
-"""What every system was: its settings, its model, and what its records say was used.
+"""Description of every system: its settings, its model, and the values in its records.
 
 ``systems.csv`` is in long form, so that every family fits, a row a setting: ``system``; ``setting``, by its name in the
 configuration where it has one; ``dataset``, a corpus, where the value is not that of all; ``value``, texts as they are, lists

@@ -1,4 +1,4 @@
-"""The table of a run that has nothing to do, since all of it was done before."""
+"""The table of a run with nothing to do."""
 
 from collections.abc import Collection
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Results compared with other results, and results for other tools."""
+"""Comparison of results with other results, and results for other tools."""

@@ -1,4 +1,4 @@
-"""What is exported for other tools, made again for an audit: the crate with its instructions, runs that explain themselves."""
+"""Exports for other tools, made again for an audit: the crate with its instructions, runs with headers."""
 
 import gzip
 import zlib
@@ -47,7 +47,7 @@ def exports_again(chain: Chain, target: Path) -> Callable[[str], Step | None]:
 def _write(chain: Chain, path: Path, text: Callable[[Chain], str]) -> None:
     """A text, where nothing that it describes is reached through a link."""
     if odd := next((each for each in chain.listing.odd if each.startswith(layout.CRATE_CODE) or each in chain.claims), ""):
-        raise RecordError("is no plain file, so that no crate can describe it", odd)
+        raise RecordError("is not a plain file, so no crate can describe it", odd)
     if chain.problems:
         raise RecordError(chain.problems[0].found)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,26 +1,19 @@
-"""Set two folders of results side by side: what differs in how they were made, and in what came out."""
+"""Compare two folders of results: how they were made, and their numbers."""
 
-from collections.abc import Iterator, Mapping
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Mapping
 from pathlib import Path
-from statistics import fmean
 from typing import Any
-
-import pyarrow.parquet as pq
 
 from beirflow.audit.chain import part, read_record
 from beirflow.audit.checks import UNREADABLE
-from beirflow.exchange.rank_agreement import kendall_tau, overlap_at, rank_biased_overlap
+from beirflow.exchange.compared_results import MAIN, compare_rankings, compare_scores
 from beirflow.exchange.reproducibility import (
     delta_relative_improvement,
     effect_ratio,
-    kendall_tau_union,
     paired_p_value,
-    rank_biased_overlap_to_depth,
     root_mean_square_error,
 )
-from beirflow.exchange.soundness import doubts_about_means, doubts_about_record, doubts_about_run, is_finite, per_query
+from beirflow.exchange.soundness import doubts_about_means, doubts_about_record, doubts_about_run, per_query
 from beirflow.files.errors import DataError
 from beirflow.files.layout import (
     COMPARISON,
@@ -38,21 +31,11 @@ from beirflow.files.layout import (
 from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
 
-AGREEMENT = ("tau", "ktu", "rbo0.95")
-"""Of two rankings: Kendall's tau of what both have, and its union and the overlap as Breuer et al. have them."""
-
-CHANGED_MOST = 10
-"""Queries of each system and corpus that are shown."""
-
-MAIN = "NDCG@10"
-
 REPRODUCED = [MAIN, "Recall@100"]
 """Measures whose reproduction is judged: those of the BEIR paper."""
 
 OF_THE_JOB = ("path", "job", "code", "inputs", "outputs", "seconds", "bytes", RECORD_DIGEST)
 """What a record says of its job and of other files, which differs where nothing that matters does."""
-
-Rankings = Iterator[tuple[str, list[str]]]
 
 
 def compare(*, folder: str, other: str | None) -> str:
@@ -88,8 +71,8 @@ def compare(*, folder: str, other: str | None) -> str:
             },
             "only in one": [sorted(set(_names(manifest)) - set(pairs)) for manifest in manifests],
             "doubts": doubts,
-            "scores": [_scores(sides, *pair) for pair in pairs],
-            "rankings": [_rankings(sides, *pair) for pair in runs if not _doubted(doubts, RUN, pair)],
+            "scores": [compare_scores(sides, *pair) for pair in pairs],
+            "rankings": [compare_rankings(sides, *pair) for pair in runs if not _doubted(doubts, RUN, pair)],
             "reproduction": _reproduction(
                 sides, _baseline(manifests), [pair for pair in runs if not _doubted(doubts, METRICS, pair)]
             ),
@@ -196,69 +179,6 @@ def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
             )
             found += _differences(one, other, name)
     return found
-
-
-def _scores(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
-    """The measures of a dataset on both sides."""
-    here, there = (part(read_record(side / METRICS(system=system, dataset=dataset)), "measures", kind=dict) for side in sides)
-    measures = {
-        name: {"here": here[name], "there": there[name], "difference": here[name] - there[name]}
-        for name in here
-        if is_finite(here[name]) and is_finite(there.get(name))
-    }
-    return {"system": system, "dataset": dataset, "measures": measures}
-
-
-def _rankings(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
-    """How far the rankings of a corpus agree, and which queries changed most."""
-    measured = [per_query(side / PER_QUERY(system=system, dataset=dataset), [MAIN]).get(MAIN, {}) for side in sides]
-    queries: list[dict[str, Any]] = []
-    for query, here, there in _both([_read_rankings(side / RUN(system=system, dataset=dataset)) for side in sides]):
-        scores = [value if is_finite(value) else None for value in (table.get(query) for table in measured)]
-        queries.append(
-            {
-                "query": query,
-                "same": here == there,
-                "rbo": rank_biased_overlap(here, there),
-                "tau": kendall_tau(here, there),
-                "overlap@10": overlap_at(here, there),
-                "ktu": kendall_tau_union(there, here),
-                "rbo0.95": rank_biased_overlap_to_depth(there, here),
-                MAIN: scores,
-                "difference": None if scores[0] is None or scores[1] is None else scores[0] - scores[1],
-            }
-        )
-    most = sorted(queries, key=lambda found: (-abs(found["difference"] or 0), found["rbo"], found["query"]))[:CHANGED_MOST]
-    values = {key: [found[key] for found in queries if found[key] is not None] for key in ("rbo", "overlap@10", *AGREEMENT)}
-    return {
-        "system": system,
-        "dataset": dataset,
-        "queries": len(queries),
-        "same": sum(found["same"] for found in queries),
-        **{key: fmean(found) if found else None for key, found in values.items()},
-        "changed most": [found for found in most if not found["same"] or found["difference"]],
-    }
-
-
-def _read_rankings(path: Path) -> Rankings:
-    """Queries in byte order of their ids, with their documents, one query at a time."""
-    with pq.ParquetFile(path) as file:
-        batches = file.iter_batches(columns=["query_id", "doc_id"])
-        rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
-        for query, of_query in groupby(rows, key=itemgetter(0)):
-            yield query, [doc_id for _, doc_id in of_query]
-
-
-def _both(sides: list[Rankings]) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Queries that either side has, with the documents of both; none where a side has no results."""
-    here, there = (next(side, None) for side in sides)
-    while here or there:
-        first = min(found[0] for found in (here, there) if found)
-        yield first, here[1] if here and here[0] == first else [], there[1] if there and there[0] == first else []
-        if here and here[0] == first:
-            here = next(sides[0], None)
-        if there and there[0] == first:
-            there = next(sides[1], None)
 
 
 def for_terminal(report: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Describe a folder of results as a Workflow Run RO-Crate, so that archives and other tools understand where they come from."""
+"""Describe a folder of results as a Workflow Run RO-Crate, so that archives and other tools know its provenance."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -80,7 +80,7 @@ def readme_of(chain: Chain) -> str:
 
 
 def _copy_code(folder: Path) -> None:
-    """Copy what the results can be made again with."""
+    """Copy the files that reproduce the results."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     without = shutil.ignore_patterns("__pycache__", ".*")

@@ -1,4 +1,4 @@
-"""What a Workflow Run RO-Crate says of a folder of results: every file, and what it was made from, with what and by whom."""
+"""The metadata of a Workflow Run RO-Crate: every file, its inputs, tools and authors."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ def check_pages(chain: Chain, pages: Sequence[str]) -> None:
     for record in pages:
         said = chain.read_whole(record)
         if part(said, "inputs", MANIFEST) != file_digest(chain.file(MANIFEST)):
-            raise RecordError(f"is of {PAGES[record][0]}, which was made from other results than these", record)
+            raise RecordError(f"is of {PAGES[record][0]}, which was made from other results", record)
         if missing := sorted(part(said, "outputs", kind=dict).keys() - chain.listing.files):
             raise RecordError(f"names {missing[0]}, which is not there", record)
 

@@ -1,4 +1,4 @@
-"""Runs that explain themselves: TREC form with the header of Open Runs, made from the records.
+"""Self-describing runs: TREC form with the header of Open Runs, made from the records.
 
 The header follows ir_metadata, Breuer, Keller and Schaer, SIGIR 2022, https://www.ir-metadata.org: YAML in comments, by the parts
 of the PRIMAD model (platform, research goal, implementation, method, actor, data).

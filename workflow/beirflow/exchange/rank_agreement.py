@@ -1,4 +1,4 @@
-"""How much two rankings of the same query agree."""
+"""Agreement of two rankings of the same query."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def rank_biased_overlap(one: Sequence[str], other: Sequence[str], p: float = PER
     Args:
         one: Ids, best first, each once.
         other: Likewise.
-        p: Chance that a reader goes on to the next rank; between 0 and 1.
+        p: Chance that a reader continues to the next rank; between 0 and 1.
 
     Returns:
         1 for equal rankings, 0 for rankings without a common id; 1 for two that are empty, 0 where one is.

@@ -1,4 +1,4 @@
-"""How well results reproduce others, in the measures of the field.
+"""Reproducibility of results, in the measures of the field.
 
 Breuer et al. 2020, How to Measure the Reproducibility of System-oriented IR Experiments, SIGIR, https://doi.org/10.1145/3397271.3401036.
 The values are those of their package repro_eval, which a test compares.

@@ -1,4 +1,4 @@
-"""Whether numbers of a folder of results follow from its files, so far that they may be compared with others."""
+"""Do the numbers of a folder follow from its files, so that they can be compared with others?"""
 
 import math
 from collections.abc import Mapping

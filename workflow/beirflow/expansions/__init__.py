@@ -1,1 +1,1 @@
-"""What models add to documents before they are indexed: queries that they write, weights that they give to words."""
+"""Additions to documents by models before indexing: generated queries, term weights."""

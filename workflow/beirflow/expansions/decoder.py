@@ -1,8 +1,8 @@
-"""The decoder of a T5 that writes many texts for each document, a token of each at a time.
+"""A T5 decoder that writes many texts for each document, one token of each at a time.
 
-``generate`` of transformers copies a document once for every text that is written for it, and goes on with texts that have ended
-until the longest has. Here the texts of a document are positions that read its keys and values together, which are computed and
-stored once; and texts that have ended leave the batch. The modules, and so the arithmetic, are those of transformers.
+``generate`` of transformers copies a document once for every text written for it, and continues finished texts until the longest
+is finished. Here the texts of a document share its keys and values, which are computed and stored once, and finished texts leave
+the batch. The modules, and so the arithmetic, are those of transformers.
 """
 
 from dataclasses import dataclass

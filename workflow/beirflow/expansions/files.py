@@ -1,4 +1,4 @@
-"""What is added to the documents of a chunk, on disk: a row a document, in the order of the chunk."""
+"""Expansions on disk: a row per document, in the order of the chunk."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Expansions that somebody has made already: JSONL with an id and queries, or an id and weights by word."""
+"""Given expansions: JSONL with an id and queries, or an id and weights by word."""
 
 import gzip
 import math
@@ -57,8 +57,8 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
         _read_lines(source_path, given.kind, ids, first, kept, job.name)
         missing = kept.missing
         if len(missing):
-            found = f"{len(missing):,} of the {sizes[chunk]:,} documents of chunk {chunk} are in no line, the first is"
-            todo = "an empty list or object is enough for a document to which nothing is added"
+            found = f"{len(missing):,} of the {sizes[chunk]:,} documents of chunk {chunk} have no line, first"
+            todo = "an empty list or object stands for no expansion"
             raise DataError(f"{source_path}: {found} {ids[first + int(missing[0])].as_py()!r}; {todo}")
         write_expansion(output_path, given.kind, _windows(given.kind, ids.slice(first, sizes[chunk]), kept))
     write_record(
@@ -156,7 +156,7 @@ def given_values(path: str, kind: str, ids: pa.Array, progress: Progress | None 
         places = documents.find(pa.array(names, ids.type)).tolist()
         for number, record, doc_id, place in zip(numbers, records, names, places, strict=True):
             if place < 0:
-                raise DataError(f"{path}:{number}: the corpus has no document {doc_id!r}; is the file of this corpus?")
+                raise DataError(f"{path}:{number}: the corpus has no document {doc_id!r}; does the file belong to this corpus?")
             if lines[place]:
                 raise DataError(f"{path}:{number}: the document {doc_id!r} is in another line already; one was expected")
             lines[place] = 1
@@ -198,7 +198,7 @@ def _parsed(path: str, number: int, line: bytes) -> Any:
 def _id_of(path: str, number: int, record: Any) -> str:
     found = record.get("id", record.get("_id")) if isinstance(record, dict) else None
     if not isinstance(found, str) or not found:
-        raise DataError(f"{path}:{number}: expected an object with 'id', a string that is not empty, found {_short(record)}")
+        raise DataError(f"{path}:{number}: expected an object with a non-empty string 'id', found {_short(record)}")
     return found
 
 
@@ -211,7 +211,7 @@ def _value(path: str, number: int, record: Mapping[str, Any], kind: str) -> Any:
     elif isinstance(found, dict):
         wrong = next((word for word, weight in found.items() if not _is_weight(weight)), None)
         if wrong is not None:
-            expected = "a number from 0 that is finite"
+            expected = "a finite number of at least 0"
             raise DataError(f"{path}:{number}: the weight of {wrong!r} is {found[wrong]!r}, expected {expected}")
         ok = True
     if not ok:

@@ -1,4 +1,4 @@
-"""Documents by their ids, looked up again and again: Arrow's ``index_in`` would make a table of a corpus each time."""
+"""Repeated lookup of documents by id: Arrow's ``index_in`` would build a table of the corpus each time."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""What the models of expansions have in common: they are loaded whole, and read documents in batches of similar length."""
+"""Shared by the models of expansions: they are loaded whole, and read documents in batches of similar length."""
 
 import logging
 from abc import ABC, abstractmethod
@@ -77,7 +77,7 @@ def load_model(kind: Any, expansion: Expansion, folder: Path, dtype: torch.dtype
         raise ModelError(f"{expansion.name}: {error}") from error
     except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
         found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
-        todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
+        todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
         raise ModelError(f"{expansion.name}: {found}; {todo}") from error
     for key, says in (("missing_keys", "no weights for"), ("unexpected_keys", "weights that the model does not use:")):
         names = sorted(report[key])
@@ -180,6 +180,6 @@ class TextReader(ABC):
             torch.cuda.empty_cache()
         tokens = int(len(rows) * window.lengths[rows].max())
         self.token_budget = max(1, min(self.token_budget, tokens // 2))
-        logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
+        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.token_budget)
         for half in np.array_split(rows, 2):
             yield from self._forward(window, half, doc_ids)

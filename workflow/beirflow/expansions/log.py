@@ -1,4 +1,4 @@
-"""What a job has made so far, a line a batch: one that is ended goes on there, since writing takes days."""
+"""The work of a job so far, a line per batch: an interrupted job resumes there, because writing takes days."""
 
 import hashlib
 from collections import Counter

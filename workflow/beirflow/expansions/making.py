@@ -1,4 +1,4 @@
-"""Let a model make what is added to the documents of a chunk, and record how."""
+"""Make the expansion of a chunk with a model, and record how."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""The models that make expansions: where they are, and whether they are of a kind that can."""
+"""The models that make expansions: their locations, and a check of their kind."""
 
 from pathlib import Path
 

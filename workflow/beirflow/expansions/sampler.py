@@ -1,8 +1,8 @@
-"""Draw the next tokens of queries: the draw of a document is its own, whatever is drawn beside it.
+"""Draw the next tokens of queries; each document has its own draws, whatever else is in the batch.
 
-The numbers that decide come from a counter-based generator whose key is made of a seed and the document's id, one for each query
-and place. A token is where its number falls among the probabilities of the candidates, added up in the order of their ids and not
-of their probabilities: so a rounding error of a logit moves a limit by as little, and exchanges no neighbours.
+A counter-based generator with a key from the seed and the document's id gives one random number per query and position. The drawn
+token is where this number falls in the cumulative probabilities of the candidates, in the order of their ids and not of their
+probabilities: a rounding error of a logit then shifts a limit slightly, and never swaps neighbours.
 """
 
 import hashlib

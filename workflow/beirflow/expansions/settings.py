@@ -1,4 +1,4 @@
-"""The settings of what a model adds to documents: which model, or which files, and how it is used."""
+"""The settings of an expansion: the model or the files, and how it is used."""
 
 import hashlib
 import json

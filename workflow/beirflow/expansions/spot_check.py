@@ -1,4 +1,4 @@
-"""Does what is added to documents follow from their texts? A sample of it is made again with the real model, in other batches."""
+"""Does the expansion follow from the texts? The real model makes a sample again, in other batches."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Weighers of words: documents in, how much each of their words says of them out (DeepCT)."""
+"""Word weighers: documents in, the weight of each of their words out (DeepCT)."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

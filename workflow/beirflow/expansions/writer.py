@@ -1,4 +1,4 @@
-"""Writers: documents in, queries that they might answer out (docT5query)."""
+"""Writers: documents in, queries that they may answer out (docT5query)."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ TEXTS = {"cpu": 320, "cuda": 4096}
 """Queries that are written at a time, by device: each needs memory, and the more there are, the less each costs."""
 
 FEWER = 0.75
-"""Texts that have ended leave the batch when no more than this part of it goes on."""
+"""Finished texts leave the batch when no more than this part of it continues."""
 
 UNUSUAL = {
     **dict.fromkeys(
@@ -126,7 +126,7 @@ class QueryWriter(TextReader):
 
 
 class _Places:
-    """Which documents and queries the rows of a batch are, and which of them go on."""
+    """The documents and queries of the rows of a batch, and those that continue."""
 
     def __init__(self, documents: int, queries: int, device: torch.device) -> None:
         self.documents = torch.arange(documents, device=device)
@@ -139,7 +139,7 @@ class _Places:
         kept, width = counts.nonzero().flatten(), int(counts.max())
         if len(kept) * width > FEWER * self.going_on.numel():
             return tokens
-        # Those that go on come first; behind them stand some that have ended, where another document has more.
+        # Unfinished rows come first; finished ones follow where another document has more.
         order = self.going_on[kept].int().argsort(dim=1, descending=True, stable=True)[:, :width]
         written.keep(kept, order)
         self.documents = self.documents[kept]

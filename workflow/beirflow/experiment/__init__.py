@@ -1,1 +1,1 @@
-"""The configuration joined with the catalogue, as the rules see it, and the manifest of what was run."""
+"""The configuration joined with the catalogue, for the rules, and the manifest of a run."""

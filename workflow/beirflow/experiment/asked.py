@@ -1,4 +1,4 @@
-"""What systems need that are asked for one query at a time, so that their latency is measured: as the rules see it."""
+"""The files that systems need to answer one query at a time, for the latency rules."""
 
 from collections.abc import Mapping
 from typing import Any

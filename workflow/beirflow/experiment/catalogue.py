@@ -1,4 +1,4 @@
-"""What the project knows: datasets, systems and published scores, read from YAML and from the configuration."""
+"""The known datasets, systems and published scores, read from YAML and from the configuration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

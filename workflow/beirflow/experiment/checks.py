@@ -1,4 +1,4 @@
-"""What is wrong with a configuration whose form is right: names, and combinations that are impossible."""
+"""Checks of a configuration with valid syntax: names, and impossible combinations."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -108,9 +108,7 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
     with _disk_in_words(problems, "data_dir", config["data_dir"]):
         if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
             there = Path(config["data_dir"]).expanduser().absolute()
-            problems.add(
-                "data_dir", config["data_dir"], f"a folder that exists is needed, or null to download; there is no {there}"
-            )
+            problems.add("data_dir", config["data_dir"], f"expected an existing folder, or null to download; there is no {there}")
     unusable = any(line.startswith("data_dir:") for line in problems.lines)
     for dataset in map(experiment.datasets.__getitem__, dict.fromkeys(dataset for _, dataset in experiment.needed_runs)):
         if dataset.path is None and unusable:
@@ -132,7 +130,7 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
             problems.add(key, name, f"the name of a dataset without forums, or of a forum{nearest(name, experiment.datasets)}")
         with _disk_in_words(problems, key, path):
             if not Path(path).expanduser().is_file():
-                problems.add(key, path, "a file that exists is needed")
+                problems.add(key, path, "expected an existing file")
 
 
 def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
@@ -151,7 +149,7 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
             where = origin if dense is system.settings else f"custom.systems.{dense.name}"
             rows = dict.fromkeys(corpus.whole_row for corpus in corpora)
             for row in dense.without_instruction(rows):
-                allowed = f"queries of {row} need an instruction: say what they are for, in words that the model's card uses"
+                allowed = f"queries of {row} need an instruction: describe their purpose in the words of the model's card"
                 problems.add(f"{where}.instructions.{row}", None, allowed)
 
 
@@ -170,11 +168,11 @@ def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
     folder = experiment.folder(dataset.name)
     if dataset.path is not None and not Path(folder or "").exists():
         what = "a file" if dataset.form else "a folder or a .zip"
-        return f"{what} that exists is needed, and there is no {Path(folder or '').absolute()}"
+        return f"expected {what}, and there is no {Path(folder or '').absolute()}"
     if folder is None:
         return NO_COPY.format(name=dataset.whole_row) if dataset.own_copy else None
     if found := re.search(r"[{}<>\n]", folder):
-        return f"Snakemake would not take {found[0]!r} in a path for itself; rename the folder, or name a link to it"
+        return f"Snakemake interprets {found[0]!r} in a path; rename the folder, or name a link to it"
     for path in experiment.source_files(dataset.name):
         with Path(path).open("rb"):
             """What can be opened can be read."""

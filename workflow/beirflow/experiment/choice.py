@@ -1,8 +1,8 @@
-"""Which datasets are evaluated: by name, by what they have in common, by split, or on a sample of their queries or documents.
+"""The choice of datasets: by name, by property, by split, or as a sample of their queries or documents.
 
 Another split and a sample are datasets of their own, whose names say what they are, in every table, record and path:
-``nfcorpus.dev``, ``nfcorpus.sample-50``, ``nfcorpus.dev.sample-50-seed-7``, ``dbpedia-entity.documents-1000000``. So nobody takes
-their scores for the whole.
+``nfcorpus.dev``, ``nfcorpus.sample-50``, ``nfcorpus.dev.sample-50-seed-7``, ``dbpedia-entity.documents-1000000``. So their scores
+cannot be mistaken for those of the whole.
 """
 
 import re
@@ -106,7 +106,7 @@ def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Proble
     if "split" in wanted:
         found = _with_split(wanted["split"], found, catalogue, problems)
     if not found and not problems.lines:
-        problems.add("datasets", dict(wanted), f"no dataset has all of this; there are {_described(catalogue)}")
+        problems.add("datasets", dict(wanted), f"no dataset has all these properties; there are {_described(catalogue)}")
     return found
 
 
@@ -152,5 +152,5 @@ def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Proble
         known = catalogue.known_datasets
         if any(sample.fullmatch(name) for sample in (SAMPLE, DOCUMENTS)) or (name not in known and corpora_named(name, known)):
             problems.add(
-                f"custom.datasets.{name}", name, "this is what a split or a sample of another dataset is called; choose another"
+                f"custom.datasets.{name}", name, "this is the name of a split or a sample of another dataset; choose another"
             )

@@ -1,4 +1,4 @@
-"""A dataset: what is known of one corpus with its queries and judgements, from the catalogue or from the configuration."""
+"""A dataset: the facts about one corpus with its queries and judgements, from the catalogue or the configuration."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

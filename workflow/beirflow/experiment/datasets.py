@@ -1,4 +1,4 @@
-"""The datasets of an experiment: where they are, how many documents they have, how they are divided, as the rules see it."""
+"""The datasets of an experiment for the rules: locations, numbers of documents, chunks."""
 
 import math
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
 from beirflow.files.layout import ARCHIVE, HUB_DATASET, RESULTS
 
-NO_COPY = "nobody may hand out {name}; to use a copy of your own, put it in BEIR form into the folder {name} of data_dir"
+NO_COPY = "{name} may not be redistributed; to use your own copy, put it in BEIR form into the folder {name} of data_dir"
 
 BLOCK_QUERIES = 256
 """Of a job that scores pairs: with a hundred documents each, half an hour of a CPU with two cores, and seconds of a GPU."""

@@ -1,4 +1,4 @@
-"""Systems that are made from the runs of others: which these are, and whether they can be made."""
+"""Systems that read the runs of other systems: which ones, and whether these can be made."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is added to documents, and the indexes of what comes of it, by the names that paths have for them."""
+"""Expansions and the resulting indexes, by their names in paths."""
 
 from collections.abc import Iterable
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The experiment: the configuration, joined with the catalogue, as the rules see it."""
+"""The experiment: the configuration joined with the catalogue, for the rules."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields

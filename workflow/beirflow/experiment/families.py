@@ -1,4 +1,4 @@
-"""Every family that there is, by name."""
+"""All families, by name."""
 
 from collections.abc import Mapping
 from typing import Any

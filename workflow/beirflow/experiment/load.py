@@ -1,4 +1,4 @@
-"""From the configuration to the experiment: what is written there is checked, and joined with the catalogue."""
+"""From the configuration to the experiment: check it, and join it with the catalogue."""
 
 from collections.abc import Mapping
 from typing import Any

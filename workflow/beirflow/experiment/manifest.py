@@ -1,4 +1,4 @@
-"""The manifest: the root from which digests lead to every file that a result depends on.
+"""The manifest: the root of the digests of every file that a result depends on.
 
 ``manifest.json`` is the record of ``summary.csv``, made from every record of metrics; these name runs, judgements and corpora;
 runs name what their family stored, and so on down to the models. It also says what no other file does: the configuration, the

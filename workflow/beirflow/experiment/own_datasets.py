@@ -1,4 +1,4 @@
-"""Datasets of the user's own: what ``custom.datasets`` says of them, and what it must not."""
+"""The user's own datasets: the valid and invalid entries of ``custom.datasets``."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""JSON Schema checks whose messages name the key, what was found, what is allowed, and the nearest name."""
+"""JSON Schema checks whose messages name the key, the value found, the allowed values, and the nearest name."""
 
 import difflib
 import math
@@ -165,7 +165,7 @@ def _schema(name: str) -> Any:
 @cache
 def _validator(name: str) -> Any:
     stems = [path.name.removesuffix(".schema.yaml") for path in SCHEMAS.glob("*.schema.yaml")]
-    # Without their $schema: where a schema that another refers to has one, jsonschema goes on with a validator of its own.
+    # Without their $schema: if a referenced schema has one, jsonschema uses a separate validator for it.
     contents = {stem: {key: value for key, value in _schema(stem).items() if key != "$schema"} for stem in stems}
     registry: Registry[Any] = Registry().with_resources(
         (stem, DRAFT202012.create_resource(each)) for stem, each in contents.items()

@@ -1,4 +1,4 @@
-"""Rerankers whose model is that of another system, which encodes queries and documents apart."""
+"""Rerankers that use the model of another system, which encodes queries and documents apart."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -44,13 +44,11 @@ def with_scorers(
             key = f"{path}.{name}"
             if (scoring := _scoring(system.settings, other)) is None:
                 able = [each for each in every if _encodes(every[each])]
-                allowed = f"it is a system, but none that can score a pair; allowed are {', '.join(able)}"
+                allowed = f"this system cannot score pairs; allowed are {', '.join(able)}"
                 problems.add(f"{key}.model", other.name, f"{allowed}{nearest(other.name, able)}, a folder, or a hub id")
                 continue
             for setting in sorted(set(entries[name]) - {*OWN, "family", "model"}):
-                wrong = (
-                    f"the model is that of the system {other.name}, as it is used there; remove this, or name the model itself"
-                )
+                wrong = f"the system {other.name} defines its model and settings; remove this, or name the model itself"
                 problems.add(f"{key}.{setting}", entries[name][setting], wrong)
             found[name] = replace(system, settings=scoring)
     return found

@@ -1,4 +1,4 @@
-"""Systems, from the entries of the catalogue or of the configuration; some name another system, whose settings they have too."""
+"""Systems, from the catalogue or the configuration; some inherit the settings of another system."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a target that no rule makes was perhaps meant to be."""
+"""The probable meaning of a target that no rule makes."""
 
 from collections.abc import Collection, Mapping
 from pathlib import PurePath

@@ -1,4 +1,4 @@
-"""Systems whose settings are tuned on queries: on which corpora, and that these are never the ones that are evaluated."""
+"""Systems whose settings are tuned on queries: the corpora, which must differ from the evaluated ones."""
 
 from collections.abc import Iterable, Mapping
 from itertools import product

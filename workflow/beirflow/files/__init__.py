@@ -1,1 +1,1 @@
-"""How results are written and read: layout, atomic writing, digests, records, progress, and what a disk refuses."""
+"""Writing and reading results: layout, atomic writing, digests, records, progress, and disk errors."""

@@ -1,4 +1,4 @@
-"""Addresses, as they may be shown."""
+"""URLs without secrets, for display."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Work that goes on in the background, so that what computes does not wait for what reads."""
+"""Background work, so that computing does not wait for reading."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized

@@ -1,4 +1,4 @@
-"""Digests of files, and what tells a file from another of the same name."""
+"""Digests of files, and the state that tells a file from another of the same name."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a disk refuses, in words for the person who can help."""
+"""Disk errors, in words for the person who can help."""
 
 import errno
 import os
@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-AGAIN = "and run the same command again, which goes on where it was"
+AGAIN = "and run the same command again, which resumes"
 NO_ROOM = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the quota on this disk is used up",
-    errno.EFBIG: "this disk allows no file of this size",
+    errno.EFBIG: "this disk does not allow a file of this size",
 }
 REFUSED = {
     errno.EROFS: "the disk is mounted read-only",
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
 }
-BROKEN = {errno.EIO: "the disk failed", errno.ESTALE: "the network's disk has lost this file"}
+BROKEN = {errno.EIO: "the disk failed", errno.ESTALE: "the network file system has lost this file"}
 
 MOUNTS = Path("/proc/self/mountinfo")
 LOCAL_LOCKS = {"nolock", "local_lock=posix", "local_lock=all", "localflock"}
@@ -83,4 +83,6 @@ def _free(path: Path) -> str:
     folder = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     files = os.statvfs(folder).f_favail
     free = f"{shutil.disk_usage(folder).free / 1e6:,.1f} MB"
-    return f"free there, without what this job had begun: {free}" + (", but no more files are allowed" if files == 0 else "")
+    return f"free there, not counting the unfinished files of this job: {free}" + (
+        ", but no more files are allowed" if files == 0 else ""
+    )

@@ -1,4 +1,4 @@
-"""The exceptions that speak to a person: what was found, what was expected, where, and what to do."""
+"""Exceptions for users: the value found, the value expected, the place, and the remedy."""
 
 
 class BeirflowError(Exception):

@@ -1,4 +1,4 @@
-"""Where every result is: the one place that spells paths below ``results/``.
+"""The paths of all results: the only module that spells paths below ``results/``.
 
 A path is a pattern with names in braces, which rules use as it is and Python fills in: ``RUN(system="bm25", dataset="scifact")``.
 """
@@ -81,7 +81,7 @@ TRAINED_MODEL_RECORD = Pattern("models/{system}/{dataset}.json")
 TRAINED_FILE = Pattern("models/{system}/{dataset}/{file}")
 TRAINED_MODULE_FILE = Pattern("models/{system}/{dataset}/{module}/{file}")
 TRAINING_CHECKPOINT = Pattern("models/{system}/{dataset}.pt")
-"""What a training that was ended before its last step goes on from."""
+"""The checkpoint from which an interrupted training resumes."""
 
 DOCUMENTS = Pattern("corpora/{dataset}/documents.parquet")
 QUERIES = Pattern("corpora/{dataset}/queries.parquet")
@@ -102,7 +102,7 @@ ALL_DIMENSIONS = "all"
 EXPANSION = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.parquet")
 EXPANSION_RECORD = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.json")
 EXPANSION_LOG = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.jsonl")
-"""What a job that was ended before its last document has written so far; the next one goes on there."""
+"""The progress of an interrupted job, at which the next one resumes."""
 
 EXPANSION_MODEL = Pattern("expansions/{expansion}/model.json")
 

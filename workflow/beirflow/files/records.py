@@ -1,14 +1,14 @@
-"""Records: the JSON next to a file that says what it was made from.
+"""Records: the JSON next to a file that states what it was made from.
 
-A record says the same things in the same words, whichever step wrote it:
+Records of all steps have the same keys:
 
-- ``path``: where it is below the results, so that it is never taken for the record of something else;
-- ``format``: the version of these words, so that nobody reads a record by the rules of another;
+- ``path``: its place below the results, so that it is never taken for another record;
+- ``format``: the version of these keys, so that a record is never read by the rules of another;
 - ``inputs`` and ``outputs``: paths below the results, each with the sha256 of the file;
-- ``made``: what computed it, such as precision, device and versions;
-- ``seconds``, ``bytes`` and ``counts``: what it took, by stage, and what was counted;
+- ``made``: how it was computed, such as precision, device and versions;
+- ``seconds``, ``bytes`` and ``counts``: cost by stage, and counts;
 - ``job`` and ``code``: the rule with its wildcards, and the digest of the code that ran;
-- whatever else the step has to record.
+- other facts of the step.
 """
 
 import hashlib

@@ -77,4 +77,4 @@ def damaged(path: str | Path, found: str) -> DataError:
         The error, to be raised.
     """
     todo = f"delete it and run again: rm {shlex.quote(str(path))}"
-    return DataError(f"{path}: {found}; the file was damaged or exchanged after it was written; {todo}")
+    return DataError(f"{path}: {found}; the file was damaged or replaced after it was written; {todo}")

@@ -29,7 +29,7 @@ def own_partial(path: Path) -> Path:
     """A temporary name for a file or a folder, next to it, with the same suffix, that no other process uses.
 
     What a killed process left behind under such a name is removed. Where nothing keeps two jobs from making the same file, that
-    may be what another is just writing; it then fails, and this one goes on.
+    may be a file that another job is writing; that job then fails, and this one continues.
 
     Args:
         path: What will be created or replaced.
@@ -89,7 +89,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)  # perhaps a link that somebody left, which would be written through
             yield partial
             if not partial.exists():
-                found = f"{partial.name} is gone, as where two jobs make this file at the same time"
+                found = f"{partial.name} is gone, probably because two jobs write this file at the same time"
                 raise FileNotFoundError(errno.ENOENT, found, str(path))
             _flush(partial)
         os.replace(partial, path)

@@ -1,1 +1,1 @@
-"""The family of fused systems: the runs of others, put together by their ranks or their scores."""
+"""The family of fused systems: the runs of other systems, combined by rank or score."""

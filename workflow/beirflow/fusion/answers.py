@@ -1,4 +1,4 @@
-"""A fused system that is asked for one query at a time: its systems answer one after the other, and their answers are fused."""
+"""A fused system that answers one query at a time: its systems answer in turn, and their answers are fused."""
 
 from beirflow.fusion.blocks import fused
 from beirflow.fusion.settings import FusionSettings

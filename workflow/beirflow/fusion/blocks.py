@@ -1,4 +1,4 @@
-"""Fused runs, some queries at a time: what every run contributes to a document, weighed, added up and ranked."""
+"""Fused runs, some queries at a time: the weighted contributions of every run, summed and ranked."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

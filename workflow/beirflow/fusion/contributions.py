@@ -1,4 +1,4 @@
-"""What a run contributes to the score of each of its documents, in float64, as Pyserini and ranx define it.
+"""The contribution of a run to the scores of its documents, in float64, as Pyserini and ranx define it.
 
 Reciprocal ranks: 1 / (k + rank). Scores, which are multiplied with the weight of their run after that:
 

@@ -26,11 +26,11 @@ def problem(settings: Any) -> Setting | None:
         tried = math.comb(round(1 / settings.tune.get("step", STEP)) + len(settings.of) - 1, len(settings.of) - 1)
         if tried > MOST_POINTS:
             problem = (
-                f"these are {tried:,} weights of {len(settings.of)} systems, and at most {MOST_POINTS:,} are tried; raise it"
+                f"these are {tried:,} weights of {len(settings.of)} systems, and at most {MOST_POINTS:,} are allowed; raise it"
             )
             return Setting("weights.tune.step", settings.tune.get("step", STEP), problem)
     elif settings.weights is not None and len(settings.weights) != len(settings.of):
-        return Setting("weights", settings.weights, f"one number is needed for each of {', '.join(settings.of)}, in this order")
+        return Setting("weights", settings.weights, f"expected one number for each of {', '.join(settings.of)}, in this order")
     return None
 
 

@@ -1,6 +1,6 @@
-"""Fusion once more, written from its definitions for one query at a time, for the audit alone; and weights that are tuned again.
+"""A second implementation of fusion and tuning, from their definitions, one query at a time, for the audit alone.
 
-Nothing here is shared with what fuses and tunes, so that a mistake there is not repeated here.
+It shares no code with fusing and tuning, so that it does not repeat their mistakes.
 """
 
 import math

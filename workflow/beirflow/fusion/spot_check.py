@@ -1,9 +1,10 @@
-"""Does the fused run follow from the runs that it was made from? Sampled queries are fused again, one document at a time.
+"""Does the fused run follow from its runs? Sampled queries are fused again, one document at a time.
 
-In plain Python, with nothing of what fuses; what rounding may change is allowed for.
+In plain Python, without the code that fuses, and with a tolerance for rounding.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -27,14 +28,10 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     Returns:
         Queries fused again; and where the weights were tuned, some of those that were tried.
     """
-
-    def check() -> Finding:
-        return _check(subject, sample, random)
-
     path = RUN(system=subject.system.name, dataset=subject.dataset)
-    checks = [SpotCheck("queries fused again have the recorded ranks", path, check)]
+    checks = [SpotCheck("queries fused again have the recorded ranks", path, partial(_check, subject, sample, random))]
     if subject.system.settings.tune is not None:
-        checks.append(SpotCheck("weights tuned again have the recorded score", path, lambda: check_tuning(subject, random)))
+        checks.append(SpotCheck("weights tuned again have the recorded score", path, partial(check_tuning, subject, random)))
     return checks
 
 

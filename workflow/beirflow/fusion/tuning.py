@@ -1,4 +1,4 @@
-"""Weights of a fused system that are tuned: on the queries of another split or dataset, never on those that are evaluated.
+"""Tuned weights of a fused system: on the queries of another split or dataset, never on the evaluated ones.
 
 Every point of a grid is tried: weights from 0 that add up to 1. The best mean NDCG@10 over all judged queries wins; of equal
 ones, the weights that are nearest to equal ones, and then the first.

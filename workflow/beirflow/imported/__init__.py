@@ -1,1 +1,1 @@
-"""The family of runs that were made elsewhere: read, checked, and from then on like any other."""
+"""The family of imported runs: read and checked, then treated like any other."""

@@ -1,4 +1,4 @@
-"""The family of runs that were made elsewhere, as the experiment sees it."""
+"""The family of imported runs, as the experiment sees it."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Read a run that was made elsewhere, check every row of it, and rank it by the one rule."""
+"""Import a run: check every row of it, and rank it by the one rule."""
 
 import logging
 import platform
@@ -57,7 +57,7 @@ def import_run(
         doc_ids = file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks()
     rows, unjudged = _of_judged_queries(Path(source_path), query_ids)
     if file_digest(source_path) != digest:
-        raise DataError(f"{source_path}: the file was changed while it was read; run again when it is whole")
+        raise DataError(f"{source_path}: the file changed while it was read; run again once it is complete")
     query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()
     row = _rows_of_documents(source_path, dataset, rows, doc_ids)
     _check_repetition(source_path, rows, query, row)
@@ -109,7 +109,7 @@ def _of_judged_queries(path: Path, query_ids: pa.Array) -> tuple[Rows, int]:
         parts.append(Rows(rows.lines[chosen], queries, documents, rows.scores[chosen], ranks))
     if not any(len(part.lines) for part in parts):
         found = f"none of its {others} rows is of a query with judgements, such as {query_ids[0].as_py()!r}"
-        raise DataError(f"{path}: {found}; is it the run of another dataset or split?")
+        raise DataError(f"{path}: {found}; does the run belong to another dataset or split?")
     return concatenated(parts), others
 
 
@@ -119,7 +119,7 @@ def _rows_of_documents(source_path: str, dataset: str, rows: Rows, doc_ids: pa.A
     if found.null_count:
         place = int(np.argmax(found.is_null().to_numpy(zero_copy_only=False)))
         said = f"{source_path}:{rows.lines[place]}: the corpus of {dataset} has no document {rows.doc_ids[place].as_py()!r}"
-        raise DataError(f"{said}, nor those of {found.null_count - 1} other rows; is it the run of another dataset?")
+        raise DataError(f"{said}, nor those of {found.null_count - 1} other rows; does the run belong to another dataset?")
     return found.to_numpy().astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""The rows of a run that was made elsewhere: a TREC run, plain or gzipped, or Parquet. Hostile until checked.
+"""The rows of an imported run: TREC form, plain or gzipped, or Parquet. Hostile until checked.
 
 The form is told by the first bytes of the file, not by its name.
 """

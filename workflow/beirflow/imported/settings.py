@@ -1,4 +1,4 @@
-"""The settings of a run that was made elsewhere."""
+"""The settings of an imported run."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,10 +1,11 @@
-"""Does the run follow from the file that it was read from? Sampled queries are read and ranked again, one line at a time.
+"""Does the run follow from the imported file? Sampled queries are read and ranked again, one line at a time.
 
-With nothing of ``run_rows.py`` and ``import_run.py``.
+Without the code of ``run_rows.py`` and ``import_run.py``.
 """
 
 import gzip
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +27,8 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     Returns:
         One check: queries read again.
     """
-
-    def check() -> Finding:
-        return _check(subject, sample, random)
-
     path = RUN(system=subject.system.name, dataset=subject.dataset)
-    return [SpotCheck("queries read again have the recorded ranks", path, check)]
+    return [SpotCheck("queries read again have the recorded ranks", path, partial(_check, subject, sample, random))]
 
 
 def _check(subject: Subject, sample: int, random: np.random.Generator) -> Finding:

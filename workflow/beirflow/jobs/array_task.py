@@ -1,8 +1,8 @@
-"""Every task of a SLURM array runs as itself: works around a fault of the plugin that submits them.
+"""Let every task of a SLURM array run as itself: a workaround for a bug of the submitting plugin.
 
 snakemake-executor-plugin-slurm 2.8.0 starts every task of an array as the job of the first task, and passes the commands of the
-others along. A task then runs its own command, but afterwards looks for the output of the first one, and fails when that is not
-there yet (its issue 447).
+others along. A task then runs its own command, but afterwards checks for the output of the first one, and fails if that does not
+exist yet (its issue 447).
 """
 
 import base64

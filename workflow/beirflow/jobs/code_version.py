@@ -17,7 +17,8 @@ SCRIPTS = PACKAGE.parent / "scripts"
 
 NO_INFLUENCE = {
     *("files.disks", "files.errors", "files.progress"),
-    *("jobs.energy", "jobs.gpu_job", "jobs.gpu_lease", "jobs.gpus", "jobs.job", "jobs.lifetime", "jobs.results_lock"),
+    *("jobs.energy", "jobs.energy_counters", "jobs.gpu_job", "jobs.gpu_lease", "jobs.gpus"),
+    *("jobs.job", "jobs.lifetime", "jobs.results_lock"),
 }
 """Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""
 
@@ -128,7 +129,7 @@ def imported_names(content: bytes) -> set[str]:
     alone = all(IMPORT.match(line) for line in MENTION.findall(joined))
     try:
         tree = ast.parse(b"\n".join(statements) if alone else content)
-    except SyntaxError:  # the statement goes on where it was not expected to
+    except SyntaxError:  # the statement continues unexpectedly
         tree = ast.parse(content)
     names = (name.partition(".") for node in ast.walk(tree) for name in _imported(node))
     return {below for package, _, below in names if package == "beirflow" and below}

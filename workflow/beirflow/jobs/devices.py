@@ -1,4 +1,4 @@
-"""Where to compute, and in which precision."""
+"""Device and precision of a job."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What surrounds a job that may compute on a GPU: it gets one of its own, and its errors say which and what to do."""
+"""The surroundings of a job that may use a GPU: it gets its own GPU, and its errors name it and the remedy."""
 
 import logging
 import os
@@ -63,10 +63,10 @@ def _own_gpu(jobs_per_gpu: int) -> Gpu | None:
     try:
         torch.cuda.init()  # type: ignore[no-untyped-call]
     except (RuntimeError, AssertionError) as error:
-        todo = "install a driver and a torch that suit each other, or set device: cpu"
+        todo = "install a matching driver and torch, or set device: cpu"
         raise DeviceError(f"{gpu} is there, but torch cannot use it: {_first_line(error)}. {_state(gpu)}; {todo}") from error
     if torch.cuda.device_count() != 1:
-        raise DeviceError(f"CUDA was started before {gpu} was chosen, and sees others too; please report it with this log")
+        raise DeviceError(f"CUDA started before {gpu} was chosen, and sees others too; please report it with this log")
     return gpu
 
 
@@ -96,7 +96,7 @@ def explained_errors(gpu: Gpu | None, saves_memory: str = "") -> Iterator[None]:
             todo = ", ".join(filter(None, ["end other processes, set jobs_per_gpu: 1", saves_memory]))
         else:
             found = f"{which} failed: {_first_line(error)}"
-            todo = "look for Xid in the output of `sudo dmesg`; start again, which goes on with what is missing"
+            todo = "look for Xid in the output of `sudo dmesg`; run the same command again, which resumes"
         other = "or leave this GPU out by naming others in CUDA_VISIBLE_DEVICES (`nvidia-smi -L` lists them), or set device: cpu"
         raise DeviceError(f"{found}. {_state(gpu)}; {todo}; {other}") from error
 

@@ -1,4 +1,4 @@
-"""A GPU for this process: a file lock on a place of it, which the kernel gives back however the process ends.
+"""A GPU for this process: a file lock on a slot, which the kernel releases however the process ends.
 
 Every run of a user on a machine shares one folder of lock files, named by the GPUs' UUIDs. There is nothing to clean up: a file
 without a lock means nothing, and a lock does not outlive its process.

@@ -1,4 +1,4 @@
-"""The GPUs that this process may use, as nvidia-smi and CUDA_VISIBLE_DEVICES say, before CUDA starts."""
+"""The GPUs that this process may use, from nvidia-smi and CUDA_VISIBLE_DEVICES, before CUDA starts."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""A job: its log, its signals, its lifetime, and what its records say of it."""
+"""A job: its log, its signals, its lifetime, and its part of the records."""
 
 import gc
 import logging
@@ -128,7 +128,7 @@ def _errors_in_words(log_path: str | Path) -> Iterator[None]:
         if problem:
             logger.error("%s", problem)
         else:
-            logger.exception("an error that beirflow did not foresee; please report it with this log, %s", log_path)
+            logger.exception("an unexpected error; please report it with this log, %s", log_path)
         sys.exit(1)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 def without_pandas() -> None:
-    """Let pyarrow see no pandas, where nothing has imported it; whoever asks it for a data frame later still gets one."""
+    """Let pyarrow see no pandas, unless a module has imported it; later conversions to data frames still work."""
     if "pandas" in sys.modules:
         return
     finder = _NoPandas()

@@ -1,11 +1,11 @@
-"""How long a job lives: never longer than the Snakemake that started it.
+"""The lifetime of a job: never longer than that of its Snakemake.
 
-If Snakemake alone is killed, a job would go on and write while the next run, perhaps with another configuration, makes the same
-files. The kernel ends the job in the same moment instead, so that no file has two writers. This needs Linux.
+If Snakemake alone is killed, a job would continue to write while the next run, perhaps with another configuration, makes the
+same files. Instead, the kernel ends the job at the same moment, so that no file has two writers. This needs Linux.
 
-The kernel means the thread that started the job, not the whole process (prctl(2)): a job ends when that thread does, although its
-Snakemake may go on. Snakemake's local executor starts a job in a thread that then waits for it, so there the two are the same. An
-executor whose threads end before their jobs do must not use this.
+For the kernel, the parent is the thread that started the job, not the whole process (prctl(2)): a job ends with that thread,
+even if its Snakemake continues. Snakemake's local executor starts a job in a thread that waits for it, so there the two are the
+same. An executor whose threads end before their jobs must not use this.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""How much memory is free on this machine."""
+"""The free memory of this machine."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How far a run is, by work and not by jobs: a chunk of a million documents is more than the average of twelve numbers."""
+"""The progress of a run, counted in work and not in jobs: a chunk of a million documents outweighs one average."""
 
 import time
 from collections import Counter
@@ -15,7 +15,7 @@ class Expected:
 
     Attributes:
         rule: Its rule.
-        seconds: How long it takes, as far as can be said before; while a run goes on, what jobs of its rule took corrects it.
+        seconds: Expected duration; during a run, the measured times of its rule correct it.
         documents: Documents that it encodes or indexes, 0 for another job.
         evaluates: Whether it ends in the scores of a system on a corpus.
     """

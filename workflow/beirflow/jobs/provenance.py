@@ -1,4 +1,4 @@
-"""What computed a result: the commit of the code, the versions of packages and Python, the machine, the command and its user."""
+"""The origin of a result: commit, versions of packages and Python, machine, command and user."""
 
 import getpass
 import os

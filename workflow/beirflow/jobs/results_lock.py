@@ -1,11 +1,11 @@
-"""Who may write the results: one run at a time, and of every job one instance.
+"""Write access to the results: one run at a time, and one instance of every job.
 
-Snakemake's own lock is that of a working folder: two of these may have the same results, and where two runs of one folder write
-different results, the first that ends removes the lock of the other. A job of a cluster may also outlive the run that submitted
-it, or be submitted twice. So a run locks a byte of a file in the results, and every job another one, which its name decides. The
-operating system gives them back however a process ends; on a network's disk this holds between machines, if that disk has locks.
+Snakemake's own lock belongs to a working folder. Two folders may have the same results, and if two runs of one folder write
+different results, the first to end removes the lock of the other. A cluster job may also outlive the run that submitted it, or
+be submitted twice. Therefore a run locks a byte of a file in the results, and every job another byte, chosen by its name. The
+operating system releases them however a process ends; on a network file system with locks, this holds between machines.
 
-The file names the run. A job of another run, which waited in a queue while the next one began, ends before it changes anything.
+The file names the run. A job of an earlier run, which waited in a queue meanwhile, ends before it changes anything.
 """
 
 import errno
@@ -69,9 +69,7 @@ def begin_run(logs: Path) -> None:
         if not _without_jobs(descriptor):
             _write(descriptor, before)
             fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
-            found = (
-                f"{logs.parent}: jobs of {_description(before) or 'a former run'} still write these results, though it has ended"
-            )
+            found = f"{logs.parent}: jobs of {_description(before) or 'an earlier run'} still write these results after its end"
             todo = "wait for them or cancel them; on SLURM, squeue --me --Format=name:60 names them and scancel --name ends them"
             raise LockError(f"{found}; {todo}")
         if option := local_locks(logs):
@@ -130,7 +128,7 @@ def hold_job(logs: Path, name: str) -> bool:
             time.sleep(ASK_AGAIN_SECONDS)
     except OSError as error:
         level = logging.WARNING if is_of_a_run() else logging.INFO  # the run has said it where it had no lock either
-        logger.log(level, "%s cannot be locked (%s); no second instance of this job is kept away", logs / LOCK, error)
+        logger.log(level, "%s cannot be locked (%s); a second instance of this job cannot be detected", logs / LOCK, error)
     check_run(logs)
     return waited
 

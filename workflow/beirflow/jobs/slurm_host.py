@@ -1,9 +1,9 @@
-"""What a host that submits to SLURM does besides: it says why jobs wait, and a controller that is away for a while ends nothing.
+"""The SLURM host's extra duties: tell why jobs wait, and survive an unreachable controller.
 
 snakemake-executor-plugin-slurm 2.8.0 asks the controller for MinJobAge before it asks for the states of jobs. Without an answer
-it asks sacct instead of squeue, and sacct names no task of an array: tasks that wait or run are taken for ended. And it calls
-sbatch and sinfo once, without a pause before the next attempt. And it does not know a job as cancelled of which sacct says
-"CANCELLED by 1000", and waits for it for ever.
+it asks sacct instead of squeue. sacct does not name the tasks of an array, so waiting and running tasks count as ended. The
+plugin also calls sbatch and sinfo once, without a pause before the next attempt, and does not recognise "CANCELLED by 1000"
+from sacct as cancelled, so it waits for such a job for ever.
 """
 
 import atexit
@@ -111,9 +111,11 @@ def _say_why_jobs_wait() -> None:
                 said.add(reason)
                 shown = ", ".join(jobs[:5]) + (f" and {len(jobs) - 5} others" if len(jobs) > 5 else "")
                 todo = (
-                    "compare what its rule asks for in the profile with `scontrol show partition` and `sacctmgr show qos,assoc`"
+                    "compare the request of its rule in the profile with `scontrol show partition` and `sacctmgr show qos,assoc`"
                 )
-                logger.warning("SLURM lets jobs wait for what may not pass by itself, %s: %s; %s", reason, shown, todo)
+                logger.warning(
+                    "SLURM keeps jobs waiting for reasons that may not pass by themselves, %s: %s; %s", reason, shown, todo
+                )
 
 
 def waiting_jobs(folder: str) -> Mapping[str, list[str]]:

@@ -1,4 +1,4 @@
-"""A command of SLURM that is called again where waiting helps: the controller is away, or a user has too many jobs for now.
+"""Repeat a SLURM command while waiting helps: the controller is unreachable, or a user has too many jobs.
 
 It stands before the command of the same name, see :mod:`beirflow.jobs.slurm_host`, and imports nothing that is slow.
 """
@@ -67,7 +67,7 @@ def call(command: str, *arguments: str) -> int:
             return done.returncode
         if time.monotonic() - reported >= REPORT_SECONDS:
             reported = time.monotonic()
-            _tell(f"{Path(command).name}: {why}, so it is called again until it succeeds ({says.splitlines()[-1]})")
+            _tell(f"{Path(command).name}: {why}, so it is repeated until it succeeds ({says.splitlines()[-1]})")
         time.sleep(PAUSES_SECONDS[min(attempt, len(PAUSES_SECONDS) - 1)])
         attempt += 1
 

@@ -1,8 +1,8 @@
-"""What a run says on the terminal: one line a job, how far the work is, and at the end a sentence of ours.
+"""Terminal output of a run: one line per job, the progress, and a final message.
 
-Snakemake logs every event of a run with what it is about, for its logger plugins. This handler reads the same records and takes
-the place of the one that writes to the terminal, so no package has to be installed and named. What Snakemake says goes to its
-log below ``.snakemake/log``, as ever; a record that is not known here is handed on to the handler that was replaced.
+Snakemake logs every event of a run with its details, for logger plugins. This handler reads the same records and replaces the one
+that writes to the terminal, so no package has to be installed or configured. Snakemake's own messages go to its log below
+``.snakemake/log``, as always; unknown records go to the replaced handler.
 """
 
 import logging
@@ -112,13 +112,13 @@ class Terminal(logging.Handler):
     def _other(self, record: logging.LogRecord, message: str) -> None:
         if message.startswith(INTERRUPTED):
             self.interrupted = True
-            self._write("Stopping: what is half written is removed.")
+            self._write("Stopping: removing half-written files.")
         elif message.startswith(ENDING):
             if not self._ending:
-                self._write("Stopping when the jobs that run have ended; no other begins.")
+                self._write("Stopping after the running jobs; no other job starts.")
             self._ending = True
         elif message.startswith(NOTHING):
-            self._write(f"Nothing to do: everything that was asked for is there.{self.table()}")
+            self._write(f"Nothing to do: all requested files exist.{self.table()}")
         else:
             self.before.handle(record)
 
@@ -164,11 +164,11 @@ class Terminal(logging.Handler):
                     self._write(f"{target}: no rule makes this{near}")
 
     def _last_words(self) -> str:
-        again = f"The same command goes on where it was:\n    {self.command}"
+        again = f"The same command resumes:\n    {self.command}"
         if self.interrupted:
-            return f"Interrupted; what is finished stays. {again}"
+            return f"Interrupted; finished files stay. {again}"
         lines = [f"{name} failed: {_short(found) or 'see its log'}\n    log: {log}" for name, found, log in self._failed.values()]
-        return "\n".join(["", *lines, f"When that is mended, or if it was by chance: {again[0].lower()}{again[1:]}"])
+        return "\n".join(["", *lines, f"Once that is fixed, or if it was temporary: {again[0].lower()}{again[1:]}"])
 
     def _say_often(self) -> None:
         while not self._ended.wait(AFTER_JOBS_SECONDS):

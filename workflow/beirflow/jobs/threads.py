@@ -1,4 +1,4 @@
-"""Threads that share work on a CPU, where torch's own would wait for each other after every operation."""
+"""Threads that share CPU work, because torch's own wait for each other after every operation."""
 
 import math
 from collections.abc import Callable

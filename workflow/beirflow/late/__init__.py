@@ -1,1 +1,1 @@
-"""Late interaction: one vector a token, the exact sum of each query token's best match (ColBERT and its kin)."""
+"""Late interaction: one vector per token, the exact sum of each query token's best match (ColBERT and similar models)."""

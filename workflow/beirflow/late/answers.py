@@ -1,6 +1,6 @@
-"""A system of late interaction that is asked for one query at a time: its encoder and the vectors of all tokens stay in memory.
+"""A late-interaction system that answers one query at a time: its encoder and all token vectors stay in memory.
 
-On a CPU as float32, which is what they are compared as, and twice what is stored; no index leaves documents out.
+On a CPU they are float32, as in the comparison, and take twice the stored size; no index leaves documents out.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""What the files of a model of late interaction say about how a text becomes the vectors of its tokens.
+"""The settings in a late-interaction model's files: from a text to the vectors of its tokens.
 
-Three layouts are read: ColBERT's own, whose checkpoint has ``linear.weight`` beside a BERT and ``artifact.metadata`` beside both;
-PyLate's, whose ``config_sentence_transformers.json`` has markers and lengths; and the MultiVectorEncoder's of
+Three layouts are supported: ColBERT's own, whose checkpoint has ``linear.weight`` beside a BERT and ``artifact.metadata``
+beside both; PyLate's, whose ``config_sentence_transformers.json`` has markers and lengths; and the MultiVectorEncoder's of
 sentence-transformers.
 """
 
@@ -94,7 +94,7 @@ class TokenCard:
         """What the files leave open and the configuration does not say, in a sentence; None if nothing is."""
         if not self.open:
             return None
-        return f"{'; '.join(self.open.values())}. Say {' and '.join(self.open)} of this system, as the paper of the model has it"
+        return f"{'; '.join(self.open.values())}. Set {' and '.join(self.open)} for this system, as in the model's paper"
 
 
 def with_lengths(card: TokenCard, settings: LateSettings) -> TokenCard:

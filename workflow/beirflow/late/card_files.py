@@ -1,4 +1,4 @@
-"""Read how a model of late interaction is used from its own folder; what is not understood is refused with its name."""
+"""Read the settings of a late-interaction model from its folder; unsupported ones are refused by name."""
 
 import string
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ def _of_colbert(folder: Path) -> TokenCard:
     if described is None and COLBERT_CLASS not in (config.get("architectures") or []):
         found = f"{folder} has neither {MODULES} nor {COLBERT}, and its {MODEL_CONFIG} does not name {COLBERT_CLASS}"
         architecture = str((config.get("architectures") or [""])[0])
-        raise ModelError(f"{found}, so it is no model of late interaction that is known{other_family(architecture)}")
+        raise ModelError(f"{found}, so it is not a known late-interaction model{other_family(architecture)}")
     said = described or {}
     if said.get("similarity", "cosine") not in ("cosine", "l2"):
         raise ModelError(
@@ -66,7 +66,7 @@ def _of_colbert(folder: Path) -> TokenCard:
     punctuation = PUNCTUATION if said.get("mask_punctuation", True) else ()
     length = _number(folder / COLBERT, said, "query_maxlen") or QUERY_LENGTH
     documents = _number(folder / COLBERT, said, "doc_maxlen")
-    why = f"{folder} does not say doc_maxlen in {COLBERT}, after how many tokens a document is cut"
+    why = f"{folder} has no doc_maxlen in {COLBERT}, the maximum number of tokens of a document"
     card = TokenCard(
         queries=Reading(
             steps["queries"],
@@ -114,7 +114,9 @@ def _check_family(folder: Path, library: Mapping[str, Any], names: Mapping[str, 
         raise ModelError(f"{folder / LIBRARY_CONFIG} says that this is a {kind}, no model of late interaction{other}")
     if POOLING in names or not (pylate or MASK in names):
         found = f"{folder / MODULES} has {', '.join(names)}"
-        raise ModelError(f"{found}, which give one vector a text and none a token; a system of family dense takes such models")
+        raise ModelError(
+            f"{found}, which give one vector per text and none per token; a system of family dense takes such models"
+        )
     similarity = str(library.get("similarity_fn_name") or "maxsim").lower()
     if similarity not in ("maxsim", "cosine", "dot"):  # PyLate wrote the last two, which it does not read
         raise ModelError(f"{folder / LIBRARY_CONFIG} wants the similarity {similarity!r}, and only maxsim is known")
@@ -213,5 +215,5 @@ def _number(path: Path, held: Mapping[str, Any], key: str) -> int | None:
     """A number of tokens; None where nothing says one."""
     value = held.get(key)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LONGEST_TEXT):
-        raise ModelError(f"{path}: {key} is {value!r}, which is no number of tokens")
+        raise ModelError(f"{path}: {key} is {value!r}, which is not a number of tokens")
     return value

@@ -1,4 +1,4 @@
-"""Encoders of late interaction: texts in, one vector of length 1 for each token out, in float16."""
+"""Late-interaction encoders: texts in, one float16 vector of length 1 per token out."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -110,14 +110,14 @@ class TokenEncoder:
         self.backbone = Backbone(folder / first.folder, first, weights, (), self.dtype, inserted=inserted)
         of_colbert = any(step.kind == "dense" and not step.folder for step in others)
         if unused := [name for name in self.backbone.unused if not (of_colbert and name == PROJECTION)]:
-            raise ModelError(f"{folder / first.folder / weights} has weights that nothing uses: {', '.join(unused[:5])}")
+            raise ModelError(f"{folder / first.folder / weights} has unused weights: {', '.join(unused[:5])}")
         self._head = load_head(folder, others, weights).to(self.device)
         self._model = self.backbone.model.to(self.device).eval()
         with in_words(self.device, self.backbone.max_length or 0):
             self.backbone.check_padding(self.device)
         self.max_length = self.backbone.max_length
         if self.max_length is not None and self.max_length <= inserted:
-            raise ModelError(f"a text is cut after {self.max_length} tokens, which leaves no room for its own")
+            raise ModelError(f"texts are cut after {self.max_length} tokens, which leaves no room for text")
         self._marker = self._marker_id(reading.marker)
         self._filler = self._filler_id(reading)
         self._skipped = self._skipped_ids(reading.skipped)
@@ -143,11 +143,11 @@ class TokenEncoder:
             return None
         tokenizer, token = self.backbone.tokenizer, reading.expansion.token
         if tokenizer.padding_side != "right":
-            raise ModelError("queries are filled up at their end, but the tokenizer pads at the beginning")
+            raise ModelError("queries are padded at their end, but the tokenizer pads at the beginning")
         known = (tokenizer.mask_token, tokenizer.eos_token) if token is None else (token,)
         number = next((tokenizer.get_vocab().get(each) for each in known if each is not None), None)
         if number is None:
-            raise ModelError(f"the tokenizer does not know what queries are filled up with, {token or 'its mask'!r}")
+            raise ModelError(f"the tokenizer does not know the padding token of queries, {token or 'its mask'!r}")
         return int(number)
 
     def _skipped_ids(self, skipped: Sequence[str]) -> np.ndarray:
@@ -248,7 +248,7 @@ class TokenEncoder:
             torch.cuda.empty_cache()
         tokens = int(len(rows) * window.tokens.lengths[rows].max())
         self.token_budget = max(1, min(self.token_budget, tokens // 2))
-        logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
+        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.token_budget)
         return torch.cat([self._forward(window, half) for half in np.array_split(rows, 2)])
 
     def _compute(self, window: Window, rows: np.ndarray) -> torch.Tensor:

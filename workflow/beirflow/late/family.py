@@ -1,4 +1,4 @@
-"""The family of systems of late interaction, as the experiment sees it."""
+"""The family of late-interaction systems, as the experiment sees it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The exact top k of all documents of a chunk, without an index that approximates.
+"""The exact top k of all documents of a chunk, without an approximate index.
 
 A fast pass in float32 finds candidates; their scores are then computed exactly and rounded to float32, so that a score depends on
 its query and its text alone. The fast pass keeps every document whose exact score may reach the k-th, by a bound on its rounding

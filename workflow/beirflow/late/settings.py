@@ -1,4 +1,4 @@
-"""The settings of a system of late interaction."""
+"""The settings of a late-interaction system."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Do the stored vectors represent the texts, and does the run follow from the vectors? A sample of both is made again.
+"""Do the stored vectors represent the texts, and does the run follow from the vectors? Checked on a sample.
 
 Texts are encoded again with the real model, in other batches than before; sampled queries are searched again over all stored
 vectors, text by text in double and with nothing of ``search.py``.

@@ -1,4 +1,4 @@
-"""The steps of a system of late interaction: encode the queries and each chunk, search each chunk."""
+"""The steps of a late-interaction system: encode the queries and each chunk, search each chunk."""
 
 import time
 from functools import partial

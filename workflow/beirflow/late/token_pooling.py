@@ -1,4 +1,4 @@
-"""Fewer vectors for a document: those of like tokens are averaged (Clavié et al. 2024, arXiv 2409.14683). Scores are others then.
+"""Token pooling: average the vectors of similar tokens (Clavié et al. 2024, arXiv 2409.14683). It changes scores.
 
 The first vector stays what it is; the n others are put into n // factor groups by Ward's linkage of their cosine distances, and
 each group into its mean, which is not made of length 1 again. So do PyLate from 1.3.5 on and sentence-transformers'

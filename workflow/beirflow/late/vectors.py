@@ -1,4 +1,4 @@
-"""Vectors of tokens on disk: float16, text by text, in segments that a search holds in memory one at a time.
+"""Token vectors on disk: float16, text by text, in segments that a search holds in memory one at a time.
 
 Equal texts are stored once: a segment has its texts, and the rows of the table that have each of them.
 """

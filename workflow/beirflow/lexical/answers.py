@@ -1,4 +1,4 @@
-"""A lexical system that is asked for one query at a time: its postings and their statistics stay in memory."""
+"""A lexical system that answers one query at a time: its postings and statistics stay in memory."""
 
 import numpy as np
 import pyarrow as pa

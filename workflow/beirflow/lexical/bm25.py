@@ -1,4 +1,4 @@
-"""The arithmetic of Lucene's BM25Similarity, in float32 and in its order, so that every bit of a score is the same.
+"""The arithmetic of Lucene's BM25Similarity, in float32 and in its order, so that scores are equal bit for bit.
 
 The score of a term in a field of a document is (Robertson and Zaragoza 2009, section 3; Lucene 9, ``BM25Similarity``)
 

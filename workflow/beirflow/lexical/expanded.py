@@ -1,4 +1,4 @@
-"""The documents of a chunk as they are indexed: as they are, with queries that were written for them, or as weighted words."""
+"""The documents of a chunk as indexed: unchanged, with generated queries, or as weighted words."""
 
 from collections.abc import Callable, Iterator
 
@@ -79,7 +79,7 @@ def _words(added: ExpansionFile, scale: str) -> Iterator[WeightedWords]:
     for batch in added.batches(BATCH_DOCUMENTS):
         words, weights = batch["words"], batch["weights"].flatten().to_numpy()
         if len(words.flatten()) != len(weights) or not (np.isfinite(weights) & (weights >= 0)).all():
-            raise damaged(added.path, "found weights that are not one a word, finite and not negative")
+            raise damaged(added.path, "found weights that are not one per word, finite and not negative")
         rows = np.repeat(np.arange(len(words)), pc.list_value_length(words).to_numpy())
         yield WeightedWords(words.flatten().cast(pa.large_string()), rows, frequencies(weights, scale), len(words))
 

@@ -12,14 +12,12 @@ from beirflow.runs.family import Family, Setting
 def problem(settings: Any) -> Setting | None:
     """What keeps a system from being used: settings that do not go together, or a model that is not there."""
     if settings.expansion and settings.weights:
-        return Setting(
-            "weights", settings.weights.name, "words that are weighed have no place for queries; remove one of the two"
-        )
+        return Setting("weights", settings.weights.name, "weighed words cannot be combined with queries; remove one of the two")
     if tuple(settings.fields) != ("contents",):
         if settings.weights:
             return Setting("fields", list(settings.fields), "words are weighed in title and text together; use [contents]")
         if settings.expansion and settings.expansion.join == "field":
-            todo = "beside a field of queries title and text are one; use [contents], or join: append"
+            todo = "with a field of queries, title and text are one field; use [contents], or join: append"
             return Setting("fields", list(settings.fields), todo)
     for key in ("expansion", "weights"):
         added = getattr(settings, key)

@@ -1,4 +1,4 @@
-"""Where Lucene's StandardTokenizer cuts a text: the word boundaries of Unicode (UAX #29), as a grammar of tokens.
+"""The tokens of Lucene's StandardTokenizer: the word boundaries of Unicode (UAX #29), as a grammar.
 
 A token holds letters, digits, what joins them, or one ideograph, one Hiragana character, a run of South East Asian script, or an
 emoji. The longest match at the leftmost place wins, as in the scanner that Lucene generates from its grammar.

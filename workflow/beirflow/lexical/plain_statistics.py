@@ -1,4 +1,4 @@
-"""The statistics of a corpus from the counts of its postings: what ``statistics.py`` takes from columns is counted here."""
+"""A second implementation of the statistics of a corpus, from the counts of its postings, for the audit."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The stemmer of Porter (1980, "An algorithm for suffix stripping") as Lucene has it.
+"""Lucene's stemmer of Porter (1980, "An algorithm for suffix stripping").
 
 Lucene's has the departures of Porter's own C program: ``bli`` becomes ``ble``, ``logi`` becomes ``log``, and words of one or two
 letters stay as they are. NLTK has the same as ``MARTIN_EXTENSIONS``, but its import takes more than a second in every job, and a

@@ -1,4 +1,4 @@
-"""Postings: the terms of a chunk, and for each the documents that have it, on disk.
+"""Postings on disk: the terms of a chunk, and the documents of each term.
 
 The file has a single batch of columns, since columns have lengths of their own. Rows of documents are stored as differences,
 which compress to little more than a byte.

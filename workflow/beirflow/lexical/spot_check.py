@@ -1,4 +1,4 @@
-"""Do the postings hold the terms of the texts, and does the run follow from the postings? A sample of both is made again.
+"""Do the postings hold the terms of the texts, and does the run follow from the postings? Checked on a sample.
 
 Sampled documents are analysed again, one at a time; sampled queries are scored again for all documents, term by term and without
 anything of ``search.py``. Both must agree in every bit.

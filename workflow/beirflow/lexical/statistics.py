@@ -1,4 +1,4 @@
-"""Statistics of a corpus: in how many documents each term occurs, and how many terms the documents have.
+"""Statistics of a corpus: the document frequency of each term, and the lengths of documents.
 
 They are a sum over the chunks. Memory is bounded by the terms of the corpus and those of some chunks.
 """

@@ -1,1 +1,1 @@
-"""From weights on disk or on a hub to something that computes."""
+"""From weights on disk or on a hub to a computing model."""

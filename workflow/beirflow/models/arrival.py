@@ -19,7 +19,7 @@ class NotFiniteError(ModelError):
 
 
 class Arrival:
-    """Vectors of a window on their way from the device to the host, which goes on meanwhile.
+    """Vectors of a window on their way from the device to the host, which continues meanwhile.
 
     Args:
         start: Index of the first text.

@@ -1,4 +1,4 @@
-"""The part of a model that reads tokens: a tokenizer and a model of transformers, loaded with every weight accounted for."""
+"""The backbone of a model: a tokenizer and a transformers model, loaded with every weight accounted for."""
 
 import logging
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ class Backbone:
             raise
         except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
             found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {_first_line(error)})"
-            todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
+            todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
             raise ModelError(f"{found}; {todo}") from error
         self._check_weights(report, pooling)
         self._check_pooler(pooling, step)
@@ -172,7 +172,7 @@ class Backbone:
         own = self.tokenizer.model_max_length
         if not isinstance(own, int | float):
             raise ModelError(
-                f"{self._folder / 'tokenizer_config.json'}: model_max_length is {own!r}, which is no number of tokens"
+                f"{self._folder / 'tokenizer_config.json'}: model_max_length is {own!r}, which is not a number of tokens"
             )
         longest = wanted or min(readable, int(min(own, UNLIMITED)))
         return longest if longest < UNLIMITED else None
@@ -224,5 +224,5 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """The first line of a message: those of torch go on with advice that does not hold here."""
+    """The first line of a message: those of torch continue with advice that does not hold here."""
     return str(error).strip().partition("\n")[0]

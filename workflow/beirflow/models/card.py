@@ -1,4 +1,4 @@
-"""What the files of a model say about how a text becomes a vector, and what a configuration says instead."""
+"""The settings in a model's files, and those of the configuration that override them: from a text to a vector."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -69,7 +69,7 @@ class Card:
         if not self.open:
             return None
         reasons = "; ".join(dict.fromkeys(self.open.values()))
-        return f"{reasons}. Say {' and '.join(self.open)} of this system, as the card or the paper of the model has it"
+        return f"{reasons}. Set {' and '.join(self.open)} for this system, as in the model's card or paper"
 
 
 def joined(documents: Card, queries: Card) -> Card:
@@ -132,7 +132,7 @@ def _changed(steps: tuple[Step, ...], settings: EncoderSettings) -> tuple[Step, 
         first = replace(first, settings={**first.settings, "max_length": settings.max_length})
     if settings.pooling is not None:
         if first.settings.get("output", "tokens") != "tokens" and settings.pooling != "pooler":
-            raise ModelError(f"pooling is {settings.pooling!r}, but this model gives one vector a text itself; remove the key")
+            raise ModelError(f"pooling is {settings.pooling!r}, but this model gives one vector per text itself; remove the key")
         pooling = [step for step in others if step.kind == "pooling"] or [Step("pooling")]
         changed = replace(pooling[0], settings={**pooling[0].settings, "modes": [settings.pooling]})
         others = [changed, *(step for step in others if step.kind != "pooling")]

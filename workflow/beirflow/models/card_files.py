@@ -1,6 +1,6 @@
-"""Read how a model is used from its own folder: the layouts of sentence-transformers, versions 2 to 6, and of transformers.
+"""Read a model's settings from its folder: the layouts of sentence-transformers, versions 2 to 6, and of transformers.
 
-Only JSON is read, and only what is understood is taken; what would change vectors and is not known is refused with its name.
+Only JSON is read. Unknown settings that may change vectors are refused by name.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def read_card(folder: Path) -> Card:
     if (folder / COLBERT).is_file():
         raise ModelError(f"{folder} has {COLBERT}, so it is a ColBERT, no dense encoder{other_family('ColBERT')}")
     step = transformer_step(folder, "", KINDS[0])
-    reason = f"the folder has no {MODULES}, so its files do not say how it is used"
+    reason = f"the folder has no {MODULES}, so its files do not define its use"
     open_keys = ("similarity",) if step.settings["output"] == "vector" else ("pooling", "similarity")
     return Card(dict.fromkeys(KINDS, (step,)), dict.fromkeys(KINDS, ""), open=dict.fromkeys(open_keys, reason))
 
@@ -60,9 +60,11 @@ def _of_modules(folder: Path) -> Card:
     # A model whose similarity is not named is compared by cosine: the default of the library that wrote the folder.
     similarity, dimensions = library.get("similarity_fn_name") or "cosine", library.get("truncate_dim")
     if similarity not in ("dot", "cosine"):
-        open_prompts["similarity"] = f"{LIBRARY_CONFIG} wants the similarity {similarity!r}, and only dot and cosine are searched"
+        open_prompts["similarity"] = (
+            f"{LIBRARY_CONFIG} wants the similarity {similarity!r}, and only dot and cosine are supported"
+        )
     if dimensions is not None and (not isinstance(dimensions, int) or dimensions < 1):
-        raise ModelError(f"{folder / LIBRARY_CONFIG}: truncate_dim is {dimensions!r}, which is no number of dimensions")
+        raise ModelError(f"{folder / LIBRARY_CONFIG}: truncate_dim is {dimensions!r}, which is not a number of dimensions")
     return Card(steps, prompts, similarity, dimensions, open_prompts)
 
 
@@ -87,7 +89,7 @@ def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str,
     """
     prompts = library.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
-        raise ModelError(f"{LIBRARY_CONFIG}: prompts are no texts by name")
+        raise ModelError(f"{LIBRARY_CONFIG}: prompts are not an object of texts")
     found: dict[Kind, str] = {}
     open_keys: dict[str, str] = {}
     default = library.get("default_prompt_name")
@@ -130,12 +132,12 @@ def _route(folder: Path, place: str, kind: Kind) -> tuple[Step, ...]:
         (folder / place / name for name in ("router_config.json", MODEL_CONFIG) if (folder / place / name).is_file()), None
     )
     if path is None:
-        raise ModelError(f"{folder / place} has no router_config.json, which says which model queries and documents take")
+        raise ModelError(f"{folder / place} has no router_config.json, which assigns modules to queries and documents")
     config = read_object(path)
     types, structure = config.get("types"), config.get("structure")
     parameters = config.get("parameters") or {}
     if not isinstance(types, dict) or not isinstance(structure, dict) or not isinstance(parameters, dict):
-        raise ModelError(f"{path} lacks types and structure, which say what the routes are")
+        raise ModelError(f"{path} lacks types and structure, which define the routes")
     task = {"queries": "query", "documents": "document"}[kind]
     mappings = parameters.get("route_mappings") or {}
     keys = [f"('{task}', 'text')", f"('{task}', None)", "(None, 'text')", "(None, None)"]

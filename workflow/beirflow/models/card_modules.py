@@ -1,7 +1,7 @@
-"""The modules of a model, one by one: what the configuration of each says that changes vectors.
+"""The modules of a model, one by one: the settings of each that change vectors.
 
-What is not known here is refused with its name. The classes of sentence-transformers moved between its versions, so a module goes
-by the last part of its type.
+Unknown settings are refused by name. The classes of sentence-transformers moved between its versions, so the last part of its
+type identifies a module.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,10 +35,10 @@ OTHER_FAMILIES = {
 GIVE_VECTORS = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPModel", "CLIPTextModelWithProjection")
 """Architectures that give one vector a text, and no tokens to be pooled."""
 
-_PADDED = "gives a text other vectors when it stands in a batch with longer ones, so there is no right vector to compute"
+_PADDED = "gives a text different vectors alone and in a batch with longer ones, so no vector is the right one"
 REFUSED_TYPES = {
     **dict.fromkeys(("big_bird", "bigbird_pegasus", "funnel", "reformer"), _PADDED),
-    "xlnet": "has texts padded at their beginning, and token types of its own, which beirflow does not do",
+    "xlnet": "pads texts at the beginning and has its own token types, which beirflow does not support",
 }
 """Types of models whose vectors would not be right, and why."""
 
@@ -97,7 +97,7 @@ def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense"
     lengths = {"queries": wanted.get("query_length"), "documents": wanted.get("document_length")}
     length = lengths[kind] or wanted.get("max_seq_length")
     if length is not None and (not isinstance(length, int) or length < 1):
-        raise ModelError(f"{here}: max_seq_length is {length!r}, which is no number of tokens")
+        raise ModelError(f"{here}: max_seq_length is {length!r}, which is not a number of tokens")
     output = _output(here, wanted, family)
     return Step("transformer", place, {"max_length": length, "lower_case": bool(wanted.get("do_lower_case")), "output": output})
 
@@ -116,7 +116,7 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
     text = (wanted.get("modality_config") or {}).get("text", usual)
     if "message" in (wanted.get("modality_config") or {}):
         raise ModelError(
-            f"{here}: its Transformer writes texts into messages of a chat (modality_config), which beirflow does not. If the"
+            f"{here}: its Transformer wraps texts in chat messages (modality_config), which beirflow does not. If the"
             " model was trained on plain texts, remove 'message' there; or name a class of your own in 'encoder'"
         )
     if text != usual and text.get("method") != "get_text_features":
@@ -158,7 +158,7 @@ def refuse_what_is_not_hashed(here: Path) -> None:
     for name, held in ((MODEL_CONFIG, config), (tokenizer.name, tokenizer_config)):
         if held.get("auto_map"):
             raise ModelError(
-                f"{here / name} has auto_map: the model wants code of its own, which beirflow does not run. If the class that"
+                f"{here / name} has auto_map: the model needs its own code, which beirflow does not run. If the class that"
                 " transformers has for it computes the same, say so with a copy of the folder without auto_map"
             )
         files = [
@@ -172,7 +172,7 @@ def refuse_what_is_not_hashed(here: Path) -> None:
         raise ModelError(f"{here} has an adapter (adapter_config.json); merge it into the model (merge_and_unload) and save that")
     if config.get("transformers_weights"):
         raise ModelError(
-            f"{here / MODEL_CONFIG} has transformers_weights, another file of weights than the one that is hashed; remove it"
+            f"{here / MODEL_CONFIG} has transformers_weights, a file of weights other than the hashed one; remove it"
         )
     if config.get("quantization_config"):
         raise ModelError(f"{here / MODEL_CONFIG} has quantization_config; save the model with plain weights")

@@ -1,4 +1,4 @@
-"""How a job computes with a model: whose settings, which model, and what the configuration says of the machine."""
+"""The model settings of a job: device, precision, threads, GPU."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
-"""A class of one's own, ready to use: it asks a server that speaks OpenAI's protocol of embeddings.
+"""A ready-made encoder class for servers that speak OpenAI's embedding protocol.
 
-Such are vLLM, llama.cpp, Ollama, text-embeddings-inference, and OpenAI's own and other services. In ``custom.systems``::
+Examples are vLLM, llama.cpp, Ollama, text-embeddings-inference, OpenAI and other services. In ``custom.systems``::
 
     my-server:
       encoder: beirflow.models.embedding_server:EmbeddingServer
@@ -93,7 +93,7 @@ class EmbeddingServer:
         self._session = requests.Session()
         if key_variable is not None:
             if not os.environ.get(key_variable):
-                raise ModelError(f"the environment variable {key_variable} is to hold the key of {url}, and is not set")
+                raise ModelError(f"the environment variable {key_variable} with the key of {url} is not set")
             self._session.auth = _Key(os.environ[key_variable])
         self._threads = ThreadPoolExecutor(max_workers=requests_at_once)
 
@@ -150,7 +150,7 @@ class EmbeddingServer:
                 try:
                     return self._vectors(answer.json(), len(texts))
                 except requests.JSONDecodeError:
-                    found = "an answer that is no JSON"
+                    found = "an answer that is not JSON"
                     continue
             found = f"status {answer.status_code}"
             if answer.status_code not in AGAIN:
@@ -158,11 +158,9 @@ class EmbeddingServer:
                 raise ModelError(f"{self._url}: {found}, {said!r}; look at url, model, key and the length of the texts")
             asked = _retry_after(answer.headers.get("Retry-After"))
             if asked > LONGEST_RETRY_AFTER:
-                raise ModelError(
-                    f"{self._url}: {found}, and asks to wait for {asked:.0f} s; run again then, which goes on from here"
-                )
+                raise ModelError(f"{self._url}: {found}, and asks to wait for {asked:.0f} s; run again then, which resumes here")
             wait = max(wait, asked)
-        raise ModelError(f"{self._url}: {found}, after {self._attempts} attempts; run again when the server is there")
+        raise ModelError(f"{self._url}: {found}, after {self._attempts} attempts; run again once the server is up")
 
     def _vectors(self, held: Any, count: int) -> np.ndarray:
         """What an answer holds, one vector a text, in the order of the texts."""

@@ -1,4 +1,4 @@
-"""Encoders: texts in, one float32 vector a text out."""
+"""Encoders: texts in, one float32 vector per text out."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -244,5 +244,5 @@ class TransformersEncoder:
         lengths = window.lengths[rows]
         tokens = int(lengths.sum() if self.tower.packed else len(rows) * lengths.max())
         self.token_budget = max(1, min(self.token_budget, tokens // 2))
-        logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
+        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.token_budget)
         return torch.cat([self._forward(window, half, left_out) for half in np.array_split(rows, 2)])

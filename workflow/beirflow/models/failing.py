@@ -1,4 +1,4 @@
-"""What a model's own code raises, in words."""
+"""Errors of a model's own code, in words."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

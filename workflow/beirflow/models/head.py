@@ -1,4 +1,4 @@
-"""What changes a text's vector after pooling: the Dense, LayerNorm and Normalize modules of sentence-transformers."""
+"""The modules after pooling: Dense, LayerNorm and Normalize of sentence-transformers."""
 
 from collections.abc import Sequence
 from pathlib import Path

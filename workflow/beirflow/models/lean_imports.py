@@ -1,8 +1,8 @@
-"""Import a model of transformers without the half of it that no encoder uses.
+"""Import a transformers model without the half of it that no encoder uses.
 
-A model's module brings in distributed training, torch's compiler and the losses of object detection: nearly two seconds in each
-job, while a GPU waits. Nothing of it runs when texts are encoded, and the vectors are the same to the last bit. Where another
-version of transformers wants more than the stand-ins here, everything is imported as usual.
+A model's module imports distributed training, torch's compiler and the losses of object detection: nearly two seconds in each
+job, while a GPU waits. None of it runs when texts are encoded, and the vectors are the same to the last bit. If another version
+of transformers needs more than these stand-ins, everything is imported as usual.
 """
 
 import sys

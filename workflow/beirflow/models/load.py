@@ -1,4 +1,4 @@
-"""From the settings of a system to what encodes its texts."""
+"""From the settings of a system to its encoder."""
 
 from beirflow.models.card import Kind
 from beirflow.models.encoder import Encoder, TransformersEncoder

@@ -1,4 +1,4 @@
-"""What a model is computed with, for the records of all families that have one."""
+"""The model's part of the records, for all families that have one."""
 
 import platform
 

@@ -1,4 +1,4 @@
-"""What makes a model what it is: the digests of its files and what its card says; recorded, and compared with the record."""
+"""The identity of a model: the digests of its files and its card; recorded, and compared with the record."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -99,7 +99,7 @@ def check_digests(found: Mapping[str, str], record_path: str, place: str) -> Non
     """
     recorded = read_json(record_path)["files"]
     if changed := sorted({name for name, _ in found.items() ^ recorded.items()}):
-        raise damaged(record_path, f"{place} has another {', '.join(changed)} than is recorded here")
+        raise damaged(record_path, f"{place} has another {', '.join(changed)} than recorded here")
 
 
 def check_weights(system: ModelSettings, folder: Path, digests: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""The JSON files of a model folder, which come from outside: read with their limits, and never out of the folder."""
+"""The JSON files of a model folder, from outside: read with limits, and never from outside the folder."""
 
 import json
 from pathlib import Path, PurePosixPath
@@ -29,7 +29,7 @@ def listed_modules(folder: Path) -> list[dict[str, str]]:
     entries = read_json_file(folder / MODULES)
     listed = isinstance(entries, list) and entries
     if not listed or not all(isinstance(entry, dict) and isinstance(entry.get("type"), str) for entry in entries):
-        raise ModelError(f"{folder / MODULES} holds no list of modules, as sentence-transformers writes it")
+        raise ModelError(f"{folder / MODULES} does not hold a list of modules, as sentence-transformers writes it")
     return [{"type": entry["type"], "path": str(entry.get("path", ""))} for entry in entries]
 
 
@@ -48,7 +48,7 @@ def below(folder: Path, path: str) -> str:
     """
     parts = PurePosixPath(path).parts
     if "\\" in path or ".." in parts or PurePosixPath(path).is_absolute():
-        raise ModelError(f"{folder}: the module {path!r} is outside of the folder of the model")
+        raise ModelError(f"{folder}: the module {path!r} is outside the folder of the model")
     return PurePosixPath(*parts).as_posix() if parts else ""
 
 
@@ -80,11 +80,11 @@ def read_json_file(path: Path) -> Any:
         What it holds.
 
     Raises:
-        ModelError: It cannot be read as JSON, or is larger than any configuration.
+        ModelError: It cannot be read as JSON, or is too large for a configuration.
     """
     try:
         if path.stat().st_size > LARGEST_JSON:
-            raise ModelError(f"{path} is larger than any configuration")
+            raise ModelError(f"{path} is too large for a configuration")
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read as JSON ({error}); fetch or save the model again") from error

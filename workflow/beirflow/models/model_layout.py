@@ -1,4 +1,4 @@
-"""Which files make a folder a model: configuration, tokenizer, modules, weights."""
+"""The files that make a folder a model: configuration, tokenizer, modules, weights."""
 
 import importlib.util
 import re
@@ -39,7 +39,7 @@ def module_folders(folder: Path) -> list[Path]:
         That folder first; then those that ``modules.json`` names, and those that a router in there names.
 
     Raises:
-        ModelError: A module is outside of the folder of the model, or the files cannot be read.
+        ModelError: A module is outside the folder of the model, or the files cannot be read.
     """
     found = [folder]
     for module in listed_modules(folder) if (folder / MODULES).is_file() else []:
@@ -72,7 +72,7 @@ def weight_files(folder: Path, weights: str) -> list[Path]:
     places = read_object(index).get("weight_map")
     names = set(places.values()) if isinstance(places, dict) else set()
     if not names or not all(isinstance(name, str) and PART.fullmatch(name) for name in names):
-        raise ModelError(f"{index} names weights outside of its folder, or none at all; fetch or save the model again")
+        raise ModelError(f"{index} names weights outside its folder, or none at all; fetch or save the model again")
     return [folder / name for name in sorted(names)]
 
 
@@ -164,8 +164,8 @@ def _sentencepiece_problem(folder: Path) -> str | None:
     others = [other for other in TOKENIZER_FILES if other not in OF_SENTENCEPIECE]
     if name is None or any((folder / other).is_file() for other in others) or all(map(_is_installed, READ_SENTENCEPIECE)):
         return None
-    todo = "pip install sentencepiece protobuf, or load it where they are and save it again, which writes tokenizer.json"
-    return f"{folder} has its tokenizer in {name} alone, which is read with packages that are not installed here; {todo}"
+    todo = "pip install sentencepiece protobuf, or load and save it where they are installed, which writes tokenizer.json"
+    return f"{folder} has its tokenizer in {name} alone, which needs packages that are not installed here; {todo}"
 
 
 def _is_installed(package: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a model of transformers can be given: how many tokens, which ones, and of which types."""
+"""The limits of a transformers model: number, range and types of tokens."""
 
 import inspect
 from pathlib import Path
@@ -40,4 +40,4 @@ def refuse_token_types(tokenizer: Any, model: Any, folder: Path) -> None:
     """
     types = tokenizer(PROBE_TEXT).get("token_type_ids", ())
     if any(types) and "token_type_ids" in inspect.signature(model.forward).parameters:
-        raise ModelError(f"the tokenizer in {folder} gives token types that are not 0, which beirflow does not hand on")
+        raise ModelError(f"the tokenizer in {folder} gives token types other than 0, which beirflow does not pass on")

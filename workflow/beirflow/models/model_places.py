@@ -1,4 +1,4 @@
-"""Where a model is: on a hub at a pinned revision, in a folder, or in a Python package."""
+"""The location of a model: on a hub at a pinned revision, in a folder, or in a Python package."""
 
 import importlib.util
 import re
@@ -100,7 +100,7 @@ def _problem(system: ModelSettings) -> str | None:
         return (
             None
             if system.revision
-            else "no such folder is here, so this is a hub model, which needs 'revision', the 40-digit commit that pins it"
+            else "there is no such folder, so this is a hub model, which needs 'revision', the 40-digit commit that pins it"
         )
     if not folder.is_dir():
         return absent(system.model, example="facebook/contriever")

@@ -1,4 +1,4 @@
-"""The part of a model that reads tokens, computed by ONNX Runtime: a graph in place of a model of transformers."""
+"""A backbone computed by ONNX Runtime: a graph instead of a transformers model."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -147,12 +147,10 @@ def _session(path: Path, device: torch.device) -> Any:
     except ImportError as error:
         raise ModelError(
             f"{path} is computed by ONNX Runtime, which is not installed here ({error}); install it with:"
-            " pip install --requirement envs/requirements-onnx.txt, or name weights of torch in 'weights'"
+            " pip install --requirement envs/requirements-onnx.txt, or name torch weights in 'weights'"
         ) from error
     if device.type == "mps":
-        raise ModelError(
-            f"{path}: graphs of ONNX are not computed on mps; set device: cpu, or name weights of torch in 'weights'"
-        )
+        raise ModelError(f"{path}: ONNX graphs do not run on mps; set device: cpu, or name torch weights in 'weights'")
     wanted = "CUDAExecutionProvider" if device.type == "cuda" else "CPUExecutionProvider"
     absent = (
         f"{path}: the device is a GPU, but this onnxruntime does not compute on one; install onnxruntime-gpu, or set device: cpu"

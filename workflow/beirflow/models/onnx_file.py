@@ -1,4 +1,4 @@
-"""What an ONNX file says of its weights: their types, and the files that hold those which it does not hold itself.
+"""The weights of an ONNX file: their types, and the external files that hold them.
 
 Only the frame of the file is read, field by field as protobuf writes it; weights are skipped, however large.
 """
@@ -87,9 +87,9 @@ def _read(path: Path, size: int, changed: int) -> OnnxFile:
     except (OSError, ValueError, IndexError) as error:
         raise ModelError(f"{path} cannot be read as an ONNX file ({error}); fetch or export the model again") from error
     if not numbers:
-        raise ModelError(f"{path} holds no weights, so it is no ONNX file of a model; fetch or export the model again")
+        raise ModelError(f"{path} holds no weights, so it is not an ONNX file of a model; fetch or export the model again")
     if strange := sorted(name for name in names if not BESIDE.fullmatch(name)):
-        raise ModelError(f"{path} names weights outside of its folder: {', '.join(strange)}; export the model again")
+        raise ModelError(f"{path} names weights outside its folder: {', '.join(strange)}; export the model again")
     notable = NOTABLE_SHARE * sum(numbers.values())
     lowest = next((name for kind, name in PRECISIONS.items() if numbers.get(kind, 0) > notable), "float32")
     return OnnxFile(lowest, tuple(sorted(names)))

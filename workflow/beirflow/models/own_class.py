@@ -1,6 +1,6 @@
-"""A class of the user's own that encodes: its source files, found without running any of them, and how it is loaded.
+"""A user's encoder class: its source files, found without running them, and its import.
 
-It is opt-in, because it is code: it runs in the jobs that encode, and in an audit that encodes a sample again.
+Configuring such a class runs its code: in the jobs that encode, and in an audit that encodes a sample again.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""An encoder that is a class of the user's own: the contract of beir, or that of MTEB."""
+"""An encoder that is a user's class, with the interface of beir, sentence-transformers or MTEB."""
 
 import inspect
 import logging
@@ -165,7 +165,7 @@ def _options(method: Callable[..., Any], kind: Kind) -> dict[str, Any]:
     needed = [each.name for each in others if each.default is each.empty and each.kind not in VARIABLE and each.name not in found]
     if needed:
         raise ModelError(
-            f"{method.__name__} wants {', '.join(needed)}, which nothing gives it here; give them defaults, or write"
+            f"{method.__name__} wants {', '.join(needed)}, which beirflow does not pass; give them defaults, or write"
             f" {' and '.join(METHODS.values())}"
         )
     return found

@@ -1,4 +1,4 @@
-"""Attention over texts that are packed end to end in one sequence, each seeing itself alone: no token is padding.
+"""Attention over texts packed end to end in one sequence, each seeing only itself: no token is padding.
 
 The model's code stays that of transformers, which looks its attention up by name and hands on the keywords that it does not know.
 """

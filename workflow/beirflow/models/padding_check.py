@@ -1,4 +1,4 @@
-"""Whether a model gives a text the same vectors alone and in a batch with longer ones, found out with one short text.
+"""Check with one short text that a model gives the same vectors alone and in a batch with longer texts.
 
 Attention leaves padding out, as its mask says. What mixes tokens in other ways may not: Fourier transforms, convolutions, hashes.
 """
@@ -78,8 +78,8 @@ def check_padding(
     """
     apart = changed_by_padding(compute, ids, padding=padding, longest=longest, device=device)
     if apart > TOLERANCE[dtype]:  # not-a-number is told of with the text that has it
-        found = f"gives a text other vectors when it stands in a batch with longer ones (by a share of {apart:.2g})"
-        raise ModelError(f"the model in {folder} {found}, so there is no right vector to compute")
+        found = f"gives a text different vectors alone and in a batch with longer ones (by a share of {apart:.2g})"
+        raise ModelError(f"the model in {folder} {found}, so no vector is the right one")
 
 
 def _vectors(output: Any, tokens: int) -> torch.Tensor:

@@ -34,9 +34,7 @@ def pool(modes: Sequence[str], output: Any, mask: torch.Tensor, prompt: int = 0)
         return pooler_output(output).float()
     hidden = getattr(output, "last_hidden_state", None)
     if hidden is None:
-        raise ModelError(
-            f"the model gives one vector a text and none of its tokens, so that pooling cannot be {modes[0]!r}; use pooler"
-        )
+        raise ModelError(f"the model gives one vector per text and none per token, so pooling cannot be {modes[0]!r}; use pooler")
     kept = mask.bool()
     if prompt:
         kept = kept.clone()

@@ -1,4 +1,4 @@
-"""What a model is and how it encodes; in a module of its own, so that only a change of this encodes again."""
+"""The settings of a model; in a module of its own, so that only a change of these encodes again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

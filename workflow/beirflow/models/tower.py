@@ -1,4 +1,4 @@
-"""What turns token ids into vectors: a backbone, the pooling of its tokens, and what follows."""
+"""From token ids to vectors: a backbone, the pooling, and the modules after it."""
 
 import logging
 from collections.abc import Sequence
@@ -106,7 +106,7 @@ class Tower:
             raise ModelError(f"{path} has {found}: {', '.join(strange[:5])}; {todo}")
 
     def _check_padding(self) -> None:
-        """Refuse a backbone that heeds what stands beside a text in a batch; a table looks every word up by itself."""
+        """Refuse a backbone whose output for a text depends on its batch; a table looks every word up by itself."""
         if isinstance(self.backbone, Backbone):
             with in_words(self._device, PROBE_TOKENS):
                 self.backbone.check_padding(self._device)

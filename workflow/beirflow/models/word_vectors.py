@@ -1,4 +1,4 @@
-"""A vector a word, looked up in a table: StaticEmbedding (model2vec's kind) and WordEmbeddings of sentence-transformers."""
+"""One vector per word from a table: StaticEmbedding (as in model2vec) and WordEmbeddings of sentence-transformers."""
 
 import string
 from collections.abc import Callable

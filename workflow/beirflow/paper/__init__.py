@@ -1,1 +1,1 @@
-"""The BEIR paper as targets: its tables, figures and findings, made of the results that are here, beside what it prints."""
+"""The BEIR paper as targets: its tables, figures and findings, computed from the available results, beside the printed ones."""

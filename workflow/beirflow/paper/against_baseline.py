@@ -1,4 +1,4 @@
-"""Figure 3 of the BEIR paper: on how many datasets each system is better or worse than the baseline, and how surely.
+"""Figure 3 of the BEIR paper: the datasets on which each system beats or loses to the baseline, and how surely.
 
 ``against-baseline.csv`` has a row a system, ``here`` and in the values that the paper ``printed``: ``source``, ``system``,
 ``baseline``, ``better``, ``worse``, ``equal``, of these ``surely_better`` and ``surely_worse``, and ``datasets``, the names of

@@ -1,4 +1,4 @@
-"""Annotation bias, section 6 of the BEIR paper: how much the documents that nobody judged may matter.
+"""Annotation bias, section 6 of the BEIR paper: the possible effect of unjudged documents.
 
 ``bias.csv`` has a row a dataset and system: ``dataset``, ``system``, ``pooled``, whether documents were also judged irrelevant;
 ``hole``, Hole@10 as BEIR counts it, documents that are judged for no query, and ``ndcg``, NDCG@10, both as evaluated. Where

@@ -1,4 +1,4 @@
-"""Whether the findings of the BEIR paper hold: in the results that are here, and in the values that it prints.
+"""Do the findings of the BEIR paper hold, in the results here and in its printed values?
 
 ``claims.csv`` has two rows a finding, for the results ``here`` and for the ``printed`` values: ``finding`` (the number of the
 paragraph in section 5, with a letter where it says several things), ``says``, ``source``, ``verdict`` (``holds``, ``does not

@@ -1,4 +1,4 @@
-"""Latency and index, section 4.1 of the BEIR paper: our systems on a corpus that is here, beside what is quoted of the paper.
+"""Latency and index size, section 4.1 of the BEIR paper: our systems on an available corpus, beside quoted values.
 
 ``efficiency.csv`` has a row a system of the paper, ``as quoted elsewhere``, which no copy of the paper confirmed, over a million
 documents of DBpedia; and then a row a system ``here``: ``system``, ``source``, ``dataset`` and its ``documents``; ``gpu_ms`` and

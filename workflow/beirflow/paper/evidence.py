@@ -1,4 +1,4 @@
-"""What findings are computed from, and what one says."""
+"""The input and the output of a finding."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Judgements that somebody added to those of a dataset, in TREC form: query, a number that is not read, document, grade."""
+"""Additional judgements of a dataset, in TREC form: query, an ignored number, document, grade."""
 
 import re
 from pathlib import Path
@@ -31,7 +31,7 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: this is no text in UTF-8 ({error}); judgements in TREC form were expected") from error
+        raise DataError(f"{path}: this is not text in UTF-8 ({error}); judgements in TREC form were expected") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

@@ -1,4 +1,4 @@
-"""What the BEIR paper prints, as ``workflow/catalogue/paper.yaml`` and ``published.yaml`` have it."""
+"""The printed values of the BEIR paper, from ``workflow/catalogue/paper.yaml`` and ``published.yaml``."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

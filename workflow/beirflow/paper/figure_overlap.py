@@ -1,4 +1,4 @@
-"""Figure 2 of the BEIR paper: how far the words of datasets overlap, as a heat map and as a graph."""
+"""Figure 2 of the BEIR paper: the word overlap of datasets, as a heat map and as a graph."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Draw the figures of the BEIR paper from the tables beside them, each as PDF and as SVG; the same tables give the same bytes."""
+"""Draw the figures of the BEIR paper from the tables beside them, as PDF and SVG; the same tables give the same bytes."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

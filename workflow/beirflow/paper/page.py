@@ -1,4 +1,4 @@
-"""The page of the BEIR paper: every part that was made, what of, what is missing, and what may not be compared."""
+"""The page of the BEIR paper: every part, its sources, the missing parts, and the limits of the comparison."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Scores of systems on datasets, ours and the paper's in one form, and what is counted and averaged of them."""
+"""Scores of systems on datasets, ours and the paper's in one form, with counts and averages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

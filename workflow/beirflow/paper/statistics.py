@@ -1,4 +1,4 @@
-"""Statistics of a corpus: how many and how long its texts are, what is judged, and how often every word occurs.
+"""Statistics of a corpus: number and lengths of its texts, its judgements, and the frequency of every word.
 
 ``words/<dataset>.json`` is the record of ``words/<dataset>.parquet`` (:mod:`beirflow.paper.words`). It holds ``dataset``,
 ``split``, ``counts`` (``documents``, ``titles``, documents with a title, ``queries``, ``judgements``, ``relevant``, judgements

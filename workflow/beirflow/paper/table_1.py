@@ -1,4 +1,4 @@
-"""Table 1 of the BEIR paper: statistics of the datasets, counted in the corpora, beside what it prints.
+"""Table 1 of the BEIR paper: statistics of the datasets, counted in the corpora, beside the printed ones.
 
 ``table-1.csv`` has a row a dataset of the paper, in its order, and then a row a dataset of the user's own: ``dataset``,
 ``task``, ``domain``, ``titles`` (the share of documents that have one), ``relevancy`` (``binary``, or how many levels, 0

@@ -1,4 +1,4 @@
-"""Table 2 of the BEIR paper: a measure of every system on every dataset, printed values beside those that are here.
+"""Table 2 of the BEIR paper: a measure of every system on every dataset, printed and computed.
 
 ``table-2.csv`` (NDCG@10), ``table-2-recall.csv`` (Recall@100) and ``table-2-capped-recall.csv`` (R_cap@100) have a row a
 dataset of the paper, in its order, and then a row a dataset of the user's own: ``dataset``, ``printed <system>`` for every

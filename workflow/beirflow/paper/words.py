@@ -1,4 +1,4 @@
-"""How often every word occurs in a corpus, in memory that does not grow with the corpus.
+"""The frequency of every word in a corpus, in memory that does not grow with the corpus.
 
 A word is a stretch of letters, marks and digits of any script, in lower case; the paper does not say what it takes for one.
 Blocks of texts are counted one by one; where many different words have come together, they are written to a temporary file,

@@ -1,1 +1,1 @@
-"""What lexical and sparse systems share: columns of several lengths on disk, and the exact search of scored lists."""
+"""Shared by lexical and sparse systems: columns of several lengths on disk, and the exact search of scored lists."""

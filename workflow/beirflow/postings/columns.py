@@ -1,4 +1,4 @@
-"""Columns of several lengths in one file: Arrow's IPC with a single row in each batch, in which every column is a list.
+"""Columns of several lengths in one file: Arrow's IPC with one row per batch, in which every column is a list.
 
 A reader takes only the columns that it needs, one batch after the other. The same content makes the same bytes.
 """

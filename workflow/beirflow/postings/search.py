@@ -1,4 +1,4 @@
-"""Exact search of lists, the best k documents of each query; BM25 and learned weights differ in what lists hold.
+"""Exact search of lists, the best k documents of each query, for BM25 and learned weights.
 
 A list has documents and their values; a query has some lists, each with a factor. Products are added in double in the order of
 the query's lists and rounded to float32 once. So a score depends on the query, the document and their lists alone, not on what

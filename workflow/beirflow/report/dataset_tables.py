@@ -1,4 +1,4 @@
-"""The datasets for reading: what they are, under which licences, and how they are cited."""
+"""Tables of the datasets: facts, licences and citations."""
 
 import re
 from collections.abc import Iterable

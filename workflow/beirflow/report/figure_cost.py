@@ -1,4 +1,4 @@
-"""What it cost: speed, time, memory and disk, by dataset and system."""
+"""Figures of cost: speed, time, memory and disk, by dataset and system."""
 
 from matplotlib.figure import Figure
 

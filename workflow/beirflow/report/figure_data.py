@@ -1,4 +1,4 @@
-"""What is drawn, read from the files of the results."""
+"""The data of the figures, read from the result files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The lengths of documents: of all, of the relevant ones, and of those that each system finds."""
+"""Figures of document lengths: of all documents, of the relevant ones, and of the hits of each system."""
 
 import numpy as np
 from matplotlib.axes import Axes

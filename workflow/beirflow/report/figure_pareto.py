@@ -1,4 +1,4 @@
-"""What a score costs: systems by NDCG against seconds a query and the size of the index, and which no other beats."""
+"""The Pareto front: NDCG against seconds per query and index size."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

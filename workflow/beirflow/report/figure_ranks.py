@@ -1,4 +1,4 @@
-"""The diagram of critical differences: average ranks over datasets, and which of them are not told apart (Demšar 2006)."""
+"""The diagram of critical differences: average ranks over datasets, with groups that do not differ (Demšar 2006)."""
 
 from collections.abc import Sequence
 

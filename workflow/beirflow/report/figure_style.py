@@ -1,4 +1,4 @@
-"""How figures look, and how they are written: the same bytes for the same numbers.
+"""The style of figures, and their files: the same bytes for the same numbers.
 
 No meaning hangs on colour alone: every system has a marker and a line of its own too, and the colours (Okabe and Ito 2008) can
 be told apart by people who see few. Text stays text in SVG, so that it can be searched, read aloud and set in the fonts of the

@@ -1,4 +1,4 @@
-"""The numbers of the figures that no other table has, each as CSV beside its figure.
+"""The numbers of the figures that are in no other table, each as CSV beside its figure.
 
 ``pareto.csv`` has a row a system: NDCG, the plain mean over the datasets; ``seconds_per_query``, the seconds in which all jobs
 together encoded queries, searched, merged, fused and scored pairs, over the number of queries, so no latency of a single one (of

@@ -1,4 +1,4 @@
-"""The first tables of the report: systems as rows, means first, then every dataset; and beside what was published."""
+"""The leaderboard: systems as rows, means first, then every dataset; and the published scores."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Results in the forms of MTEB: its JSON of a task, and the ``model-index`` of a model card.
+"""Results in the forms of MTEB: the JSON of a task, and the ``model-index`` of a model card.
 
 The JSON is what ``TaskResult`` of mteb 2 reads, with measures at full precision. It says nothing that was not measured here:
 ``dataset_revision`` is no revision of the hub but ``beir-sha256-`` and the sha256 of the lines that ``sha256sum`` prints of the

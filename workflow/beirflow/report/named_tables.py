@@ -1,4 +1,4 @@
-"""The tables of the results that are CSV, which has no types: names in them are words."""
+"""Result tables in CSV, which has no types: names in them are read as text."""
 
 import pandas as pd
 

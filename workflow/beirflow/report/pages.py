@@ -1,4 +1,4 @@
-"""Pages for people: one HTML file each, which needs nothing else and asks no network for anything.
+"""Self-contained HTML pages: one file each, without any network access.
 
 The templates, the style and the scripts are in ``workflow/report``. All data are text: the templates escape it,
 and the page's own policy lets a browser run no script but the one that was there when the page was written.

@@ -1,4 +1,4 @@
-"""Files for reading, made from the results: no result depends on them, and a record says what they were."""
+"""Files for reading: no result depends on them, and a record lists their digests."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the systems are, for reading: a row a system, and below it every setting with who says it."""
+"""Tables of the systems: a row per system, then every setting with its origin."""
 
 from collections.abc import Mapping
 

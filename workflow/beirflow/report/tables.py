@@ -1,4 +1,4 @@
-"""The tables of the report: what is in ``summary.csv``, ``significance.csv`` and ``cost.csv``, arranged for reading."""
+"""The tables of the report: ``summary.csv``, ``significance.csv`` and ``cost.csv``, arranged for reading."""
 
 from collections.abc import Mapping
 from string import ascii_lowercase

@@ -1,4 +1,4 @@
-"""A reranker that is asked for one query at a time: its first stage answers, and the model scores the first of its documents."""
+"""A reranker that answers one query at a time: its first stage answers, and the model scores the first documents."""
 
 import pyarrow as pa
 

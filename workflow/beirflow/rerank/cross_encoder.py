@@ -40,7 +40,7 @@ class CrossEncoder(PairScorer):
         except ModelError as error:
             raise self._wrong(str(error)) from error
         if said["lower_case"]:
-            found = "the configuration of its Transformer has do_lower_case, which its tokenizer has to do"
+            found = "the configuration of its Transformer has do_lower_case; its tokenizer must do that instead"
             raise self._wrong(f"{self.folder}: {found}")
         self._said_length = said["max_length"]
 
@@ -58,7 +58,7 @@ class CrossEncoder(PairScorer):
         """Refuse other numbers of labels and models that write, and set the tokenizer."""
         if getattr(self.model.config, "is_encoder_decoder", False):
             found = f"the model in {self.folder} is an encoder-decoder of type {self.model.config.model_type}"
-            raise self._wrong(f"{found}, which reads pairs otherwise than a cross-encoder")
+            raise self._wrong(f"{found}, which reads pairs differently from a cross-encoder")
         if self.model.config.num_labels not in LABELS:
             found = f"the model in {self.folder} has {self.model.config.num_labels} labels"
             raise self._wrong(f"{found}; one was expected, or two of which the second means relevant")
@@ -72,7 +72,7 @@ class CrossEncoder(PairScorer):
             fast.enable_truncation(self.max_length, strategy="longest_first", direction=self.tokenizer.truncation_side)
 
     def _check_padding(self) -> None:
-        """Refuse a model that heeds what stands beside a pair in a batch."""
+        """Refuse a model whose score of a pair depends on the other pairs of its batch."""
         ids = self.tokenizer(PROBE_TEXT)["input_ids"]
         try:
             with in_words(self.device, len(ids)):

@@ -1,4 +1,4 @@
-"""Encoders as rerankers: a pair has the score that the dense system, or that of late interaction, gives it in its own run.
+"""Encoders as rerankers: a pair has the score of the dense or late-interaction system's own run.
 
 Each text is encoded once. Documents come window by window, longest first, and go once their pairs are scored.
 """

@@ -1,4 +1,4 @@
-"""Which kind of reranker a folder holds, by the class of model that its ``config.json`` names."""
+"""The kind of a reranker, from the model class in its ``config.json``."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Language models that are asked whether a document is relevant: the score is the logarithm of how likely they say that it is."""
+"""Language models as rerankers: the score is the log probability of the answer that the document is relevant."""
 
 import logging
 from abc import abstractmethod
@@ -12,7 +12,7 @@ from beirflow.models.batching import pad
 from beirflow.models.card_modules import MODEL_CONFIG, transformer_config
 from beirflow.models.model_json import MODULES, below
 from beirflow.models.model_limits import readable_tokens
-from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, in_float32, read_json
+from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, in_float32, read_optional
 from beirflow.rerank.prompts import MONO_T5, Prompt, qwen3_prompt
 
 logger = logging.getLogger(__name__)
@@ -161,8 +161,8 @@ class Qwen3Reranker(Answers):
     def _prepare(self) -> None:
         """Make sure that the words are those of the module that sentence-transformers would score with, where there is one."""
         words = dict(zip(("true_token_id", "false_token_id"), map(self._word, self.prompt.words), strict=True))
-        for module in read_json(self.folder / MODULES, [])[1:]:
-            said = read_json(self.folder / below(self.folder, str(module.get("path"))) / MODEL_CONFIG)
+        for module in read_optional(self.folder / MODULES, [])[1:]:
+            said = read_optional(self.folder / below(self.folder, str(module.get("path"))) / MODEL_CONFIG)
             if any(said.get(name) != word for name, word in words.items()):
                 raise self._wrong(
                     f"{self.folder} scores by the tokens {said}, and Qwen3-Reranker by {words}; it is another model"
@@ -186,9 +186,7 @@ class Qwen3Reranker(Answers):
             except Exception as error:  # templates raise what they like
                 logger.info("the chat template in %s gives no question: %s", self.folder, error)
         if asked != prompt.before + prompt.text(*KNOWN) + prompt.after:
-            found = (
-                f"sentence-transformers would ask otherwise of a pair, by the files in {self.folder}, than Qwen3-Reranker does"
-            )
+            found = f"with the files in {self.folder}, sentence-transformers would ask another question than Qwen3-Reranker"
             raise self._wrong(f"{found}; take the folder of its own authors")
 
     @property

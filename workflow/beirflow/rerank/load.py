@@ -1,4 +1,4 @@
-"""From the settings of a reranker to what scores pairs."""
+"""From the settings of a reranker to its scorer."""
 
 from beirflow.files.errors import ModelError
 from beirflow.models.model_places import model_folder

@@ -1,6 +1,5 @@
-"""Pairs of texts in, one float32 a pair out: what all models that read both texts at once have in common."""
+"""Pairs of texts in, one float32 score per pair out: shared by all models that read both texts at once."""
 
-import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from beirflow.models.card_modules import refuse_what_is_not_hashed
 from beirflow.models.failing import in_words
 from beirflow.models.lean_imports import load_lean
 from beirflow.models.made import made_with
+from beirflow.models.model_json import read_json_file
 from beirflow.models.model_limits import known_tokens
 from beirflow.rerank.settings import RerankSettings
 
@@ -82,7 +82,7 @@ class PairScorer(ABC):
             self.tokenizer, self.model, report = load_lean(self._load)
         except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
             found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
-            todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
+            todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
             raise self._wrong(f"{found}; {todo}") from error
         self._check_weights(report)
         self._vocabulary = known_tokens(self.model)
@@ -99,8 +99,8 @@ class PairScorer(ABC):
             refuse_what_is_not_hashed(self.folder)
         except ModelError as error:
             raise self._wrong(str(error)) from error
-        modules = read_json(self.folder / "modules.json", [])
-        prompts = read_json(self.folder / "config_sentence_transformers.json").get("prompts") or {}
+        modules = read_optional(self.folder / "modules.json", [])
+        prompts = read_optional(self.folder / "config_sentence_transformers.json").get("prompts") or {}
         others = [name for name in (str(module.get("type")) for module in modules[1:]) if not name.endswith(self.own_modules)]
         if others or any(prompts.values()):
             names = ", ".join(others + [f"prompt {name}" for name in prompts])
@@ -208,7 +208,7 @@ class PairScorer(ABC):
             torch.cuda.empty_cache()
         tokens = int(len(rows) * window.ids.lengths[rows].max())
         self.token_budget = max(1, min(self.token_budget, tokens // 2))
-        logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
+        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.token_budget)
         return np.concatenate([self._forward(window, half) for half in np.array_split(rows, 2)])
 
 
@@ -221,22 +221,19 @@ def in_float32(head: torch.nn.Module) -> None:
     head.float().register_forward_pre_hook(lambda _, inputs: tuple(each.float() for each in inputs))
 
 
-def read_json(path: Path, missing: Any = None) -> Any:
-    """Read a file of a model's folder.
+def read_optional(path: Path, missing: Any = None) -> Any:
+    """Read a JSON file of a model that need not exist.
 
     Args:
         path: The file.
-        missing: What stands for a file that is not there; an empty object if None.
+        missing: Stands for a missing file; an empty object if None.
 
     Returns:
-        What it holds.
+        Its content.
 
     Raises:
-        ModelError: It is no JSON.
+        ModelError: It is not JSON, or too large for a configuration.
     """
-    if not path.is_file():
-        return {} if missing is None else missing
-    try:
-        return json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ModelError(f"{path}: expected JSON ({error}); copy the model again") from error
+    if path.is_file():
+        return read_json_file(path)
+    return {} if missing is None else missing

@@ -1,4 +1,4 @@
-"""The scores of pairs on disk: of a block of queries, each with its documents in the order of the first stage."""
+"""Pair scores on disk: a block of queries, each with its documents in the order of the first stage."""
 
 import logging
 from collections.abc import Mapping
@@ -84,12 +84,12 @@ def kept_scores(path: str | Path, pairs: pa.Table, expected: Mapping[str, Any]) 
     try:
         before, record = read_pairs(path)
     except (FileNotFoundError, DataError) as error:
-        logger.info("no scores of before are used: %s", error)
+        logger.info("no stored scores are reused: %s", error)
         return scores, None
     changed = [key for key, value in expected.items() if key != "inputs" and record.get(key) != value]
     changed += [name for name, digest in expected["inputs"].items() if record["inputs"].get(name) != digest]
     if changed:
-        logger.info("no scores of before are used: %s changed", ", ".join(changed))
+        logger.info("no stored scores are reused: %s changed", ", ".join(changed))
         return scores, None
     known = dict(zip(_keys(before), before["score"].to_pylist(), strict=True))
     return np.array([known.get(key, np.nan) for key in _keys(pairs)], np.float32).reshape(len(scores)), record["made"]

@@ -1,4 +1,4 @@
-"""What language models are asked of a query and a document, word for word as they were trained to be asked."""
+"""The prompts of language models, word for word as in their training."""
 
 from dataclasses import dataclass, replace
 

@@ -1,8 +1,9 @@
-"""Does the run of a reranker follow from the stored scores of its pairs? Sampled queries are ranked again.
+"""Does the run of a reranker follow from the stored pair scores? Sampled queries are ranked again.
 
-In plain Python, with nothing of ``rerank_run.py`` and without the model.
+In plain Python, without the code of ``rerank_run.py`` and without the model.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +28,8 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     Returns:
         One check: queries ranked again.
     """
-
-    def check() -> Finding:
-        return _check(subject, sample, random)
-
     path = RUN(system=subject.system.name, dataset=subject.dataset)
-    return [SpotCheck("queries ranked again have the recorded ranks", path, check)]
+    return [SpotCheck("queries ranked again have the recorded ranks", path, partial(_check, subject, sample, random))]
 
 
 def pairs_folder(subject: Subject) -> str:

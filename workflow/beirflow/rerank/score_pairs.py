@@ -1,4 +1,4 @@
-"""Score the pairs of a block of queries, as far as they were not scored before."""
+"""Score the pairs of a block of queries, reusing stored scores."""
 
 import time
 from dataclasses import asdict, fields
@@ -108,7 +108,7 @@ def score_pairs(
 
 
 def _same(scoring: Scoring) -> dict[str, Any]:
-    """What must be the same for scores of before to be used, for the record; besides what was read, and the code."""
+    """The settings that must be the same to reuse stored scores, for the record; besides the inputs and the code."""
     settings = scoring.settings
     precision = str(choose_precision(scoring.precision, choose_device(scoring.device))).removeprefix("torch.")
     same = {"precision": precision, "max_length": settings.max_length, "purpose": settings.instruction}

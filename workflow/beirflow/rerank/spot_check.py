@@ -1,4 +1,4 @@
-"""Are the scores of the pairs those of the model, and does the run follow from them? A sample of both is made again.
+"""Are the pair scores those of the model, and does the run follow from them? Checked on a sample.
 
 Pairs are scored again with the real model, in other batches than before.
 """

@@ -1,1 +1,1 @@
-"""Runs: the ranking rule, the candidates of a chunk, the merge, run files, and what a family of systems is."""
+"""Runs: the ranking rule, the candidates of a chunk, the merge, run files, and the interface of a family."""

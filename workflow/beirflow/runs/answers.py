@@ -1,4 +1,4 @@
-"""Answers: a system with all that it needs in memory, asked for one query at a time, as a service would be.
+"""Answers: a system in memory that answers one query at a time, like a service.
 
 A family says how one of its systems is opened for this. It computes with the functions that make its runs, so that what is timed
 is what is evaluated.

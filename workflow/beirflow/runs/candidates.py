@@ -1,4 +1,4 @@
-"""The candidates of a chunk on disk: what a family found in one chunk, and what the merge needs to know of it."""
+"""The candidates of a chunk on disk: the hits of one chunk, and the facts that the merge needs."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Delete representations that results do not need any more."""
+"""Delete representations that results no longer need."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The ranks of a run beside the scores of all documents, made again."""
+"""Compare the ranks of a run with recomputed scores of all documents."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Did scores of what is relevant change otherwise than those of the rest? Rounding does not know what is relevant; a forger does.
+"""Did scores of relevant documents change differently from the rest? Rounding does not know relevance; a forger does.
 
 So no tolerance, however wide the precision of a system makes it, has room for scores that all move in one direction.
 """
@@ -15,7 +15,7 @@ CHANCE = 1e-4
 """Of an accident that is taken for a drift."""
 
 MOST_OTHERS = 2000
-"""Queries or documents that those which were made again are compared with."""
+"""Queries or documents with which the recomputed ones are compared."""
 
 
 class Drift(NamedTuple):

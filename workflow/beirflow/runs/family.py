@@ -1,4 +1,4 @@
-"""What a family of retrieval systems is: it turns a prepared corpus and its queries into runs.
+"""The interface of a family of systems: it turns a prepared corpus and its queries into runs.
 
 A family is a room of the package, a rule file, a branch of the schema, and a line in ``experiment/families.py``. Nothing after
 the runs knows it: every later step reads runs and their records.

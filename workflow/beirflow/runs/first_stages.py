@@ -1,4 +1,4 @@
-"""The runs that another run is made from: read, checked, and what the record of that run says of them."""
+"""The runs that another run reads: read, checked, and recorded."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Merge the candidates of all chunks into one run, whichever family found them."""
+"""Merge the candidates of all chunks into one run, for every family."""
 
 import time
 from collections import Counter

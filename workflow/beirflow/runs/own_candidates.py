@@ -1,4 +1,4 @@
-"""Datasets that say which documents each query ranks: where these are in a chunk, whatever the family."""
+"""Datasets in which each query ranks its own candidates: their places in a chunk, for every family."""
 
 from pathlib import Path
 

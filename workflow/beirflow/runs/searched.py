@@ -1,4 +1,4 @@
-"""What a search of a chunk begins with: the ids of queries and documents, and records of what was made of both, checked."""
+"""The start of the search of a chunk: ids of queries and documents, and the checked records of their representations."""
 
 from collections.abc import Mapping
 from pathlib import Path

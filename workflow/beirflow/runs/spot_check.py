@@ -1,6 +1,6 @@
-"""Make a sample of results again, by another path than the one that made them.
+"""Recompute a sample of the results, by another path than the one that made them.
 
-A family says how its representations and scores are made again; what all of them ask of the results is here.
+A family defines how its representations and scores are recomputed; this module has the parts that all share.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -45,7 +45,7 @@ class Finding(NamedTuple):
 
 
 class SpotCheck(NamedTuple):
-    """One thing that can be made again.
+    """One check that can be made.
 
     Attributes:
         name: What is checked, as the audit shows it.
@@ -60,7 +60,7 @@ class SpotCheck(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """One system on one corpus, of which a sample is made again.
+    """One system on one corpus, of which a sample is recomputed.
 
     Attributes:
         results: The folder of all results.
@@ -101,7 +101,7 @@ class Subject:
         """The precision of the run, or of some of what it was made from: what a model wrote and another read has one of its own.
 
         Args:
-            known: Those that a family can make again.
+            known: The precisions in which a family can recompute.
             records: Paths below the results of records; none for the run.
 
         Returns:

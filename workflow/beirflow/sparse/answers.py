@@ -1,4 +1,4 @@
-"""A sparse system that is asked for one query at a time: what weighs queries and all weights stay in memory."""
+"""A sparse system that answers one query at a time: the query weigher and all weights stay in memory."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The texts of a chunk as they are weighed: each once, and with what is added to it."""
+"""The weighed texts of a chunk: each distinct text once, with its expansion."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, overload

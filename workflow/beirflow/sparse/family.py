@@ -5,8 +5,8 @@ from pathlib import Path
 from beirflow.expansions.models import model_problem as expansion_problem
 from beirflow.files.layout import QUERY_WEIGHTS, TERM_WEIGHTS
 from beirflow.runs.family import Family, Setting
-from beirflow.sparse.layouts import AROUND
 from beirflow.sparse.model_folders import digests_of, local_files, model_problem
+from beirflow.sparse.parts import AROUND
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
 NOT_OF_UNICOIL = ("pooling", "activation", "most_terms")
@@ -18,12 +18,12 @@ def problem(settings: SparseSettings) -> Setting | None:
     if settings.head == "unicoil":
         for key in NOT_OF_UNICOIL:
             if (value := getattr(settings, key)) is not None:
-                return Setting(key, value, "uniCOIL gives each token one weight, and has nothing of this kind; remove the key")
+                return Setting(key, value, "uniCOIL gives each token one weight and ignores this; remove the key")
     added = settings.expansion
     if added is None:
         for key in USUAL_LENGTHS:
             if (length := getattr(settings, key)) is not None:
-                return Setting(key, length, "nothing is added to the documents; remove the key, or name an expansion")
+                return Setting(key, length, "the documents have no expansion; remove the key, or name an expansion")
         return model_problem(settings)
     if settings.head != "unicoil":
         return Setting("expansion", added.name, f"a model with head: {settings.head} adds terms itself; expected head: unicoil")

@@ -12,7 +12,7 @@ import torch
 from beirflow.files.errors import ModelError
 from beirflow.models.lean_imports import load_lean
 from beirflow.models.model_limits import known_tokens, readable_tokens, refuse_token_types
-from beirflow.sparse.layouts import Part
+from beirflow.sparse.parts import Part
 from beirflow.sparse.pooling import Vocabulary
 
 NOT_PART_OF_IT = re.compile(
@@ -56,7 +56,7 @@ def load_part(part: Part, dtype: torch.dtype) -> tuple[Any, Loaded | torch.Tenso
         The tokenizer; and a model, a table of weights, float32 of shape (terms,), or None.
 
     Raises:
-        ModelError: Weights are missing, left over or of another shape; or they are not numbers that a weight can be.
+        ModelError: Weights are missing, unused or of another shape; or negative or not finite.
     """
     load = {"splade": _load_splade, "unicoil": _load_unicoil, "sparta": _load_sparta}.get(part.kind)
     try:
@@ -71,7 +71,7 @@ def load_part(part: Part, dtype: torch.dtype) -> tuple[Any, Loaded | torch.Tenso
         raise
     except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
         found = f"the model in {part.folder} cannot be loaded ({type(error).__name__}: {error})"
-        todo = "beirflow runs no code from model folders and reads tensors only; save the model again with save_pretrained"
+        todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
         raise ModelError(f"{found}; {todo}") from error
 
 
@@ -162,7 +162,7 @@ def _from_pretrained(kind: Any, part: Part, dtype: torch.dtype) -> Any:
 
 def _check(part: Part, missing: Sequence[str], unexpected: Sequence[str]) -> None:
     """Refuse weights that leave a part of the model at random, or that no part of it uses."""
-    for names, problem in ((missing, "no weights for {}; these would be random"), (unexpected, "weights that nothing uses, {}")):
+    for names, problem in ((missing, "no weights for {}; these would be random"), (unexpected, "unused weights, {}")):
         wrong = sorted(name for name in names if not NOT_PART_OF_IT.fullmatch(name))
         if wrong:
             listed = ", ".join(wrong[:5]) + (" and others" if len(wrong) > 5 else "")
@@ -196,7 +196,9 @@ def _load_table(part: Part, tokenizer: Any) -> torch.Tensor:
     else:
         tensors = _tensors(part)
         if set(tensors) != {"weight"} or tensors["weight"].ndim != 1:
-            raise ModelError(f"{path} has {', '.join(sorted(tensors)) or 'nothing'}; expected one weight a token, named 'weight'")
+            raise ModelError(
+                f"{path} has {', '.join(sorted(tensors)) or 'nothing'}; expected one weight per token, named 'weight'"
+            )
         table = tensors["weight"].float()
     wrong = (~table.isfinite() | (table < 0)).nonzero().flatten()
     if len(wrong):

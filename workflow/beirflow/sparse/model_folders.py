@@ -1,4 +1,4 @@
-"""Where the models of a sparse system are: one for all texts, or another for the queries; on a hub, in a folder or a package."""
+"""The folders of a sparse system's models: one for all texts, or another for queries; on a hub, in a folder or a package."""
 
 import logging
 from pathlib import Path
@@ -12,7 +12,8 @@ from beirflow.models.model_layout import PATTERNS
 from beirflow.models.model_places import absent, fetching, local_folder, weight_patterns
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Setting
-from beirflow.sparse.layouts import Parts, files_of, read_parts
+from beirflow.sparse.layouts import files_of, read_parts
+from beirflow.sparse.parts import Parts
 from beirflow.sparse.settings import SparseSettings
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ def model_problem(settings: SparseSettings) -> Setting | None:
         folder = local_folder(model)
         if folder is None and not model.revision:
             named = "revision" if key == "model" else "query_revision"
-            missing = f"no such folder is here, so this is a hub model, which needs {named!r}, the 40-digit commit that pins it"
+            missing = f"there is no such folder, so this is a hub model, which needs {named!r}, the 40-digit commit that pins it"
             return Setting(key, model.model, missing)
         if folder is not None and not folder.is_dir():
             return Setting(key, model.model, absent(model.model, example="naver/splade-v3"))

@@ -1,4 +1,4 @@
-"""A segment of documents as a search reads it, and which of its lists queries have, each with its factor."""
+"""A segment of documents during search, and the lists of it that queries have, each with its factor."""
 
 from typing import NamedTuple, Self
 

@@ -1,4 +1,4 @@
-"""Exact search of the weights of a chunk: products of the weights of a query and a document, added in the order of the terms.
+"""Exact search of the weights of a chunk: products of query and document weights, summed in the order of the terms.
 
 A product of two float32 is exact in double, and so is every sum of integers; the sum is rounded to float32 once. A score depends
 on the query and the document alone.

@@ -1,4 +1,4 @@
-"""Do the weights follow from the texts, and does the run follow from the weights? A sample of both is made again.
+"""Do the weights follow from the texts, and does the run follow from the weights? Checked on a sample.
 
 Texts are weighed again with the real model, in other batches than before; sampled queries are searched again over all stored
 weights, document by document and with nothing of ``search.py``.

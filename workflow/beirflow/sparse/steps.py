@@ -26,8 +26,9 @@ from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.searched import read_ids, read_searched, sources_of
 from beirflow.sparse.expanded import different_texts, with_added
 from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
-from beirflow.sparse.layouts import Part, read_parts
+from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
+from beirflow.sparse.parts import Part
 from beirflow.sparse.products import Backward
 from beirflow.sparse.rows import Rows, in_rows, quantized
 from beirflow.sparse.search import search_segments
@@ -172,7 +173,7 @@ def _check_vocabulary(name: str, queries: Weigher, folders: Folders, documents: 
     if ours != theirs:
         differs = next(iter(sorted(ours.items() ^ theirs.items())))
         found = f"the queries' model in {queries.part.folder} has another vocabulary than the documents' in {documents.folder}"
-        raise ModelError(f"system {name}: {found}, first at {differs[0]!r}; terms have to be the same")
+        raise ModelError(f"system {name}: {found}, first at {differs[0]!r}; they must have the same terms")
 
 
 def search_weights(

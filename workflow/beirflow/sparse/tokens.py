@@ -1,4 +1,4 @@
-"""From texts to the tokens that are weighed: those of a text, or of a text and the new ones of what is added to it (uniCOIL)."""
+"""From texts to weighed tokens: those of a text, or of a text and the new ones of its expansion (uniCOIL)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 from beirflow.files.errors import ModelError
 from beirflow.models.model_limits import UNLIMITED
-from beirflow.sparse.layouts import AROUND, Part
+from beirflow.sparse.parts import AROUND, Part
 
 WITHOUT_SPECIAL_TOKENS = ("table", "tokens", "counts")
 """Kinds that weigh the tokens of a text alone."""

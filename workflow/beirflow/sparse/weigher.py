@@ -19,10 +19,11 @@ from beirflow.models.failing import in_words
 from beirflow.models.model_limits import UNLIMITED
 from beirflow.models.padding_check import PROBE_TEXT, check_padding
 from beirflow.sparse.heads import Loaded, load_part
-from beirflow.sparse.layouts import Part
+from beirflow.sparse.parts import Part
 from beirflow.sparse.pooling import Vocabulary, keep_most, pool_terms
 from beirflow.sparse.rows import Rows
 from beirflow.sparse.settings import USUAL_LENGTHS
+from beirflow.sparse.token_weights import Weights, count_tokens, merge_tokens
 from beirflow.sparse.tokens import TextTokenizer
 
 logger = logging.getLogger(__name__)
@@ -35,9 +36,6 @@ AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 32768, "mps": 4096}
 
 OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
 """What the record of weights says of the part that made them, besides lengths."""
-
-Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Numbers of texts and of terms, int64, and weights, float32, each of shape (m,)."""
 
 
 class Weigher:
@@ -81,7 +79,7 @@ class Weigher:
         self.terms = self.loaded.terms if self.loaded else vocabulary if self.table is None else len(self.table)
 
     def _check_padding(self, loaded: Loaded) -> None:
-        """Refuse a model that heeds what stands beside a text in a batch."""
+        """Refuse a model whose output for a text depends on the other texts of its batch."""
         ids = self.tokenizer(PROBE_TEXT)["input_ids"]
         with in_words(self.device, len(ids)):
             check_padding(
@@ -155,7 +153,7 @@ class Weigher:
         size = len(window.lengths)
         if self.loaded is None:
             progress.advance(size, int(window.lengths.sum()))
-            return Rows.of(size, *self._count_tokens(window))
+            return Rows.of(size, *count_tokens(window, self.part, self.table))
         with_tokens = np.flatnonzero(window.lengths)
         progress.advance(size - len(with_tokens))
         parts = []
@@ -165,18 +163,6 @@ class Weigher:
             progress.advance(len(rows), int(window.lengths[rows].sum()))
         nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
         return Rows.of(size, *(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
-
-    def _count_tokens(self, window: Tokens) -> Weights:
-        """Weights of tokens that no model reads."""
-        text = np.repeat(np.arange(len(window.lengths)), window.lengths)
-        pairs, counts = np.unique(text << 32 | window.ids, return_counts=True)
-        text, terms = pairs >> 32, pairs & 0xFFFFFFFF
-        weights = (counts if self.part.kind == "counts" else np.ones(len(terms))).astype(np.float32)
-        if self.table is not None:
-            weights = self.table[terms]
-        kept = weights > 0
-        found = text[kept], terms[kept], weights[kept]
-        return found if self.part.most_terms is None else _heaviest(*found, self.part.most_terms)
 
     def _forward(self, window: Tokens, rows: np.ndarray, kind: str) -> list[Weights]:
         """Weights of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
@@ -193,7 +179,7 @@ class Weigher:
             torch.cuda.empty_cache()
         tokens = int(len(rows) * window.lengths[rows].max())
         self.token_budget = max(1, min(self.token_budget, tokens // 2))
-        logger.warning("out of memory with a batch of %d tokens; going on with a token budget of %d", tokens, self.token_budget)
+        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.token_budget)
         return [part for half in np.array_split(rows, 2) for part in self._forward(window, half, kind)]
 
     def _compute(self, window: Tokens, rows: np.ndarray, kind: str) -> Weights:
@@ -204,7 +190,8 @@ class Weigher:
         if self.loaded.projection is not None:
             weights = self.loaded.projection(hidden)[:, :, 0].float().relu() * mask
             self._check_finite(weights, window, rows)
-            return self._of_tokens(window, rows, weights[mask > 0].cpu().numpy(), kind)
+            first = self.tokenizer.cls_token_id
+            return merge_tokens(window, rows, weights[mask > 0].cpu().numpy(), first=first, add=kind == "queries")
         assert self.loaded.vocabulary is not None  # noqa: S101 - the same
         weights = pool_terms(hidden, mask, self.loaded.vocabulary, pooling=self.part.pooling, activation=self.part.activation)
         self._check_finite(weights, window, rows)
@@ -217,30 +204,6 @@ class Weigher:
         finite = weights.isfinite().all(dim=1)
         if not bool(finite.all()):
             raise NotFiniteError(self.name, window.start + int(rows[int(finite.int().argmin())]))
-
-    def _of_tokens(self, window: Tokens, rows: np.ndarray, weights: np.ndarray, kind: str) -> Weights:
-        """Weights of the different tokens of texts, without the first special token, from weights of all tokens."""
-        ids, places = window.select(rows)
-        text = np.repeat(rows, window.lengths[rows])
-        kept = (weights > 0) & ~((places == 0) & (ids == self.tokenizer.cls_token_id))
-        pairs, weights = text[kept] << 32 | ids[kept], weights[kept]
-        order = np.argsort(pairs, kind="stable")
-        pairs, firsts = np.unique(pairs[order], return_index=True)
-        if not len(pairs):
-            return pairs, pairs, weights[:0]
-        if kind == "queries":
-            merged = np.add.reduceat(weights[order].astype(np.float64), firsts)
-        else:
-            merged = np.maximum.reduceat(weights[order], firsts)
-        return pairs >> 32, pairs & 0xFFFFFFFF, merged.astype(np.float32)
-
-
-def _heaviest(text: np.ndarray, terms: np.ndarray, weights: np.ndarray, most: int) -> Weights:
-    """The terms of each text that weigh most; of those that weigh the same, the first ones of the vocabulary."""
-    order = np.lexsort((terms, -weights, text))
-    places = np.arange(len(order)) - np.searchsorted(text[order], text[order])
-    kept = order[places < most]
-    return text[kept], terms[kept], weights[kept]
 
 
 class NotFiniteError(ModelError):

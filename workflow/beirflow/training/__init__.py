@@ -1,1 +1,1 @@
-"""Encoders that are trained for each dataset, on queries that a model writes for its documents (GenQ)."""
+"""Encoders trained for each dataset, on queries generated for its documents (GenQ)."""

@@ -1,4 +1,4 @@
-"""What a training that is ended before its last step goes on from: weights, the state of the optimizer, the steps so far."""
+"""The checkpoint from which an interrupted training resumes: weights, optimizer state, number of steps."""
 
 import hashlib
 import json
@@ -50,7 +50,7 @@ class Checkpoint:
             model.load_state_dict(found["model"])
             optimizer.load_state_dict(found["optimizer"])
             self.losses, self.seconds = found["losses"], found["seconds"]
-            logger.info("%d steps are here from before", len(self.losses))
+            logger.info("resuming after %d steps", len(self.losses))
 
     def _read(self) -> dict[str, Any] | None:
         if self.path.is_symlink() or not self.path.is_file():

@@ -1,4 +1,4 @@
-"""Pairs of a query and the document that it was written for, and how they are divided into batches."""
+"""Pairs of a generated query and its document, and their division into batches."""
 
 import hashlib
 from collections import deque

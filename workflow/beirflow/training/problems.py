@@ -1,4 +1,4 @@
-"""What keeps an encoder from being trained, as far as a look at the disk can tell."""
+"""Reasons why an encoder cannot be trained, as far as files on disk show."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from beirflow.models.settings import ONNX, EncoderSettings
 from beirflow.runs.family import Setting
 from beirflow.training.settings import Training
 
-NOT_TRAINED = "what is trained is one transformer of torch for queries and documents"
+NOT_TRAINED = "only a single torch transformer for queries and documents can be trained"
 
 
 def training_problem(base: EncoderSettings, training: Training) -> Setting | None:
@@ -28,7 +28,7 @@ def training_problem(base: EncoderSettings, training: Training) -> Setting | Non
     if base.encoder:
         return Setting("base", base.encoder, f"this is a class of your own; {NOT_TRAINED}")
     if base.weights.endswith(ONNX):
-        return Setting("base", base.weights, f"this is a graph of ONNX; {NOT_TRAINED}")
+        return Setting("base", base.weights, f"this is an ONNX graph; {NOT_TRAINED}")
     if base.query_model:
         return Setting("base", base.query_model, f"queries have a model of their own; {NOT_TRAINED}")
     folder = local_folder(base)

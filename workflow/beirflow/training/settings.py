@@ -1,4 +1,4 @@
-"""How an encoder is trained for a dataset on queries that a model writes for its documents: GenQ of the BEIR paper."""
+"""The settings of training an encoder for a dataset on generated queries: GenQ of the BEIR paper."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

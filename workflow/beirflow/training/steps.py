@@ -1,4 +1,4 @@
-"""The steps of a training: AdamW, a rate that rises and falls, dropout that is the same whenever a step is made."""
+"""The steps of a training: AdamW, a learning rate that rises and falls, reproducible dropout."""
 
 import math
 import time

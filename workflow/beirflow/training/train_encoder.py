@@ -1,4 +1,4 @@
-"""Train an encoder for one dataset, on the queries that were written for its documents, and record how it went."""
+"""Train an encoder for one dataset on its generated queries, and record how."""
 
 import shutil
 import time
@@ -154,7 +154,7 @@ def _inputs(model_path: str, documents_path: str, query_paths: Sequence[str]) ->
 
 def _too_few(pairs: Pairs, training: Training, job: Job) -> str:
     found = f"{job.name}: {len(pairs.queries):,} queries were written for {len(pairs.doc_ids):,} documents"
-    reason = f"too few for one batch of {training.batch} pairs in which no text stands twice"
+    reason = f"too few for one batch of {training.batch} pairs without repeated texts"
     return f"{found}, {reason}; lower train.batch, or raise train.documents"
 
 

@@ -1,4 +1,4 @@
-"""An encoder while it is trained: texts in, a loss with gradients out."""
+"""An encoder during training: texts in, a loss with gradients out."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext

@@ -1,0 +1,110 @@
+"""Scores and rankings of a system on a dataset in two folders of results, compared."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from beirflow.audit.chain import part, read_record
+from beirflow.exchange.rank_agreement import kendall_tau, overlap_at, rank_biased_overlap
+from beirflow.exchange.reproducibility import kendall_tau_union, rank_biased_overlap_to_depth
+from beirflow.exchange.soundness import is_finite, per_query
+from beirflow.files.layout import METRICS, PER_QUERY, RUN
+
+AGREEMENT = ("tau", "ktu", "rbo0.95")
+"""Of two rankings: Kendall's tau of what both have, and its union and the overlap as Breuer et al. have them."""
+
+CHANGED_MOST = 10
+"""Queries of each system and corpus that are shown."""
+
+MAIN = "NDCG@10"
+
+Rankings = Iterator[tuple[str, list[str]]]
+
+
+def compare_scores(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
+    """Compare the means of a system on a dataset.
+
+    Args:
+        sides: Both folders of results.
+        system: Name of the system.
+        dataset: Name of the dataset.
+
+    Returns:
+        The measures that both have, with their differences.
+
+    Raises:
+        RecordError: A record has another form.
+    """
+    here, there = (part(read_record(side / METRICS(system=system, dataset=dataset)), "measures", kind=dict) for side in sides)
+    measures = {
+        name: {"here": here[name], "there": there[name], "difference": here[name] - there[name]}
+        for name in here
+        if is_finite(here[name]) and is_finite(there.get(name))
+    }
+    return {"system": system, "dataset": dataset, "measures": measures}
+
+
+def compare_rankings(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
+    """Compare the rankings of a system on a corpus.
+
+    Args:
+        sides: Both folders of results.
+        system: Name of the system.
+        dataset: Name of the corpus.
+
+    Returns:
+        The mean agreement of the rankings, and the queries that changed most.
+    """
+    measured = [per_query(side / PER_QUERY(system=system, dataset=dataset), [MAIN]).get(MAIN, {}) for side in sides]
+    queries: list[dict[str, Any]] = []
+    for query, here, there in _both([_read_rankings(side / RUN(system=system, dataset=dataset)) for side in sides]):
+        scores = [value if is_finite(value) else None for value in (table.get(query) for table in measured)]
+        queries.append(
+            {
+                "query": query,
+                "same": here == there,
+                "rbo": rank_biased_overlap(here, there),
+                "tau": kendall_tau(here, there),
+                "overlap@10": overlap_at(here, there),
+                "ktu": kendall_tau_union(there, here),
+                "rbo0.95": rank_biased_overlap_to_depth(there, here),
+                MAIN: scores,
+                "difference": None if scores[0] is None or scores[1] is None else scores[0] - scores[1],
+            }
+        )
+    most = sorted(queries, key=lambda found: (-abs(found["difference"] or 0), found["rbo"], found["query"]))[:CHANGED_MOST]
+    values = {key: [found[key] for found in queries if found[key] is not None] for key in ("rbo", "overlap@10", *AGREEMENT)}
+    return {
+        "system": system,
+        "dataset": dataset,
+        "queries": len(queries),
+        "same": sum(found["same"] for found in queries),
+        **{key: fmean(found) if found else None for key, found in values.items()},
+        "changed most": [found for found in most if not found["same"] or found["difference"]],
+    }
+
+
+def _read_rankings(path: Path) -> Rankings:
+    """Queries in byte order of their ids, with their documents, one query at a time."""
+    with pq.ParquetFile(path) as file:
+        batches = file.iter_batches(columns=["query_id", "doc_id"])
+        rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        for query, of_query in groupby(rows, key=itemgetter(0)):
+            yield query, [doc_id for _, doc_id in of_query]
+
+
+def _both(sides: list[Rankings]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Queries that either side has, with the documents of both; none where a side has no results."""
+    here, there = (next(side, None) for side in sides)
+    while here or there:
+        first = min(found[0] for found in (here, there) if found)
+        yield first, here[1] if here and here[0] == first else [], there[1] if there and there[0] == first else []
+        if here and here[0] == first:
+            here = next(sides[0], None)
+        if there and there[0] == first:
+            there = next(sides[1], None)
