@@ -82,7 +82,7 @@ def test_a_controller_that_is_away_is_waited_for(cluster: Cluster, on_cluster: W
     cluster.stop_controller()
     process = begin(on_cluster, *arguments(*STATISTICS))
     output = on_cluster.folder / "output.txt"
-    wait_for(lambda: "SLURM does not answer, so it is called again" in output.read_text(), "a word about the controller")
+    wait_for(lambda: "SLURM does not answer, so it is repeated" in output.read_text(), "a word about the controller")
     assert process.poll() is None
     cluster.start_controller()
     said = end(on_cluster, process)
