@@ -172,7 +172,7 @@ class _Vectors:
         """Some documents and their stored vectors."""
         rows = self.subject.draw_documents(self.sample, self.random)
         stored = [np.asarray(array[here]) for array, here in zip(self._files(), rows, strict=True)]
-        return as_read(self.subject.take_documents(rows), self.settings.between), np.concatenate(stored)
+        return as_read(self.subject.take_documents(rows), self._encoding().between), np.concatenate(stored)
 
     def _drawn_queries(self) -> tuple[pa.Table, np.ndarray]:
         """Some queries and their stored vectors."""
