@@ -162,3 +162,15 @@ def test_a_tuned_run_names_what_it_was_tuned_on(original_of_families: Made, tmp_
         shutil.rmtree(forger.path(f"{folder}/dev"), ignore_errors=True)
     forger.digest_summary_again()
     assert any("runs/masked/dev.parquet" in check.found for check in named(forger.failed(), run))
+
+
+def test_a_system_needs_nothing_of_a_variant_that_stands_before_it(forger: Forger) -> None:
+    """What int8 needs of a corpus, its ranges, was looked for in the records of the system whose vectors it takes."""
+
+    def put_first(manifest: dict[str, Any]) -> None:
+        tiny = manifest["systems"]["tiny"]
+        variant = {**tiny, "settings": {**tiny["settings"], "name": "a", "variant_of": "tiny", "vectors": "int8"}}
+        manifest["systems"] = {"a": variant, **manifest["systems"]}
+
+    forger.edit("manifest.json", put_first)
+    assert [check for check in forger.failed() if check.name == "records leave nothing out"] == []

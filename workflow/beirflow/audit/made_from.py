@@ -143,8 +143,9 @@ class _Owner(NamedTuple):
 
     def has(self, names: Mapping[str, str]) -> bool:
         """Whether something with these names in its path is of this system."""
-        own = {**self.in_paths, "system": names.get("system") if names.get("system") == self.name else self.in_paths["system"]}
-        return all(own.get(key) == value for key, value in names.items() if key in ("system", "analyzer", "expansion"))
+        shared = {key: value for key, value in names.items() if key in ("analyzer", "expansion")}
+        whose = names.get("system") in (None, self.name, self.in_paths["system"])
+        return whose and all(self.in_paths.get(key) == value for key, value in shared.items())
 
 
 class _Expected:
@@ -158,6 +159,11 @@ class _Expected:
         """The systems of known families."""
         entries = part(self.chain.manifest, "systems", kind=dict)
         return [self._owner(name, FAMILIES[entry["family"]]) for name, entry in entries.items() if entry["family"] in FAMILIES]
+
+    def _owner_of(self, names: Mapping[str, str]) -> _Owner | None:
+        """The system that something with these names in its path is of: before a variant of it, the system itself."""
+        found = [owner for owner in self.owners if owner.has(names)]
+        return next((owner for owner in found if owner.name == names.get("system")), found[0] if found else None)
 
     def _owner(self, name: str, family: Family) -> _Owner:
         settings, added = settings_of(self.chain, name), added_by(self.chain, name)
@@ -173,7 +179,7 @@ class _Expected:
             names = kind.pattern.names_in(path)
             if names is None:
                 continue
-            owner = next((owner for owner in self.owners if owner.has(names)), None)
+            owner = self._owner_of(names)
             if owner is None and kind.pattern not in OF_ALL:  # of a family that is not known here
                 continue
             inputs = [each for pattern in kind.inputs for each in self._paths(pattern, names, owner)]

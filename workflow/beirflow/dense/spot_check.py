@@ -23,7 +23,7 @@ from beirflow.models.load import load_encoder
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.compared_ranks import compare_ranks
-from beirflow.runs.drift import EXPECTED, MOST_OTHERS, Drift, drift_of_scores
+from beirflow.runs.drift import MOST_OTHERS, Drift, drift_of_scores, unless_moved
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, draw
 
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2, "int8": 2e-1, "unknown": 5e-2}
@@ -101,10 +101,8 @@ class _Vectors:
         found = f"{self.subject.name}: {len(stored)} {kind}, at most {apart[worst]:.1e} of a vector's length apart"
         if not apart[worst] <= within:
             return Finding(False, f"{found}, {table[0][worst].as_py()!r}", f"at most {within:.0e} in {self._precision}")
-        moved = self._drift(kind, table[0].combine_chunks(), stored, again)
-        if moved is not None and moved.one_sided:
-            return Finding(False, found + moved.found, EXPECTED)
-        return Finding(True, found, f"at most {within:.0e} in {self._precision}")
+        finding = Finding(True, found, f"at most {within:.0e} in {self._precision}")
+        return unless_moved(finding, self._drift(kind, table[0].combine_chunks(), stored, again))
 
     def _drift(self, kind: str, ids: pa.Array, stored: np.ndarray, again: np.ndarray) -> Drift | None:
         """Whether what was drawn was moved towards what it is relevant to, or away; None where too little is judged."""

@@ -20,7 +20,7 @@ from beirflow.expansions.writer import QueryWriter
 from beirflow.files.layout import EXPANSION, EXPANSION_RECORD
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.model_places import model_folder
-from beirflow.runs.drift import EXPECTED, Drift, drift_of_scores
+from beirflow.runs.drift import Drift, drift_of_scores, unless_moved
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, draw
 
 OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
@@ -84,10 +84,8 @@ class _Again:
         of_queries = self.added.kind == "queries"
         finding = (self._compare_queries if of_queries else self._compare_weights)(ids, stored, found)
         changes = _other_queries(stored, found) if of_queries else _as_changes(stored, found)
-        moved = self._drift(ids, changes, LEAST_DRIFT_OF_QUERIES if of_queries else LEAST_DRIFT[self._precision])
-        if finding.passed and moved is not None and moved.one_sided:
-            return Finding(False, finding.found + moved.found, EXPECTED)
-        return finding
+        least = LEAST_DRIFT_OF_QUERIES if of_queries else LEAST_DRIFT[self._precision]
+        return unless_moved(finding, self._drift(ids, changes, least))
 
     def _compare_queries(self, ids: list[str], stored: list[Any], found: list[Any]) -> Finding:
         queries = sum(max(len(before), len(after)) for before, after in zip(stored, found, strict=True))

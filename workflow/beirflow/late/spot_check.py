@@ -22,7 +22,7 @@ from beirflow.late.vectors import TokenVectors, in_rows, read_segments
 from beirflow.models.card import Kind
 from beirflow.models.model_places import model_folder
 from beirflow.runs.compared_ranks import compare_ranks
-from beirflow.runs.drift import EXPECTED, Drift, drift_of_scores
+from beirflow.runs.drift import Drift, drift_of_scores, unless_moved
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
 
 TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
@@ -77,7 +77,7 @@ class _Again:
         compare = partial(self._compare_pooled, texts) if pooled else partial(self._compare, kind)
         finding = compare(ids, again, stored)
         moved = self._drift(kind, pa.array(ids), again, stored) if finding.passed else None
-        return Finding(False, finding.found + moved.found, EXPECTED) if moved and moved.one_sided else finding
+        return unless_moved(finding, moved)
 
     def _compare(self, kind: Kind, ids: list[str], again: TokenVectors, stored: TokenVectors) -> Finding:
         """Compare vectors one by one."""

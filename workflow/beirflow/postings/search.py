@@ -86,7 +86,7 @@ NO_DOCUMENT = Best(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 def import_scipy() -> ModuleType:
-    """Import what adds up, ``scipy.sparse``: half as long as postings are read, which a job can do meanwhile."""
+    """Import ``scipy.sparse``, which adds lists up. That takes half as long as reading postings: a job does both at once."""
     import scipy.sparse
 
     return scipy.sparse

@@ -18,7 +18,7 @@ from beirflow.rerank.load import load_scorer
 from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.ranked_again import pairs_folder, stored_pairs
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.drift import EXPECTED, drift_of
+from beirflow.runs.drift import drift_of, unless_moved
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
 
 TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
@@ -75,9 +75,7 @@ class _Again:
             return Finding(False, found + whose, within)
         others = changed[~relevant].mean() if not relevant.all() else 0.0
         moved = drift_of(changed[relevant] - others, LEAST_DRIFT * tolerance[precision])
-        if moved is not None and moved.one_sided:
-            return Finding(False, found + moved.found, EXPECTED)
-        return Finding(True, found, within)
+        return unless_moved(Finding(True, found, within), moved)
 
     def _relevant(self, pairs: pa.Table) -> np.ndarray:
         """Whether the document of each pair is relevant to the query."""

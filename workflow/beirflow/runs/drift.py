@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
+from beirflow.runs.spot_check import Finding
+
 LEAST_PAIRS = 6
 """Relevant pairs below which chance and drift look the same."""
 
@@ -38,6 +40,21 @@ class Drift(NamedTuple):
 
 
 EXPECTED = "differences that do not know what is relevant"
+
+
+def unless_moved(finding: Finding, moved: Drift | None) -> Finding:
+    """Fail what passed, if scores of relevant documents moved in one direction.
+
+    Args:
+        finding: What a comparison within a tolerance found.
+        moved: The drift; None if it is not known.
+
+    Returns:
+        The finding, or why it fails.
+    """
+    if finding.passed and moved is not None and moved.one_sided:
+        return Finding(False, finding.found + moved.found, EXPECTED)
+    return finding
 
 
 def drift_of(beyond: np.ndarray, least: float) -> Drift | None:

@@ -22,7 +22,7 @@ SEGMENT_POSTINGS = 1 << 23
 """Weights after which a segment ends, some 200 MB while it is written or searched; in fewer ones a search has less to begin."""
 
 SEGMENT_DOCUMENTS = 1 << 16
-"""Documents after which a segment ends: their rows are short numbers, which are smaller on disk and read in half the time."""
+"""Documents after which a segment ends, so that uint16 holds their rows: smaller on disk, and read in half the time."""
 
 STORED = {"none": np.float32, "lucene": np.uint16}
 """Type of the weights, by how they are quantized."""
@@ -111,7 +111,7 @@ class SegmentWriter:
                 "documents": np.array([segment.documents]),
                 "terms": segment.terms,
                 "frequencies": np.diff(segment.starts).astype(np.int32),
-                "rows": np.diff(segment.rows, prepend=np.uint16(0)),  # below 0 they wrap round, and back when they are read
+                "rows": np.diff(segment.rows, prepend=np.uint16(0)),  # modulo 2 ** 16, as their sums when they are read
                 "weights": segment.weights.astype(STORED[self._quantize]),
             }
         )

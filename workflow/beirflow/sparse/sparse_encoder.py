@@ -81,7 +81,7 @@ def _routed(folder: Path, route: str) -> Iterator[_Module]:
     if route not in routes["structure"]:
         raise ModelError(f"{path} has no route {route!r}, but {', '.join(map(repr, routes['structure']))}")
     for name in routes["structure"][route]:
-        yield _Module(_class(folder, routes["types"][name]), folder / below(folder, str(name)))
+        yield _Module(_class(folder, routes["types"].get(name)), folder / below(folder, str(name)))
 
 
 def _class(folder: Path, name: Any) -> str:

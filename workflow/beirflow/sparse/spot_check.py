@@ -16,7 +16,7 @@ from beirflow.expansions.spot_check import expansion_checks
 from beirflow.files.layout import EXPANSION, QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, RUN, TERM_WEIGHTS, Pattern
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.compared_ranks import compare_ranks
-from beirflow.runs.drift import EXPECTED, Drift, drift_of_scores
+from beirflow.runs.drift import Drift, drift_of_scores, unless_moved
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, draw
 from beirflow.sparse.files import read_queries, read_segments
 from beirflow.sparse.layouts import read_parts
@@ -83,10 +83,8 @@ class _Again:
         found = f"{self.subject.name}: {len(texts)} {kind}, at most {apart[worst]:.1e} of the length of their weights apart"
         if not apart[worst] <= within:
             return Finding(False, f"{found}, {ids[worst]!r}", f"at most {within:.0e} in {self._precision}")
-        moved = self._drift(kind, pa.array(ids), before, now)
-        if moved is not None and moved.one_sided:
-            return Finding(False, found + moved.found, EXPECTED)
-        return Finding(True, found, f"at most {within:.0e} in {self._precision}")
+        finding = Finding(True, found, f"at most {within:.0e} in {self._precision}")
+        return unless_moved(finding, self._drift(kind, pa.array(ids), before, now))
 
     def _drift(self, kind: str, ids: pa.Array, before: np.ndarray, now: np.ndarray) -> Drift | None:
         """Whether scores with what is relevant moved; None where too little is judged."""
