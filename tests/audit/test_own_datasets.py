@@ -17,6 +17,7 @@ from beirflow.imported.import_run import import_run
 from forger import Forger
 from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, use_cache
 from results_maker import evaluate, make_results, prepare, write_summary
+from sentence_transformers import SentenceTransformer, models
 from workflow_runs import tiny_system, words
 
 LABELS = {"good": 1, "bad": 0}
@@ -165,6 +166,41 @@ def test_candidates_are_ranked_again_and_runs_of_other_documents_are_found(reran
     reranked.edit_table(run, lambda rows: rows[rows["rank"] < 5])
     reranked.evaluate_again("tiny", "own")
     assert any("not its candidates" in check.found for check in reranked.failed())
+
+
+def test_a_query_that_is_a_list_has_the_mean_vector_of_its_texts(
+    tmp_path: Path, tiny_bert: Path, threads_as_before: None
+) -> None:
+    lines = [
+        {"query": [words(i, 4), words(9 + i, 7), words(i, 4)], "positive": [words(50 + i, 6)], "negative": [words(70 + i, 5)]}
+        for i in range(6)
+    ]
+    lines.append({**lines[0], "query": words(99, 3)})
+    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    own = {"path": str(tmp_path / "samples.jsonl"), "form": "samples", "query_lists": "averaged"}
+    config = {
+        "systems": "tiny",
+        "datasets": "own",
+        "top_k": 20,
+        "cutoffs": [10, 20],
+        "precision": "float32",
+        "device": "cpu",
+        "custom": {"systems": {"tiny": tiny_system(tiny_bert)}, "datasets": {"own": own}},
+    }
+    make_results(tmp_path / "results", config)
+    backbone = models.Transformer(str(tiny_bert), max_seq_length=64)
+    model = SentenceTransformer(modules=[backbone, models.Pooling(32)], device="cpu")
+    run = pq.read_table(tmp_path / "results/runs/tiny/own.parquet").to_pylist()
+    texts = dict(
+        pq.read_table(tmp_path / "results/corpora/own/documents.parquet", columns=["doc_id", "text"]).to_pandas().to_numpy()
+    )
+    assert len(run) == 2 * len(lines)
+    for row in run:
+        query = lines[int(row["query_id"][1:]) - 1]["query"]
+        vector = model.encode([query] if isinstance(query, str) else query).mean(axis=0)
+        assert row["score"] == pytest.approx(float(vector @ model.encode(texts[row["doc_id"]])), abs=1e-5)
+    checks = Forger(tmp_path / "results", load_experiment(config)).checks(sample=5)
+    assert [check for check in checks if check.status == FAILED] == []
 
 
 def test_a_corpus_cannot_say_that_its_queries_rank_everything(reranked: Forger) -> None:

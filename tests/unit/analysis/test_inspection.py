@@ -7,11 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from beir_writer import write_corpus_record, write_documents
 from beirflow.analysis.inspection import DEPTH, JUDGED, inspect_dataset
+from beirflow.datasets.query_lists import as_query
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json
 from results_writer import write_metrics, write_run
 
-QUERIES = {"q0": "first?", "q1": "second?", "q2": "third?"}
+QUERIES = {"q0": "first?", "q1": "second?", "q2": str(as_query(["third", "or fourth?"]))}
 JUDGEMENTS = [("q0", "d1", 1), ("q0", "d2", 2), ("q0", "gone", 2), ("q0", "d4", 0), ("q1", "d3", 1), ("q2", "d0", 0)]
 RUNS = {
     "x": {"q0": ["d2", "d9", "d4"], "q1": [f"d{number}" for number in range(15)]},
@@ -75,6 +76,7 @@ def test_a_query_has_its_text_its_scores_and_the_worst_comes_first(tmp_path: Pat
     queries = inspect(tmp_path)["queries"]
     assert [query["id"] for query in queries] == ["q2", "q1", "q0"]
     assert (queries[2]["text"], queries[2]["ndcg"]) == ("first?", {"x": 0.9, "y": 0.5})
+    assert queries[0]["text"] == "third; or fourth?"
     assert [query["relevant"] for query in queries] == [0, 1, 3]
 
 

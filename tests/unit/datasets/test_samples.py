@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
+from beirflow.datasets.query_lists import for_reading, texts_of
 from beirflow.datasets.samples import SamplesForm, SamplesSource
 from beirflow.files.errors import DataError
 
@@ -65,7 +66,7 @@ def test_fields_are_called_as_the_form_says(tmp_path: Path) -> None:
     [
         (
             {"query": ["a", "b"], "positive": ["a"], "negative": ["b"]},
-            "'query' is a list of 2 texts; their vectors can be averaged",
+            "'query' is a list of 2 texts; set 'query_lists: averaged'",
         ),
         ({"query": "", "positive": ["a"], "negative": ["b"]}, "'query' must be a text, found ''"),
         ({"query": "q", "positive": "a", "negative": ["b"]}, "'positive' must be a list of texts, found 'a'"),
@@ -79,3 +80,28 @@ def test_what_is_no_sample_is_refused_with_its_line(tmp_path: Path, line: dict[s
         read(path)
     assert str(caught.value).startswith(f"{path}:2: ")
     assert part in str(caught.value)
+
+
+def test_a_list_of_texts_is_one_query_that_is_taken_apart_again(tmp_path: Path) -> None:
+    texts = ["first; text", "second", "second"]
+    path = write(
+        tmp_path / "s.jsonl", [{"query": query, "positive": ["a"], "negative": ["b"]} for query in (texts, "one", ["two"])]
+    )
+    queries = read(path, SamplesForm(query_lists="averaged"))[1]
+    assert [texts_of(query) for query in queries.values()] == [texts, ["one"], ["two"]]
+    assert for_reading(queries["s1"]) == "first; text; second; second"
+
+
+@pytest.mark.parametrize(
+    ("query", "part"),
+    [
+        ([], "must be a text or a list of texts, found \\[\\]"),
+        (["a", " "], "must be a text or a list of texts"),
+        (["a", 1], "must be a text or a list of texts"),
+        (["a", "b \ufdd1 c"], "has the character U\\+FDD1"),
+    ],
+)
+def test_a_list_that_is_no_query_is_refused_with_its_line(tmp_path: Path, query: list[Any], part: str) -> None:
+    path = write(tmp_path / "s.jsonl", [SAMPLES[0], {"query": query, "positive": ["a"], "negative": ["b"]}])
+    with pytest.raises(DataError, match=f"s.jsonl:2: 'query' {part}"):
+        read(path, SamplesForm(query_lists="averaged"))

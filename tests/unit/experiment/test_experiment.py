@@ -16,6 +16,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
 from snakemake.resources import Resources
+from tiny_colbert import save_colbert
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = {"d1": "one", "d2": "two", "d3": "three"}
@@ -688,11 +689,33 @@ def test_samples_are_a_dataset_for_systems_that_can_rank_candidates(tmp_path: Pa
     }
     experiment = load_experiment({"systems": ["own", "fused"], "datasets": ["mine"], "custom": custom})
     assert experiment.documents("mine") == 3
-    form = {"query": "query", "positive": "pos", "negative": "negative", "kind": "samples"}
+    form = {"query": "query", "positive": "pos", "negative": "negative", "query_lists": None, "kind": "samples"}
     assert experiment.corpus_settings("mine")["form"] == form
     problems = problems_of({"systems": ["own", "words"], "datasets": ["mine"], "custom": custom})
     said = "each query of mine ranks only its own candidates, which systems of dense, late-interaction, fusion, rerank can do"
     assert problems == [f"systems.bm25: found 'lexical'; {said}"]
+
+
+def test_queries_that_are_lists_are_for_systems_with_one_vector_a_query(tmp_path: Path, tiny_bert: Path) -> None:
+    custom = {
+        "datasets": {"mine": samples(tmp_path / "mine.jsonl") | {"query_lists": "averaged"}},
+        "systems": {
+            "own": {"model": str(tiny_bert), "pooling": "mean", "similarity": "dot"},
+            "late": {"family": "late-interaction", "model": str(save_colbert(tmp_path / "late"))},
+            "signs": {"variant_of": "own", "vectors": "binary"},
+            "again": {"family": "rerank", "first": "signs", "model": "own"},
+            "later": {"family": "rerank", "first": "own", "model": "late"},
+            "fused": {"family": "fusion", "of": ["own", "again"]},
+        },
+    }
+    load_experiment({"systems": ["signs", "again", "fused"], "datasets": "mine", "custom": custom})
+    problems = problems_of({"systems": ["late", "later"], "datasets": "mine", "custom": custom})
+    said = "queries of mine are lists of texts, and only dense systems average their vectors"
+    assert problems == [f"systems.late: found 'late-interaction'; {said}", f"systems.later: found 'rerank'; {said}"]
+    problems = problems_of({"custom": {"datasets": {"mine": labelled(tmp_path / "l.jsonl") | {"query_lists": "averaged"}}}})
+    assert problems == [
+        "custom.datasets.mine.query_lists: found 'averaged'; only 'form: samples' has queries that are lists; remove the key"
+    ]
 
 
 @pytest.mark.parametrize(

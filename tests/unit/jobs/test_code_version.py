@@ -23,7 +23,7 @@ SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
 NEED_TORCH = {
     *("jobs.devices", "jobs.gpu_job", "jobs.threads", "runs.shortlist"),
     *("models.computing", "models.encoder", "models.lean_imports", "models.packed_attention", "models.pooling"),
-    *("models.arrival", "models.failing", "models.model_limits", "models.padding_check", "models.tower"),
+    *("models.arrival", "models.failing", "models.model_limits", "models.padding_check", "models.query_lists", "models.tower"),
     *("models.backbone", "models.head", "models.load", "models.made", "models.word_vectors"),
     *("dense.encode", "dense.own_candidates", "dense.search", "dense.spot_check", "dense.top_k"),
     *("dense.chunk_blocks", "dense.exact_scores"),

@@ -1,8 +1,11 @@
 """A class of the user's own as an encoder: what it gets, what it may give, and what is refused."""
 
+import enum
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -221,6 +224,47 @@ def test_mtebs_contract_gets_what_mteb_gives() -> None:
         np.testing.assert_array_equal(encoded(encoder, TEXTS, kind), numbers(TEXTS))
         [(found, keywords)] = encoder._method.__self__.calls
         assert (found, keywords["batch_size"]) == (prompt_type, 128)
+        assert encoder.described()["prompt_type"] == prompt_type
+
+
+WITH_KEYWORDS = """
+import numpy
+
+class Mine:
+    def encode(self, sentences, **kwargs):
+        return numpy.full((len(sentences), 1), float(kwargs["prompt_type"] == "{word}"))
+"""
+
+
+@pytest.mark.parametrize("word", ["document", "passage"])
+def test_an_encode_of_mteb_knows_documents_by_the_word_of_its_own_module(word: str, tmp_path: Path) -> None:
+    """MTEB renamed it; a class that compares with the other word would take documents for queries, without an error."""
+    (tmp_path / f"{THIS}.py").write_text(WITH_KEYWORDS.format(word=word))
+    kinds: tuple[tuple[Kind, float], ...] = (("documents", 1), ("queries", 0))
+    for kind, expected in kinds:
+        assert encoded(load("Mine", kind), ["a", "b"], kind).tolist() == [[expected], [expected]]
+
+
+class NewKind(enum.StrEnum):
+    query = "query"
+    document = "document"
+
+
+class OldKind(str, enum.Enum):  # noqa: UP042
+    query = "query"
+    passage = "passage"
+
+
+@pytest.mark.parametrize(("place", "members"), [("mteb.types", NewKind), ("mteb.encoder_interface", OldKind)])
+def test_a_class_that_imports_mteb_gets_its_own_values(place: str, members: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, place, SimpleNamespace(PromptType=members))
+    kinds: tuple[tuple[Kind, str], ...] = (("queries", "query"), ("documents", list(members)[1].value))
+    for kind, value in kinds:
+        encoder = load("ForMteb", kind)
+        encoded(encoder, TEXTS, kind)
+        [(found, _)] = encoder._method.__self__.calls
+        assert found is members(value)
+        assert json.dumps(encoder.described()["prompt_type"]) == f'"{value}"'
 
 
 @pytest.mark.parametrize(

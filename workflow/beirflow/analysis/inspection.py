@@ -26,6 +26,7 @@ from beirflow.analysis.first_hits import FirstHits, read_first_hits
 from beirflow.analysis.query_scores import query_scores
 from beirflow.analysis.shown_queries import choose_queries
 from beirflow.datasets.corpus_files import read_table
+from beirflow.datasets.query_lists import for_reading
 from beirflow.evaluation.scores import main_cutoff, read_per_query
 from beirflow.files.records import Job, read_json, write_record
 
@@ -87,7 +88,7 @@ def inspect_dataset(
     entries = [
         {
             "id": query["query_id"],
-            "text": query["text"],
+            "text": for_reading(query["text"]),
             "relevant": sum(grade > 0 for grade in grades[query["query_id"]].values()),
             "ndcg": {system: float(values[row]) for system, values in scores.items()},
             **_judged_and_hits(query["query_id"], grades[query["query_id"]], runs),
@@ -113,7 +114,9 @@ def inspect_dataset(
         sample=sample.described(),
         queries=entries,
         texts=texts,
-        scores=query_scores(all_queries["query_id"].to_pylist(), all_queries["text"].to_pylist(), scores, sample.rows),
+        scores=query_scores(
+            all_queries["query_id"].to_pylist(), list(map(for_reading, all_queries["text"].to_pylist())), scores, sample.rows
+        ),
         lengths={
             "unit": "words",
             "all": lengths[0],

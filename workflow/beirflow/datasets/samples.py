@@ -15,6 +15,7 @@ import orjson
 
 from beirflow.datasets.beir_files import judgement_line
 from beirflow.datasets.json_lines import lines_in, read_value, short
+from beirflow.datasets.query_lists import as_query
 from beirflow.datasets.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 from beirflow.files.errors import DataError
 
@@ -24,18 +25,20 @@ ID_DIGITS = 16
 
 @dataclass(frozen=True)
 class SamplesForm:
-    """What the fields of such a file are called.
+    """What the fields of such a file are called, and what a list of queries means.
 
     Attributes:
-        query: The text of the query.
+        query: The text of the query, or its list of texts.
         positive: The list of its relevant documents.
         negative: The list of the others.
+        query_lists: Whether a query may be a list of texts, which then has the mean of their vectors; None if not.
         kind: What tells this form from others.
     """
 
     query: str = "query"
     positive: str = "positive"
     negative: str = "negative"
+    query_lists: Literal["averaged"] | None = None
     kind: Literal["samples"] = "samples"
 
     has_splits: ClassVar[bool] = False
@@ -93,8 +96,7 @@ class SamplesSource(DatasetSource):
             raise DataError(f"{where}: expected a JSON object with {', '.join(map(repr, names))}, found {short(record)}")
         query, positive, negative = (record.get(name) for name in names)
         if isinstance(query, list):
-            todo = "their vectors can be averaged, the best of them taken, or their texts joined; write one text"
-            raise DataError(f"{where}: {form.query!r} is a list of {len(query)} texts; {todo}")
+            query = self._joined(where, query)
         if not isinstance(query, str) or not query.strip():
             raise DataError(f"{where}: {form.query!r} must be a text, found {short(query)}; fields are named in 'fields'")
         query_id = f"s{number}"
@@ -102,6 +104,19 @@ class SamplesSource(DatasetSource):
         graded += [(text, 0) for text in _texts(where, form.negative, negative)]
         candidates = [(_made_id(query_id, place, text), text, grade) for place, (text, grade) in enumerate(graded)]
         return _Sample(query_id, query, candidates)
+
+    def _joined(self, where: str, texts: list[Any]) -> str:
+        """A query that is a list, as one text."""
+        name = self.form.query
+        if self.form.query_lists is None:
+            todo = "set 'query_lists: averaged' of this dataset to take the mean of their vectors, or write one text"
+            raise DataError(f"{where}: {name!r} is a list of {len(texts)} texts; {todo}")
+        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise DataError(f"{where}: {name!r} must be a text or a list of texts, found {short(texts)}")
+        query = as_query(texts)
+        if query is None:
+            raise DataError(f"{where}: {name!r} has the character U+FDD1, which stands between the texts of a list; remove it")
+        return query
 
 
 def _texts(where: str, name: str, texts: Any) -> list[str]:

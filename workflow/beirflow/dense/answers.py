@@ -11,6 +11,7 @@ from beirflow.dense.vectors import VectorFile, similarity_of
 from beirflow.files.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_RECORD, MODEL, RANGES
 from beirflow.models.load import load_encoder
 from beirflow.models.model_files import check_model
+from beirflow.models.query_lists import windows_of
 from beirflow.runs.answers import Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order
 
@@ -43,7 +44,7 @@ def open_answers(asked: Asked) -> Opened:
     order = byte_order(asked.doc_ids)
 
     def answer(query: str) -> Hits:
-        vectors = np.concatenate([found for _, found in encoder.windows([query], "queries")])
+        vectors = np.concatenate([found for _, found in windows_of(encoder, [query], "queries")])
         stored = compression.compressed(vectors) if compression else vectors
         return exact_top_k(stored, documents, order, asked.top_k, similarity=similarity, excluded=NOTHING_EXCLUDED, device=device)
 

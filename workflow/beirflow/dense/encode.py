@@ -25,6 +25,7 @@ from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.load import load_encoder
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
+from beirflow.models.query_lists import windows_of
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.searched import sources_of
 
@@ -152,7 +153,7 @@ def _encode(table: pa.Table, kind: Kind, encoding: Encoding, write: Write, share
     loaded = time.perf_counter()
     texts = table["text"].combine_chunks().dictionary_encode()
     indices = texts.indices.to_numpy()
-    windows = encoder.windows(texts.dictionary.to_pylist(), kind)
+    windows = windows_of(encoder, texts.dictionary.to_pylist(), kind)
     alike = _Alike()
     try:
         for vectors in in_rows(windows, indices, encoder.dim):

@@ -21,6 +21,7 @@ from beirflow.models.card import Kind
 from beirflow.models.encoder import Encoder
 from beirflow.models.load import load_encoder
 from beirflow.models.model_places import next_to_record
+from beirflow.models.query_lists import windows_of
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.compared_ranks import compare_ranks
 from beirflow.runs.drift import MOST_OTHERS, Drift, drift_of_scores, unless_moved
@@ -183,7 +184,7 @@ class _Vectors:
         with gpu_job(config["device"], config["jobs_per_gpu"]):
             precision = "auto" if settings.has_own_precision else self._precision
             encoder = _encoder(settings, kind, config["device"], precision, config["token_budget"])
-            return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
+            return np.concatenate([vectors for _, vectors in windows_of(encoder, texts, kind)])
 
     def _encoding(self) -> EncoderSettings:
         """What encodes: the model that was trained, which is in the results, or the one that the person who audits names."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.datasets.hub_layout import HubForm
+from beirflow.datasets.samples import SamplesForm
 from beirflow.dense.settings import DenseSettings
 from beirflow.experiment.catalogue import Catalogue
 from beirflow.experiment.choice import check_own_names, corpora_named
@@ -18,6 +19,7 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.schema import Problems, nearest
 from beirflow.experiment.tuning import check_tuning
 from beirflow.files.errors import ConfigError
+from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.family import System
 
 
@@ -161,6 +163,14 @@ def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
         if dataset.form and dataset.form.own_candidates and family not in able:
             allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
             problems.add(f"systems.{name}", family, allowed)
+        if isinstance(dataset.form, SamplesForm) and dataset.form.query_lists and not _averages(experiment.systems[name]):
+            allowed = f"queries of {dataset.row} are lists of texts, and only dense systems average their vectors"
+            problems.add(f"systems.{name}", family, allowed)
+
+
+def _averages(system: System) -> bool:
+    """Whether a system has one vector a query, or reads only runs of others, which are checked themselves."""
+    return isinstance(getattr(system.settings, "dense", system.settings), DenseSettings | FusionSettings)
 
 
 def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:

@@ -14,12 +14,13 @@ from beirflow.experiment.schema import Problems
 FILES: Mapping[str, type[LabelledForm | SamplesForm]] = {LabelledForm.kind: LabelledForm, SamplesForm.kind: SamplesForm}
 """Forms of a file whose lines are queries with documents."""
 
-OF_A_FILE = ("fields", "labels")
+LISTS = "query_lists"
+OF_A_FILE = ("fields", "labels", LISTS)
 OF_A_FOLDER = ("split", "forums")
 NOT_ON_A_HUB = ("path", "form", "forums")
 """Keys that not every form has."""
 
-NO_FIELDS = ("kind", "labels")
+NO_FIELDS = ("kind", "labels", "query_lists")
 """What a form has besides names of fields."""
 
 
@@ -49,8 +50,9 @@ def _form(entry: Mapping[str, Any]) -> Form | None:
     kind = FILES.get(entry.get("form", ""))
     if kind is None:
         return None
-    labels: dict[str, Any] = {"labels": tuple(entry["labels"].items())} if "labels" in entry and kind is LabelledForm else {}
-    return kind(**{name: value for name, value in entry.get("fields", {}).items() if name in _fields_of(kind)}, **labels)
+    more: dict[str, Any] = {"labels": tuple(entry["labels"].items())} if "labels" in entry and kind is LabelledForm else {}
+    more |= {LISTS: entry[LISTS]} if LISTS in entry and kind is SamplesForm else {}
+    return kind(**{name: value for name, value in entry.get("fields", {}).items() if name in _fields_of(kind)}, **more)
 
 
 def _fields_of(kind: type[LabelledForm | SamplesForm]) -> list[str]:
@@ -81,6 +83,8 @@ def _wrong_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         return
     reason = "a file of queries with documents has one set of judgements and one corpus; remove the key"
     yield from ((key, reason) for key in OF_A_FOLDER if key in entry)
+    if kind is not SamplesForm and LISTS in entry:
+        yield LISTS, f"only 'form: {SamplesForm.kind}' has queries that are lists; remove the key"
     if kind is not LabelledForm and "labels" in entry:
         yield "labels", f"only 'form: {LabelledForm.kind}' has labels; remove the key"
     known = _fields_of(kind)

@@ -1,5 +1,6 @@
 """An encoder that is a user's class, with the interface of beir, sentence-transformers or MTEB."""
 
+import ast
 import inspect
 import logging
 import platform
@@ -31,8 +32,17 @@ METHODS: dict[Kind, str] = {"queries": "encode_queries", "documents": "encode_co
 OF_TEXTS: dict[Kind, str] = {"queries": "encode_query", "documents": "encode_document"}
 """The same of sentence-transformers, whose ``encode`` would leave prompts out."""
 
-PROMPT_TYPES: dict[Kind, str] = {"queries": "query", "documents": "passage"}
+PROMPT_TYPES: dict[Kind, str] = {"queries": "query", "documents": "document"}
 """Of MTEB's contract."""
+
+BEFORE: dict[Kind, str] = {"queries": "query", "documents": "passage"}
+"""The same in its early versions, up to 1.38.0 at least."""
+
+PLACES_OF_PROMPT_TYPE = ("mteb.types", "mteb.encoder_interface")
+"""Modules of MTEB 2 and 1 that define its class."""
+
+OF_BOTH = "encode"
+"""The one method of MTEB's contract."""
 
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -44,9 +54,9 @@ class OwnEncoder:
 
     Its ``encode_queries`` gets a list of texts and its ``encode_corpus`` a list of ``{"title": …, "text": …}``, as beir has it.
     Where it has neither, its ``encode_query`` and ``encode_document`` get a list of texts, or else its ``encode`` for both; the
-    title of a document stands before its text then. ``batch_size``, ``show_progress_bar``, ``convert_to_tensor`` and, by its own
-    name only, ``prompt_type`` are passed to a method that takes them. What comes back is an array, a tensor on any device, or a
-    list of rows.
+    title of a document stands before its text then. ``batch_size``, ``show_progress_bar`` and ``convert_to_tensor`` are passed to
+    a method that takes them, and ``prompt_type`` to an ``encode`` that takes it. What comes back is an array, a tensor on any
+    device, or a list of rows.
 
     Args:
         system: The system.
@@ -86,7 +96,9 @@ class OwnEncoder:
 
     def described(self) -> dict[str, Any]:
         """How a text becomes a vector, for the record."""
-        return {"encoder": self.system.encoder, "arguments": dict(self.system.arguments or {}), "method": self._method.__name__}
+        prompt = {"prompt_type": str.__str__(value)} if (value := self._options.get("prompt_type")) else {}
+        own = {"encoder": self.system.encoder, "arguments": dict(self.system.arguments or {})}
+        return {**own, "method": self._method.__name__, **prompt}
 
     def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
         """Encode texts a window at a time.
@@ -146,12 +158,12 @@ def _method(made: Any, name: str, kind: Kind) -> Callable[..., Any]:
             return getattr(made, names[kind])
         if any(map(callable, both)):
             raise ModelError(f"{name} has only one of {' and '.join(names.values())}; both are needed")
-    if not callable(getattr(made, "encode", None)):
+    if not callable(getattr(made, OF_BOTH, None)):
         raise ModelError(
             f"{name} has neither {' and '.join(METHODS.values())}, as beir calls them, nor {' and '.join(OF_TEXTS.values())}, as"
             " sentence-transformers does, nor encode, as MTEB does"
         )
-    return made.encode
+    return getattr(made, OF_BOTH)
 
 
 def _options(method: Callable[..., Any], kind: Kind) -> dict[str, Any]:
@@ -160,7 +172,8 @@ def _options(method: Callable[..., Any], kind: Kind) -> dict[str, Any]:
     parameters = inspect.signature(method).parameters
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
     found: dict[str, Any] = {name: value for name, value in usual.items() if takes_all or name in parameters}
-    found |= {"prompt_type": PROMPT_TYPES[kind]} if "prompt_type" in parameters else {}
+    takes_prompts = "prompt_type" in parameters or (takes_all and method.__name__ == OF_BOTH)
+    found |= {"prompt_type": _prompt_type(method, kind)} if takes_prompts else {}
     others = list(parameters.values())[1:]
     needed = [each.name for each in others if each.default is each.empty and each.kind not in VARIABLE and each.name not in found]
     if needed:
@@ -169,6 +182,25 @@ def _options(method: Callable[..., Any], kind: Kind) -> dict[str, Any]:
             f" {' and '.join(METHODS.values())}"
         )
     return found
+
+
+def _prompt_type(method: Callable[..., Any], kind: Kind) -> str:
+    """MTEB's own value, which is a text too, if the class has imported MTEB; else the word that its module has."""
+    names = (PROMPT_TYPES[kind], BEFORE[kind])
+    for place in PLACES_OF_PROMPT_TYPE:
+        members: dict[str, str] = getattr(getattr(sys.modules.get(place), "PromptType", None), "__members__", {})
+        if known := [members[name] for name in names if name in members]:
+            return known[0]
+    return names[1] if names[1] in _strings_beside(method) else names[0]
+
+
+def _strings_beside(method: Callable[..., Any]) -> set[Any]:
+    """The constants in the source of a method's module; none if it has no source."""
+    try:
+        source = inspect.getsource(inspect.getmodule(method))  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return set()
+    return {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
 
 
 def _as_array(found: Any) -> np.ndarray:

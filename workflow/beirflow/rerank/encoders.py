@@ -25,6 +25,7 @@ from beirflow.models.encoder import Encoder
 from beirflow.models.load import load_encoder
 from beirflow.models.model_files import model_card
 from beirflow.models.model_places import model_folder
+from beirflow.models.query_lists import windows_of
 
 Pair = tuple[str, str]
 Vectors = TypeVar("Vectors")
@@ -106,7 +107,7 @@ class DensePairs(EncodedPairs):
 
     def _windows(self, kind: Kind, texts: Sequence[str]) -> Iterator[tuple[int, torch.Tensor]]:
         """The number of the first text of a window, and vectors as the search compares them, float32 of shape (texts, dim)."""
-        for start, vectors in self._encoded(kind, texts, self._own[kind].windows(texts, kind)):
+        for start, vectors in self._encoded(kind, texts, windows_of(self._own[kind], texts, kind)):
             yield start, prepare(np.asarray(vectors, np.float32), self._similarity, self._device)
 
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
