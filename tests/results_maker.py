@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from beirflow.analysis.inspection import inspect_dataset
-from beirflow.audit.paper_again import PaperAgain
 from beirflow.datasets.matching import match_texts
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
@@ -31,6 +30,7 @@ from beirflow.models.settings import EncoderSettings, ModelSettings
 from beirflow.paper.page import FIGURES as PAPER_FIGURES
 from beirflow.paper.page import PARTS as PAPER_TABLES
 from beirflow.paper.page import write_paper
+from beirflow.remade.paper_again import PaperAgain
 from beirflow.report.exports import export_tables
 from beirflow.report.figure_tables import TABLES, write_figure_tables
 from beirflow.report.report import FIGURES, write_report

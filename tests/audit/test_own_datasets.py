@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.audit import run_checks
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
-from beirflow.audit.sources import SOURCES
+from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.consistency.sources import SOURCES
 from beirflow.datasets.fetch_dataset import fetch_dataset
 from beirflow.experiment.load import load_experiment
 from beirflow.files.records import Job

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from beirflow.audit.root import Published
+from beirflow.chain.root import Published
 from beirflow.files.digests import file_digest
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
 

@@ -21,6 +21,9 @@ FLOORS = (
     ("analysis",),
     ("report",),
     ("paper",),
+    ("chain",),
+    ("consistency",),
+    ("recomputed", "remade"),
     ("audit",),
     ("exchange",),
 )

@@ -5,8 +5,8 @@ from beirflow.jobs.job import job
 if __name__ == "__main__":
     with job(snakemake) as this:
         from beirflow.audit.audit import audit
-        from beirflow.audit.repairs import Call
-        from beirflow.audit.root import Published
+        from beirflow.chain.repairs import Call
+        from beirflow.chain.root import Published
         from beirflow.exchange.again import exports_again
         from beirflow.experiment.load import load_experiment
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import requests
-from beirflow.audit.chain import Chain, read_record
+from beirflow.chain.chain import Chain
+from beirflow.chain.reading import read_record
 from beirflow.exchange import crate as crate_module
 from beirflow.exchange.crate import export_crate
 from beirflow.experiment.catalogue import load_catalogue

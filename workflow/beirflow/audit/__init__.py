@@ -1,1 +1,1 @@
-"""Checks that results are what they claim: digests, sources, recomputation, samples, published scores."""
+"""The audit: all checks in their order, the verdict, and the page."""

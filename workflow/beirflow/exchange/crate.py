@@ -7,8 +7,9 @@ from typing import Any
 
 import yaml
 
-from beirflow.audit.chain import Chain, part, read_record
-from beirflow.audit.checks import UNREADABLE, RecordError
+from beirflow.chain.chain import Chain
+from beirflow.chain.checks import UNREADABLE, RecordError
+from beirflow.chain.reading import part, read_record
 from beirflow.exchange.crate_metadata import check_pages, crate_of, words_of
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CRATE, CRATE_CODE, CRATE_CONFIGURATION, MANIFEST, SUMMARY

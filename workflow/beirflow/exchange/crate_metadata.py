@@ -9,8 +9,9 @@ from rocrate.model import ContextEntity, File
 from rocrate.model.entity import Entity
 from rocrate.rocrate import ROCrate
 
-from beirflow.audit.chain import Chain, part, read_record
-from beirflow.audit.checks import RecordError
+from beirflow.chain.chain import Chain
+from beirflow.chain.checks import RecordError
+from beirflow.chain.reading import part, read_record
 from beirflow.experiment.catalogue import load_catalogue
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import (

@@ -1,0 +1,238 @@
+"""Does every record name all that its file was made from, and say all that such a record says?
+
+What a record leaves out is compared nowhere: whoever leaves out a digest could put anything in the place of the file, or nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from beirflow.chain.chain import Chain
+from beirflow.chain.checks import Check
+from beirflow.chain.facts import Comparison
+from beirflow.chain.reading import part
+from beirflow.consistency.expansions import added_by
+from beirflow.consistency.first_stages import settings_of
+from beirflow.expansions.settings import Expansion
+from beirflow.experiment.families import FAMILIES
+from beirflow.files.layout import (
+    ALL_DIMENSIONS,
+    CHUNK_VECTORS,
+    CHUNK_VECTORS_RECORD,
+    CORPUS,
+    DOCUMENTS,
+    EXPANSION,
+    EXPANSION_MODEL,
+    EXPANSION_RECORD,
+    METRICS,
+    MODEL,
+    PAIRS,
+    PAIRS_RECORD,
+    PER_QUERY,
+    POSTINGS,
+    POSTINGS_RECORD,
+    QRELS,
+    QUERIES,
+    QUERY_TOKEN_VECTORS,
+    QUERY_TOKEN_VECTORS_RECORD,
+    QUERY_VECTORS,
+    QUERY_VECTORS_RECORD,
+    QUERY_WEIGHTS,
+    QUERY_WEIGHTS_RECORD,
+    RANGES,
+    RANGES_RECORD,
+    RUN,
+    RUN_RECORD,
+    STATISTICS,
+    STATISTICS_RECORD,
+    TERM_WEIGHTS,
+    TERM_WEIGHTS_RECORD,
+    TOKEN_VECTORS,
+    TOKEN_VECTORS_RECORD,
+    TRAINED_MODEL_RECORD,
+    Pattern,
+    record_of,
+)
+from beirflow.runs.family import Family
+
+OF_ALL = (CORPUS, RUN_RECORD, METRICS)
+"""Records that are the same whatever made a run."""
+
+ITS_MODEL = Pattern("models")
+"""Stands for the record of the model that a system uses, which may have been trained."""
+
+ADDED = (EXPANSION, EXPANSION_RECORD)
+"""Of systems that add something to documents."""
+
+TOOK = ("made", "seconds", "bytes")
+ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")
+WEIGHED = (*TOOK, "counts", "system", "rows", "distinct_texts", "weighed")
+EXPANDED = ("seconds", "bytes", "counts", "rows", "expansion", "kind")
+OF_PAIRS = ("made", "seconds", "counts", "system", "precision", "max_length", "purpose", "depth", "block", "blocks")
+
+
+class Kind(NamedTuple):
+    """What every record of one kind says.
+
+    Attributes:
+        pattern: Where such records are.
+        inputs: What their files are made from, as far as the system has such files.
+        outputs: What they are of.
+        keys: What else they say.
+    """
+
+    pattern: Pattern
+    inputs: tuple[Pattern, ...]
+    outputs: tuple[Pattern, ...]
+    keys: tuple[str, ...]
+
+
+KINDS = (
+    Kind(CORPUS, (), (DOCUMENTS, QUERIES, QRELS), ("counts", "split", "chunks", "official", "characters", "source_sha256")),
+    Kind(MODEL, (), (), ("model", "revision", "files")),
+    Kind(EXPANSION_MODEL, (), (), ("model", "revision", "files")),
+    Kind(TRAINED_MODEL_RECORD, (DOCUMENTS, MODEL, *ADDED), (), (*TOOK, "counts", "system", "files", "card", "train", "training")),
+    Kind(CHUNK_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (CHUNK_VECTORS,), ENCODED),
+    Kind(QUERY_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_VECTORS,), ENCODED),
+    Kind(RANGES_RECORD, (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD), (RANGES,), (*TOOK, "system", "dimensions")),
+    Kind(TOKEN_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (TOKEN_VECTORS,), ENCODED),
+    Kind(QUERY_TOKEN_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_TOKEN_VECTORS,), ENCODED),
+    Kind(TERM_WEIGHTS_RECORD, (DOCUMENTS, ITS_MODEL, *ADDED), (TERM_WEIGHTS,), WEIGHED),
+    Kind(QUERY_WEIGHTS_RECORD, (QUERIES, ITS_MODEL), (QUERY_WEIGHTS,), WEIGHED),
+    Kind(EXPANSION_RECORD, (DOCUMENTS, EXPANSION_MODEL), (EXPANSION,), EXPANDED),
+    Kind(POSTINGS_RECORD, (DOCUMENTS, *ADDED), (POSTINGS,), (*TOOK, "analyzer", "rows")),
+    Kind(STATISTICS_RECORD, (DOCUMENTS, POSTINGS, POSTINGS_RECORD), (STATISTICS,), (*TOOK, "counts", "analyzer", "statistics")),
+    Kind(PAIRS_RECORD, (DOCUMENTS, QUERIES, ITS_MODEL), (PAIRS,), OF_PAIRS),
+    Kind(RUN_RECORD, (DOCUMENTS, QUERIES), (RUN,), ("made", "seconds", "counts", "system", "dataset", "top_k")),
+    Kind(METRICS, (RUN, RUN_RECORD, QRELS, CORPUS), (PER_QUERY,), ("seconds", "counts", "system", "dataset", "measures")),
+)
+"""What is the same for all systems; what the run of a system is made from, its family says."""
+
+
+def check_made_from(chain: Chain) -> list[Check]:
+    """Look for files that records should name, and for facts that they should say.
+
+    Args:
+        chain: What records say.
+
+    Returns:
+        A check for every record that leaves something out.
+    """
+    facts, expected = Comparison(chain, "records leave nothing out"), _Expected(chain)
+    averages = {path for path, result in chain.means.items() if result not in chain.evaluated}
+    facts.each([path for path, record in chain.records.items() if record is not None and path not in averages], expected.compare)
+    return facts.finished()
+
+
+class _Owner(NamedTuple):
+    """A system of a known family.
+
+    Attributes:
+        name: Its name.
+        family: Its family.
+        settings: Its settings.
+        added: What it adds to documents; None for nothing.
+        in_paths: What paths may have of it: as ``system`` the one that encodes for it.
+    """
+
+    name: str
+    family: Family
+    settings: Any
+    added: Expansion | None
+    in_paths: Mapping[str, Any]
+
+    def has(self, names: Mapping[str, str]) -> bool:
+        """Whether something with these names in its path is of this system."""
+        shared = {key: value for key, value in names.items() if key in ("analyzer", "expansion")}
+        whose = names.get("system") in (None, self.name, self.in_paths["system"])
+        return whose and all(self.in_paths.get(key) == value for key, value in shared.items())
+
+
+class _Expected:
+    """What records should name and say."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+
+    @cached_property
+    def owners(self) -> list[_Owner]:
+        """The systems of known families."""
+        entries = part(self.chain.manifest, "systems", kind=dict)
+        return [self._owner(name, FAMILIES[entry["family"]]) for name, entry in entries.items() if entry["family"] in FAMILIES]
+
+    def _owner_of(self, names: Mapping[str, str]) -> _Owner | None:
+        """The system that something with these names in its path is of: before a variant of it, the system itself."""
+        found = [owner for owner in self.owners if owner.has(names)]
+        return next((owner for owner in found if owner.name == names.get("system")), found[0] if found else None)
+
+    def _owner(self, name: str, family: Family) -> _Owner:
+        settings, added = settings_of(self.chain, name), added_by(self.chain, name)
+        index, dimensions = getattr(settings, "index", None), getattr(settings, "stored_dimensions", None)
+        found = {"system": getattr(settings, "variant_of", None) or name, "dimensions": str(dimensions or ALL_DIMENSIONS)}
+        found |= ({"analyzer": index.name} if index else {}) | ({"expansion": added.name} if added else {})
+        return _Owner(name, family, settings, added, found)
+
+    def compare(self, facts: Comparison, path: str) -> None:
+        """Look for what a record leaves out."""
+        record = self.chain.record(path)
+        for kind in KINDS:
+            names = kind.pattern.names_in(path)
+            if names is None:
+                continue
+            owner = self._owner_of(names)
+            if owner is None and kind.pattern not in OF_ALL:  # of a family that is not known here
+                continue
+            inputs = [each for pattern in kind.inputs for each in self._paths(pattern, names, owner)]
+            if owner and kind.pattern in (RUN_RECORD, PAIRS_RECORD):
+                inputs += self._of_first_stages(owner, names["dataset"])
+            if owner and kind.pattern == RUN_RECORD:
+                inputs += [*self._of_the_system(owner, names, record), *self._of_tuning(owner, record)]
+            for key, expected in (("inputs", inputs), ("outputs", [pattern(**names) for pattern in kind.outputs])):
+                lacks = sorted(set(expected) - part(record, key, kind=dict).keys())
+                facts.same(path, f"{key}, which lack", lacks, [], "what such a file is made from and holds")
+            missing = [key for key in (*kind.keys, "job") if key not in record]
+            facts.same(path, "too little, which lacks", missing, [], "what such records say")
+
+    def _paths(self, pattern: Pattern, names: Mapping[str, Any], owner: _Owner | None) -> Iterator[str]:
+        """The files of one kind that something is made from; those of all chunks, where it is not of one itself."""
+        if pattern == ITS_MODEL:
+            yield from self._model(names, owner)
+            return
+        if pattern in (*ADDED, EXPANSION_MODEL):
+            added = owner and owner.added
+            if not added or (pattern == EXPANSION_MODEL and added.path is not None):
+                return
+            names = {**names, "expansion": added.name}
+        every = "{chunk}" in pattern and "chunk" not in names
+        chunks = part(self.chain.record(CORPUS(dataset=names["dataset"])), "chunks", kind=int) if every else 1
+        for chunk in range(chunks):
+            yield pattern(**({**names, "chunk": chunk} if every else names))
+
+    @staticmethod
+    def _model(names: Mapping[str, Any], owner: _Owner | None) -> Iterator[str]:
+        """The record of the model of a system; nothing where it has none."""
+        if owner and owner.family.model_digests:
+            pattern = TRAINED_MODEL_RECORD if getattr(owner.settings, "train", None) else MODEL
+            yield pattern(**{**names, **owner.in_paths})
+
+    @staticmethod
+    def _of_first_stages(owner: _Owner, dataset: str) -> list[str]:
+        """The runs that a system reads, with their records."""
+        systems = owner.family.reads(owner.settings).systems.values()
+        return [pattern(system=system, dataset=dataset) for system in systems for pattern in (RUN, RUN_RECORD)]
+
+    def _of_tuning(self, owner: _Owner, record: Mapping[str, Any]) -> list[str]:
+        """What decided over settings of a system: queries and judgements of another corpus, and the runs on it."""
+        if owner.family.tuned_on(owner.settings) is None:
+            return []
+        on = part(record, "tuned", "on", kind=str)
+        return [*(pattern(dataset=on) for pattern in (QUERIES, QRELS, CORPUS)), *self._of_first_stages(owner, on)]
+
+    def _of_the_system(self, owner: _Owner, names: Mapping[str, str], record: Mapping[str, Any]) -> Iterator[str]:
+        """What a family makes a run from, of its own: each file with its record."""
+        yield from self._model(names, owner)
+        blocks = sum(PAIRS_RECORD.names_in(name) is not None for name in part(record, "inputs", kind=dict))
+        for pattern in (*owner.family.searched(owner.settings), *owner.family.stored):
+            for block in range(max(1, blocks) if "{block}" in pattern else 1):
+                for path in self._paths(pattern, {**names, **owner.in_paths, "block": block}, owner):
+                    yield from (path, record_of(path).as_posix())
