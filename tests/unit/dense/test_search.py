@@ -117,9 +117,9 @@ def test_queries_and_documents_of_two_precisions_are_refused(chunk: dict[str, An
     write_json(tmp_path / "chunk.json", record | {"made": {**record["made"], "precision": "bfloat16"}})
     with pytest.raises(DataError) as caught:
         search.search_chunk(**chunk)
-    paths = f"{tmp_path / 'chunk.npy'}: encoded with precision bfloat16, but {tmp_path / 'queries.npy'} with float32; "
+    paths = f"{tmp_path / 'chunk.npy'} has precision bfloat16, but {tmp_path / 'queries.npy'} has float32; "
     assert str(caught.value).startswith(paths)
-    assert str(caught.value).endswith(f"name a precision in the configuration, or encode again after: rm {tmp_path}/*")
+    assert str(caught.value).endswith(f"set one precision in the configuration, or remove one and encode again: rm {tmp_path}/*")
     assert not Path(chunk["output_path"]).exists()
 
 

@@ -1,9 +1,6 @@
 """Search one chunk exactly, in the system's own vectors or in those of the system that it is a variant of."""
 
 import time
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +11,6 @@ from beirflow.dense.own_candidates import exact_of_pairs
 from beirflow.dense.ranges import read_ranges
 from beirflow.dense.top_k import exact_top_k
 from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of
-from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, read_json
 from beirflow.jobs.devices import exact_device
@@ -22,7 +18,7 @@ from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.own_candidates import candidates_read, rows_of_pairs
 from beirflow.runs.ranking import byte_order
-from beirflow.runs.searched import read_ids, read_searched
+from beirflow.runs.searched import check_precision, read_ids, read_searched
 
 
 def search_chunk(
@@ -80,7 +76,7 @@ def search_chunk(
     encoder = variant_of or system
     vectors_of = {query_vectors_path: queries_path, chunk_vectors_path: documents_path}
     sources = read_searched(vectors_of, model_path, job, system=encoder)
-    _check_precision(sources)
+    check_precision(sources, "encode")
     similarity, model = similarity_of(similarity, model_path), read_json(model_path)
     ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
     own = own_candidates(queries_path)
@@ -120,12 +116,3 @@ def search_chunk(
         seconds=time.perf_counter() - start,
     )
     write_candidates(output_path, Candidates(*hits, ids.self_matches), found)
-
-
-def _check_precision(records: Mapping[str, Mapping[str, Any]]) -> None:
-    """Queries and documents have vectors of one precision."""
-    (first, expected), *others = ((path, record["made"]["precision"]) for path, record in records.items())
-    for path, found in others:
-        if found != expected:
-            todo = f"name a precision in the configuration, or encode again after: rm {Path(path).parent}/*"
-            raise DataError(f"{path}: encoded with precision {found}, but {first} with {expected}; {todo}")

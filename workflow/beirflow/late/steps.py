@@ -11,7 +11,7 @@ import torch
 
 from beirflow.datasets.corpus_files import Documents, own_candidates, read_table
 from beirflow.datasets.corpus_reader import as_read
-from beirflow.files.errors import DataError, ModelError
+from beirflow.files.errors import ModelError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, write_record
 from beirflow.files.verified import check_digest, damaged
@@ -30,7 +30,7 @@ from beirflow.models.model_places import model_folder
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.own_candidates import candidates_read, rows_of_pairs
 from beirflow.runs.ranking import byte_order
-from beirflow.runs.searched import read_ids, read_searched, sources_of
+from beirflow.runs.searched import check_precision, check_rows, check_same, read_ids, read_searched, sources_of
 
 TokenEncoding: TypeAlias = Computing[LateSettings]
 """How texts become vectors of tokens; the settings are those for the dataset."""
@@ -167,11 +167,14 @@ def search_tokens(
     records = read_searched(vectors_of, model_path, job, system=system)
     for path, record in records.items():
         check_digest(path, output_digest(record, path), record_of(path))
-    _check_alike(records)
+    check_precision(records, "encode")
+    # A chunk without texts has no dimensions.
+    with_vectors = {path: record for path, record in records.items() if record["dim"]}
+    check_same(with_vectors, lambda record: record["dim"], "dimensions", "encode")
     ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
     own = own_candidates(queries_path)
     queries = _rows_of(query_vectors_path, len(ids.queries))
-    _check_rows(chunk_vectors_path, records[chunk_vectors_path]["rows"], len(ids.documents))
+    check_rows(chunk_vectors_path, records[chunk_vectors_path]["rows"], len(ids.documents), "encode")
     with gpu_job(device, jobs_per_gpu):
         start = time.perf_counter()
         segments, order, where = partial(read_segments, chunk_vectors_path), byte_order(ids.documents), exact_device(device)
@@ -189,18 +192,3 @@ def _rows_of(path: str, rows: int) -> TokenVectors:
         return in_rows(read_segments(path), rows)
     except ValueError as error:
         raise damaged(path, str(error)) from error
-
-
-def _check_alike(records: dict[str, Any]) -> None:
-    """Queries and documents have vectors of one precision and one dimension."""
-    (first, expected), (path, found) = ((path, (record["made"]["precision"], record["dim"])) for path, record in records.items())
-    if found != expected and found[1]:
-        todo = f"name a precision in the configuration, or encode again after: rm {Path(path).parent}/*"
-        raise DataError(
-            f"{path}: encoded with precision {found[0]} and {found[1]} dimensions, but {first} with {expected}; {todo}"
-        )
-
-
-def _check_rows(path: str, found: int, expected: int) -> None:
-    if found != expected:
-        raise DataError(f"{path}: found the vectors of {found} texts, expected {expected}; encode them again")

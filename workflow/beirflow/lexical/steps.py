@@ -25,7 +25,7 @@ from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
 from beirflow.postings.search import import_scipy
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.ranking import byte_order
-from beirflow.runs.searched import read_ids
+from beirflow.runs.searched import read_expansion, read_ids
 
 
 def index_chunk(
@@ -156,9 +156,7 @@ def search_index(
         check_inputs(record_of(path), record, documents, analyzer=settings.index.name)
     digests = {path: output_digest(record, path) for path, record in records.items()}
     if expansion_path is not None:
-        added = job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))})
-        check_inputs(record_of(postings_path), records[postings_path], added)
-        records[expansion_path] = read_json(record_of(expansion_path))
+        records[expansion_path] = read_expansion(expansion_path, postings_path, records[postings_path], job)
     with checked_while_read(digests), ThreadPoolExecutor(max_workers=1) as background:
         reading = background.submit(read_postings, postings_path, settings.index.name, SEARCHED)
         import_scipy()

@@ -1,6 +1,6 @@
 """The start of the search of a chunk: ids of queries and documents, and the checked records of their representations."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
 from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, read_json
 
@@ -111,3 +112,71 @@ def read_searched(sources: Mapping[str, str], model_path: str, job: Job, *, syst
         records[path] = record = read_json(record_of(path))
         check_inputs(record_of(path), record, sources_of(job, source_path, model_path), system=system)
     return records
+
+
+def read_expansion(expansion_path: str, path: str, record: Mapping[str, Any], job: Job) -> dict[str, Any]:
+    """Read the record of what was added to the documents of a chunk, and make sure that they were indexed or weighed with it.
+
+    Args:
+        expansion_path: What was added.
+        path: What was made of the documents.
+        record: Its record.
+        job: The job that searches.
+
+    Returns:
+        The record.
+
+    Raises:
+        DataError: A record was damaged, or something else was added.
+    """
+    check_inputs(record_of(path), record, job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))}))
+    return read_json(record_of(expansion_path))
+
+
+def check_same(records: Mapping[str, Mapping[str, Any]], what: Callable[[Mapping[str, Any]], Any], name: str, again: str) -> None:
+    """Make sure that what was made of queries and of documents agrees in something.
+
+    Args:
+        records: The records, by path of what they are of.
+        what: Gives it, from a record.
+        name: What it is, for the message.
+        again: What repairs it: ``encode`` or ``weigh``.
+
+    Raises:
+        DataError: It differs.
+    """
+    values = {path: what(record) for path, record in records.items()}
+    for path, found in values.items():
+        first, expected = next(iter(values.items()))
+        if found != expected:
+            todo = f"set one precision in the configuration, or remove one and {again} again: rm {Path(path).parent}/*"
+            raise DataError(f"{path} has {name} {found}, but {first} has {expected}; {todo}")
+
+
+def check_precision(records: Mapping[str, Mapping[str, Any]], again: str) -> None:
+    """Make sure that queries and documents were made with one precision.
+
+    Args:
+        records: The records, by path of what they are of.
+        again: What repairs it: ``encode`` or ``weigh``.
+
+    Raises:
+        DataError: They were not.
+    """
+    check_same(records, lambda record: record["made"]["precision"], "precision", again)
+
+
+def check_rows(path: str, found: int, expected: int, again: str) -> None:
+    """Make sure that something was made of each text.
+
+    Args:
+        path: The file.
+        found: Texts that it is of.
+        expected: Texts that there are.
+        again: What repairs it: ``encode`` or ``weigh``.
+
+    Raises:
+        DataError: There are more or fewer.
+    """
+    if found != expected:
+        raise DataError(f"{path}: found {found} texts, expected {expected}; {again} them again: rm {path}")

@@ -14,16 +14,15 @@ from beirflow.datasets.corpus_reader import as_read
 from beirflow.expansions.files import ExpansionFile
 from beirflow.expansions.settings import WrittenQueries
 from beirflow.files.background import read_ahead
-from beirflow.files.digests import file_digest
-from beirflow.files.errors import DataError, ModelError
+from beirflow.files.errors import ModelError
 from beirflow.files.layout import record_of
-from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
+from beirflow.files.records import Job, output_digest, write_record
 from beirflow.files.verified import checked_while_read
 from beirflow.files.writing import DigestingWriter, atomic_path
 from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.made import made_with
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
-from beirflow.runs.searched import read_ids, read_searched, sources_of
+from beirflow.runs.searched import check_precision, check_rows, read_expansion, read_ids, read_searched, sources_of
 from beirflow.sparse.expanded import different_texts, with_added
 from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
 from beirflow.sparse.layouts import read_parts
@@ -216,17 +215,15 @@ def search_weights(
     weights_of = {query_weights_path: queries_path, chunk_weights_path: documents_path}
     records = read_searched(weights_of, model_path, job, system=settings.name)
     digests = {path: output_digest(record, path) for path, record in records.items()}
-    _check_precision(records)
+    check_precision(records, "weigh")
     if expansion_path is not None:
-        added = job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))})
-        check_inputs(record_of(chunk_weights_path), records[chunk_weights_path], added)
-        records[expansion_path] = read_json(record_of(expansion_path))
+        records[expansion_path] = read_expansion(expansion_path, chunk_weights_path, records[chunk_weights_path], job)
     with checked_while_read(digests):
         ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
         start = time.perf_counter()
         queries = read_queries(query_weights_path, settings.quantize)
-        _check_rows(query_weights_path, len(queries.counts), len(ids.queries))
-        _check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(ids.documents))
+        check_rows(query_weights_path, len(queries.counts), len(ids.queries), "weigh")
+        check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(ids.documents), "weigh")
         hits, self_matches = search_segments(
             queries,
             read_ahead(map(Backward.of, read_segments(chunk_weights_path, settings.quantize))),
@@ -239,16 +236,3 @@ def search_weights(
         seconds = time.perf_counter() - start
     found = found_by(job, system=settings.name, chunk=chunk, top_k=top_k, searched=records, seconds=seconds, ties=settings.ties)
     write_candidates(output_path, Candidates(*hits, self_matches), found)
-
-
-def _check_precision(records: dict[str, Any]) -> None:
-    """Queries and documents have weights of one precision."""
-    (first, expected), (path, found) = ((path, record["made"]["precision"]) for path, record in records.items())
-    if found != expected:
-        todo = f"name a precision in the configuration, or weigh again after: rm {Path(path).parent}/*"
-        raise DataError(f"{path}: weighed with precision {found}, but {first} with {expected}; {todo}")
-
-
-def _check_rows(path: str, found: int, expected: int) -> None:
-    if found != expected:
-        raise DataError(f"{path}: found the weights of {found} texts, expected {expected}; weigh them again")
