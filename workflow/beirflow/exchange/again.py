@@ -9,7 +9,8 @@ from pathlib import Path
 from beirflow.chain.chain import Chain
 from beirflow.chain.checks import RecordError
 from beirflow.exchange.crate import configuration_of, readme_of
-from beirflow.exchange.crate_metadata import crate_of, pages_named
+from beirflow.exchange.crate_metadata import crate_of
+from beirflow.exchange.crate_pages import pages_named
 from beirflow.exchange.open_run import write_open_run
 from beirflow.files import layout
 from beirflow.remade.made_again import other_page

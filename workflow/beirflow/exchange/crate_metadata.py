@@ -10,8 +10,8 @@ from rocrate.model.entity import Entity
 from rocrate.rocrate import ROCrate
 
 from beirflow.chain.chain import Chain
-from beirflow.chain.checks import RecordError
-from beirflow.chain.reading import part, read_record
+from beirflow.chain.reading import part
+from beirflow.exchange.crate_pages import PAGES
 from beirflow.experiment.catalogue import load_catalogue
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import (
@@ -21,11 +21,7 @@ from beirflow.files.layout import (
     MANIFEST,
     METRICS,
     MODEL,
-    PAPER,
-    PAPER_RECORD,
     PER_QUERY,
-    REPORT,
-    REPORT_RECORD,
     RUN,
     RUN_RECORD,
     SUMMARY,
@@ -49,54 +45,13 @@ SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 BIOSCHEMAS = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 MIT = "https://spdx.org/licenses/MIT"
 
-PAGES = {
-    str(REPORT_RECORD): (str(REPORT), "The report"),
-    str(PAPER_RECORD): (str(PAPER), "Tables, figures and claims of the BEIR paper"),
-}
-"""Records of pages that a crate describes where they are there, with the page and what it is."""
-
-
-def check_pages(chain: Chain, pages: Sequence[str]) -> None:
-    """Pages can be described if they are of these results and whole.
-
-    Args:
-        chain: What records say of the results.
-        pages: Records of pages, keys of :data:`PAGES`.
-
-    Raises:
-        RecordError: A page was made from other results, or lacks a file.
-    """
-    for record in pages:
-        said = chain.read_whole(record)
-        if part(said, "inputs", MANIFEST) != file_digest(chain.file(MANIFEST)):
-            raise RecordError(f"is of {PAGES[record][0]}, which was made from other results", record)
-        if missing := sorted(part(said, "outputs", kind=dict).keys() - chain.listing.files):
-            raise RecordError(f"names {missing[0]}, which is not there", record)
-
-
-def pages_named(crate: Path) -> list[str]:
-    """The records of the pages that a crate describes.
-
-    Args:
-        crate: Its metadata.
-
-    Returns:
-        Paths below the results.
-
-    Raises:
-        RecordError: It is no such file.
-    """
-    graph = part(read_record(crate), "@graph", kind=list)
-    named = {entity.get("@id") for entity in graph if isinstance(entity, dict)}
-    return [record for record in PAGES if record in named]
-
 
 def crate_of(chain: Chain, pages: Sequence[str]) -> str:
     """The metadata of a crate.
 
     Args:
         chain: What records say of the results, whose folder holds the copy of the code.
-        pages: Records of the pages to describe, keys of :data:`PAGES`.
+        pages: Records of the pages to describe, keys of :data:`~beirflow.exchange.crate_pages.PAGES`.
 
     Returns:
         JSON.
