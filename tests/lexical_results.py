@@ -2,7 +2,9 @@
 
 import json
 import math
+import shutil
 from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, Self
 
@@ -75,6 +77,13 @@ class LexicalResults:
             corpus_path=self.path(CORPUS),
             job=self.job("prepare_corpus"),
         )
+
+    def copied(self, folder: Path) -> Self:
+        """The same results in another folder, for a test that changes them."""
+        shutil.copytree(self.results, folder / "results")
+        other = copy(self)
+        other.results = folder / "results"
+        return other
 
     def job(self, rule: str) -> Job:
         """A job of a rule."""

@@ -39,13 +39,19 @@ EVERYTHING = 1000
 TOP_K = 6
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> LexicalResults:
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> LexicalResults:
     """Runs of all variants, from three chunks."""
-    made = LexicalResults(tmp_path, CORPUS, QUERIES, size=8, top_k=TOP_K).index_all()
+    made = LexicalResults(tmp_path_factory.mktemp("made"), CORPUS, QUERIES, size=8, top_k=TOP_K).index_all()
     for settings in VARIANTS:
         made.run(settings)
     return made
+
+
+@pytest.fixture
+def made(made_once: LexicalResults, tmp_path: Path) -> LexicalResults:
+    """The same, to be changed."""
+    return made_once.copied(tmp_path)
 
 
 def subject_of(made: LexicalResults, settings: LexicalSettings = FLAT) -> Subject:

@@ -58,10 +58,16 @@ QUERIES_OF_CORPUS = {
 }
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> LexicalResults:
+@pytest.fixture(scope="module")
+def small_once(tmp_path_factory: pytest.TempPathFactory) -> LexicalResults:
     """Three chunks, indexed; nothing is searched yet."""
-    return LexicalResults(tmp_path, CORPUS, QUERIES_OF_CORPUS, size=17, top_k=8).index_all()
+    return LexicalResults(tmp_path_factory.mktemp("small"), CORPUS, QUERIES_OF_CORPUS, size=17, top_k=8).index_all()
+
+
+@pytest.fixture
+def small(small_once: LexicalResults, tmp_path: Path) -> LexicalResults:
+    """The same, to be changed."""
+    return small_once.copied(tmp_path)
 
 
 def plainly(
