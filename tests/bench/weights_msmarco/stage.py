@@ -32,7 +32,7 @@ def make(settings: Settings, folder: Path, size: Size | None = None) -> Stage:
         clock="call",
         rounds=settings.rounds(full=1, quick=1),
         inputs=settings.own("search_weights.inputs", source, size.documents, size.queries),
-        sides=[Side(OURS, settings.own("search_weights.ours", source, ours, K, settings.cores), ours)],
+        sides=[Side(OURS, settings.own("search_weights.ours", source, ours, K, settings.cores, "file"), ours)],
         check=settings.own("weights_msmarco.check", source, ours, K, size.chunks, settings.cores),
         targets=[Target("memory", OURS, 4e9)],
     )
