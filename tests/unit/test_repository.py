@@ -124,6 +124,26 @@ def test_the_container_installs_what_the_makefile_installs_on_a_pinned_base_and_
     assert {"Snakefile", "config.yaml", "profiles", "workflow", "envs"} <= set(copied)
 
 
+def test_the_container_is_built_from_what_it_copies_which_every_user_can_read() -> None:
+    text = (REPOSITORY / "Dockerfile").read_text()
+    copied = re.findall(r"^COPY (.*) \S+$", text, re.MULTILINE)
+    whole = {name for names in copied for name in names.split() if "/" not in name}
+    lines = [line for line in (REPOSITORY / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
+    assert (lines[0], lines[-1]) == ("*", "**/__pycache__")
+    assert {line.removeprefix("!") for line in lines[1:-1]} == whole
+    (readable,) = re.findall(r"^RUN chmod -R a\+rX (.*)", text, re.MULTILINE)
+    assert set(readable.split()) == whole
+
+
+def test_the_container_stops_as_by_ctrl_c_and_lets_any_user_write_its_caches() -> None:
+    text = (REPOSITORY / "Dockerfile").read_text()
+    assert "\nSTOPSIGNAL SIGINT\n" in text
+    (home,) = re.findall(r"^ENV HOME=(\S+)", text, re.MULTILINE)
+    (made,) = re.findall(r"^RUN mkdir --mode 1777 (.*)", text, re.MULTILINE)
+    assert {home, f"{home}/.cache", "/work"} == set(made.split())
+    assert f" MPLCONFIGDIR={home}/.cache/" in text
+
+
 COMES_WITH = {"yaml": "PyYAML", "pytrec_eval": "pytrec-eval-terrier", "urllib3": "requests", "referencing": "jsonschema"}
 """Packages whose modules have other names, or that another package needs."""
 

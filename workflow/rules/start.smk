@@ -7,6 +7,7 @@ OUTPUTS
   <results>/logs/results.lock    held by the writing run, see jobs/results_lock.py
 
 STEPS
+  - a user without a name gets one, which Snakemake asks for
   - the terminal shows jobs, progress and our messages; Snakemake's output goes to its log
   - note the command and the time for the manifest
   - a run with jobs takes the lock of the results
@@ -26,7 +27,9 @@ from beirflow.jobs.provenance import command_of, note_start
 from beirflow.jobs.results_lock import begin_run, check_run
 from beirflow.jobs.slurm_host import stand_by_slurm
 from beirflow.jobs.terminal import take_over_terminal
+from beirflow.jobs.user_name import name_the_user
 
+name_the_user()
 logs = Path(workflow.pathvars.apply(at(layout.LOG))).parent
 
 try:

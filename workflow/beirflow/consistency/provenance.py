@@ -1,6 +1,7 @@
 """Is it known what computed the results, and does the code match its commit?"""
 
 from collections.abc import Iterator
+from typing import Any
 
 from beirflow.chain.chain import Chain
 from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
@@ -83,10 +84,15 @@ def _check_versions(chain: Chain) -> Iterator[Check]:
         differ += [
             f"{path} says {package} {made[package]}"
             for package in OF_A_RUN
-            if made.get(package) and packages.get(package) and not agree(made[package], packages[package])
+            if made.get(package) and packages.get(package) and not _same_version(made[package], packages[package])
         ]
     if differ:
         found = f"{len(differ)} differ from {MANIFEST}, perhaps made in other environments: {'; '.join(differ[:3])}"
         yield Check(name, WARNING, found, ", ".join(f"{key} {packages.get(key)}" for key in OF_A_RUN))
     else:
         yield Check(name, PASSED, "what runs say is what the manifest says, where both do")
+
+
+def _same_version(made: Any, installed: Any) -> bool:
+    """Whether two versions are one: torch from PyPI is installed as 2.13.0, and calls itself 2.13.0+cu130."""
+    return agree(made, installed) or (isinstance(made, str) and agree(made.partition("+")[0], installed))
