@@ -3,7 +3,7 @@
 from beirflow.jobs.job import job
 
 if __name__ == "__main__":
-    with job(snakemake) as this:
+    with job(snakemake, pandas=False) as this:
         from beirflow.dense.search import search_chunk
 
         search_chunk(

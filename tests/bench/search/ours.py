@@ -8,11 +8,13 @@ from pathlib import Path
 
 from beirflow.dense.search import search_chunk
 from beirflow.files.records import Job
+from beirflow.jobs.lean_arrow import without_pandas
 
 from bench.child import timed_call
 from bench.search.inputs import SYSTEM
 
 if __name__ == "__main__":
+    without_pandas()
     source, output, k, threads = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     with timed_call():
         search_chunk(

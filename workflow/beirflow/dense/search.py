@@ -13,6 +13,7 @@ from beirflow.dense.top_k import exact_top_k
 from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, read_json
+from beirflow.files.verified import checked_while_read
 from beirflow.jobs.devices import exact_device
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
@@ -80,30 +81,31 @@ def search_chunk(
     similarity, model = similarity_of(similarity, model_path), read_json(model_path)
     ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
     own = own_candidates(queries_path)
-    queries = np.array(read_vectors(query_vectors_path, len(ids.queries)))
-    encoded = VectorFile(chunk_vectors_path, len(ids.documents))
-    documents: VectorFile | CompressedFile = encoded
-    made = {}
-    if variant_of:
-        ranges = None
-        if ranges_path:
-            expected = {job.below(chunk_vectors_path): output_digest(sources[chunk_vectors_path], chunk_vectors_path)}
-            ranges = read_ranges(ranges_path, expected, system=encoder, similarity=similarity)
-        compression = Compression(vectors, dimensions, similarity == "cosine", ranges)
-        queries, documents = compression.compressed(queries), CompressedFile(encoded, compression)
-        made = {"vectors": vectors, "dimensions": str(queries.shape[1])}
-        similarity = compression.similarity
-        for path, stage, stored in ((query_vectors_path, "queries", queries), (chunk_vectors_path, "index", documents)):
-            sources[path] = sources[path] | {"bytes": {stage: compression.stored_bytes(*stored.shape)}}
-        sources |= {ranges_path: read_json(record_of(ranges_path))} if ranges_path else {}
-    with gpu_job(device, jobs_per_gpu):
-        start = time.perf_counter()
-        order, where = byte_order(ids.documents), exact_device(device)
-        if own is None:
-            hits = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=ids.own, device=where)
-        else:
-            pairs = rows_of_pairs(own, ids, top_k)
-            hits = exact_of_pairs(queries, documents, *pairs, order, top_k, similarity=similarity, device=where)
+    digest, made = output_digest(sources[chunk_vectors_path], chunk_vectors_path), {}
+    with checked_while_read({chunk_vectors_path: digest}):
+        queries = np.array(read_vectors(query_vectors_path, len(ids.queries)))
+        encoded = VectorFile(chunk_vectors_path, len(ids.documents), checked=True)
+        documents: VectorFile | CompressedFile = encoded
+        if variant_of:
+            ranges = None
+            if ranges_path:
+                ranges = read_ranges(ranges_path, {job.below(chunk_vectors_path): digest}, system=encoder, similarity=similarity)
+            compression = Compression(vectors, dimensions, similarity == "cosine", ranges)
+            queries, documents = compression.compressed(queries), CompressedFile(encoded, compression)
+            made = {"vectors": vectors, "dimensions": str(queries.shape[1])}
+            similarity = compression.similarity
+            for path, stage, stored in ((query_vectors_path, "queries", queries), (chunk_vectors_path, "index", documents)):
+                sources[path] = sources[path] | {"bytes": {stage: compression.stored_bytes(*stored.shape)}}
+            sources |= {ranges_path: read_json(record_of(ranges_path))} if ranges_path else {}
+        with gpu_job(device, jobs_per_gpu):
+            start = time.perf_counter()
+            order, where = byte_order(ids.documents), exact_device(device)
+            if own is None:
+                hits = exact_top_k(queries, documents, order, top_k, similarity=similarity, excluded=ids.own, device=where)
+            else:
+                pairs = rows_of_pairs(own, ids, top_k)
+                hits = exact_of_pairs(queries, documents, *pairs, order, top_k, similarity=similarity, device=where)
+            seconds = time.perf_counter() - start
     found = found_by(
         job,
         system=system,
@@ -113,6 +115,6 @@ def search_chunk(
         trained={model_path: model} if "train" in model else {},
         read=candidates_read(queries_path, own, job),
         made=made,
-        seconds=time.perf_counter() - start,
+        seconds=seconds,
     )
     write_candidates(output_path, Candidates(*hits, ids.self_matches), found)
