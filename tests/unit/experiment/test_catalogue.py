@@ -90,7 +90,7 @@ def test_models_of_a_hub_are_pinned(known: Catalogue) -> None:
         ("tas-b", "scifact", "Recall@100", None),
         ("tas-b", "webis-touche2020", "NDCG@10", None),
         ("bm25-multifield", "arguana", "NDCG@10", (0.4142, "pyserini", 4)),
-        ("bm25-ce", "arguana", "NDCG@10", None),
+        ("bm25+ce", "arguana", "NDCG@10", None),
         ("contriever", "scifact", "MAP@100", None),
         ("contriever", "my-corpus", "NDCG@10", None),
         ("my-system", "scifact", "NDCG@10", None),
