@@ -123,7 +123,9 @@ def test_a_system_without_a_family_stays_dense() -> None:
 
 def test_systems_of_a_family_are_those_of_catalogue_and_configuration() -> None:
     experiment = load_experiment({"custom": {"systems": {"mine": {"family": "lexical"}, "other": {"model": "m"}}}})
-    assert experiment.systems_of("lexical") == ["bm25", "bm25-multifield", "mine"]
+    catalogue = load_experiment({}).systems_of("lexical")
+    assert catalogue[:2] == ["bm25", "bm25-multifield"]
+    assert experiment.systems_of("lexical") == [*catalogue, "mine"]
     assert "other" in experiment.systems_of("dense")
     assert set(experiment.systems_of(*FAMILIES)) == set(experiment.systems)
     assert "bm25" not in experiment.systems_with_models
@@ -225,9 +227,10 @@ def test_systems_share_what_is_the_same() -> None:
     systems = {name: {"family": "lexical", **entry} for name, entry in entries.items()}
     experiment = load_experiment({"custom": {"systems": systems}})
     found = {name: experiment.expansions.of_system(name) for name in entries}
+    catalogue = load_experiment({}).expansions
     assert found["appended"] == found["fielded"] == found["tuned"] != found["fewer"]
-    assert experiment.expansions.of_kind("queries") == [*found["appended"], *found["fewer"]]
-    assert experiment.expansions.of_kind("weights") == found["weighted"]
+    assert experiment.expansions.of_kind("queries") == [*catalogue.of_kind("queries"), *found["appended"], *found["fewer"]]
+    assert experiment.expansions.of_kind("weights") == [*catalogue.of_kind("weights"), *found["weighted"]]
     assert experiment.expansions.of_kind("given") == found["given"]
     assert experiment.expansions.of_system("bm25") == []
     indexes = {name: experiment.in_paths(name)["analyzer"] for name in (*entries, "bm25")}

@@ -52,7 +52,8 @@ def test_an_expansion_is_that_of_a_lexical_system_with_the_same_settings() -> No
     lexical = LexicalSettings("other", expansion=HUB | {"queries": 5})  # type: ignore[arg-type]
     assert experiment.expansions.of_system("mine") == [lexical.index.expansion]
     assert experiment.expansions.of_system("plain") == []
-    assert experiment.expansions.of_kind("queries") == [lexical.index.expansion]
+    others = load_experiment({}).expansions.of_kind("queries")
+    assert experiment.expansions.of_kind("queries") == [*others, lexical.index.expansion]
     found = experiment.settings("mine")
     assert (found["text_length"], found["expansion_length"], found["expansion"]["join"]) == (400, 100, "inject")
     assert experiment.settings("plain")["text_length"] is None

@@ -34,8 +34,9 @@ def test_a_trained_system_is_its_base_with_a_training_of_the_papers_settings() -
     written = settings.train.written
     assert (written.queries, written.documents, written.top_k, written.top_p) == (5, 100_000, 25, 0.95)
     assert written.revision == GENERATOR["revision"]
-    assert experiment.trained_systems == ["genq", "another"]
-    assert experiment.expansions.of_kind("queries") == [written.name]
+    catalogue = load_experiment({})
+    assert experiment.trained_systems == [*catalogue.trained_systems, "genq", "another"]
+    assert experiment.expansions.of_kind("queries") == [*catalogue.expansions.of_kind("queries"), written.name]
     again = make_system("genq", {"family": "dense", **{key: value for key, value in asdict(settings).items() if key != "name"}})
     assert again == experiment.systems["genq"]
 
@@ -109,7 +110,7 @@ def test_queries_can_be_given_in_files(tmp_path: Path) -> None:
         (tmp_path / f"{name}.jsonl").touch()
     experiment = configured(genq=given)
     assert experiment.expansions.of_system("genq") == experiment.expansions.of_kind("given")
-    assert not experiment.expansions.of_kind("queries")
+    assert experiment.expansions.of_kind("queries") == load_experiment({}).expansions.of_kind("queries")
 
 
 def test_a_generator_that_writes_nothing_and_a_table_of_vectors_are_refused(tmp_path: Path, tiny_bert: Path) -> None:
