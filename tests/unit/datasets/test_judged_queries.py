@@ -118,6 +118,16 @@ def test_a_query_without_text_is_refused_only_if_it_is_judged(tmp_path: Path, te
         read_judged_queries(source, "test")
 
 
+@pytest.mark.parametrize(("text", "refused"), [("a \ufdd1 b", True), ("a\ufdd1 b", False)])
+def test_a_query_that_would_be_taken_for_a_list_of_texts_is_refused(tmp_path: Path, text: str, refused: bool) -> None:
+    source = dataset(tmp_path, queries=f'{{"_id": "q1", "text": "{text}"}}\n')
+    if refused:
+        with pytest.raises(DataError, match=r"queries.jsonl:1: the text of query 'q1' has the character U\+FDD1 between spaces"):
+            read_judged_queries(source, "test")
+    else:
+        assert read_judged_queries(source, "test")[0]["text"].to_pylist() == [text]
+
+
 def test_a_judged_query_that_stands_twice_is_named_with_both_lines(tmp_path: Path) -> None:
     queries = '{"_id": "q0", "text": "zero"}\n{"_id": "q1", "text": "one"}\n\n{"_id": "q1", "text": "uno"}\n'
     with pytest.raises(DataError, match=re.escape(f"{tmp_path}/queries.jsonl:4: the query id 'q1' is already ")) as error:

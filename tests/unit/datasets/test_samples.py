@@ -99,6 +99,7 @@ def test_a_list_of_texts_is_one_query_that_is_taken_apart_again(tmp_path: Path) 
         (["a", " "], "must be a text or a list of texts"),
         (["a", 1], "must be a text or a list of texts"),
         (["a", "b \ufdd1 c"], "has the character U\\+FDD1"),
+        ("b \ufdd1 c", "has the character U\\+FDD1"),
     ],
 )
 def test_a_list_that_is_no_query_is_refused_with_its_line(tmp_path: Path, query: list[Any], part: str) -> None:

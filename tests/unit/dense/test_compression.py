@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from beirflow.dense import top_k
+from beirflow.dense import fast_pass
 from beirflow.dense.compression import Compression
 from beirflow.dense.top_k import exact_top_k
 from beirflow.files.errors import ConfigError, DataError
@@ -72,7 +72,7 @@ def test_what_is_stored_is_what_sentence_transformers_stores(how: str, dimension
 def test_the_search_is_that_of_brute_force_over_what_is_stored(
     monkeypatch: pytest.MonkeyPatch, how: str, dimensions: int | None, cosine: bool, spare: int
 ) -> None:
-    monkeypatch.setattr(top_k, "SPARE", spare)
+    monkeypatch.setattr(fast_pass, "SPARE", spare)
     way = compression(how, dimensions, cosine)
     queries, documents = (way.compressed(vectors) for vectors in (QUERIES, DOCUMENTS))
     options: dict[str, Any] = {"excluded": np.full(20, -1), "device": torch.device("cpu")}

@@ -66,14 +66,14 @@ def test_scores_are_those_of_the_careful_sum_in_every_bit(monkeypatch: pytest.Mo
     careful = module.careful_scores(torch.from_numpy(queries), torch.from_numpy(documents), *pairs, size=64)
     expected = careful.reshape(len(queries), 300).numpy()
     np.testing.assert_array_equal(scores_of(queries, documents), expected)
-    original = np.vecdot
+    original = module._fast_sums
     for direction in (-1, 1):
 
-        def wrong(many: np.ndarray, one: np.ndarray, direction: int = direction) -> np.ndarray:
-            most = len(one) * 2.0**-53 * np.linalg.norm(many, axis=1) * np.linalg.norm(one)
-            return original(many, one) + direction * most
+        def wrong(queries: Any, block: Any, query: np.ndarray, row: np.ndarray, *rest: Any, direction: int = direction) -> Any:
+            most = queries.shape[1] * 2.0**-53 * queries.norm(dim=1)[query] * block.double().norm(dim=1)[row]
+            return original(queries, block, query, row, *rest) + direction * most.numpy()
 
-        monkeypatch.setattr(np, "vecdot", wrong)
+        monkeypatch.setattr(module, "_fast_sums", wrong)
         np.testing.assert_array_equal(scores_of(queries, documents), expected)
 
 

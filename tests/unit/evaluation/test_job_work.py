@@ -13,12 +13,14 @@ def test_a_chunk_is_expected_to_take_what_its_documents_are(tmp_path: Path) -> N
         2: ("encode_chunk", {"system": "contriever", "dataset": "scifact", "chunk": "0"}),
         3: ("evaluate_run", {"system": "contriever", "dataset": "scifact"}),
         4: ("summarize", {}),
+        5: ("measure_latency", {"system": "contriever", "dataset": "scifact"}),
     }
     found = job_work(experiment, tmp_path, jobs)
     assert found[1].documents == 2_681_468 / 6
     assert found[2].documents == 5_183
     assert found[1].seconds > 20 * found[2].seconds > 20 * found[3].seconds
     assert (found[3].evaluates, found[3].documents, found[4].seconds) == (True, 0, 2.0)
+    assert found[5].seconds == 62
 
 
 def test_a_record_that_cannot_be_read_stops_no_run(tmp_path: Path) -> None:

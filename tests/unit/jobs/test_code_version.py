@@ -26,7 +26,7 @@ NEED_TORCH = {
     *("models.arrival", "models.failing", "models.model_limits", "models.padding_check", "models.query_lists", "models.tower"),
     *("models.backbone", "models.head", "models.load", "models.made", "models.word_vectors"),
     *("dense.encode", "dense.own_candidates", "dense.search", "dense.spot_check", "dense.top_k"),
-    *("dense.chunk_blocks", "dense.exact_scores"),
+    *("dense.chunk_blocks", "dense.exact_scores", "dense.fast_pass"),
     *(
         "models.onnx_backbone",
         "models.own_encoder",

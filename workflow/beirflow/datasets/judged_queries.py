@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from beirflow.datasets.beir_files import Judgement, read_judgements, read_queries
+from beirflow.datasets.query_lists import texts_of
 from beirflow.datasets.source import QUERIES, DatasetSource, qrels_of
 from beirflow.files.errors import DataError
 
@@ -23,7 +24,7 @@ def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa
 
     Raises:
         DataError: There are no judgements; a judgement comes twice with different scores; a judged query is missing, comes
-            twice, or has no text.
+            twice, has no text, or would be taken for a list of texts.
     """
     judgements = _judgements(source, split)
     judged = {judgement.query_id for judgement in judgements}
@@ -75,5 +76,8 @@ def _texts(source: DatasetSource, judged: set[str]) -> dict[str, str]:
         lines[query_id] = line
         if text is None:
             raise DataError(f"{where}:{line}: the query {query_id!r} has judgements but no text")
+        if not source.query_lists and len(texts_of(text)) > 1:
+            found = f"the text of query {query_id!r} has the character U+FDD1 between spaces"
+            raise DataError(f"{where}:{line}: {found}, which stands between the texts of a query that is a list; remove it")
         texts[query_id] = text
     return texts

@@ -66,6 +66,7 @@ class SamplesSource(DatasetSource):
     def __init__(self, path: str | Path, form: SamplesForm) -> None:
         super().__init__(path)
         self.form = form
+        self.query_lists = form.query_lists is not None
 
     def where(self, name: str) -> str:
         """How messages call the file, whichever of the three it stands for."""
@@ -95,24 +96,22 @@ class SamplesSource(DatasetSource):
         if not isinstance(record, dict):
             raise DataError(f"{where}: expected a JSON object with {', '.join(map(repr, names))}, found {short(record)}")
         query, positive, negative = (record.get(name) for name in names)
-        if isinstance(query, list):
-            query = self._joined(where, query)
-        if not isinstance(query, str) or not query.strip():
-            raise DataError(f"{where}: {form.query!r} must be a text, found {short(query)}; fields are named in 'fields'")
-        query_id = f"s{number}"
+        query_id, query = f"s{number}", self._query(where, query)
         graded = [(text, 1) for text in _texts(where, form.positive, positive)]
         graded += [(text, 0) for text in _texts(where, form.negative, negative)]
         candidates = [(_made_id(query_id, place, text), text, grade) for place, (text, grade) in enumerate(graded)]
         return _Sample(query_id, query, candidates)
 
-    def _joined(self, where: str, texts: list[Any]) -> str:
-        """A query that is a list, as one text."""
+    def _query(self, where: str, found: Any) -> str:
+        """A query, which may be a list, as one text."""
         name = self.form.query
-        if self.form.query_lists is None:
+        if isinstance(found, list) and self.form.query_lists is None:
             todo = "set 'query_lists: averaged' of this dataset to take the mean of their vectors, or write one text"
-            raise DataError(f"{where}: {name!r} is a list of {len(texts)} texts; {todo}")
+            raise DataError(f"{where}: {name!r} is a list of {len(found)} texts; {todo}")
+        texts = found if isinstance(found, list) else [found]
         if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-            raise DataError(f"{where}: {name!r} must be a text or a list of texts, found {short(texts)}")
+            expected = "a text" if self.form.query_lists is None else "a text or a list of texts"
+            raise DataError(f"{where}: {name!r} must be {expected}, found {short(found)}; fields are named in 'fields'")
         query = as_query(texts)
         if query is None:
             raise DataError(f"{where}: {name!r} has the character U+FDD1, which stands between the texts of a list; remove it")

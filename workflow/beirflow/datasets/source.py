@@ -35,9 +35,11 @@ class DatasetSource(ABC):
         digests: sha256 by name of every file that has been read to its end.
         assumed: What had to be assumed of what was read to its end, for the record.
         own_candidates: Whether a query ranks only the documents that are judged for it.
+        query_lists: Whether a query may be a list of texts, joined to one.
     """
 
     own_candidates = False
+    query_lists = False
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

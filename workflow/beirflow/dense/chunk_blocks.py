@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -52,11 +52,15 @@ class Block(NamedTuple):
         start: Row of the first.
         vectors: float32 of shape (n, dim), on the device.
         norms: Their lengths, float32 of shape (n,).
+        fast: The vectors in the type of fast scores.
+        rounded: How far at most one of these lies from its vector.
     """
 
     start: int
     vectors: torch.Tensor
     norms: torch.Tensor
+    fast: torch.Tensor
+    rounded: float
 
 
 class Held:
@@ -79,7 +83,7 @@ class Held:
         for part in parts:
             for start in range(0, len(part), size):
                 vectors = prepare(part[start : start + size], similarity, device)
-                self.blocks.append(Block(first, vectors, vectors.norm(dim=1)))
+                self.blocks.append(Block(first, vectors, vectors.norm(dim=1), vectors, 0.0))
                 first += len(vectors)
 
     def __len__(self) -> int:
@@ -96,6 +100,7 @@ class Chunk:
         excluded: For each query a row that is left out, or -1; int64 of shape (queries,).
         similarity: ``dot`` or ``cosine``.
         threads: Share the queries.
+        dtype: Of the vectors whose products are fast scores: float32, or bfloat16 for documents that are not held.
     """
 
     queries: torch.Tensor
@@ -103,6 +108,12 @@ class Chunk:
     excluded: torch.Tensor
     similarity: str
     threads: Threads
+    dtype: torch.dtype = torch.float32
+
+    @cached_property
+    def fast(self) -> torch.Tensor:
+        """The queries in the type of fast scores."""
+        return self.queries.to(self.dtype)
 
     @property
     def sizes(self) -> Blocks:
@@ -126,7 +137,7 @@ class Chunk:
 
     def _block(self, documents: Vectors, start: int) -> Block:
         vectors = prepare(documents[start : start + self.sizes.documents], self.similarity, self.queries.device)
-        return Block(start, vectors, vectors.norm(dim=1))
+        return Block(start, vectors, vectors.norm(dim=1), *rounded_to(self.dtype, vectors))
 
     def scores(self, queries: slice | torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
         """Fast scores of some queries with neighbouring documents; minus infinity for a document that is left out.
@@ -134,12 +145,12 @@ class Chunk:
         Args:
             queries: The queries, or their numbers.
             start: Row of the first document.
-            block: The documents.
+            block: The documents, in the type of fast scores.
 
         Returns:
             float32 of shape (queries, documents).
         """
-        scores = self.queries[queries] @ block.T
+        scores = (self.fast[queries] @ block.T).float()
         own = self.excluded[queries] - start
         here = ((own >= 0) & (own < len(block))).nonzero().flatten()
         scores[here, own[here]] = -torch.inf
@@ -153,3 +164,17 @@ def prepare(vectors: np.ndarray, similarity: str, device: torch.device) -> torch
         exact = tensor.double()
         tensor = (exact / exact.norm(dim=1, keepdim=True).clamp_min(1e-60)).float()
     return tensor
+
+
+def rounded_to(dtype: torch.dtype, vectors: torch.Tensor) -> tuple[torch.Tensor, float]:
+    """Vectors in another type, and how far at most one of them lies from what it was.
+
+    Args:
+        dtype: The type.
+        vectors: float32 of shape (n, dim), n at least 1.
+
+    Returns:
+        The vectors of that type, and the length of the longest difference.
+    """
+    rounded = vectors.to(dtype)
+    return rounded, 0.0 if rounded is vectors else float(rounded.float().sub_(vectors).norm(dim=1).max())

@@ -40,13 +40,10 @@ def exact_of_pairs(
     """
     if not len(row):
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
-    place = np.arange(len(query)) - np.searchsorted(query, query)
-    rows = torch.full((len(queries), int(place.max()) + 1), len(documents))
-    rows[query, place] = torch.from_numpy(row)
     with Threads(device) as threads:
         nothing = torch.full((len(queries),), -1, device=device)
         chunk = Chunk(prepare(queries, similarity, device), documents, nothing, similarity, threads)
-        hits = list(score_candidates(chunk, rows.to(device)))
+        hits = list(score_candidates(chunk, torch.from_numpy(query).to(device), torch.from_numpy(row).to(device)))
         if not all(np.isfinite(scores).all() for _, _, scores in hits):
             raise not_finite(chunk)
     return merge_hits(hits, lambda rows: id_order[rows], k)[:3]

@@ -81,7 +81,8 @@ def search_chunk(
     similarity, model = similarity_of(similarity, model_path), read_json(model_path)
     ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
     own = own_candidates(queries_path)
-    digest, made = output_digest(sources[chunk_vectors_path], chunk_vectors_path), {}
+    digest = output_digest(sources[chunk_vectors_path], chunk_vectors_path)
+    made = {}
     with checked_while_read({chunk_vectors_path: digest}):
         queries = np.array(read_vectors(query_vectors_path, len(ids.queries)))
         encoded = VectorFile(chunk_vectors_path, len(ids.documents), checked=True)

@@ -25,6 +25,7 @@ SECONDS_OF_A_WORD = {
 SECONDS_OF_A_PAIR = {"search_chunk": 2e-9, "search_index": 2e-9, "search_weights": 2e-8}
 SECONDS_OF_A_ROW = {"merge_chunks": 2e-6, "evaluate_run": 2e-6, "fuse_runs": 4e-6, "import_run": 4e-6, "rerank_run": 1e-6}
 SECONDS_OF_A_QUERY = {"encode_queries": 2e-3, "weigh_queries": 4e-3, "score_pairs": 2.0}
+SECONDS_OF_A_JOB = {"measure_latency": 60.0}
 """On two cores, in orders of magnitude: measured times correct them during the run."""
 
 
@@ -46,12 +47,13 @@ def job_work(experiment: Experiment, results: Path, jobs: Mapping[int, tuple[str
 
 
 def _expected(rule: str, size: CorpusSize | None, top_k: int) -> Expected:
+    start = START + SECONDS_OF_A_JOB.get(rule, 0.0)
     if size is None:
-        return Expected(rule, START)
+        return Expected(rule, start)
     documents = size.documents / size.chunks if rule.endswith("_chunk") or rule.startswith("search_") else float(size.documents)
     documents = min(documents, Training.documents) if rule == "train_encoder" else documents
     seconds = (
-        START
+        start
         + SECONDS_OF_A_WORD.get(rule, 0.0) * documents * size.words
         + SECONDS_OF_A_PAIR.get(rule, 0.0) * documents * size.queries
         + SECONDS_OF_A_ROW.get(rule, 0.0) * size.queries * min(top_k, size.documents)

@@ -20,7 +20,7 @@ OF_A_FOLDER = ("split", "forums")
 NOT_ON_A_HUB = ("path", "form", "forums")
 """Keys that not every form has."""
 
-NO_FIELDS = ("kind", "labels", "query_lists")
+NO_FIELDS = ("kind", "labels", LISTS)
 """What a form has besides names of fields."""
 
 

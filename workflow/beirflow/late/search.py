@@ -20,7 +20,7 @@ from beirflow.jobs.threads import Threads
 from beirflow.late.max_sim import SIZES, Blocks, Queries, error_bounds, exact_scores, fast_scores, in_blocks
 from beirflow.late.vectors import SEGMENT_TOKENS, Segment, TokenVectors
 from beirflow.runs.ranking import Hits, merge_hits
-from beirflow.runs.shortlist import Shortlist
+from beirflow.runs.shortlist import Candidates, Shortlist
 
 SPARE = 128
 """Candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th."""
@@ -132,12 +132,9 @@ def exact_top_k(
     order = np.argsort(-queries.counts, kind="stable")
     with Threads(device, alone=len(queries.counts) == 1) as threads:
         chunk = Chunk(Queries.of(queries.take(order), device), segments, documents, excluded[order], threads)
-        scores, places = _shortlist(chunk, min(documents, k + SPARE))
-        least = scores[:, min(k, scores.shape[1]) - 1] - 2 * error_bounds(chunk.queries)
-        inside = (scores >= least[:, None]) & (scores > -torch.inf)
-        crowded = inside[:, -1] & (scores.shape[1] < documents)
-        places[~inside | crowded[:, None]] = documents
-        hits = [*_score_candidates(chunk, places), *_score_crowded(chunk, crowded.nonzero().flatten(), least, id_order, k)]
+        shortlist = _shortlist(chunk, min(documents, k + SPARE))
+        near = shortlist.candidates(shortlist.kth(k, slice(None)) - 2 * error_bounds(chunk.queries))
+        hits = [*_score_candidates(chunk, near), *_score_crowded(chunk, near.crowded, near.least, id_order, k)]
     renamed = [(order[query].astype(np.int32), row, score) for query, row, score in hits]
     return merge_hits(renamed, lambda rows: id_order[rows], k)[:3]
 
@@ -180,8 +177,8 @@ def exact_of_pairs(
     return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
 
 
-def _shortlist(chunk: Chunk, keep: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Fast scores and numbers of the best ``keep`` documents of each query, best first."""
+def _shortlist(chunk: Chunk, keep: int) -> Shortlist:
+    """The best ``keep`` documents of each query by fast scores, by their numbers as they are read."""
     shortlist = Shortlist(len(chunk.queries.counts), keep, chunk.device)
     at_once = max(1, SIZES[chunk.device.type].query_tokens // chunk.queries.vectors.shape[1])
     with Progress("search", chunk.documents, "documents") as progress:
@@ -194,14 +191,14 @@ def _shortlist(chunk: Chunk, keep: int) -> tuple[torch.Tensor, torch.Tensor]:
 
             chunk.threads.share(offer, len(chunk.queries.counts), len(chunk.queries.counts))
             progress.advance(len(part.rows))
-    return shortlist.best()
+    return shortlist
 
 
-def _score_candidates(chunk: Chunk, places: torch.Tensor) -> Iterator[Hits]:
-    """Exact scores of some documents of each query, segment by segment; numbers beyond the last are left out."""
+def _score_candidates(chunk: Chunk, near: Candidates) -> Iterator[Hits]:
+    """Exact scores of the candidates, segment by segment."""
     for part in chunk.parts():
-        query, column = ((places >= part.start) & (places < part.start + len(part.rows))).nonzero(as_tuple=True)
-        yield _score_exactly(chunk, part, query, places[query, column].long() - part.start)
+        here = ((near.row >= part.start) & (near.row < part.start + len(part.rows))).nonzero().flatten()
+        yield _score_exactly(chunk, part, near.query[here], near.row[here].long() - part.start)
 
 
 def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torch.Tensor) -> Hits:

@@ -145,10 +145,9 @@ def check_same(records: Mapping[str, Mapping[str, Any]], what: Callable[[Mapping
     Raises:
         DataError: It differs.
     """
-    values = {path: what(record) for path, record in records.items()}
-    for path, found in values.items():
-        first, expected = next(iter(values.items()))
-        if found != expected:
+    first, expected = next((path, what(record)) for path, record in records.items())
+    for path, record in records.items():
+        if (found := what(record)) != expected:
             todo = f"set one precision in the configuration, or remove one and {again} again: rm {Path(path).parent}/*"
             raise DataError(f"{path} has {name} {found}, but {first} has {expected}; {todo}")
 

@@ -1,7 +1,27 @@
 """The best documents of each query so far, by fast scores, while a corpus is read in blocks."""
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
+
+
+class Candidates(NamedTuple):
+    """Pairs of a query and a document whose exact score may be among the k best of the query.
+
+    Attributes:
+        query: Number of the query, ascending, int64 of shape (n,).
+        row: Row of the document, int32 of shape (n,).
+        least: The fast score from which a document is a candidate of each query, float32 of shape (queries,).
+        crowded: The queries with more candidates than there is room for, which have no pairs; int64.
+        few: Those of them whose first guess was too high, with fewer documents above it than there is room for; int64.
+    """
+
+    query: torch.Tensor
+    row: torch.Tensor
+    least: torch.Tensor
+    crowded: torch.Tensor
+    few: torch.Tensor
 
 
 class Shortlist:
@@ -62,10 +82,25 @@ class Shortlist:
         self.rows[queries].view(-1).index_copy_(0, place, rows.int())
         self._filled[queries] += counts
 
-    def best(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Scores and rows of the best ``keep`` documents of each query, best first, each of shape (queries, keep)."""
-        scores, place = self.scores.topk(self.keep, dim=1)
-        return scores, self.rows.gather(1, place)
+    def kth(self, k: int, queries: slice) -> torch.Tensor:
+        """The k-th best score of some queries, float32 of shape (n,); minus infinity where fewer documents were found."""
+        return kth_largest(self.scores[queries], min(k, self.scores.shape[1]))[:, 0]
+
+    def candidates(self, least: torch.Tensor) -> Candidates:
+        """The documents from a score on, which is at most the ``keep``-th.
+
+        Args:
+            least: The score, for each query, float32 of shape (queries,).
+
+        Returns:
+            The documents, without those of queries where some from this score on were not kept.
+        """
+        dropped = self._least[:, 0]  # this score and those below
+        crowded = (dropped >= least) & (dropped > -torch.inf)
+        found = self.scores > -torch.inf
+        query, place = (found & (self.scores >= least[:, None]) & ~crowded[:, None]).nonzero(as_tuple=True)
+        few = crowded & (found.sum(dim=1) < self.keep)
+        return Candidates(query, self.rows[query, place], least, crowded.nonzero().flatten(), few.nonzero().flatten())
 
     def _offer_in_parts(self, queries: slice, scores: torch.Tensor, first_row: int, part: int) -> None:
         self.offer(queries, scores[:, :part], first_row)
