@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from beirflow.computing.model_settings import Computing
 from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
 from beirflow.dense.search import search_chunk
 from beirflow.expansions.making import Making
@@ -22,7 +23,6 @@ from beirflow.files.layout import (
     TRAINED_MODEL_RECORD,
 )
 from beirflow.files.records import read_json
-from beirflow.models.computing import Computing
 from beirflow.models.model_files import fetch_model
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings

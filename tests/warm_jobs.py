@@ -55,7 +55,7 @@ def import_libraries(package: Path) -> None:
     for name in LIBRARIES:
         importlib.import_module(name)
     sys.path.append(str(package))
-    from beirflow.models.lean_imports import load_lean
+    from beirflow.computing.lean_imports import load_lean
 
     for name in MODELS:
         load_lean(lambda name=name: importlib.import_module(name))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.records import Job, read_json
-from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.model_files import check_model, fetch_model
 from beirflow.models.settings import EncoderSettings
 from safetensors.torch import load_file, save_file

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from beirflow.encoders import tower as tower_module
+from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_precision
-from beirflow.models import tower as tower_module
-from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 from tiny_bert import WORDS, save_tiny_bert
 
@@ -97,7 +97,7 @@ def test_a_fresh_process_that_loads_a_model_as_a_job_does_encodes_packed(tiny_be
     code = """
 import sys, numpy as np
 from pathlib import Path
-from beirflow.models.encoder import TransformersEncoder
+from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 folder, output, *texts = sys.argv[1:]
 system = EncoderSettings(name="tiny", model=folder, max_length=64, pooling="mean")

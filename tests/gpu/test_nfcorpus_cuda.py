@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from beirflow.models import tower as tower_module
-from beirflow.models.encoder import TransformersEncoder
+from beirflow.encoders import tower as tower_module
+from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 
 ARCHIVE = Path(os.environ.get("BEIRFLOW_ARCHIVES", "/nowhere")) / "nfcorpus.zip"

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from beirflow.models.encoder import TransformersEncoder
+from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 from bench.gpu import peer
 from bench.gpu.arithmetic import (
@@ -102,7 +102,7 @@ def test_without_the_peer_its_part_says_so(monkeypatch: pytest.MonkeyPatch, fold
 
 
 def test_packed_and_padded_vectors_are_compared(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr("beirflow.models.tower.can_pack", lambda *_: True)
+    monkeypatch.setattr("beirflow.encoders.tower.can_pack", lambda *_: True)
     texts = make_texts(token_counts(30, TINY.positions), TINY)
     found = padding(Setting(torch.device("cpu"), "float32", TINY, folder, texts, 0.05, 1, 8, 1))
     assert found["relative_error"]["max"] < 1e-5

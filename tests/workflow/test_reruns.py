@@ -31,7 +31,7 @@ def test_an_edit_to_the_encoder_encodes_again_and_one_to_the_summary_does_not(fi
     for name in ("evaluation/summary", "files/progress"):
         (package / f"{name}.py").write_text((package / f"{name}.py").read_text() + "\n# edited\n")
         assert finished.planned(SUMMARY) == {"summarize": 1}
-    encoder = package / "models/encoder.py"
+    encoder = package / "encoders/encoder.py"
     encoder.write_text(encoder.read_text() + "\n# edited\n")
     planned = finished.planned(SUMMARY)
     assert planned["encode_chunk"] == 3

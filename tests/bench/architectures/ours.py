@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from beirflow.models.load import load_encoder
+from beirflow.encoders.load import load_encoder
 from beirflow.models.settings import EncoderSettings
 
 from bench.child import timed_call

@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from beirflow.models import tower as tower_module
-from beirflow.models.encoder import TransformersEncoder
+from beirflow.encoders import tower as tower_module
+from beirflow.encoders.encoder import TransformersEncoder
 
 from bench.gpu.arithmetic import flops_per_token, hours_for_beir, nearest_is_own, relative_errors
 from bench.gpu.clock import matrix_rate, seconds_of

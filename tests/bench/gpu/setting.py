@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from beirflow.models.encoder import TransformersEncoder
+from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 
 from bench.gpu.workload import Shape

@@ -13,13 +13,13 @@ import pytest
 import torch
 import transformers
 from beir_writer import write_corpus_record
+from beirflow.computing import made
 from beirflow.dense import encode
 from beirflow.dense.encode import Encoding, encode_chunk, encode_queries, in_rows
+from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job, read_json, write_json
-from beirflow.models import made
-from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings
 from hypothesis import given

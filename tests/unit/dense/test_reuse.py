@@ -12,11 +12,11 @@ import torch
 from beir_writer import Chunks, match_corpora, write_corpus_record, write_documents
 from beirflow.dense.encode import Encoding, encode_chunk
 from beirflow.dense.reuse import find_vectors
+from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.jobs.devices import choose_precision
-from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings
 from hypothesis import given, settings

@@ -22,21 +22,13 @@ MODULES = sorted(
 SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
 NEED_TORCH = {
     *("jobs.devices", "jobs.gpu_job", "jobs.threads", "runs.shortlist"),
-    *("models.computing", "models.encoder", "models.lean_imports", "models.packed_attention", "models.pooling"),
-    *("models.arrival", "models.failing", "models.model_limits", "models.padding_check", "models.query_lists", "models.tower"),
-    *("models.backbone", "models.head", "models.load", "models.made", "models.word_vectors"),
+    *("computing.arrival", "computing.failing", "computing.lean_imports", "computing.made", "computing.model_limits"),
+    *("computing.model_settings", "computing.packed_attention", "computing.padding_check", "computing.pooling"),
+    *("encoders.backbone", "encoders.encoder", "encoders.head", "encoders.load", "encoders.onnx_backbone"),
+    *("encoders.own_encoder", "encoders.query_lists", "encoders.tower", "encoders.word_vectors"),
     *("dense.encode", "dense.own_candidates", "dense.search", "dense.spot_check", "dense.top_k"),
     *("dense.chunk_blocks", "dense.exact_scores", "dense.fast_pass"),
-    *(
-        "models.onnx_backbone",
-        "models.own_encoder",
-        "sparse.heads",
-        "sparse.tokens",
-        "sparse.pooling",
-        "sparse.weigher",
-        "sparse.steps",
-        "sparse.spot_check",
-    ),
+    *("sparse.heads", "sparse.tokens", "sparse.pooling", "sparse.weigher", "sparse.steps", "sparse.spot_check"),
     *("late.encoder", "late.max_sim", "late.search", "late.steps", "late.spot_check"),
     *(
         "rerank.score_pairs",
@@ -58,32 +50,39 @@ REACHED = {
     "collect_scores": {"evaluation.scores", "files.writing"},
     "compare_systems": {"evaluation.significance", "evaluation.paired_tests", "evaluation.scores"},
     "draw_figures": {"report.figures", "report.figure_style", "report.figure_cost", "evaluation.scores"},
-    "encode_chunk": {"dense.encode", "models.encoder", "models.batching", "models.pooling", "dense.reuse", "dense.vectors"},
-    "encode_queries": {"dense.encode", "models.encoder", "models.packed_attention", "files.writing"},
+    "encode_chunk": {
+        "dense.encode",
+        "encoders.encoder",
+        "computing.batching",
+        "computing.pooling",
+        "dense.reuse",
+        "dense.vectors",
+    },
+    "encode_queries": {"dense.encode", "encoders.encoder", "computing.packed_attention", "files.writing"},
     "evaluate_run": {"evaluation.evaluate", "evaluation.measures", "runs.ranking", "files.digests"},
     "inspect_dataset": {"analysis.inspection", "analysis.shown_queries", "analysis.document_scan", "evaluation.scores"},
     "match_texts": {"datasets.matching", "files.writing"},
     "merge_chunks": {"runs.merge", "runs.candidates", "runs.ranking", "runs.run_file", "files.records"},
     "prepare_corpus": {"datasets.prepare", "datasets.beir_files", "datasets.judged_queries", "files.writing"},
     "search_chunk": {"dense.search", "runs.ranking", "files.digests"},
-    "train_encoder": {"training.train_encoder", "training.steps", "training.trainee", "training.pairs", "models.encoder"},
+    "train_encoder": {"training.train_encoder", "training.steps", "training.trainee", "training.pairs", "encoders.encoder"},
     "summarize": {"evaluation.summary", "experiment.catalogue", "files.records"},
     "index_chunk": {"expansions.files", "lexical.expanded", "lexical.analyzer"},
-    "write_queries": {"expansions.sampler", "expansions.decoder", "models.batching"},
+    "write_queries": {"expansions.sampler", "expansions.decoder", "computing.batching"},
 }
 NOT_REACHED = {
     "compare_systems": {"report.figures", "analysis.inspection", "evaluation.cost", "evaluation.measures"},
     "draw_figures": {"evaluation.paired_tests", "analysis.inspection", "evaluation.summary", "evaluation.cost"},
     "encode_chunk": {"evaluation.summary", "evaluation.measures", "datasets.prepare", "dense.search", "datasets.matching"},
-    "evaluate_run": {"dense.encode", "models.encoder", "dense.search", "datasets.prepare", "experiment.catalogue"},
+    "evaluate_run": {"dense.encode", "encoders.encoder", "dense.search", "datasets.prepare", "experiment.catalogue"},
     "inspect_dataset": {"evaluation.significance", "report.figures", "evaluation.measures", "dense.search"},
-    "match_texts": {"dense.encode", "models.encoder", "dense.reuse", "datasets.prepare", "experiment.experiment"},
-    "merge_chunks": {"dense.encode", "models.encoder", "dense.search", "evaluation.measures"},
-    "prepare_corpus": {"models.encoder", "dense.search", "evaluation.measures", "experiment.catalogue"},
+    "match_texts": {"dense.encode", "encoders.encoder", "dense.reuse", "datasets.prepare", "experiment.experiment"},
+    "merge_chunks": {"dense.encode", "encoders.encoder", "dense.search", "evaluation.measures"},
+    "prepare_corpus": {"encoders.encoder", "dense.search", "evaluation.measures", "experiment.catalogue"},
     "search_chunk": {"evaluation.measures", "evaluation.summary", "datasets.prepare"},
-    "index_chunk": {"expansions.sampler", "expansions.word_weigher", "models.encoder"},
+    "index_chunk": {"expansions.sampler", "expansions.word_weigher", "encoders.encoder"},
     "write_queries": {"expansions.word_weigher", "expansions.given", "lexical.indexing"},
-    "summarize": {"dense.encode", "models.encoder", "dense.search", "datasets.prepare"},
+    "summarize": {"dense.encode", "encoders.encoder", "dense.search", "datasets.prepare"},
 }
 """A few modules of each side; what is reached in full is compared with what Python loads."""
 
@@ -256,7 +255,7 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     found |= {script: other_imports((WORKFLOW / f"scripts/{script}.py").read_text()) for script in SCRIPTS}
     # They import the compiler of torch, classes of the user, whose files are hashed, spot checks, which no result depends on, and
     # what answers queries, whose digest is a parameter of its own.
-    known = {"models.lean_imports", "models.own_class", "recomputed.samples", "evaluation.latency"}
+    known = {"computing.lean_imports", "models.own_class", "recomputed.samples", "evaluation.latency"}
     assert {name for name, ways in found.items() if ways} == known
 
 

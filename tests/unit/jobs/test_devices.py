@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from beirflow.computing.made import made_with
+from beirflow.encoders import encoder
+from beirflow.encoders.onnx_backbone import _session
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import choose_device, choose_precision, exact_device, is_out_of_memory
-from beirflow.models import encoder
-from beirflow.models.made import made_with
-from beirflow.models.onnx_backbone import _session
 from beirflow.rerank import pair_scorer
 from beirflow.sparse import weigher
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from beirflow.encoders.load import load_encoder
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.records import Job, read_json
 from beirflow.models.card import with_settings
 from beirflow.models.card_files import read_card
-from beirflow.models.load import load_encoder
 from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
 from beirflow.models.settings import EncoderSettings
 from safetensors.torch import load_file, save_file

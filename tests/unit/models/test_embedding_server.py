@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from beirflow.encoders.load import load_encoder
 from beirflow.files.errors import ModelError
 from beirflow.models import embedding_server
 from beirflow.models.embedding_server import EmbeddingServer
-from beirflow.models.load import load_encoder
 from beirflow.models.settings import EncoderSettings
 from http_servers import dead_url
 

@@ -15,13 +15,13 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from beirflow.encoders.encoder import TransformersEncoder
+from beirflow.encoders.head import load_head
 from beirflow.experiment.catalogue import load_catalogue
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job, read_json
 from beirflow.models.card import Step
-from beirflow.models.encoder import TransformersEncoder
-from beirflow.models.head import load_head
 from beirflow.models.model_files import fetch_model, model_files
 from beirflow.models.model_layout import module_weights
 from beirflow.models.model_places import local_folder, model_folder, model_problem

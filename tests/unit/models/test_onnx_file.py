@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
-from beirflow.models.encoder import TransformersEncoder
 from beirflow.models.model_files import model_digests
 from beirflow.models.model_places import model_problem
 from beirflow.models.onnx_file import read_onnx

@@ -9,12 +9,12 @@ import pytest
 import torch
 from beirflow.dense.settings import DenseSettings
 from beirflow.dense.top_k import exact_top_k
+from beirflow.encoders import encoder as encoder_module
+from beirflow.encoders.load import load_encoder
 from beirflow.files.errors import ModelError
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
-from beirflow.models import encoder as encoder_module
-from beirflow.models.load import load_encoder
 from beirflow.rerank.encoders import DensePairs, LatePairs
 from beirflow.runs.ranking import byte_order
 from tiny_bert import save_tiny_bert

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from beirflow.encoders.load import load_encoder
 from beirflow.expansions.sampler import drawn
 from beirflow.files.errors import ConfigError, ModelError
 from beirflow.files.layout import EXPANSION_RECORD, MODEL, TRAINED_MODEL, TRAINED_MODEL_RECORD, TRAINING_CHECKPOINT
 from beirflow.files.records import read_json
-from beirflow.models.load import load_encoder
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings

@@ -8,10 +8,10 @@ from beirflow.dense.compression import CompressedFile, Compression
 from beirflow.dense.settings import DenseSettings
 from beirflow.dense.top_k import exact_top_k
 from beirflow.dense.vectors import VectorFile, similarity_of
+from beirflow.encoders.load import load_encoder
+from beirflow.encoders.query_lists import windows_of
 from beirflow.files.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_RECORD, MODEL, RANGES
-from beirflow.models.load import load_encoder
 from beirflow.models.model_files import check_model
-from beirflow.models.query_lists import windows_of
 from beirflow.runs.answers import Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order
 

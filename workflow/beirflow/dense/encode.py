@@ -11,21 +11,21 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from beirflow.computing.arrival import NotFiniteError
+from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.datasets.corpus_reader import as_read
 from beirflow.dense.reuse import SharedVectors, find_vectors
 from beirflow.dense.vectors import VectorWriter
+from beirflow.encoders.load import load_encoder
+from beirflow.encoders.query_lists import windows_of
 from beirflow.files.errors import ModelError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, together, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path
-from beirflow.models.arrival import NotFiniteError
 from beirflow.models.card import Kind
-from beirflow.models.computing import Computing, checked_meanwhile, computing_of
-from beirflow.models.load import load_encoder
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
-from beirflow.models.query_lists import windows_of
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.searched import sources_of
 

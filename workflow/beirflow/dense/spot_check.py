@@ -13,15 +13,15 @@ import pyarrow as pa
 
 from beirflow.datasets.corpus_reader import as_read
 from beirflow.dense.settings import DenseSettings
+from beirflow.encoders.encoder import Encoder
+from beirflow.encoders.load import load_encoder
+from beirflow.encoders.query_lists import windows_of
 from beirflow.expansions.spot_check import expansion_checks
 from beirflow.files.layout import CHUNK_VECTORS, MODEL, QUERY_VECTORS, RUN, TRAINED_MODEL_RECORD
 from beirflow.files.records import read_json
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.card import Kind
-from beirflow.models.encoder import Encoder
-from beirflow.models.load import load_encoder
 from beirflow.models.model_places import next_to_record
-from beirflow.models.query_lists import windows_of
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.compared_ranks import compare_ranks
 from beirflow.runs.drift import MOST_OTHERS, Drift, drift_of_scores, unless_moved

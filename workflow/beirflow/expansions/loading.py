@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from beirflow.computing.batching import Tokens, plan
+from beirflow.computing.lean_imports import load_lean
 from beirflow.expansions.models import check_kind
 from beirflow.expansions.settings import Expansion
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import is_out_of_memory
-from beirflow.models.batching import Tokens, plan
 from beirflow.models.card_modules import refuse_what_is_not_hashed
-from beirflow.models.lean_imports import load_lean
 
 logger = logging.getLogger(__name__)
 

@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from beirflow.computing.made import made_with
+from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
 from beirflow.datasets.corpus_files import Documents, recorded_digest
 from beirflow.expansions.files import WINDOW_ROWS, write_expansion
 from beirflow.expansions.loading import TextReader
@@ -22,8 +24,6 @@ from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.verified import damaged
 from beirflow.jobs.devices import choose_precision, exact_device
-from beirflow.models.computing import Computing, checked_meanwhile, computing_of
-from beirflow.models.made import made_with
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import model_folder
 

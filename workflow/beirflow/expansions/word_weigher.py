@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from transformers.utils import logging as transformers_logging
 
+from beirflow.computing.batching import Tokens, pad
+from beirflow.computing.packed_attention import first_position
 from beirflow.expansions.loading import TextReader, load_model
 from beirflow.expansions.settings import WordWeights
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import choose_precision, exact_device
-from beirflow.models.batching import Tokens, pad
-from beirflow.models.packed_attention import first_position
 
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 

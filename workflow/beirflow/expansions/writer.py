@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from transformers.utils import logging as transformers_logging
 
+from beirflow.computing.batching import Tokens, pad
 from beirflow.expansions.decoder import Decoder, Written
 from beirflow.expansions.loading import TextReader, load_model
 from beirflow.expansions.sampler import draws, pick
 from beirflow.expansions.settings import WrittenQueries
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import choose_precision, exact_device
-from beirflow.models.batching import Tokens, pad
 
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 TEXTS = {"cpu": 320, "cuda": 4096}

@@ -10,6 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import NotFiniteError
+from beirflow.computing.batching import Tokens, pad, plan
+from beirflow.computing.failing import in_words
+from beirflow.computing.made import made_with
+from beirflow.encoders.backbone import Backbone
+from beirflow.encoders.encoder import AUTO_TOKEN_BUDGET
+from beirflow.encoders.head import load_head
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
@@ -19,14 +26,7 @@ from beirflow.late.card_files import read_token_card
 from beirflow.late.settings import LateSettings
 from beirflow.late.token_pooling import LOSSY, pooled
 from beirflow.late.vectors import TokenVectors
-from beirflow.models.arrival import NotFiniteError
-from beirflow.models.backbone import Backbone
-from beirflow.models.batching import Tokens, pad, plan
 from beirflow.models.card import Kind
-from beirflow.models.encoder import AUTO_TOKEN_BUDGET
-from beirflow.models.failing import in_words
-from beirflow.models.head import load_head
-from beirflow.models.made import made_with
 
 logger = logging.getLogger(__name__)
 

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from beirflow.computing.arrival import NotFiniteError
+from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
 from beirflow.datasets.corpus_files import Documents, own_candidates, read_table
 from beirflow.datasets.corpus_reader import as_read
 from beirflow.files.errors import ModelError
@@ -22,9 +24,7 @@ from beirflow.late.encoder import TokenEncoder
 from beirflow.late.search import exact_of_pairs, exact_top_k
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import SegmentWriter, TokenVectors, in_rows, read_segments
-from beirflow.models.arrival import NotFiniteError
 from beirflow.models.card import Kind
-from beirflow.models.computing import Computing, checked_meanwhile, computing_of
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import model_folder
 from beirflow.runs.candidates import Candidates, found_by, write_candidates

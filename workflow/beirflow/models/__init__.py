@@ -1,1 +1,1 @@
-"""From weights on disk or on a hub to a computing model."""
+"""What a model is: its settings, its files, where they lie, and what they say."""

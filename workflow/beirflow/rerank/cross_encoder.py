@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from beirflow.computing.batching import pad
+from beirflow.computing.failing import in_words
+from beirflow.computing.model_limits import UNLIMITED, readable_tokens
+from beirflow.computing.padding_check import PROBE_TEXT, check_padding
 from beirflow.files.errors import ModelError
-from beirflow.models.batching import pad
 from beirflow.models.card_modules import refuse_type, transformer_step
-from beirflow.models.failing import in_words
 from beirflow.models.model_json import MODULES
-from beirflow.models.model_limits import UNLIMITED, readable_tokens
-from beirflow.models.padding_check import PROBE_TEXT, check_padding
 from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, in_float32
 
 LABELS = (1, 2)

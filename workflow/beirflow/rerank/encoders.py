@@ -10,22 +10,22 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import NotFiniteError
 from beirflow.dense.chunk_blocks import BLOCKS, prepare
 from beirflow.dense.exact_scores import careful_scores
 from beirflow.dense.settings import DenseSettings
+from beirflow.encoders.encoder import Encoder
+from beirflow.encoders.load import load_encoder
+from beirflow.encoders.query_lists import windows_of
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import exact_device
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.max_sim import Queries, exact_scores, in_blocks
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
-from beirflow.models.arrival import NotFiniteError
 from beirflow.models.card import KINDS, Kind
-from beirflow.models.encoder import Encoder
-from beirflow.models.load import load_encoder
 from beirflow.models.model_files import model_card
 from beirflow.models.model_places import model_folder
-from beirflow.models.query_lists import windows_of
 
 Pair = tuple[str, str]
 Vectors = TypeVar("Vectors")

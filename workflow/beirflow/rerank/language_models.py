@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from beirflow.models.batching import pad
+from beirflow.computing.batching import pad
+from beirflow.computing.model_limits import readable_tokens
 from beirflow.models.card_modules import MODEL_CONFIG, transformer_config
 from beirflow.models.model_json import MODULES, below
-from beirflow.models.model_limits import readable_tokens
 from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, in_float32, read_optional
 from beirflow.rerank.prompts import MONO_T5, Prompt, qwen3_prompt
 

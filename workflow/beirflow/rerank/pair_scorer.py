@@ -12,17 +12,17 @@ import torch
 import transformers
 from transformers.utils import logging as transformers_logging
 
+from beirflow.computing.batching import Tokens, plan
+from beirflow.computing.failing import in_words
+from beirflow.computing.lean_imports import load_lean
+from beirflow.computing.made import made_with
+from beirflow.computing.model_limits import known_tokens
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
-from beirflow.models.batching import Tokens, plan
 from beirflow.models.card_modules import refuse_what_is_not_hashed
-from beirflow.models.failing import in_words
-from beirflow.models.lean_imports import load_lean
-from beirflow.models.made import made_with
 from beirflow.models.model_json import read_json_file
-from beirflow.models.model_limits import known_tokens
 from beirflow.rerank.settings import RerankSettings
 
 logger = logging.getLogger(__name__)

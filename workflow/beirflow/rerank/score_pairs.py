@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beirflow.computing.made import made_with
+from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
 from beirflow.datasets.corpus_files import Documents, own_candidates, read_table
 from beirflow.datasets.corpus_reader import as_read
 from beirflow.files.digests import file_digest
@@ -16,8 +18,6 @@ from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.devices import choose_device, choose_precision
-from beirflow.models.computing import Computing, checked_meanwhile, computing_of
-from beirflow.models.made import made_with
 from beirflow.models.model_files import check_model
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.load import load_scorer

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from beirflow.computing.made import made_with
 from beirflow.files.layout import MODEL, TERM_WEIGHTS
-from beirflow.models.made import made_with
 from beirflow.runs.answers import Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order
 from beirflow.sparse.files import read_segments

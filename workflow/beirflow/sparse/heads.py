@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from beirflow.computing.lean_imports import load_lean
+from beirflow.computing.model_limits import known_tokens, readable_tokens, refuse_token_types
 from beirflow.files.errors import ModelError
-from beirflow.models.lean_imports import load_lean
-from beirflow.models.model_limits import known_tokens, readable_tokens, refuse_token_types
 from beirflow.sparse.parts import Part
 from beirflow.sparse.pooling import Vocabulary
 

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from beirflow.computing.made import made_with
+from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.datasets.corpus_reader import as_read
 from beirflow.expansions.files import ExpansionFile
@@ -19,8 +21,6 @@ from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, write_record
 from beirflow.files.verified import checked_while_read
 from beirflow.files.writing import DigestingWriter, atomic_path
-from beirflow.models.computing import Computing, checked_meanwhile, computing_of
-from beirflow.models.made import made_with
 from beirflow.runs.candidates import Candidates, found_by, write_candidates
 from beirflow.runs.searched import check_precision, check_rows, read_expansion, read_ids, read_searched, sources_of
 from beirflow.sparse.expanded import different_texts, with_added

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from beirflow.models.batching import Tokens
+from beirflow.computing.batching import Tokens
 from beirflow.sparse.parts import Part
 
 Weights = tuple[np.ndarray, np.ndarray, np.ndarray]

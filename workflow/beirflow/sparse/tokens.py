@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from beirflow.computing.model_limits import UNLIMITED
 from beirflow.files.errors import ModelError
-from beirflow.models.model_limits import UNLIMITED
 from beirflow.sparse.parts import AROUND, Part
 
 WITHOUT_SPECIAL_TOKENS = ("table", "tokens", "counts")

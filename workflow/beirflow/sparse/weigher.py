@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from transformers.utils import logging as transformers_logging
 
+from beirflow.computing.batching import Tokens, pad, plan
+from beirflow.computing.failing import in_words
+from beirflow.computing.model_limits import UNLIMITED
+from beirflow.computing.padding_check import PROBE_TEXT, check_padding
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
-from beirflow.models.batching import Tokens, pad, plan
-from beirflow.models.failing import in_words
-from beirflow.models.model_limits import UNLIMITED
-from beirflow.models.padding_check import PROBE_TEXT, check_padding
 from beirflow.sparse.heads import Loaded, load_part
 from beirflow.sparse.parts import Part
 from beirflow.sparse.pooling import Vocabulary, keep_most, pool_terms

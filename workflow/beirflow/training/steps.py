@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from beirflow.computing.batching import Tokens
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
-from beirflow.models.batching import Tokens
 from beirflow.training.checkpoint import Checkpoint
 from beirflow.training.settings import Training
 from beirflow.training.trainee import Trainee

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from beirflow.computing.made import made_with
+from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
 from beirflow.datasets.corpus_files import recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ConfigError, ModelError
@@ -18,8 +20,6 @@ from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.writing import atomic_folder
 from beirflow.models.card_files import read_card
 from beirflow.models.card_modules import MODEL_CONFIG
-from beirflow.models.computing import Computing, checked_meanwhile, computing_of
-from beirflow.models.made import made_with
 from beirflow.models.model_files import check_model
 from beirflow.models.model_layout import weight_files
 from beirflow.models.model_places import model_folder

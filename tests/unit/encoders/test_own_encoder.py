@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from beirflow.computing.arrival import NotFiniteError
 from beirflow.datasets.corpus_reader import as_read
+from beirflow.encoders import own_encoder
+from beirflow.encoders.load import load_encoder
+from beirflow.encoders.own_encoder import OwnEncoder
 from beirflow.files.errors import ModelError
-from beirflow.models import own_encoder
-from beirflow.models.arrival import NotFiniteError
 from beirflow.models.card import Kind
-from beirflow.models.load import load_encoder
-from beirflow.models.own_encoder import OwnEncoder
 from beirflow.models.settings import EncoderSettings
 
 THIS = "encoders_of_mine"

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import NotFiniteError
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
-from beirflow.models.arrival import NotFiniteError
 from beirflow.models.card import Kind
 from beirflow.models.own_class import described_error, load_class
 from beirflow.models.settings import TITLE_END, EncoderSettings

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from beirflow.models.load import load_encoder
+from beirflow.encoders.load import load_encoder
 from beirflow.models.model_files import model_card
 from beirflow.models.settings import EncoderSettings
 from sentence_transformers import SentenceTransformer

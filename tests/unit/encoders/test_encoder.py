@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from beirflow.computing.arrival import NotFiniteError
+from beirflow.computing.batching import Tokens
+from beirflow.computing.pooling import pool
+from beirflow.encoders import encoder as encoder_module
+from beirflow.encoders import tower as tower_module
+from beirflow.encoders.encoder import TransformersEncoder
+from beirflow.encoders.tower import Tower
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import choose_device, choose_precision
-from beirflow.models import encoder as encoder_module
-from beirflow.models import tower as tower_module
-from beirflow.models.arrival import NotFiniteError
-from beirflow.models.batching import Tokens
-from beirflow.models.encoder import TransformersEncoder
-from beirflow.models.pooling import pool
 from beirflow.models.settings import EncoderSettings
-from beirflow.models.tower import Tower
 from safetensors.torch import load_file, save_file
 from tiny_bert import SPECIAL, WORDS, save_model, save_tiny_bert
 from torch.nn import functional

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from beirflow.computing.pooling import pooler_output
 from beirflow.files.errors import ModelError
-from beirflow.models.pooling import pooler_output
 
 PROBE_TEXT = "a b c d e f g h i"
 ADDED = 12

@@ -10,9 +10,9 @@ import pytest
 import torch
 import torch.distributed
 import transformers.utils
-from beirflow.models import lean_imports
-from beirflow.models.encoder import TransformersEncoder
-from beirflow.models.lean_imports import load_lean
+from beirflow.computing import lean_imports
+from beirflow.computing.lean_imports import load_lean
+from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 
 TEXTS = ["w1 w2", "w3", "w4 " * 50]
@@ -20,7 +20,8 @@ TEXTS = ["w1 w2", "w3", "w4 " * 50]
 LEAN = f"""
 import sys
 from pathlib import Path
-from beirflow.models import encoder, packed_attention, tower
+from beirflow.computing import packed_attention
+from beirflow.encoders import encoder, tower
 from beirflow.models.settings import EncoderSettings
 folder = Path(sys.argv[1])
 system = EncoderSettings(name="tiny", model=str(folder), max_length=64, pooling="mean")

@@ -10,9 +10,9 @@ import torch
 from tokenizers import Tokenizer
 from torch import nn
 
+from beirflow.encoders.head import read_tensors
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
-from beirflow.models.head import read_tensors
 from beirflow.models.model_json import read_object
 from beirflow.models.settings import ONNX
 

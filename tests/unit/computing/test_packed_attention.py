@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from beirflow.models import packed_attention as module
-from beirflow.models import tower as tower_module
-from beirflow.models.batching import Tokens
-from beirflow.models.encoder import TransformersEncoder
-from beirflow.models.packed_attention import MODEL_TYPES, can_pack, packed_attention
+from beirflow.computing import packed_attention as module
+from beirflow.computing.batching import Tokens
+from beirflow.computing.packed_attention import MODEL_TYPES, can_pack, packed_attention
+from beirflow.encoders import tower as tower_module
+from beirflow.encoders.encoder import TransformersEncoder
+from beirflow.encoders.tower import Tower
 from beirflow.models.settings import EncoderSettings
-from beirflow.models.tower import Tower
 from tiny_bert import WORDS, save_model, save_tiny_bert
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from beirflow.models.batching import Tokens, pad, plan
+from beirflow.computing.batching import Tokens, pad, plan
 from hypothesis import given
 from hypothesis import strategies as st
 

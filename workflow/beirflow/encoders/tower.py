@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import torch
 
+from beirflow.computing.batching import Tokens, pad
+from beirflow.computing.failing import in_words
+from beirflow.computing.made import made_with
+from beirflow.computing.packed_attention import can_pack, pack, positions
+from beirflow.computing.pooling import pool, pool_packed
+from beirflow.encoders.backbone import Backbone
+from beirflow.encoders.head import load_head
+from beirflow.encoders.onnx_backbone import OnnxBackbone
+from beirflow.encoders.word_vectors import WordVectors
 from beirflow.files.errors import ModelError
-from beirflow.models.backbone import Backbone
-from beirflow.models.batching import Tokens, pad
 from beirflow.models.card import Step
-from beirflow.models.failing import in_words
-from beirflow.models.head import load_head
-from beirflow.models.made import made_with
 from beirflow.models.model_json import MODULES
-from beirflow.models.onnx_backbone import OnnxBackbone
-from beirflow.models.packed_attention import can_pack, pack, positions
-from beirflow.models.pooling import pool, pool_packed
 from beirflow.models.settings import ONNX
-from beirflow.models.word_vectors import WordVectors
 
 logger = logging.getLogger(__name__)
 

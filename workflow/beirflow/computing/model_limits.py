@@ -4,9 +4,9 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+from beirflow.computing.packed_attention import first_position
+from beirflow.computing.padding_check import PROBE_TEXT
 from beirflow.files.errors import ModelError
-from beirflow.models.packed_attention import first_position
-from beirflow.models.padding_check import PROBE_TEXT
 
 UNLIMITED = 10**9
 """Tokens: more than any model reads. transformers writes larger numbers where there is no limit."""

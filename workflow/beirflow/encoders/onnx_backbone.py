@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from beirflow.computing.padding_check import changed_by_padding
+from beirflow.encoders.backbone import LOCAL, Backbone
 from beirflow.files.errors import ModelError
-from beirflow.models.backbone import LOCAL, Backbone
 from beirflow.models.card import Step
 from beirflow.models.onnx_file import read_onnx
-from beirflow.models.padding_check import changed_by_padding
 
 logger = logging.getLogger(__name__)
 

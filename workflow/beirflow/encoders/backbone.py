@@ -11,12 +11,12 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.normalizers import Sequence as Normalizers
 from transformers.utils import logging as transformers_logging
 
+from beirflow.computing.lean_imports import load_lean
+from beirflow.computing.model_limits import UNLIMITED, known_tokens, readable_tokens, refuse_token_types
+from beirflow.computing.padding_check import PROBE_TEXT, check_padding
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
-from beirflow.models.lean_imports import load_lean
 from beirflow.models.model_json import read_object
-from beirflow.models.model_limits import UNLIMITED, known_tokens, readable_tokens, refuse_token_types
-from beirflow.models.padding_check import PROBE_TEXT, check_padding
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from beirflow.models.computing import Computing, checked_meanwhile, computing_of
+from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
 
 SNAKEMAKE = SimpleNamespace(
     input=SimpleNamespace(model="models/a.json"),
