@@ -7,7 +7,7 @@ from forger import Forger, put
 from results_maker import Made, audit_config, make_results
 from results_of_runs import make_results_of_runs
 
-CODE = """
+OF_BEIR = """
 import numpy as np
 
 class Letters:
@@ -22,13 +22,28 @@ class Letters:
         return 2 * np.array(titles) + texts
 """
 
+OF_MTEB = """
+import numpy as np
+
+class Letters:
+    def __init__(self, first):
+        self.letters = "abcdefghijklmnopqrstuvwxyz0123456789"[first:]
+
+    def encode(self, sentences, prompt_type=None, **kwargs):
+        weight = {"query": 1.0, "document": 2.0}[str(getattr(prompt_type, "value", prompt_type))]
+        return np.array([[1.0, *(weight * text.count(letter) for letter in self.letters)] for text in sentences])
+"""
+
 
 @pytest.mark.usefixtures("threads_as_before")
-def test_an_honest_run_of_a_class_passes_and_other_arguments_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "letters_of_mine.py").write_text(CODE)
+@pytest.mark.parametrize(("module", "code"), [("letters_of_beir", OF_BEIR), ("letters_of_mteb", OF_MTEB)])
+def test_an_honest_run_of_a_class_passes_and_other_arguments_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, code: str
+) -> None:
+    (tmp_path / f"{module}.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     config = audit_config(tmp_path, tmp_path)
-    own = {"encoder": "letters_of_mine:Letters", "similarity": "dot"}
+    own = {"encoder": f"{module}:Letters", "similarity": "dot"}
     systems = {name: {**own, "arguments": {"first": first}} for first, name in enumerate(("tiny", "second"))}
     datasets = {"small": config["custom"]["datasets"]["small"]}
     config |= {"datasets": ["small"], "custom": {"systems": systems, "datasets": datasets}}
