@@ -397,9 +397,12 @@ def test_all_of_beir_opens_fast_in_one_file(browser: Chromium, large: Path, tmp_
 MANY = ("tas-b", "contriever", "bm25", *(f"a-system-of-long-name-{i}" for i in range(7)))
 
 
+@pytest.mark.parametrize("font", ["of this machine", "wide"])
 def test_ten_systems_on_all_of_beir_fit_a_desk_and_keep_names_and_headers_in_sight_on_a_phone(
-    browser: Chromium, tmp_path: Path
+    browser: Chromium, wide_browser: Chromium, tmp_path: Path, font: str
 ) -> None:
+    browser = wide_browser if font == "wide" else browser
+    browser.size(1280, 900)
     datasets = yaml.safe_load((CATALOGUE / "datasets.yaml").read_text(encoding="utf-8"))["datasets"]
     page = ReportFiles(tmp_path, MANY, {name: [name] for name in datasets}, queries=1, judged=1).write()
     browser.open(page)

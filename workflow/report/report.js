@@ -232,6 +232,8 @@ function linkRows(table) {
 function start() {
   document.querySelectorAll("table.sortable").forEach(makeSortable);
   document.querySelectorAll("#results table").forEach(linkRows);
+  fitTables();
+  window.addEventListener("resize", fitTables);
   window.addEventListener("beforeprint", measureTables);
   fillSelect(find("choice"), index.datasets.map(({ name }, i) => [i, name]));
   const kinds = new Set(Object.keys(index.datasets[0].measures[index.systems[0]]).map((name) => name.split("@")[0]));

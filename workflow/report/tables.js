@@ -67,6 +67,20 @@ function makeTable(name, caption, columns, rows) {
   return make("div", { class: "scroll", role: "region", tabindex: "0", "aria-labelledby": name }, makeSortable(table));
 }
 
+const LEAST_FIT = 0.83;
+
+/** Make the type of a table a little smaller where the font is so wide that its last columns would be out of sight. */
+function fitTable(table) {
+  // Step by step, since browsers may round the widths of letters to whole pixels.
+  for (let fit = 1; fit > LEAST_FIT; fit -= 0.02) {
+    table.style.setProperty("--fit", fit.toFixed(2));
+    if (table.offsetWidth <= table.parentElement.clientWidth) return;
+  }
+  table.style.removeProperty("--fit"); // on a phone the table scrolls
+}
+
+const fitTables = () => document.querySelectorAll(".scroll > table.close").forEach(fitTable);
+
 /** How wide a table is at the least, in its own em: what its type is scaled by in print, where nothing scrolls. */
 function measureTable(table) {
   table.classList.add("measured");
