@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from beirflow.analysis.matched_words import matched_words
 from beirflow.analysis.query_scores import query_scores
 from beirflow.evaluation.summary import summarize
 from beirflow.files.records import Job, write_json, write_record
@@ -217,12 +218,14 @@ class ReportFiles:
             for system in self.systems
         }
         hostile = self.hostile[i] if i < len(self.hostile) else None
+        text = hostile or self._words(pick, 9)
         return {
             "id": hostile or f"query-{i}",
-            "text": hostile or self._words(pick, 9),
+            "text": text,
             "relevant": self.judged,
             "ndcg": {system: pick.random() for system in self.systems},
             "judged_total": self.judged + 40,
+            "words": matched_words(text, WORDS),
             "judged": judged,
             "hits": hits,
         }

@@ -206,9 +206,10 @@ def test_a_document_has_its_title_apart_its_whole_text_on_demand_and_words_of_th
     assert text.replace("more", "", 1) == f"{document['title']} {document['text']}".strip()
     shown = "[...document.querySelectorAll('.judged .snippet details')].map((e) => e.open)"
     assert set(browser.evaluate(shown)) == {False}
-    marks = set(texts(browser, ".detail mark"))
-    assert marks
-    assert {mark.lower() for mark in marks} <= set(re.findall(r"\w{3,}", query["text"].lower()))
+    shown = [each.lower() for each in texts(browser, ".detail .snippet")]
+    expected = {word for each in shown for word in re.findall(r"[^\W_]+", each)} & set(query["words"])
+    assert expected
+    assert {mark.lower() for mark in texts(browser, ".detail mark")} == expected
 
 
 def pairs(content: dict[str, Any]) -> list[tuple[str, float, float]]:
@@ -403,6 +404,7 @@ def test_ten_systems_on_all_of_beir_fit_a_desk_and_keep_names_and_headers_in_sig
 ) -> None:
     browser = wide_browser if font == "wide" else browser
     browser.size(1280, 900)
+    browser.media()
     datasets = yaml.safe_load((CATALOGUE / "datasets.yaml").read_text(encoding="utf-8"))["datasets"]
     page = ReportFiles(tmp_path, MANY, {name: [name] for name in datasets}, queries=1, judged=1).write()
     browser.open(page)

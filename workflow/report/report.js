@@ -95,9 +95,9 @@ function showGrade(grade) {
   return make("span", { class: grade > 0 ? "grade relevant" : "grade" }, grade > 0 ? `relevant, grade ${grade}` : `not relevant, grade ${grade}`);
 }
 
-/** A text whose words of a query are marked, those of three letters and more. */
+/** A text in which the words that have a term of a query are marked. */
 function marked(text, query) {
-  const words = new Set(query.text.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? []);
+  const words = new Set(query.words);
   return text.split(/([\p{L}\p{N}]+)/u).map((part) => (words.has(part.toLowerCase()) ? make("mark", null, part) : part));
 }
 
@@ -131,7 +131,7 @@ function showJudged(query) {
   });
   const part = items.length < query.judged_total ? `${count(items.length)} of ` : "";
   const title = `${part}${count(query.judged_total)} judged document${query.judged_total === 1 ? "" : "s"}`;
-  const explained = make("p", { class: "about" }, "The highest grade first, with the rank in the run of each system; –: not retrieved. Words of the query are marked.");
+  const explained = make("p", { class: "about" }, "The highest grade first, with the rank in the run of each system; –: not retrieved. Words with a term of the query, as BM25 reads both, are marked.");
   return [make("h4", null, title), explained, make("ol", { class: "hits judged" }, ...items)];
 }
 

@@ -77,6 +77,7 @@ def test_a_query_has_its_text_its_scores_and_the_worst_comes_first(tmp_path: Pat
     assert [query["id"] for query in queries] == ["q2", "q1", "q0"]
     assert (queries[2]["text"], queries[2]["ndcg"]) == ("first?", {"x": 0.9, "y": 0.5})
     assert queries[0]["text"] == "third; or fourth?"
+    assert [query["words"] for query in queries] == [[], [], []]
     assert [query["relevant"] for query in queries] == [0, 1, 3]
 
 

@@ -6,8 +6,9 @@
 (a judged document that is not in the corpus has none); ``scores`` of all queries (:mod:`beirflow.analysis.query_scores`);
 ``lengths``; and what every record says. A query has ``id``, ``text``, ``relevant`` (number of documents judged above 0), ``ndcg``
 by system, ``judged_total``, ``judged`` (at most 20, highest grade first, each with
-``doc_id``, ``grade``, and ``ranks`` by system, null where it is not in the run), and ``hits`` by system in the order of the
-ranks (``doc_id``, ``score``, and ``grade``, null where it is not judged). ``lengths`` has, with their ``unit``, histograms
+``doc_id``, ``grade``, and ``ranks`` by system, null where it is not in the run), ``hits`` by system in the order of the
+ranks (``doc_id``, ``score``, and ``grade``, null where it is not judged), and ``words``, those of its documents that have a
+term of it (:mod:`beirflow.analysis.matched_words`). ``lengths`` has, with their ``unit``, histograms
 (:mod:`beirflow.analysis.lengths`) of ``all`` documents, of the ``relevant`` (one count a judgement above 0) and of the
 ``retrieved`` by each system (one count a hit in the first ranks of any query).
 
@@ -23,6 +24,7 @@ import pyarrow.compute as pc
 
 from beirflow.analysis.document_scan import scan_documents
 from beirflow.analysis.first_hits import FirstHits, read_first_hits
+from beirflow.analysis.matched_words import matched_words
 from beirflow.analysis.query_scores import query_scores
 from beirflow.analysis.shown_queries import choose_queries
 from beirflow.datasets.corpus_files import read_table
@@ -85,7 +87,7 @@ def inspect_dataset(
     }
     qrels = read_table(qrels_path)
     grades = _grades(qrels, ids)
-    entries = [
+    entries: list[dict[str, Any]] = [
         {
             "id": query["query_id"],
             "text": for_reading(query["text"]),
@@ -97,6 +99,9 @@ def inspect_dataset(
     ]
     relevant = qrels["doc_id"].filter(pc.greater(qrels["score"], 0))
     texts, lengths = scan_documents(documents_path, _named(entries), [relevant, *(run.doc_ids for run in runs.values())])
+    for entry in entries:
+        shown = (texts[doc_id] for doc_id in _named([entry]) if doc_id in texts)
+        entry["words"] = matched_words(entry["text"], (part for document in shown for part in document.values()))
     digests = [corpus["outputs"], *(each["outputs"] for each in means.values())]
     digests += [{job.below(path): each["inputs"][job.below(path)]} for path, each in zip(run_paths, means.values(), strict=True)]
     write_record(

@@ -5,7 +5,7 @@ goes on, at spaces and most signs of ASCII; a piece is analysed once and then lo
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -65,9 +65,22 @@ def analyze(text: str) -> list[str]:
     Returns:
         The terms; repeated ones as often as they occur.
     """
-    pieces = cut(pa.array([text], pa.large_string()))
+    return analyze_all([text])[0]
+
+
+def analyze_all(texts: Sequence[str]) -> list[list[str]]:
+    """The terms of several texts, each as :func:`analyze` gives them.
+
+    Args:
+        texts: Any texts.
+
+    Returns:
+        The terms of each.
+    """
+    pieces = cut(pa.array(texts, pa.large_string()))
     terms = [_terms_of(piece) for piece in pieces.distinct.to_pylist()]
-    return [term for place in pieces.places.tolist() for term in terms[place]]
+    places = np.split(pieces.places, np.cumsum(pieces.counts)[:-1])[: len(texts)]
+    return [[term for place in of_text.tolist() for term in terms[place]] for of_text in places]
 
 
 def cut(texts: pa.LargeStringArray) -> Pieces:

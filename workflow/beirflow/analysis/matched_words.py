@@ -1,0 +1,24 @@
+"""Words of documents that have a term of a query, as BM25 reads both: the same stem, and no stop words."""
+
+import re
+from collections.abc import Iterable
+
+from beirflow.lexical.analyzer import analyze, analyze_all
+
+WORD = re.compile(r"[^\W_]+")
+"""What a page may mark: letters and digits."""
+
+
+def matched_words(query: str, texts: Iterable[str]) -> list[str]:
+    """The words of some texts that have a term of a query.
+
+    Args:
+        query: The query.
+        texts: Titles and texts of documents.
+
+    Returns:
+        The words in lower case, each once, in order.
+    """
+    terms = set(analyze(query))
+    words = sorted({word.lower() for text in texts for word in WORD.findall(text)})
+    return [word for word, found in zip(words, analyze_all(words), strict=True) if terms.intersection(found)] if words else []
