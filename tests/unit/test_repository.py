@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.layout import CRATE_CODE, Pattern
@@ -148,10 +149,10 @@ COMES_WITH = {"yaml": "PyYAML", "pytrec_eval": "pytrec-eval-terrier", "urllib3":
 """Packages whose modules have other names, or that another package needs."""
 
 
-def imported_packages(script: str) -> set[str]:
-    """Names of what a rule needs from the package index, as far as modules import it when they are imported."""
+def imported_packages(path: Path) -> set[str]:
+    """Names of what a file needs from the package index, as far as modules import it when they are imported."""
     found: set[str] = set()
-    for name in reached_modules(REPOSITORY / f"workflow/scripts/{script}.py"):
+    for name in reached_modules(path):
         for node in ast.parse((REPOSITORY / f"workflow/beirflow/{name.replace('.', '/')}.py").read_text()).body:
             if isinstance(node, ast.ImportFrom):
                 found.add(str(node.module).partition(".")[0])
@@ -161,11 +162,26 @@ def imported_packages(script: str) -> set[str]:
     return {COMES_WITH.get(name, name).lower() for name in packages}
 
 
+def pinned_packages(environment: str) -> set[str]:
+    """Names of what an environment for conda holds, in lower case."""
+    return {pin.partition("==")[0].lower() for pin in pins((REPOSITORY / f"envs/{environment}.yaml").read_text())}
+
+
 @pytest.mark.parametrize(("name", "text"), rules().items(), ids=list(rules()))
 def test_the_environment_of_a_rule_holds_every_package_that_it_imports(name: str, text: str) -> None:
     (environment,) = re.findall(r"envs/(\w+)\.yaml", text)
-    pinned = {pin.partition("==")[0].lower() for pin in pins((REPOSITORY / f"envs/{environment}.yaml").read_text())}
-    assert imported_packages(name) - pinned == set()
+    assert imported_packages(REPOSITORY / f"workflow/scripts/{name}.py") - pinned_packages(environment) == set()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    ("environment", "functions"), [("audit", ("spot_checks", "follows")), ("encode", ("answers",))], ids=["audit", "latency"]
+)
+def test_environments_hold_what_the_family_of_a_system_imports(family: str, environment: str, functions: tuple[str, ...]) -> None:
+    """An audit, and what measures latency, import the modules of families by the names that these state."""
+    for named in filter(None, (getattr(FAMILIES[family], function) for function in functions)):
+        path = REPOSITORY / "workflow" / f"{named.partition(':')[0].replace('.', '/')}.py"
+        assert imported_packages(path) - pinned_packages(environment) == set()
 
 
 def properties(schema: Any, path: str = "") -> list[tuple[str, Any]]:
