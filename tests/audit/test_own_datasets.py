@@ -10,10 +10,10 @@ import pytest
 from beirflow.audit.audit import run_checks
 from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.consistency.sources import SOURCES
-from beirflow.datasets.fetch_dataset import fetch_dataset
 from beirflow.experiment.load import load_experiment
 from beirflow.files.records import Job
 from beirflow.imported.import_run import import_run
+from beirflow.sources.fetch_dataset import fetch_dataset
 from forger import Forger
 from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, use_cache
 from results_maker import evaluate, make_results, prepare, write_summary

@@ -20,7 +20,7 @@ DOWNLOAD = """
 import sys
 from beirflow.jobs.job import surroundings
 with surroundings(sys.argv[1]):
-    from beirflow.datasets.download import download_dataset
+    from beirflow.sources.download import download_dataset
     download_dataset(urls=[sys.argv[2]], md5=sys.argv[3], size=500_000, output_path=sys.argv[4])
 """
 

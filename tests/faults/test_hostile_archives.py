@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from beir_writer import write_beir, zip_folder
-from beirflow.datasets import source as source_module
-from beirflow.datasets.beir_files import Source, read_judgements, read_queries
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.files.errors import DataError
+from beirflow.sources import source as source_module
+from beirflow.sources.beir_files import Source, read_judgements, read_queries
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_a_line_without_end_is_refused_before_it_fills_memory(folder: Path, monk
 
 PEAK = """
 import resource, sys
-from beirflow.datasets.beir_files import Source
+from beirflow.sources.beir_files import Source
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.files.errors import DataError
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

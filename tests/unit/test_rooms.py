@@ -9,7 +9,8 @@ PACKAGE = Path(__file__).parents[2] / "workflow/beirflow"
 
 FLOORS = (
     ("files",),
-    ("jobs", "datasets"),
+    ("jobs", "sources"),
+    ("datasets",),
     ("runs",),
     ("models", "postings"),
     ("computing",),

@@ -4,6 +4,6 @@ from beirflow.jobs.job import job
 
 if __name__ == "__main__":
     with job(snakemake) as this:
-        from beirflow.datasets.fetch_dataset import fetch_dataset
+        from beirflow.sources.fetch_dataset import fetch_dataset
 
         fetch_dataset(**snakemake.params.settings, output_path=snakemake.output[0], job=this)

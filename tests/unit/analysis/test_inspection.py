@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from beir_writer import write_corpus_record, write_documents
 from beirflow.analysis.inspection import DEPTH, JUDGED, inspect_dataset
-from beirflow.datasets.query_lists import as_query
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json
+from beirflow.sources.query_lists import as_query
 from results_writer import write_metrics, write_run
 
 QUERIES = {"q0": "first?", "q1": "second?", "q2": str(as_query(["third", "or fourth?"]))}

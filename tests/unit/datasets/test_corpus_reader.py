@@ -10,7 +10,6 @@ import orjson
 import pyarrow as pa
 import pytest
 from beirflow.datasets import corpus_reader as document_batches
-from beirflow.datasets.beir_files import Source
 from beirflow.datasets.corpus_reader import (
     as_read,
     fingerprint,
@@ -20,6 +19,7 @@ from beirflow.datasets.corpus_reader import (
     split_title_and_text,
 )
 from beirflow.files.errors import DataError
+from beirflow.sources.beir_files import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

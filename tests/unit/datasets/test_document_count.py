@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from beir_writer import write_beir, zip_folder
 from beirflow.datasets import document_count
-from beirflow.datasets.beir_files import Source
 from beirflow.datasets.document_count import COUNTS, known_documents
 from beirflow.experiment import datasets as experiment_datasets
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import SMALL_BYTES
 from beirflow.files.errors import ConfigError
+from beirflow.sources.beir_files import Source
 
 
 @pytest.fixture(autouse=True)

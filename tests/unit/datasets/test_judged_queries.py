@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from beir_writer import write_beir
-from beirflow.datasets.beir_files import Source
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.files.errors import DataError
+from beirflow.sources.beir_files import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_beir, zip_folder
 from beirflow.datasets import chunking as dealing
-from beirflow.datasets import source as source_module
 from beirflow.datasets.corpus_files import footer_digest
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.datasets.sampling import drawn
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
+from beirflow.sources import source as source_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

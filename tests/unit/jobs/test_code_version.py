@@ -63,7 +63,7 @@ REACHED = {
     "inspect_dataset": {"analysis.inspection", "analysis.shown_queries", "analysis.document_scan", "evaluation.scores"},
     "match_texts": {"datasets.matching", "files.writing"},
     "merge_chunks": {"runs.merge", "runs.candidates", "runs.ranking", "runs.run_file", "files.records"},
-    "prepare_corpus": {"datasets.prepare", "datasets.beir_files", "datasets.judged_queries", "files.writing"},
+    "prepare_corpus": {"datasets.prepare", "sources.beir_files", "datasets.judged_queries", "files.writing"},
     "search_chunk": {"dense.search", "runs.ranking", "files.digests"},
     "train_encoder": {"training.train_encoder", "training.steps", "training.trainee", "training.pairs", "encoders.encoder"},
     "summarize": {"evaluation.summary", "experiment.catalogue", "files.records"},

@@ -28,9 +28,9 @@ from beirflow.analysis.matched_words import matched_words
 from beirflow.analysis.query_scores import query_scores
 from beirflow.analysis.shown_queries import choose_queries
 from beirflow.datasets.corpus_files import read_table
-from beirflow.datasets.query_lists import for_reading
 from beirflow.evaluation.scores import main_cutoff, read_per_query
 from beirflow.files.records import Job, read_json, write_record
+from beirflow.sources.query_lists import for_reading
 
 DEPTH = 10
 """Hits of a query that are shown, and whose lengths are counted."""

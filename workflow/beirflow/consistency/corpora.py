@@ -20,9 +20,9 @@ from beirflow.chain.facts import Comparison
 from beirflow.chain.reading import open_parquet, part, read_columns
 from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, footer_digest
 from beirflow.datasets.prepare import length_statistics
-from beirflow.datasets.samples import SamplesForm
 from beirflow.experiment.experiment import Experiment
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES
+from beirflow.sources.samples import SamplesForm
 
 DIGEST = 16
 """Bytes of the digest of a document."""

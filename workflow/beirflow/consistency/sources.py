@@ -15,12 +15,8 @@ from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.chain.reading import part, read_columns
 from beirflow.consistency.corpora import Corpora, Prepared, digests_of
 from beirflow.datasets.corpus_reader import read_batches
-from beirflow.datasets.hub_layout import HubForm
-from beirflow.datasets.hub_source import is_here
 from beirflow.datasets.judged_queries import read_judged_queries
-from beirflow.datasets.opening import open_source
 from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
-from beirflow.datasets.source import DatasetSource
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
@@ -38,6 +34,10 @@ from beirflow.files.layout import (
     TRAINED_MODEL_RECORD,
 )
 from beirflow.imported.family import FAMILY as RUNS_OF_ELSEWHERE
+from beirflow.sources.hub_layout import HubForm
+from beirflow.sources.hub_source import is_here
+from beirflow.sources.opening import open_source
+from beirflow.sources.source import DatasetSource
 
 REPAIR = "put the files back that were used; or, if these are right, run again: {again}"
 

@@ -2,7 +2,7 @@
 
 Arrow's parser reads a block of lines many times faster than one line at a time, but says less of what is wrong, and of some
 things nothing. So a block counts as read only where it can have but one meaning; any other is read again line by line, by
-:func:`~beirflow.datasets.beir_files.documents_in`, which decides.
+:func:`~beirflow.sources.beir_files.documents_in`, which decides.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from beirflow.datasets.beir_files import documents_in
-from beirflow.datasets.source import CORPUS, Block, DatasetSource
 from beirflow.files.background import map_ahead
+from beirflow.sources.beir_files import documents_in
+from beirflow.sources.source import CORPUS, Block, DatasetSource
 
 DOCUMENTS = pa.schema([("doc_id", pa.string()), ("text", pa.large_string()), ("title_bytes", pa.int32())])
 """Columns of a corpus: ids, titles joined with texts, and how many bytes of each are the title."""
@@ -58,7 +58,7 @@ def read_batches(source: DatasetSource, threads: int) -> Iterator[DocumentBatch]
         Batches, none of them empty.
 
     Raises:
-        DataError: A line is not a document; see :func:`~beirflow.datasets.beir_files.documents_in`.
+        DataError: A line is not a document; see :func:`~beirflow.sources.beir_files.documents_in`.
     """
     for batch in map_ahead(partial(_read_block, source), source.blocks(CORPUS), threads):
         if len(batch.lines):

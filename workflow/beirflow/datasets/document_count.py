@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from beirflow.datasets.archives import is_archive
-from beirflow.datasets.opening import Form, open_source
-from beirflow.datasets.source import CORPUS
 from beirflow.files.digests import SMALL_BYTES, file_state
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.files.records import read_json, write_json
+from beirflow.sources.archives import is_archive
+from beirflow.sources.opening import Form, open_source
+from beirflow.sources.source import CORPUS
 
 COUNTS = Path(".snakemake/beirflow/documents")
 """Where counts are kept, in the working directory: next to Snakemake's own notes, and as safe to delete."""

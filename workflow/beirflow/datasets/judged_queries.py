@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
-from beirflow.datasets.beir_files import Judgement, read_judgements, read_queries
-from beirflow.datasets.query_lists import texts_of
-from beirflow.datasets.source import QUERIES, DatasetSource, qrels_of
 from beirflow.files.errors import DataError
+from beirflow.sources.beir_files import Judgement, read_judgements, read_queries
+from beirflow.sources.query_lists import texts_of
+from beirflow.sources.source import QUERIES, DatasetSource, qrels_of
 
 HIGHEST_SCORE = 1000
 """Of a judgement: 2 to the power of more is no number that NDCG_exp can divide by."""

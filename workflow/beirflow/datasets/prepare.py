@@ -18,17 +18,17 @@ import pyarrow.parquet as pq
 from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, taken, text_bytes, write_documents
 from beirflow.datasets.corpus_files import OWN_CANDIDATES, footer_digest
 from beirflow.datasets.corpus_reader import read_batches
-from beirflow.datasets.hub_source import HubSource
 from beirflow.datasets.judged_queries import read_judged_queries
-from beirflow.datasets.opening import form_of, open_source
 from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
-from beirflow.datasets.source import CORPUS, DatasetSource, qrels_of
 from beirflow.files.digests import file_digest
 from beirflow.files.disks import written_here
 from beirflow.files.errors import DataError
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path, own_partial
+from beirflow.sources.hub_source import HubSource
+from beirflow.sources.opening import form_of, open_source
+from beirflow.sources.source import CORPUS, DatasetSource, qrels_of
 
 logger = logging.getLogger(__name__)
 

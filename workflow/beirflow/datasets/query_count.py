@@ -1,8 +1,8 @@
 """The number of judged queries of a dataset, to divide queries into blocks before they are read."""
 
-from beirflow.datasets.beir_files import read_judgements
-from beirflow.datasets.opening import Form, open_source
 from beirflow.files.errors import ConfigError, DataError
+from beirflow.sources.beir_files import read_judgements
+from beirflow.sources.opening import Form, open_source
 
 
 def count_judged_queries(path: str, forum: str | None, split: str, form: Form | None = None) -> int:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from beirflow.computing.arrival import NotFiniteError
-from beirflow.datasets.query_lists import texts_of
 from beirflow.encoders.encoder import WINDOW_TEXTS, Encoder
 from beirflow.models.card import Kind
+from beirflow.sources.query_lists import texts_of
 
 
 def windows_of(encoder: Encoder, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:

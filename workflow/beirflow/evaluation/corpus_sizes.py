@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from beirflow.datasets.archives import is_archive
-from beirflow.datasets.hub_layout import HubForm
 from beirflow.experiment.experiment import Experiment
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import ARCHIVE, CORPUS
 from beirflow.files.records import read_json
+from beirflow.sources.archives import is_archive
+from beirflow.sources.hub_layout import HubForm
 
 CHARACTERS_PER_WORD = 7.0
 """Of English with its spaces, as measured on NFCorpus and SciFact: 6.8 and 7.0."""

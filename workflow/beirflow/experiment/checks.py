@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from beirflow.datasets.hub_layout import HubForm
-from beirflow.datasets.samples import SamplesForm
 from beirflow.dense.settings import DenseSettings
 from beirflow.experiment.catalogue import Catalogue
 from beirflow.experiment.choice import check_own_names, corpora_named
@@ -21,6 +19,8 @@ from beirflow.experiment.tuning import check_tuning
 from beirflow.files.errors import ConfigError
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.family import System
+from beirflow.sources.hub_layout import HubForm
+from beirflow.sources.samples import SamplesForm
 
 
 def check_names(

@@ -7,17 +7,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from beirflow.datasets.archives import is_archive
-from beirflow.datasets.beir_files import required_files
 from beirflow.datasets.document_count import known_documents
-from beirflow.datasets.hub_layout import HubForm
-from beirflow.datasets.opening import Form
 from beirflow.datasets.query_count import count_judged_queries
 from beirflow.experiment.catalogue import Catalogue
 from beirflow.experiment.dataset import Dataset
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
 from beirflow.files.layout import ARCHIVE, HUB_DATASET, RESULTS
+from beirflow.sources.archives import is_archive
+from beirflow.sources.beir_files import required_files
+from beirflow.sources.hub_layout import HubForm
+from beirflow.sources.opening import Form
 
 NO_COPY = "{name} may not be redistributed; to use your own copy, put it in BEIR form into the folder {name} of data_dir"
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from beirflow.datasets.hub_layout import HubForm
-from beirflow.datasets.labelled import LabelledForm
-from beirflow.datasets.opening import Form
-from beirflow.datasets.samples import SamplesForm
 from beirflow.experiment.dataset import Dataset
 from beirflow.experiment.schema import Problems
+from beirflow.sources.hub_layout import HubForm
+from beirflow.sources.labelled import LabelledForm
+from beirflow.sources.opening import Form
+from beirflow.sources.samples import SamplesForm
 
 FILES: Mapping[str, type[LabelledForm | SamplesForm]] = {LabelledForm.kind: LabelledForm, SamplesForm.kind: SamplesForm}
 """Forms of a file whose lines are queries with documents."""

@@ -7,15 +7,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from beirflow.datasets import source as source_module
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.document_count import count_documents, known_documents
 from beirflow.datasets.judged_queries import read_judged_queries
-from beirflow.datasets.labelled import LabelledForm, LabelledSource
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.datasets.query_count import count_judged_queries
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.files.records import Job, read_json
+from beirflow.sources import source as source_module
+from beirflow.sources.labelled import LabelledForm, LabelledSource
 
 WORDS = LabelledForm(labels=(("完全相关", 2), ("部分相关", 1), ("不相关", 0)))
 

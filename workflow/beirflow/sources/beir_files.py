@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
-from beirflow.datasets.archives import ZIP_ERRORS, get_again, is_archive, open_archive
-from beirflow.datasets.json_lines import lines_in, read_value, short, snippet
-from beirflow.datasets.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of, read_blocks
 from beirflow.files.errors import ConfigError, DataError
+from beirflow.sources.archives import ZIP_ERRORS, get_again, is_archive, open_archive
+from beirflow.sources.json_lines import lines_in, read_value, short, snippet
+from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of, read_blocks
 
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
 INTEGER = re.compile(r"[+-]?[0-9]{1,18}")

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from beirflow.datasets.json_lines import lines_in
 from beirflow.files.errors import DataError
+from beirflow.sources.json_lines import lines_in
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beirflow.datasets.download import download_dataset
 from beirflow.files.errors import DownloadError
+from beirflow.sources.download import download_dataset
 from http_servers import Answer, FileServer, dead_url
 
 BODY = np.random.default_rng(0).bytes(3 << 20)

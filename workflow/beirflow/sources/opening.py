@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from beirflow.datasets.beir_files import Source
-from beirflow.datasets.hub_layout import HubForm
-from beirflow.datasets.hub_source import HubSource
-from beirflow.datasets.labelled import LabelledForm, LabelledSource
-from beirflow.datasets.samples import SamplesForm, SamplesSource
-from beirflow.datasets.source import DatasetSource
+from beirflow.sources.beir_files import Source
+from beirflow.sources.hub_layout import HubForm
+from beirflow.sources.hub_source import HubSource
+from beirflow.sources.labelled import LabelledForm, LabelledSource
+from beirflow.sources.samples import SamplesForm, SamplesSource
+from beirflow.sources.source import DatasetSource
 
 Form = LabelledForm | SamplesForm | HubForm
 """Another than BEIR's."""

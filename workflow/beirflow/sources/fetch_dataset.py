@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from beirflow.datasets.hub_layout import CARD, ROLES, HubForm, files_of
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError, DownloadError
 from beirflow.files.records import Job, write_record
+from beirflow.sources.hub_layout import CARD, ROLES, HubForm, files_of
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ def fetch_dataset(*, form: Mapping[str, Any], split: str, output_path: str, job:
     """Make sure that the files of a dataset are on this machine, and record their digests.
 
     Args:
-        form: Fields of :class:`~beirflow.datasets.hub_layout.HubForm`.
+        form: Fields of :class:`~beirflow.sources.hub_layout.HubForm`.
         split: Name of the judgements.
         output_path: The record to write. It does not say where the files are, which the cache of the hub's library knows.
         job: The job, for the record.

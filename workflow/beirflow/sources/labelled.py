@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import orjson
 
-from beirflow.datasets.beir_files import judgement_line
-from beirflow.datasets.json_lines import lines_in, read_value, short
-from beirflow.datasets.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 from beirflow.files.errors import DataError
+from beirflow.sources.beir_files import judgement_line
+from beirflow.sources.json_lines import lines_in, read_value, short
+from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 
 ID_DIGITS = 16
 """Of the digest of a text, in hexadecimal."""

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from beirflow.datasets import source
-from beirflow.datasets.hub_files import Row, judgement_lines, row_of_line, rows_of_parquet, stream_of_lines, text_line
-from beirflow.datasets.hub_layout import CORPUS, QRELS, QUERIES, HubForm
-from beirflow.datasets.json_lines import lines_in
-from beirflow.datasets.source import Block, DatasetSource, blocks_of
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
+from beirflow.sources import source
+from beirflow.sources.hub_files import Row, judgement_lines, row_of_line, rows_of_parquet, stream_of_lines, text_line
+from beirflow.sources.hub_layout import CORPUS, QRELS, QUERIES, HubForm
+from beirflow.sources.json_lines import lines_in
+from beirflow.sources.source import Block, DatasetSource, blocks_of
 
 COLUMNS = {CORPUS: ("_id", "id", "title", "text"), QUERIES: ("_id", "id", "text"), QRELS: ("query-id", "corpus-id", "score")}
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from beirflow.datasets.hub_layout import ROLES, files_of
 from beirflow.files.errors import DataError
+from beirflow.sources.hub_layout import ROLES, files_of
 from hub_datasets import CARD, beir, languages, mteb, nano
 
 

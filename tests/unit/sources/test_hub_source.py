@@ -8,15 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.datasets import hub_files as hub_files_module
 from beirflow.datasets.corpus_reader import read_batches
-from beirflow.datasets.fetch_dataset import fetch_dataset
-from beirflow.datasets.hub_layout import HubForm
-from beirflow.datasets.hub_source import HubSource, fetched_file, is_here
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.files.errors import DataError, DownloadError
 from beirflow.files.records import Job, read_json
+from beirflow.sources import hub_files as hub_files_module
+from beirflow.sources.fetch_dataset import fetch_dataset
+from beirflow.sources.hub_layout import HubForm
+from beirflow.sources.hub_source import HubSource, fetched_file, is_here
 from http_servers import hub_files
 from hub_datasets import (
     DOCUMENTS,

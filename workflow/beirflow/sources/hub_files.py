@@ -8,10 +8,10 @@ from typing import Any, BinaryIO, cast
 
 import orjson
 
-from beirflow.datasets.archives import BOMB_BYTES, BOMB_RATIO
-from beirflow.datasets.beir_files import judgement_line
-from beirflow.datasets.json_lines import read_value, short
 from beirflow.files.errors import DataError
+from beirflow.sources.archives import BOMB_BYTES, BOMB_RATIO
+from beirflow.sources.beir_files import judgement_line
+from beirflow.sources.json_lines import read_value, short
 
 BATCH_ROWS = 2048
 """Of a Parquet file at a time."""
