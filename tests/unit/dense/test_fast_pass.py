@@ -54,6 +54,16 @@ def test_fast_scores_lie_within_their_bounds(
         assert bool(((fast - exact)[:, document].abs() <= bounds).all())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_dot_product_that_may_overflow_has_no_bound(threads: Threads, dtype: torch.dtype) -> None:
+    """Also where rounding changes nothing: what overflows may be not-a-number, which is no candidate."""
+    huge = np.full((2, 4), 1.75 * 2.0**62, np.float32)
+    chunk = chunk_of(huge, huge, threads, dtype)
+    [block] = chunk.blocks()
+    bounds = fast_pass._error_bounds(chunk, block.norms.max(), block.rounded, torch.zeros(2))
+    assert not bool(bounds.isfinite().any())
+
+
 def test_the_bound_of_bfloat16_is_no_wider_than_ten_times_the_errors(threads: Threads) -> None:
     chunk = chunk_of(unit_vectors(64, 384), unit_vectors(5000, 384, 1), threads, torch.bfloat16)
     [block] = chunk.blocks()

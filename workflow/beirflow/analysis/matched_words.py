@@ -21,4 +21,4 @@ def matched_words(query: str, texts: Iterable[str]) -> list[str]:
     """
     terms = set(analyze(query))
     words = sorted({word.lower() for text in texts for word in WORD.findall(text)})
-    return [word for word, found in zip(words, analyze_all(words), strict=True) if terms.intersection(found)] if words else []
+    return [word for word, found in zip(words, analyze_all(words), strict=True) if terms.intersection(found)]

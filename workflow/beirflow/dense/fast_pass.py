@@ -143,18 +143,18 @@ def _error_bounds(chunk: Chunk, longest: torch.Tensor, rounded: float, kth: torc
     Returns:
         float32 of shape (queries,); not finite where a vector is not, or where a dot product may overflow.
     """
-    dim, norms = chunk.queries.shape[1], chunk.queries.norm(dim=1)
+    dim = chunk.queries.shape[1]
     lost = 2 * dim * SMALLEST_NORMAL
     relative = (dim + 2) * UNIT_ROUNDOFF[torch.float32]
-    summed = relative / (1 - relative)
+    summed, smallest = relative / (1 - relative), lost + 4 * SMALLEST_NORMAL
+    longest, norms = longest + lost**0.5, chunk.queries.norm(dim=1) + lost**0.5
     if chunk.dtype == torch.float32:
-        both = 2 * (longest + lost**0.5) * (norms + lost**0.5)  # infinite before a dot product is
-        return summed * both + (lost + 4 * SMALLEST_NORMAL)
-    by_rounding = (chunk.queries - chunk.fast.float()).norm(dim=1) + lost**0.5
-    longest, rounded, norms = longest + rounded + lost**0.5, rounded + lost**0.5, norms + by_rounding + lost**0.5
+        return summed * (2 * longest * norms) + smallest  # the product is infinite before a dot product is
+    by_rounding, rounded = (chunk.queries - chunk.fast.float()).norm(dim=1) + lost**0.5, rounded + lost**0.5
+    longest, norms = longest + rounded, norms + by_rounding
     changed = rounded * norms + longest * by_rounding
     at_the_end = UNIT_ROUNDOFF[chunk.dtype] * torch.where(kth > -torch.inf, kth.abs(), 0)
-    return 1.01 * (changed + at_the_end + summed * 2 * longest * norms) + (lost + 4 * SMALLEST_NORMAL)
+    return 1.01 * (changed + at_the_end + summed * (2 * longest * norms)) + smallest
 
 
 def _sample(chunk: Chunk) -> torch.Tensor | None:
