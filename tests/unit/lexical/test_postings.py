@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 
 import lucene_reference
@@ -9,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from beirflow.files.errors import DataError
-from beirflow.lexical import indexing
+from beirflow.lexical import indexing, postings
 from beirflow.lexical.indexing import index_texts
-from beirflow.lexical.postings import Postings, places_in_order, read_postings, write_postings
+from beirflow.lexical.postings import Postings, open_postings, places_in_order, read_postings, write_postings
 from beirflow.runs.searched import places_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,27 +31,27 @@ def equal(one: Postings, other: Postings) -> bool:
 
 
 def test_each_posting_counts_title_and_text_apart() -> None:
-    postings = indexed()
+    found = indexed()
     expected = []
     for row, (title, text) in enumerate(zip(TITLES, TEXTS, strict=True)):
         counts = [Counter(lucene_reference.analyze(part)) for part in (title, text)]
         expected += [(term, row, *(count[term] for count in counts)) for term in set().union(*counts)]
-    terms = np.repeat(postings.terms.to_pylist(), postings.frequencies)
-    columns = (terms, postings.rows, postings.title_counts, postings.text_counts)
+    terms = np.repeat(found.terms.to_pylist(), found.frequencies)
+    columns = (terms, found.rows, found.title_counts, found.text_counts)
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == sorted(expected)
 
 
 def test_lengths_and_what_java_takes_for_white_space() -> None:
-    postings = indexed()
-    assert postings.title_lengths.tolist() == [2, 0, 0, 2, 1, 0]
-    assert postings.text_lengths.tolist() == [2, 3, 0, 0, 0, 0]
-    assert postings.title_filled.tolist() == [True, False, False, True, True, True]
-    assert postings.text_filled.tolist() == [True, True, False, False, True, True]
+    found = indexed()
+    assert found.title_lengths.tolist() == [2, 0, 0, 2, 1, 0]
+    assert found.text_lengths.tolist() == [2, 3, 0, 0, 0, 0]
+    assert found.title_filled.tolist() == [True, False, False, True, True, True]
+    assert found.text_filled.tolist() == [True, True, False, False, True, True]
 
 
 def test_titles_of_documents_without_text_are_not_counted() -> None:
-    postings = indexed()
-    counted = dict(zip(postings.terms.to_pylist(), postings.title_frequencies.tolist(), strict=True))
+    found = indexed()
+    counted = dict(zip(found.terms.to_pylist(), found.title_frequencies.tolist(), strict=True))
     assert counted == {"cat": 2, "dog": 1, "onli": 0, "titl": 0}
 
 
@@ -63,9 +64,9 @@ def test_batches_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, bat
 
 
 def test_a_word_is_counted_as_often_as_it_stands_there() -> None:
-    postings = indexed([""], ["x " * 70_000])
-    assert postings.text_counts.tolist() == [70_000]
-    assert postings.text_counts.dtype == np.uint32
+    found = indexed([""], ["x " * 70_000])
+    assert found.text_counts.tolist() == [70_000]
+    assert found.text_counts.dtype == np.uint32
 
 
 def test_counts_that_leave_no_room_beside_their_keys_are_sorted_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,11 +92,22 @@ def test_what_is_written_is_read_and_equal_content_makes_equal_bytes(tmp_path: P
     assert equal(read_postings(tmp_path / "one", "lucene-english"), indexed())
 
 
-def test_columns_that_are_not_asked_for_are_not_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "parts"), [(1, 4), (3, 3), (1 << 20, 1)])
+def test_parts_are_whole_terms_and_together_all_postings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, parts: int
+) -> None:
+    monkeypatch.setattr(postings, "PART_POSTINGS", size)
     write_postings(tmp_path / "0.arrow", indexed(), "lucene-english")
-    found = read_postings(tmp_path / "0.arrow", "lucene-english", ["terms", "frequencies"])
-    assert found.terms.equals(indexed().terms)
-    assert not len(found.rows)
+    assert equal(read_postings(tmp_path / "0.arrow", "lucene-english"), indexed())
+    for keep in (False, True):
+        found = open_postings(tmp_path / "0.arrow", "lucene-english", keep=keep)
+        assert not len(found.head.rows)
+        assert len(found.parts) == parts
+        assert set(found.part_starts.tolist()) <= set(indexed().starts.tolist())
+        for number, (first, last) in enumerate(pairwise(found.part_starts.tolist())):
+            assert [column.tolist() for column in found.part(number)] == [
+                column[first:last].tolist() for column in (indexed().rows, indexed().title_counts, indexed().text_counts)
+            ]
 
 
 def test_postings_of_another_analyzer_are_refused(tmp_path: Path) -> None:

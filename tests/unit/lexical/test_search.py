@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from beirflow.files.errors import DataError
-from beirflow.lexical import search, statistics
+from beirflow.lexical import postings, search, statistics
 from beirflow.lexical.bm25 import FieldStatistics
 from beirflow.lexical.indexing import index_texts
-from beirflow.lexical.postings import SEARCHED, read_postings, write_postings
+from beirflow.lexical.postings import open_postings, write_postings
 from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import search_postings
 from beirflow.lexical.settings import ANALYZER, LexicalSettings
@@ -66,9 +66,14 @@ def searched(
             in_chunk = ids[i * chunk : (i + 1) * chunk]
             places = {doc_id: row for row, doc_id in enumerate(in_chunk.to_pylist())}
             excluded = np.array([places.get(doc_id, -1) for doc_id in own or [None] * len(queries)])
-            postings = read_postings(path, ANALYZER, SEARCHED)
             (query, row, score), dropped = search_postings(
-                asked, fields, postings, byte_order(in_chunk, system.ties), k, excluded=excluded, threads=threads
+                asked,
+                fields,
+                open_postings(path, ANALYZER),
+                byte_order(in_chunk, system.ties),
+                k,
+                excluded=excluded,
+                threads=threads,
             )
             assert (query.dtype, row.dtype, score.dtype) == (np.int32, np.int32, np.float32)
             parts.append((query, row + i * chunk, score))
@@ -165,7 +170,8 @@ def test_chunks_order_blocks_and_threads_change_nothing(monkeypatch: pytest.Monk
     assert searched(corpus, queries, system, k=20)[0] == expected
     assert searched(corpus[::-1], queries, system, k=20, chunk=7)[0] == expected
     of_lists = (lists_search, "SLICE_QUERIES", 1), (lists_search, "SAMPLED", 1), (lists_search, "SURE", -4.0)
-    for module, name, value in ((search, "BLOCK_POSTINGS", 100), (search, "SLICE_POSTINGS", 10), *of_lists):
+    of_blocks = (search, "BLOCK_POSTINGS", 100), (search, "SLICE_POSTINGS", 10), (postings, "PART_POSTINGS", 30)
+    for module, name, value in (*of_blocks, *of_lists):
         monkeypatch.setattr(module, name, value)
         assert searched(corpus, queries, system, k=20, chunk=50, threads=3)[0] == expected
 

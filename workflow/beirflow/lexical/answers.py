@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from beirflow.files.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.files.records import read_json
-from beirflow.lexical.postings import SEARCHED, read_postings
+from beirflow.lexical.postings import open_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.lexical.search import inverse_norms_of, search_postings
 from beirflow.lexical.settings import LexicalSettings
@@ -38,7 +38,7 @@ def open_answers(asked: Asked) -> Opened:
     counts = read_json(asked.file(STATISTICS_RECORD, analyzer=analyzer))["statistics"]
     statistics = CorpusStatistics.of_record(counts)
     frequencies = Frequencies(asked.file(STATISTICS, analyzer=analyzer), settings.searched)
-    chunks = [read_postings(path, analyzer, SEARCHED) for path in paths]
+    chunks = [open_postings(path, analyzer, keep=True) for path in paths]
     order = byte_order(asked.doc_ids, settings.ties)
 
     def fields_of(query: str) -> tuple[AnalyzedQueries, list[ScoredField]]:
@@ -47,7 +47,7 @@ def open_answers(asked: Asked) -> Opened:
 
     _, fields = fields_of("")
     spans = [slice(first, first + size) for first, size in zip(asked.firsts, asked.sizes, strict=True)]
-    norms = [inverse_norms_of(fields, chunk) for chunk in chunks]
+    norms = [inverse_norms_of(fields, chunk.head) for chunk in chunks]
 
     def answer(query: str) -> Hits:
         analyzed, fields = fields_of(query)

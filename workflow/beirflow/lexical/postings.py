@@ -1,15 +1,18 @@
 """Postings on disk: the terms of a chunk, and the documents of each term.
 
-The file has a single batch of columns, since columns have lengths of their own. Rows of documents are stored as differences,
-which compress to little more than a byte.
+The file has batches of columns: the first holds terms and documents, each of the others a part, the postings of some consecutive
+terms. So a search reads one part after the other, in several threads, and memory holds few of them. Rows of documents are stored
+as differences, which compress to little more than a byte.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from operator import methodcaller
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,16 +21,16 @@ from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
 from beirflow.postings.columns import ColumnWriter, read_columns, reading
 
-FORMAT = b"beirflow postings 1"
+FORMAT = b"beirflow postings 2"
+
+PART_POSTINGS = 1 << 20
+"""A part ends before the first term that begins so many postings, or a multiple of them, behind the beginning of the file."""
 
 TERM_COLUMNS = ("terms", "frequencies", "title_frequencies", "text_frequencies")
 POSTING_COLUMNS = ("rows", "title_counts", "text_counts")
 DOCUMENT_COLUMNS = ("title_lengths", "text_lengths", "title_filled", "text_filled")
-
-SEARCHED = (
-    "terms", "frequencies", "rows", "title_counts", "text_counts", "title_lengths", "text_lengths", "text_filled",
-)  # fmt: skip
-"""What a search reads of the postings."""
+PARTS = "part_terms"
+"""The first term of each part, by its place, int64."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,6 @@ class Postings:
     """A chunk of n documents with t different terms, and p postings: the pairs of a term and a document that has it.
 
     Terms are in byte order; postings by term and then by row. Title and text are apart, so that they can be one field or two.
-    Columns that were not read are empty.
 
     Attributes:
         terms: The terms, large_string of shape (t,).
@@ -69,6 +71,40 @@ class Postings:
         return np.concatenate([[0], np.cumsum(self.frequencies, dtype=np.int64)])
 
 
+class Part(NamedTuple):
+    """The p postings of some consecutive terms, as :class:`Postings` has them.
+
+    Attributes:
+        rows: int32 of shape (p,).
+        title_counts: uint8, uint16 or uint32 of shape (p,).
+        text_counts: uint8, uint16 or uint32 of shape (p,).
+    """
+
+    rows: np.ndarray
+    title_counts: np.ndarray
+    text_counts: np.ndarray
+
+
+@dataclass(frozen=True)
+class PostingsFile:
+    """The postings of a chunk, which are read in parts.
+
+    Attributes:
+        head: Terms and documents; its postings are empty.
+        part_starts: Place of the first posting of each part, and behind them the number of postings, int64 of shape (parts + 1,).
+        part: Gives a part by its number, in any thread; raises DataError where it was damaged.
+    """
+
+    head: Postings
+    part_starts: np.ndarray
+    part: Callable[[int], Part]
+
+    @property
+    def parts(self) -> range:
+        """The numbers of the parts."""
+        return range(len(self.part_starts) - 1)
+
+
 def places_in_order(terms: pa.LargeStringArray, among: pa.LargeStringArray) -> np.ndarray:
     """Where a few terms are among many others in byte order: only some of the many are looked at.
 
@@ -95,56 +131,100 @@ def write_postings(path: str | Path, postings: Postings, analyzer: str) -> None:
         postings: What to write.
         analyzer: Name of the analyzer that made the terms.
     """
-    columns = {field.name: getattr(postings, field.name) for field in fields(postings)}
-    columns["rows"] = np.diff(postings.rows, prepend=np.int32(0))
-    with atomic_path(path) as partial, ColumnWriter(str(partial), {"format": FORMAT, "analyzer": analyzer}) as writer:
-        writer.write(columns)
+    part_terms = np.flatnonzero(np.diff(postings.starts[:-1] // PART_POSTINGS, prepend=-1))
+    columns = {field.name: getattr(postings, field.name) for field in fields(postings)} | {PARTS: part_terms}
+    nothing = {name: values[:0] for name, values in columns.items()} | {
+        "terms": pa.array([], pa.large_string())
+    }  # no slice: all is written
+    with atomic_path(path) as partial, ColumnWriter(str(partial), _metadata(analyzer)) as writer:
+        writer.write(columns | {name: nothing[name] for name in POSTING_COLUMNS})
+        for first, last in pairwise([*postings.starts[part_terms].tolist(), len(postings.rows)]):
+            part = {name: columns[name][first:last] for name in POSTING_COLUMNS}
+            writer.write({**nothing, **part, "rows": np.diff(part["rows"], prepend=np.int32(0))})
 
 
-def read_postings(path: str | Path, analyzer: str, columns: Sequence[str] | None = None) -> Postings:
-    """Read the postings of a chunk, or some columns of them.
+def open_postings(path: str | Path, analyzer: str, *, keep: bool = False) -> PostingsFile:
+    """Read the terms and the documents of a chunk; its postings are read part by part.
 
     Whether the file is the one that was recorded, the caller checks by its digest; here what is read has to fit together.
 
     Args:
         path: What :func:`write_postings` wrote.
         analyzer: Name of the analyzer that the terms should come from.
-        columns: Attributes of :class:`Postings` to read; all if None.
+        keep: Whether all parts are read at once and stay in memory.
 
     Returns:
-        The postings; columns that were not asked for are empty.
+        The postings.
 
     Raises:
         DataError: The file was damaged, or comes from another analyzer.
     """
-    wanted = [field.name for field in fields(Postings) if columns is None or field.name in columns]
+    names = [*TERM_COLUMNS, *DOCUMENT_COLUMNS, PARTS]
     with reading(path, "postings"):
-        found = _read(path, analyzer, wanted)
-    if problem := _problem(found, wanted):
-        raise damaged(path, problem)
-    return found
-
-
-def _read(path: str | Path, analyzer: str, wanted: list[str]) -> Postings:
-    """Read columns; a ValueError says that these are other postings."""
-    (lists,) = read_columns(path, {"format": FORMAT, "analyzer": analyzer}, wanted)
+        (lists,) = read_columns(path, _metadata(analyzer), names, batch=0)
     values = {name: values if name == "terms" else values.to_numpy(zero_copy_only=False) for name, values in lists.items()}
-    if "rows" in values:
-        values["rows"] = np.cumsum(values["rows"], dtype=np.int32)
-    nothing = {field.name: np.empty(0, np.int32) for field in fields(Postings)}
-    return Postings(**{**nothing, "terms": pa.array([], pa.large_string()), **values})
+    part_terms = values.pop(PARTS)
+    head = Postings(**values, **{name: np.empty(0, np.int32) for name in POSTING_COLUMNS})
+    if problem := _problem(head, part_terms):
+        raise damaged(path, problem)
+    part_starts = np.append(head.starts[part_terms], head.starts[-1])
+
+    def part(number: int) -> Part:
+        with reading(path, "postings"):
+            (lists,) = read_columns(path, _metadata(analyzer), POSTING_COLUMNS, batch=1 + number)
+        found = Part(*(lists[name].to_numpy() for name in POSTING_COLUMNS))
+        found = found._replace(rows=np.cumsum(found.rows, dtype=np.int32))
+        if problem := _problem_of_part(found, part_starts[number + 1] - part_starts[number], len(head.text_lengths)):
+            raise damaged(path, problem)
+        return found
+
+    postings = PostingsFile(head, part_starts, part)
+    return replace(postings, part=[part(number) for number in postings.parts].__getitem__) if keep else postings
 
 
-def _problem(found: Postings, wanted: Sequence[str]) -> str | None:
-    """What does not fit together in the columns that were read; None if all does."""
-    for group in (TERM_COLUMNS, POSTING_COLUMNS, DOCUMENT_COLUMNS):
-        lengths = {name: len(getattr(found, name)) for name in group if name in wanted}
+def read_postings(path: str | Path, analyzer: str) -> Postings:
+    """Read the postings of a chunk, all parts together.
+
+    Args:
+        path: What :func:`write_postings` wrote.
+        analyzer: Name of the analyzer that the terms should come from.
+
+    Returns:
+        The postings.
+
+    Raises:
+        DataError: The file was damaged, or comes from another analyzer.
+    """
+    postings = open_postings(path, analyzer)
+    if not postings.parts:
+        return postings.head
+    columns = zip(*map(postings.part, postings.parts), strict=True)
+    return replace(postings.head, **dict(zip(POSTING_COLUMNS, map(np.concatenate, columns), strict=True)))
+
+
+def _metadata(analyzer: str) -> dict[str, bytes | str]:
+    return {"format": FORMAT, "analyzer": analyzer}
+
+
+def _problem(head: Postings, part_terms: np.ndarray) -> str | None:
+    """What does not fit together in terms and documents; None if all does."""
+    for group in (TERM_COLUMNS, DOCUMENT_COLUMNS):
+        lengths = {name: len(getattr(head, name)) for name in group}
         if len(set(lengths.values())) > 1:
             return f"found columns of different lengths, {lengths}"
-    if {"frequencies", "rows"} <= set(wanted) and ((found.frequencies < 1).any() or found.starts[-1] != len(found.rows)):
-        return f"found {len(found.rows)} postings, but frequencies of {found.starts[-1]}"
-    if {"rows", "text_lengths"} <= set(wanted) and len(found.rows):
-        first, last = found.rows.min(), found.rows.max()
-        if first < 0 or last >= len(found.text_lengths):
-            return f"found postings of the rows {first} to {last} among {len(found.text_lengths)} documents"
+    if (head.frequencies < 1).any():
+        return "found terms without documents"
+    bounds = np.concatenate([[-1], part_terms, [len(head.terms)]])
+    if (np.diff(bounds) < 1).any() or (len(head.terms) and bounds[1] != 0):
+        return f"found parts that begin with the terms {part_terms[:10].tolist()} of {len(head.terms)}"
+    return None
+
+
+def _problem_of_part(part: Part, expected: int, documents: int) -> str | None:
+    """What does not fit together in a part; None if all does."""
+    lengths = {name: len(values) for name, values in part._asdict().items()}
+    if set(lengths.values()) != {expected}:
+        return f"found columns of the lengths {lengths}, but frequencies of {expected} postings"
+    if len(part.rows) and not 0 <= part.rows.min() <= part.rows.max() < documents:
+        return f"found postings of the rows {part.rows.min()} to {part.rows.max()} among {documents} documents"
     return None

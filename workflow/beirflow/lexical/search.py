@@ -1,4 +1,4 @@
-"""Exact search of the postings of a chunk.
+"""Exact search of the postings of a chunk, which are read part by part while they are scored.
 
 Every document that has a term of the query is scored: scores of terms in float32, added in double in the order of the terms. So
 a score depends on the query, the document and the statistics alone, not on the chunk, the block or the number of threads.
@@ -12,7 +12,7 @@ import numpy as np
 
 from beirflow.files.background import map_ahead
 from beirflow.lexical.bm25 import length_codes, scores
-from beirflow.lexical.postings import Postings, places_in_order
+from beirflow.lexical.postings import Part, Postings, PostingsFile, places_in_order
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField
 from beirflow.postings.search import Cut, Lists, WantedLists, ranked, search_lists, slices_of
 from beirflow.runs.ranking import Hits
@@ -22,7 +22,7 @@ BLOCK_POSTINGS = 1 << 25
 """Postings that are scored for a block of queries and kept until it is done, 12 bytes each."""
 
 SLICE_POSTINGS = 1 << 16
-"""Postings that a thread scores at a time."""
+"""Postings of a part that are scored at a time."""
 
 MATCH = float(np.finfo(np.float64).tiny)
 """Added up for a term whose score rounds to 0: no sum changes, but the document has been found."""
@@ -31,7 +31,7 @@ MATCH = float(np.finfo(np.float64).tiny)
 def search_postings(
     queries: AnalyzedQueries,
     fields: Sequence[ScoredField],
-    postings: Postings,
+    postings: PostingsFile,
     id_order: np.ndarray,
     k: int,
     *,
@@ -44,7 +44,7 @@ def search_postings(
     Args:
         queries: The queries.
         fields: What their terms weigh.
-        postings: The chunk, with :data:`~beirflow.lexical.postings.SEARCHED`.
+        postings: The chunk.
         id_order: Place of each document's id in the order of ties, Lucene's of which ascend; int64 of shape (documents,).
         k: Documents to keep for each query.
         excluded: For each query the row of a document that is left out, or -1; shape (queries,).
@@ -56,8 +56,8 @@ def search_postings(
         many documents have a term of the query, but were left out.
     """
     find = places_in_order if inverse_norms else places_of
-    places = find(queries.terms, postings.terms)[queries.pair_terms]
-    chunk = _Chunk(queries, fields, postings, places, inverse_norms or inverse_norms_of(fields, postings))
+    places = find(queries.terms, postings.head.terms)[queries.pair_terms]
+    chunk = _Chunk(queries, fields, postings, places, inverse_norms or inverse_norms_of(fields, postings.head))
     cut = Cut(k, id_order, excluded, np.full(len(queries.starts) - 1, -np.inf, np.float32))
     parts: list[Hits] = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))]
     self_matches = 0
@@ -69,17 +69,17 @@ def search_postings(
     return (query, row, score), self_matches
 
 
-def inverse_norms_of(fields: Sequence[ScoredField], postings: Postings) -> list[np.ndarray]:
+def inverse_norms_of(fields: Sequence[ScoredField], documents: Postings) -> list[np.ndarray]:
     """What the counts of each document are multiplied by.
 
     Args:
         fields: The fields that are scored.
-        postings: The lengths of the documents.
+        documents: With the lengths of their titles and texts.
 
     Returns:
         For each field float32 of shape (documents,).
     """
-    titles, texts = postings.title_lengths, postings.text_lengths
+    titles, texts = documents.title_lengths, documents.text_lengths
     lengths = {"contents": titles + texts, "title": titles, "text": texts}
     return [field.inverse_norms[length_codes(lengths[field.name])] for field in fields]
 
@@ -95,7 +95,7 @@ class _Chunk:
 
     queries: AnalyzedQueries
     fields: Sequence[ScoredField]
-    postings: Postings
+    postings: PostingsFile
     places: np.ndarray
     inverse_norms: Sequence[np.ndarray]
 
@@ -104,17 +104,13 @@ class _Chunk:
         """Postings of each pair, int64 of shape (p,)."""
         sizes = np.zeros(len(self.places), np.int64)
         present = self.places >= 0
-        sizes[present] = self.postings.frequencies[self.places[present]]
+        sizes[present] = self.postings.head.frequencies[self.places[present]]
         return sizes
 
-    def counts(self, name: str, spans: list[slice], rows: np.ndarray) -> np.ndarray:
-        """How often a field has the term, for the postings of some spans and their rows."""
-        title_counts, text_counts = (_joined(of, spans) for of in (self.postings.title_counts, self.postings.text_counts))
-        if name == "text":
-            return text_counts
-        if name == "title":
-            return title_counts * self.postings.text_filled[rows]  # without text a document is in no index
-        return np.add(title_counts, text_counts, dtype=np.uint32)
+    @cached_property
+    def firsts(self) -> np.ndarray:
+        """Place of the first posting of each pair, int64 of shape (p,); where the chunk does not have the term, any."""
+        return self.postings.head.starts[self.places]
 
     def pairs_of(self, query: int) -> np.ndarray:
         """The pairs of a query."""
@@ -159,32 +155,42 @@ def _score(chunk: _Chunk, block: Sequence[int], threads: int) -> tuple[Lists, np
     sizes[needed] = chunk.sizes[needed]
     starts = sizes.sum() - np.cumsum(sizes)
     ends = starts + sizes
-    lists = Lists(len(chunk.postings.text_lengths), np.empty(sizes.sum(), np.int32), np.empty(sizes.sum()))
+    lists = Lists(len(chunk.postings.head.text_lengths), np.empty(sizes.sum(), np.int32), np.empty(sizes.sum()))
 
-    def score_some(pairs: np.ndarray) -> None:
-        place = slice(starts[pairs[0]], ends[pairs[-1]])
-        _score_pairs(chunk, pairs, lists.rows[place], lists.values[place])
+    def score_part(pairs: np.ndarray) -> None:
+        number = int(part_of[pairs[0]])
+        part, begin = chunk.postings.part(number), chunk.postings.part_starts[number]
+        for some in _split(pairs, starts[pairs] // SLICE_POSTINGS):
+            place = slice(starts[some[0]], ends[some[-1]])
+            _score_pairs(chunk, some, part, chunk.firsts[some] - begin, lists.rows[place], lists.values[place])
 
+    # Pairs are in the order of their terms, as postings are.
     pairs = np.flatnonzero(sizes)[::-1]
-    groups = np.split(pairs, np.flatnonzero(np.diff(starts[pairs] // SLICE_POSTINGS)) + 1) if len(pairs) else []
-    for _ in map_ahead(score_some, groups, threads):
+    part_of = np.searchsorted(chunk.postings.part_starts, chunk.firsts, side="right") - 1
+    for _ in map_ahead(score_part, _split(pairs, part_of[pairs]), threads):
         pass
     return lists, np.stack([starts, ends], axis=1)
 
 
-def _score_pairs(chunk: _Chunk, pairs: np.ndarray, rows: np.ndarray, total: np.ndarray) -> None:
-    """Write rows and scores of the postings of some pairs, one pair after the other."""
+def _split(pairs: np.ndarray, by: np.ndarray) -> list[np.ndarray]:
+    """Neighbours for which something is equal, together."""
+    return np.split(pairs, np.flatnonzero(np.diff(by)) + 1) if len(pairs) else []
+
+
+def _score_pairs(chunk: _Chunk, pairs: np.ndarray, part: Part, firsts: np.ndarray, rows: np.ndarray, total: np.ndarray) -> None:
+    """Write rows and scores of the postings of some pairs, which begin at places of a part, one pair after the other."""
     sizes = chunk.sizes[pairs]
-    firsts = chunk.postings.starts[chunk.places[pairs]]
     spans = [slice(first, last) for first, last in zip(firsts.tolist(), (firsts + sizes).tolist(), strict=True)]
-    np.concatenate([chunk.postings.rows[span] for span in spans], out=rows)
+    np.concatenate([part.rows[span] for span in spans], out=rows)
+    title_counts, text_counts = (np.concatenate([of[span] for span in spans]) for of in (part.title_counts, part.text_counts))
     total[:] = 0
     for field, inverse_norms in zip(chunk.fields, chunk.inverse_norms, strict=True):
-        counts = chunk.counts(field.name, spans, rows)
+        if field.name == "contents":
+            counts = np.add(title_counts, text_counts, dtype=np.uint32)
+        elif field.name == "title":
+            counts = title_counts * chunk.postings.head.text_filled[rows]  # without text a document is in no index
+        else:
+            counts = text_counts
         in_field = scores(np.repeat(field.weights[pairs], sizes), counts, inverse_norms[rows])
         in_field = np.maximum(in_field, MATCH, dtype=np.float64)
         total += in_field if field.name == "contents" else np.where(counts, in_field, 0)
-
-
-def _joined(column: np.ndarray, spans: list[slice]) -> np.ndarray:
-    return np.concatenate([column[span] for span in spans])

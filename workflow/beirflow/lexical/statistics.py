@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from beirflow.files.writing import atomic_path
 from beirflow.lexical.bm25 import FieldStatistics
-from beirflow.lexical.postings import DOCUMENT_COLUMNS, TERM_COLUMNS, Postings, places_in_order, read_postings
+from beirflow.lexical.postings import Postings, open_postings, places_in_order
 from beirflow.runs.searched import places_of
 
 PENDING_TERMS = 1 << 22
@@ -69,7 +69,7 @@ def add_up(paths: Sequence[str | Path], analyzer: str, table_path: str | Path) -
     counts = np.zeros((3, 3), np.int64)
     total, pending = TABLE.empty_table(), []
     for path in paths:
-        chunk = read_postings(path, analyzer, TERM_COLUMNS + DOCUMENT_COLUMNS)
+        chunk = open_postings(path, analyzer).head
         counts += _counts(chunk)
         arrays = [chunk.terms, *(pa.array(getattr(chunk, column)).cast(pa.int64()) for column in FREQUENCIES.values())]
         pending.append(pa.Table.from_arrays(arrays, schema=TABLE))

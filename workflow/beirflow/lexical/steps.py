@@ -17,7 +17,7 @@ from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
 from beirflow.files.verified import check_digest, checked_while_read
 from beirflow.lexical.expanded import index_documents
-from beirflow.lexical.postings import SEARCHED, read_postings, write_postings
+from beirflow.lexical.postings import open_postings, write_postings
 from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import search_postings
 from beirflow.lexical.settings import Index, LexicalSettings
@@ -157,17 +157,19 @@ def search_index(
     digests = {path: output_digest(record, path) for path, record in records.items()}
     if expansion_path is not None:
         records[expansion_path] = read_expansion(expansion_path, postings_path, records[postings_path], job)
-    with checked_while_read(digests), ThreadPoolExecutor(max_workers=1) as background:
-        reading = background.submit(read_postings, postings_path, settings.index.name, SEARCHED)
-        import_scipy()
+    with checked_while_read(digests), ThreadPoolExecutor(max_workers=2) as background:
+        background.submit(import_scipy)
+        opening = background.submit(open_postings, postings_path, settings.index.name)
         ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
         start = time.perf_counter()
+        ordering = background.submit(byte_order, ids.documents, settings.ties)
         analyzed = analyze_queries(read_table(queries_path)["text"])
         statistics = CorpusStatistics.of_record(records[statistics_path]["statistics"])
         frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.searched}
         fields = weigh(analyzed, settings, statistics, frequencies)
-        order = byte_order(ids.documents, settings.ties)
-        hits, self_matches = search_postings(analyzed, fields, reading.result(), order, top_k, excluded=ids.own, threads=threads)
+        hits, self_matches = search_postings(
+            *(analyzed, fields, opening.result(), ordering.result(), top_k), excluded=ids.own, threads=threads
+        )
         seconds = time.perf_counter() - start
     found = found_by(
         job,

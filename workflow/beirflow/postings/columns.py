@@ -74,13 +74,16 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
         raise damaged(path, f"the {what} cannot be read ({error})") from error
 
 
-def read_columns(path: str | Path, metadata: Mapping[str, bytes | str], wanted: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
+def read_columns(
+    path: str | Path, metadata: Mapping[str, bytes | str], wanted: Sequence[str], batch: int | None = None
+) -> Iterator[dict[str, pa.Array]]:
     """Read some columns of what :class:`ColumnWriter` wrote.
 
     Args:
         path: The file.
         metadata: What it was written with.
         wanted: Names of the columns.
+        batch: Number of the only batch to read; None for all.
 
     Yields:
         The columns of each batch by name.
@@ -95,7 +98,7 @@ def read_columns(path: str | Path, metadata: Mapping[str, bytes | str], wanted: 
             raise ValueError(f"found {schema.metadata}, expected {expected}")
         options = pa.ipc.IpcReadOptions(included_fields=[schema.names.index(name) for name in wanted])
         reader = pa.ipc.open_file(source, options=options)
-        for number in range(reader.num_record_batches):
-            batch = reader.get_batch(number)
-            batch.validate(full=True)
-            yield {name: batch[name].flatten() for name in wanted}
+        for number in range(reader.num_record_batches) if batch is None else [batch]:
+            columns = reader.get_batch(number)
+            columns.validate(full=True)
+            yield {name: columns[name].flatten() for name in wanted}

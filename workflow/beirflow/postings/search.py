@@ -185,8 +185,9 @@ def _guess(values: np.ndarray, k: int) -> np.float32:
     """A score that k documents most likely reach, and not many more; 0 if fewer may score at all."""
     block = LINE * SAMPLED
     sample = values[: len(values) // block * block].reshape(-1, block)[:, :LINE].ravel()
+    found = sample[sample > 0]  # numpy is slow at a partition where most are equal
     rank = int(k / SAMPLED + SURE * (k / SAMPLED) ** 0.5) + 1
-    return np.float32(np.partition(sample, -rank)[-rank] if rank <= len(sample) else 0)
+    return np.float32(np.partition(found, -rank)[-rank] if rank <= len(found) else 0)
 
 
 def _reaching(values: np.ndarray, least: np.float32) -> np.ndarray:
