@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from beirflow.files.background import read_ahead
 from beirflow.sparse.files import read_segments
-from beirflow.sparse.products import Backward
+from beirflow.sparse.products import Backward, turned_round
 from beirflow.sparse.rows import Rows
 from beirflow.sparse.search import search_segments
 
@@ -25,8 +25,8 @@ def main(source: Path, output: Path, k: int, threads: int, *, reads: bool) -> No
         queries = Rows(**found)
     with np.load(source / "documents.npz") as found:
         ids = pa.array([f"d{number}" for number in range(len(found["counts"]))])
-    read = map(Backward.of, read_segments(source / "weights.arrow", "none"))
-    segments = read_ahead(read) if reads else list(read)
+    read = read_segments(source / "weights.arrow", "none")
+    segments = turned_round(read_ahead(read), threads) if reads else list(map(Backward.of, read))
     start = time.perf_counter()
     with timed_call():
         excluded = np.full(len(queries.counts), -1)

@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 from beirflow.postings import search as lists_search
 from beirflow.runs.ranking import Ties
-from beirflow.sparse import files
-from beirflow.sparse.products import Backward
+from beirflow.sparse import files, products
+from beirflow.sparse.files import Segment
+from beirflow.sparse.products import Backward, turned_round
 from beirflow.sparse.rows import Rows
 from beirflow.sparse.search import search_segments
 from hypothesis import given, settings
@@ -21,11 +22,11 @@ def random_rows(seed: int, texts: int, terms: int, weights: list[float], share: 
     return Rows.of(texts, text, term, random.choice(weights, len(text)).astype(np.float32))
 
 
-def segments_of(rows: Rows, size: int) -> list[Backward]:
+def segments_of(rows: Rows, size: int) -> list[Segment]:
     found = []
     for first in range(0, len(rows.counts), size):
         part = slice(rows.starts[first], rows.starts[min(first + size, len(rows.counts))])
-        found.append(Backward.of(files._inverted(Rows(rows.counts[first : first + size], rows.terms[part], rows.weights[part]))))
+        found.append(files._inverted(Rows(rows.counts[first : first + size], rows.terms[part], rows.weights[part])))
     return found
 
 
@@ -54,8 +55,9 @@ def plainly(queries: Rows, documents: Rows, ids: list[str], k: int, excluded: li
 def searched(
     queries: Rows, documents: Rows, ids: list[str], k: int, excluded: list[int], ties: Ties, size: int, threads: int = 1
 ) -> Found:
+    segments = turned_round(segments_of(documents, size), threads)
     (query, row, score), _ = search_segments(
-        queries, segments_of(documents, size), pa.array(ids), k, excluded=np.array(excluded), ties=ties, threads=threads
+        queries, segments, pa.array(ids), k, excluded=np.array(excluded), ties=ties, threads=threads
     )
     found: Found = [[] for _ in queries.counts]
     for number, place, value in zip(query.tolist(), row.tolist(), score.tolist(), strict=True):
@@ -88,6 +90,7 @@ def test_segments_slices_and_threads_change_nothing(monkeypatch: pytest.MonkeyPa
     assert searched(queries, texts, ids, 10, nothing, "descending", 300) == expected
     assert searched(queries, texts, ids, 10, nothing, "descending", 17, threads=3) == expected
     monkeypatch.setattr(lists_search, "SLICE_QUERIES", 1)
+    monkeypatch.setattr(products, "TURNED_POSTINGS", 5)
     assert searched(queries, texts, ids, 10, nothing, "descending", 17, threads=2) == expected
 
 
@@ -95,7 +98,9 @@ def test_excluded_documents_are_counted_where_they_have_a_term() -> None:
     texts = Rows.of(3, np.array([0, 1]), np.array([5, 6]), np.ones(2, np.float32))
     queries = Rows.of(3, np.array([0, 1, 2]), np.array([5, 5, 6]), np.ones(3, np.float32))
     ids = pa.array(["a", "b", "c"])
-    (query, row, _), left_out = search_segments(queries, segments_of(texts, 2), ids, 5, excluded=np.array([0, 2, -1]))
+    (query, row, _), left_out = search_segments(
+        queries, map(Backward.of, segments_of(texts, 2)), ids, 5, excluded=np.array([0, 2, -1])
+    )
     assert left_out == 1
     assert list(zip(query.tolist(), row.tolist(), strict=True)) == [(1, 0), (2, 1)]
 

@@ -28,7 +28,7 @@ from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, wr
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
 from beirflow.sparse.parts import Part
-from beirflow.sparse.products import Backward
+from beirflow.sparse.products import turned_round
 from beirflow.sparse.rows import Rows, in_rows, quantized
 from beirflow.sparse.search import search_segments
 from beirflow.sparse.settings import INJECT, SparseSettings
@@ -226,7 +226,7 @@ def search_weights(
         check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(ids.documents), "weigh")
         hits, self_matches = search_segments(
             queries,
-            read_ahead(map(Backward.of, read_segments(chunk_weights_path, settings.quantize))),
+            turned_round(read_ahead(read_segments(chunk_weights_path, settings.quantize)), threads),
             ids.documents,
             top_k,
             excluded=ids.own,
