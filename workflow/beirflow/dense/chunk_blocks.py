@@ -40,6 +40,9 @@ DOCUMENT_BYTES = 24
 """Of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result; of two blocks,
 since one is read ahead."""
 
+ROUNDED_VECTORS = 512
+"""Vectors that are rounded at once: a cache holds them."""
+
 PAIRS_BYTES = 1 << 28
 PAIR_BYTES = 16
 """Of a component of a pair while it is scored: both vectors, and their products in float64."""
@@ -176,5 +179,10 @@ def rounded_to(dtype: torch.dtype, vectors: torch.Tensor) -> tuple[torch.Tensor,
     Returns:
         The vectors of that type, and the length of the longest difference.
     """
-    rounded = vectors.to(dtype)
-    return rounded, 0.0 if rounded is vectors else float(rounded.float().sub_(vectors).norm(dim=1).max())
+    if vectors.dtype == dtype:
+        return vectors, 0.0
+    rounded = torch.empty_like(vectors, dtype=dtype)
+    furthest = 0.0
+    for some, of in zip(torch.split(vectors, ROUNDED_VECTORS), torch.split(rounded, ROUNDED_VECTORS), strict=True):
+        furthest = max(furthest, float(of.copy_(some).float().sub_(some).norm(dim=1).max()))
+    return rounded, furthest

@@ -43,7 +43,7 @@ def exact_of_pairs(
     with Threads(device) as threads:
         nothing = torch.full((len(queries),), -1, device=device)
         chunk = Chunk(prepare(queries, similarity, device), documents, nothing, similarity, threads)
-        hits = list(score_candidates(chunk, torch.from_numpy(query).to(device), torch.from_numpy(row).to(device)))
-        if not all(np.isfinite(scores).all() for _, _, scores in hits):
+        hits = score_candidates(chunk, torch.from_numpy(query).to(device), torch.from_numpy(row).to(device))
+        if not np.isfinite(hits[2]).all():
             raise not_finite(chunk)
-    return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
+    return merge_hits([hits], lambda rows: id_order[rows], k)[:3]

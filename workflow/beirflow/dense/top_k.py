@@ -8,7 +8,7 @@ k-th score than there is room for. Memory holds two blocks, the queries, and the
 however many scores tie.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
@@ -20,6 +20,9 @@ from beirflow.dense.fast_pass import find_candidates
 from beirflow.files.errors import DataError
 from beirflow.jobs.threads import Threads
 from beirflow.runs.ranking import Hits, merge_hits
+
+MERGED_QUERIES = 64
+"""Queries whose hits are sorted at once: a cache holds them."""
 
 CROWDED_PAIRS = 1 << 22
 """Pairs that are scored and merged at once where all documents of a block may tie, which takes some 100 bytes each."""
@@ -66,8 +69,8 @@ def exact_top_k(
         near = find_candidates(chunk, k)
         if near is None:
             raise not_finite(chunk)
-        hits = [*score_candidates(chunk, near.query, near.row), *_score_crowded(chunk, near.crowded, near.least, id_order, k)]
-    return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
+        found = score_candidates(chunk, near.query, near.row)
+        return _merge(chunk, [found, *_score_crowded(chunk, near.crowded, near.least, id_order, k)], id_order, k)
 
 
 def not_finite(chunk: Chunk) -> DataError:
@@ -83,21 +86,38 @@ def not_finite(chunk: Chunk) -> DataError:
     return DataError("the vectors are so long that their dot products overflow float32; use the cosine, or another model")
 
 
-def score_candidates(chunk: Chunk, query: torch.Tensor, row: torch.Tensor) -> Iterator[Hits]:
-    """Exact scores of some documents of each query, block by block.
+def score_candidates(chunk: Chunk, query: torch.Tensor, row: torch.Tensor) -> Hits:
+    """Exact scores of some documents of each query.
 
     Args:
         chunk: Is read once.
         query: Number of each pair's query, ascending, int64 of shape (n,).
         row: Row of each pair's document, integers of shape (n,).
 
-    Yields:
-        Number of the query, row and score of each, of one block.
+    Returns:
+        Number of the query, row and score of each, in the same order.
     """
+    scores = torch.empty(len(row), device=row.device)
     for start, block, norms, *_ in chunk.blocks():
         here = ((row >= start) & (row < start + len(block))).nonzero().flatten()
-        some, place = query[here], row[here].long()
-        yield _hits(some, place, exact_scores(chunk, block, norms, some, place - start))
+        scores[here] = exact_scores(chunk, block, norms, query[here], row[here].long() - start)
+    return _hits(query, row, scores)
+
+
+def _merge(chunk: Chunk, found: Sequence[Hits], id_order: np.ndarray, k: int) -> Hits:
+    """The k best of lists that are sorted by query: threads share the queries."""
+    best: dict[int, Hits] = {}
+
+    def merge(queries: slice) -> None:
+        parts = []
+        for hits in found:
+            first, last = np.searchsorted(hits[0], [queries.start, queries.stop])
+            parts.append((hits[0][first:last], hits[1][first:last], hits[2][first:last]))
+        best[queries.start] = merge_hits(parts, lambda rows: id_order[rows], k)[:3]
+
+    chunk.threads.share(merge, len(chunk.queries), MERGED_QUERIES)
+    query, row, score = (np.concatenate(columns) for columns in zip(*(best[first] for first in sorted(best)), strict=True))
+    return query, row, score
 
 
 def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> list[Hits]:

@@ -97,10 +97,12 @@ class Shortlist:
         """
         dropped = self._least[:, 0]  # this score and those below
         crowded = (dropped >= least) & (dropped > -torch.inf)
-        found = self.scores > -torch.inf
-        query, place = (found & (self.scores >= least[:, None]) & ~crowded[:, None]).nonzero(as_tuple=True)
-        few = crowded & (found.sum(dim=1) < self.keep)
-        return Candidates(query, self.rows[query, place], least, crowded.nonzero().flatten(), few.nonzero().flatten())
+        from_here = least.clamp_min(torch.finfo(torch.float32).min).masked_fill(crowded, torch.nan)  # which nothing reaches
+        is_found = self.scores >= from_here[:, None]
+        query = torch.arange(len(least), device=least.device).repeat_interleave(is_found.sum(dim=1))
+        row = self.rows.view(-1).index_select(0, is_found.view(-1).nonzero().flatten())
+        too_few = (self.scores > -torch.inf).sum(dim=1) < self.keep
+        return Candidates(query, row, least, crowded.nonzero().flatten(), (crowded & too_few).nonzero().flatten())
 
     def _offer_in_parts(self, queries: slice, scores: torch.Tensor, first_row: int, part: int) -> None:
         self.offer(queries, scores[:, :part], first_row)
