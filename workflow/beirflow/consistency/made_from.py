@@ -64,6 +64,9 @@ ITS_MODEL = Pattern("models")
 ADDED = (EXPANSION, EXPANSION_RECORD)
 """Of systems that add something to documents."""
 
+TEXTS_ADDED_TO = {POSTINGS, TERM_WEIGHTS}
+"""What is made of documents with what is added to them."""
+
 TOOK = ("made", "seconds", "bytes")
 ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")
 WEIGHED = (*TOOK, "counts", "system", "rows", "distinct_texts", "weighed")
@@ -232,7 +235,10 @@ class _Expected:
         """What a family makes a run from, of its own: each file with its record."""
         yield from self._model(names, owner)
         blocks = sum(PAIRS_RECORD.names_in(name) is not None for name in part(record, "inputs", kind=dict))
-        for pattern in (*owner.family.searched(owner.settings), *owner.family.stored):
+        searched = owner.family.searched(owner.settings)
+        if not TEXTS_ADDED_TO.isdisjoint(searched):
+            yield from (path for pattern in ADDED for path in self._paths(pattern, names, owner))
+        for pattern in (*searched, *owner.family.stored):
             for block in range(max(1, blocks) if "{block}" in pattern else 1):
                 for path in self._paths(pattern, {**names, **owner.in_paths, "block": block}, owner):
                     yield from (path, record_of(path).as_posix())
