@@ -86,6 +86,23 @@ def test_what_cannot_be_used_is_said_before_anything_runs(changed: Workflow) -> 
     assert result_files(changed.result("")).keys() == before
 
 
+def test_the_report_says_what_hits_match(both_once: tuple[Workflow, dict[str, int]]) -> None:
+    workflow, _ = both_once
+    report = "results/report.html"
+    assert workflow.planned(report)["match_hits"] == 2
+    workflow.run(report)
+    page = workflow.result("report.html").read_text()
+    hits = {query["id"]: query["hits"] for query in read_json(workflow.result("inspection/small.json"))["queries"]}
+    for system in ("splade", "colbert"):
+        assert f'data-matches="{system}/small"' in page
+        found = read_json(workflow.result(f"matches/{system}/small.json"))
+        assert {query: list(of) for query, of in found["queries"].items()} == {
+            query: [hit["doc_id"] for hit in of[system]] for query, of in hits.items()
+        }
+        assert any(matches for of in found["queries"].values() for matches in of.values())
+    assert workflow.planned(report) == {}
+
+
 def test_the_audit_makes_a_sample_of_both_again(changed: Workflow) -> None:
     assert "The audit of results passed" in changed.run("audit")
     page = changed.result("audit.html").read_text().lower()

@@ -6,15 +6,26 @@ const BATCH = 50; // queries that are put on the page at a time
 const index = JSON.parse(find("index").textContent);
 let dataset; // the entry of `index` that is shown
 let inspection; // its queries, or null for a dataset of forums
+let matches; // by system what its hits match, or null where that is not known
 const unpacked = new Map();
 
-/** A promise of the queries of a dataset, unpacked when they are first asked for; of null if there are none. */
-function inspectionOf(name) {
-  if (!unpacked.has(name)) {
-    const block = document.querySelector(`script[data-dataset="${CSS.escape(name)}"]`);
-    unpacked.set(name, block && unpack(block.textContent));
+/** A promise of what a block of the page holds, unpacked when it is first asked for; of null if there is none. */
+function contentOf(attribute, name) {
+  const selector = `script[${attribute}="${CSS.escape(name)}"]`;
+  if (!unpacked.has(selector)) {
+    const block = document.querySelector(selector);
+    unpacked.set(selector, block && unpack(block.textContent));
   }
-  return unpacked.get(name);
+  return unpacked.get(selector);
+}
+
+/** A promise of the queries of a dataset; of null if there are none. */
+const inspectionOf = (name) => contentOf("data-dataset", name);
+
+/** A promise of what the hits of each system match on a dataset. */
+async function matchesOf(systems, name) {
+  const found = await Promise.all(systems.map((system) => contentOf("data-matches", `${system}/${name}`)));
+  return Object.fromEntries(systems.map((system, i) => [system, found[i]]));
 }
 
 /** What was JSON, compressed with gzip and written in base64. */
@@ -112,12 +123,20 @@ function showText(id, query) {
   return make("div", { class: "snippet" }, ...heading, ...marked(text.slice(0, end), query), ...rest);
 }
 
+/** What a hit matches: terms, or tokens of the query and the most similar ones of the document, and what each adds. */
+function showMatches(found) {
+  if (!found?.length) return [];
+  const items = found.map(([asked, there, adds]) => make("span", { class: "match" }, asked === there ? asked : `${asked} → ${there || "(special token)"}`, " ", make("span", { class: "score" }, fixed(adds, 2))));
+  return [make("div", { class: "matches" }, "Matches: ", ...items)];
+}
+
 function showHits(query, system) {
   const items = query.hits[system].map(({ doc_id, score, grade }, i) => make("li", null,
     make("span", { class: "rank" }, `${i + 1}`),
     make("span", null, make("span", { class: "id" }, doc_id), " ", showGrade(grade)),
     make("span", { class: "score" }, fixed(score, 4)),
-    showText(doc_id, query)));
+    showText(doc_id, query),
+    ...showMatches(matches[system]?.queries[query.id]?.[doc_id])));
   const title = `${system}: ${inspection.measure} ${fixed(query.ndcg[system], 4)}`;
   const list = items.length ? make("ol", { class: "hits" }, ...items) : make("p", { class: "about" }, "Nothing was retrieved.");
   return make("div", null, make("h4", null, title), list);
@@ -189,9 +208,10 @@ function showInspector() {
 async function showDataset() {
   const chosen = index.datasets[Number(find("choice").value)];
   const found = await inspectionOf(chosen.name);
+  const matched = await matchesOf(found?.systems ?? [], chosen.name);
   const outdated = chosen !== index.datasets[Number(find("choice").value)];
   if (outdated || chosen === dataset) return; // another was chosen meanwhile, or this one twice
-  [dataset, inspection] = [chosen, found];
+  [dataset, inspection, matches] = [chosen, found, matched];
   const counts = Object.entries(dataset.counts).map(([name, value]) => `${count(value)} ${name}`).join(" · ");
   const forums = dataset.forums ? ` The mean of ${dataset.forums.length} forums; choose one of them for its queries.` : "";
   find("about").replaceChildren(make("p", null, `Split ${dataset.split}: ${counts}.${forums}`));

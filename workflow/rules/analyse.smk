@@ -11,11 +11,15 @@ OUTPUTS
   costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
   systems    = <results>/systems.csv                  every setting of every system, its origin, and the value used
   inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
+  matches    = <results>/matches/<system>/<dataset>.json    terms or tokens that these hits of a sparse or late-interaction system match
 
 STEPS
   - read the values of every query, verified by their digests
   - test the differences between systems, pair by pair, and correct for the number of tests
 """
+
+from beirflow.experiment.asked import asked_systems, finder_of
+from beirflow.jobs.code_version import code_of
 
 # All configured systems, in the order of the configuration, on all configured corpora, forums included.
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
@@ -139,3 +143,41 @@ rule inspect_dataset:
         "choose queries of {wildcards.dataset} for inspection, and count words"
     script:
         "../scripts/inspect_dataset.py"
+
+
+rule match_hits:
+    input:
+        inspection=at(layout.INSPECTION),
+        documents=at(layout.DOCUMENTS),
+        queries=at(layout.QUERIES),
+        corpus=at(layout.CORPUS),
+        model=model_record,
+    output:
+        at(layout.MATCHES),
+    log:
+        "<results>/logs/match_hits/{system}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/match_hits/{system}/{dataset}.tsv"
+    wildcard_constraints:
+        system=one_of(
+            [name for name in experiment.systems if finder_of(experiment, name)]
+        ),
+    conda:
+        "../../envs/encode.yaml"
+    threads: gpu_threads
+    resources:
+        gpu=gpu_places,
+    params:
+        code=code_version("match_hits"),
+        finder=lambda wildcards: finder_of(experiment, wildcards.system),
+        finding=lambda wildcards: code_of(
+            [finder_of(experiment, wildcards.system).partition(":")[0]]
+        ),
+        system=lambda wildcards: asked_systems(
+            experiment, wildcards.system, wildcards.dataset
+        )[wildcards.system],
+        precision=config["precision"],
+    message:
+        "find what the hits of {wildcards.system} on {wildcards.dataset} match"
+    script:
+        "../scripts/match_hits.py"

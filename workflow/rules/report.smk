@@ -151,6 +151,12 @@ rule write_report:
         means=rules.draw_figures.input.means,
         corpus_means=rules.draw_figures.input.corpus_means,
         inspections=rules.draw_figures.input.inspections,
+        matches=[
+            at(layout.MATCHES).format(system=system, dataset=name)
+            for system in experiment.chosen_systems
+            if finder_of(experiment, system)
+            for name in experiment.chosen_datasets
+        ],
         comparison=rules.draw_figures.input.comparison,
         costs=rules.draw_figures.input.costs,
         systems=rules.describe_systems.output[0],

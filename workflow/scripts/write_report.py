@@ -11,6 +11,7 @@ if __name__ == "__main__":
             **{f"{name}_path": snakemake.input[name] for name in tables},
             means_paths=[*snakemake.input.means, *snakemake.input.corpus_means],
             inspection_paths=list(snakemake.input.inspections),
+            matches_paths=list(snakemake.input.matches),
             figure_paths=list(snakemake.input.figures),
             report_path=snakemake.output.report,
             baseline=snakemake.params.baseline,

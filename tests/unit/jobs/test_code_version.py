@@ -28,8 +28,8 @@ NEED_TORCH = {
     *("encoders.own_encoder", "encoders.query_lists", "encoders.tower", "encoders.word_vectors"),
     *("dense.encode", "dense.own_candidates", "dense.search", "dense.spot_check", "dense.top_k"),
     *("dense.chunk_blocks", "dense.exact_scores", "dense.fast_pass"),
-    *("sparse.heads", "sparse.tokens", "sparse.pooling", "sparse.weigher", "sparse.steps", "sparse.spot_check"),
-    *("late.encoder", "late.max_sim", "late.search", "late.steps", "late.spot_check"),
+    *("sparse.heads", "sparse.tokens", "sparse.pooling", "sparse.weigher", "sparse.steps", "sparse.spot_check", "sparse.matches"),
+    *("late.encoder", "late.max_sim", "late.search", "late.steps", "late.spot_check", "late.matches"),
     *(
         "rerank.score_pairs",
         "rerank.cross_encoder",
@@ -254,8 +254,8 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     found = {name: other_imports((module.PACKAGE.joinpath(*name.split(".")).with_suffix(".py")).read_text()) for name in MODULES}
     found |= {script: other_imports((WORKFLOW / f"scripts/{script}.py").read_text()) for script in SCRIPTS}
     # They import the compiler of torch, classes of the user, whose files are hashed, spot checks, which no result depends on, and
-    # what answers queries, whose digest is a parameter of its own.
-    known = {"computing.lean_imports", "models.own_class", "recomputed.samples", "evaluation.latency"}
+    # what answers queries or finds matches, whose digest is a parameter of its own.
+    known = {"computing.lean_imports", "models.own_class", "recomputed.samples", "evaluation.latency", "analysis.matches"}
     assert {name for name, ways in found.items() if ways} == known
 
 

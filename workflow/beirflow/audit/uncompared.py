@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from beirflow.files.layout import (
     LATENCY,
     MANIFEST,
+    MATCHES,
     METRICS,
     MODEL,
     QUERY_TOKEN_VECTORS,
@@ -61,6 +62,7 @@ UNCOMPARED = (
         "what was left out of a run or ranked otherwise, where a system may drop it; metrics repeat it",
     ),
     Uncompared(f"{LATENCY.folder()}.*", ".*", "how long answers took; the table of efficiency repeats it"),
+    Uncompared(f"{MATCHES.folder()}.*", ".*", "what matched in the hits that are shown, which a model read again"),
     Uncompared(METRICS_OF_ALL, "seconds/evaluate", "how long the evaluation took; averages and costs repeat it"),
     Uncompared(VECTORS, "distinct_texts", "different texts that were encoded"),
     Uncompared(f"{QUERY_TOKEN_VECTORS.folder()}.*", "dim", "dimensions of token vectors"),

@@ -103,6 +103,8 @@ def _check_pairs(facts: Comparison, path: str, own: Mapping[str, Any], pairs: li
     names = RUN_RECORD.names_in(path) or {}
     corpus = chain.corpora[names["dataset"]]
     settings = settings_of(chain, names["system"]).for_dataset(corpus.get("part_of") or corpus["row"])
+    cut = {key: getattr(settings, key) for key in ("depth", "below")}
+    facts.same(path, "settings", {key: chain.record(path).get(key) for key in cut}, cut, MANIFEST)
     said = {"max_length": settings.max_length, "purpose": settings.instruction, "depth": settings.depth}
     encoder = asdict(settings.encoder_settings) if settings.encoder_settings else {}
     for number, record in enumerate(sorted(pairs, key=lambda each: int(each["block"]))):

@@ -3,7 +3,7 @@
 What a record leaves out is compared nowhere: whoever leaves out a digest could put anything in the place of the file, or nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -71,6 +71,7 @@ TOOK = ("made", "seconds", "bytes")
 ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")
 WEIGHED = (*TOOK, "counts", "system", "rows", "distinct_texts", "weighed")
 EXPANDED = ("seconds", "bytes", "counts", "rows", "expansion", "kind")
+OF_AN_AVERAGE = ("seconds", "counts", "system", "dataset", "split", "measures", "forums")
 OF_PAIRS = ("made", "seconds", "counts", "system", "precision", "max_length", "purpose", "depth", "block", "blocks")
 
 
@@ -124,7 +125,20 @@ def check_made_from(chain: Chain) -> list[Check]:
     facts, expected = Comparison(chain, "records leave nothing out"), _Expected(chain)
     averages = {path for path, result in chain.means.items() if result not in chain.evaluated}
     facts.each([path for path, record in chain.records.items() if record is not None and path not in averages], expected.compare)
+    facts.each([path for path in sorted(averages) if chain.records.get(path) is not None], _check_average)
     return facts.finished()
+
+
+def _check_average(facts: Comparison, path: str) -> None:
+    """Look for what the record of an average leaves out."""
+    _check_keys(facts, path, OF_AN_AVERAGE)
+
+
+def _check_keys(facts: Comparison, path: str, keys: Sequence[str]) -> None:
+    """Look for keys that a record lacks."""
+    record = facts.chain.record(path)
+    missing = [key for key in (*keys, "job") if key not in record]
+    facts.same(path, "too little, which lacks", missing, [], "what such records say")
 
 
 class _Owner(NamedTuple):
@@ -149,6 +163,11 @@ class _Owner(NamedTuple):
         shared = {key: value for key, value in names.items() if key in ("analyzer", "expansion")}
         whose = names.get("system") in (None, self.name, self.in_paths["system"])
         return whose and all(self.in_paths.get(key) == value for key, value in shared.items())
+
+
+def _has_jobs(owner: _Owner | None) -> bool:
+    """Whether runs of a system are made by several jobs, not read from a file."""
+    return owner is not None and (not owner.family.direct or bool(owner.family.reads(owner.settings).systems))
 
 
 class _Expected:
@@ -193,8 +212,7 @@ class _Expected:
             for key, expected in (("inputs", inputs), ("outputs", [pattern(**names) for pattern in kind.outputs])):
                 lacks = sorted(set(expected) - part(record, key, kind=dict).keys())
                 facts.same(path, f"{key}, which lack", lacks, [], "what such a file is made from and holds")
-            missing = [key for key in (*kind.keys, "job") if key not in record]
-            facts.same(path, "too little, which lacks", missing, [], "what such records say")
+            _check_keys(facts, path, (*kind.keys, "jobs") if kind.pattern == RUN_RECORD and _has_jobs(owner) else kind.keys)
 
     def _paths(self, pattern: Pattern, names: Mapping[str, Any], owner: _Owner | None) -> Iterator[str]:
         """The files of one kind that something is made from; those of all chunks, where it is not of one itself."""

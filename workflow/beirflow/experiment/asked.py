@@ -1,4 +1,4 @@
-"""The files that systems need to answer one query at a time, for the latency rules."""
+"""What systems need to answer one query at a time, or to say what their hits match, for the rules."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -80,6 +80,12 @@ def asked_code(experiment: Experiment, system: str) -> str:
     """Digest of the code that answers, which is imported by its name and so is not among what an adapter reaches."""
     families = {experiment.systems[name].family for name in needed([system], experiment.systems)}
     return code_of(str(FAMILIES[name].answers).partition(":")[0] for name in families if FAMILIES[name].answers)
+
+
+def finder_of(experiment: Experiment, system: str) -> str | None:
+    """``module:function`` that finds what hits of a system match; None where nothing does."""
+    known = experiment.systems[system]
+    return FAMILIES[known.family].matches(known.settings)
 
 
 def all_cores(limits: Mapping[str, Any]) -> int:

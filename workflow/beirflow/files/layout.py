@@ -144,6 +144,7 @@ SIGNIFICANCE = Pattern("significance.csv")
 COST = Pattern("cost.csv")
 SYSTEMS = Pattern("systems.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
+MATCHES = Pattern("matches/{system}/{dataset}.json")
 TABLE_TEX = Pattern("tables/{table}.tex")
 TABLE_MD = Pattern("tables/{table}.md")
 CITATIONS = Pattern("tables/datasets.bib")
@@ -189,7 +190,7 @@ CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, POSTINGS, TERM_WEIGHTS, TOKEN_VECTOR
 """Those that grow with the corpus, and that no later step needs once a chunk has been searched."""
 
 FOR_READING = (
-    *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, FIGURE_PDF, FIGURE_SVG, FIGURE_DATA, TABLE_TEX, TABLE_MD),
+    *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, MATCHES, FIGURE_PDF, FIGURE_SVG, FIGURE_DATA, TABLE_TEX, TABLE_MD),
     CITATIONS,
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),

@@ -182,6 +182,24 @@ class TokenEncoder:
             for window in map_ahead(partial(self._read, texts), range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
                 yield self._encode_window(window, progress)
 
+    def tokens_of(self, texts: Sequence[str]) -> list[list[str | None]]:
+        """The tokens that the vectors of texts belong to.
+
+        Args:
+            texts: n texts.
+
+        Returns:
+            Of each text a token for each of its vectors, as far as no other is pooled with it: as a reader knows it, or None for
+            special tokens, markers, and what a query is filled up with.
+        """
+        tokenizer, found = self.backbone.tokenizer, list[list[str | None]]()
+        unread = {*tokenizer.all_special_ids, self._marker, self._filler}
+        for start in range(0, len(texts), WINDOW_TEXTS):
+            window = self._read(texts, start)
+            for ids in np.split(window.tokens.ids[window.kept], np.cumsum(window.counts)[:-1]):
+                found.append([None if token in unread else tokenizer.decode([token]).strip() for token in ids.tolist()] or [None])
+        return found
+
     def _read(self, texts: Sequence[str], start: int) -> Window:
         """Token ids of a window of texts."""
         prompt, expansion = self.reading.prompt, self.reading.expansion

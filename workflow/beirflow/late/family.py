@@ -23,6 +23,11 @@ def problem(settings: Any) -> Setting | None:
     return Setting("model", settings.model, found) if found else None
 
 
+def matches(settings: LateSettings) -> str | None:
+    """What finds the tokens of two texts that are most alike; nothing where a vector is that of several tokens."""
+    return None if settings.pool_factor else "beirflow.late.matches:match_tokens"
+
+
 FAMILY = Family(
     name="late-interaction",
     settings=LateSettings,
@@ -34,6 +39,7 @@ FAMILY = Family(
     own_candidates=True,
     spot_checks="beirflow.late.spot_check:spot_checks",
     answers="beirflow.late.answers:open_answers",
+    matches=matches,
     searched=lambda _: (TOKEN_VECTORS,),
     stored=(QUERY_TOKEN_VECTORS,),
 )

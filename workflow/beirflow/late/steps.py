@@ -88,7 +88,7 @@ def _encode(table: pa.Table, source_path: str, kind: Kind, output_path: str, enc
     start = time.perf_counter()
     gpu = encoding.gpu(saves_memory="lower token_budget or document_length")
     with gpu, atomic_path(output_path) as unfinished, DigestingWriter(unfinished) as stream:
-        encoder = _load(encoding, kind)
+        encoder = load_encoder(encoding, kind)
         loaded = time.perf_counter()
         try:
             with SegmentWriter(stream, indices) as writer:
@@ -116,8 +116,19 @@ def _encode(table: pa.Table, source_path: str, kind: Kind, output_path: str, enc
     )
 
 
-def _load(encoding: TokenEncoding, kind: Kind) -> TokenEncoder:
-    """Load the encoder of one kind of text, while the digests of its files are compared."""
+def load_encoder(encoding: TokenEncoding, kind: Kind) -> TokenEncoder:
+    """Load the encoder of one kind of text, while the digests of its files are compared.
+
+    Args:
+        encoding: How tokens are encoded.
+        kind: ``queries`` or ``documents``.
+
+    Returns:
+        It.
+
+    Raises:
+        ModelError: The model cannot be loaded.
+    """
     with checked_meanwhile(partial(check_model, encoding.settings, encoding.model_path)):
         return TokenEncoder(encoding.settings, model_folder(encoding.settings), kind, **encoding.on)
 

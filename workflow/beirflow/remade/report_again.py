@@ -23,7 +23,7 @@ from beirflow.report.report import FIGURES, write_report
 LINKS = ("corpora", "runs", "metrics", "benchmarks", "energy")
 """Below the results, what is made from."""
 
-PAGE_LINKS = ("metrics", "figures", "inspection", SUMMARY, MANIFEST, SIGNIFICANCE, COST, SYSTEMS)
+PAGE_LINKS = ("metrics", "figures", "inspection", "matches", SUMMARY, MANIFEST, SIGNIFICANCE, COST, SYSTEMS)
 """The same of the page."""
 
 
@@ -121,6 +121,7 @@ class ReportAgain:
             systems_path=f"{page.scratch}/{SYSTEMS}",
             figure_paths=[f"{page.scratch}/{layout.FIGURE_SVG(figure=name)}" for name in FIGURES],
             manifest_path=f"{page.scratch}/{MANIFEST}",
+            matches_paths=[path for path in page._paths(layout.MATCHES) if Path(path).is_file()],
             report_path=f"{page.scratch}/{REPORT}",
             baseline=self.baseline,
             job=Job(page.scratch),

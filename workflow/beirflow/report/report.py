@@ -84,6 +84,7 @@ def write_report(
     report_path: str,
     baseline: str,
     job: Job,
+    matches_paths: Sequence[str] = (),
     other_paths: Sequence[str] = (),
 ) -> None:
     """Write the page, and a record of it and of the other files for reading.
@@ -100,6 +101,7 @@ def write_report(
         report_path: HTML to write, and its record, which names all files for reading.
         baseline: System that the others are compared with.
         job: The job, for the record.
+        matches_paths: What the shown hits of some systems match, of every corpus.
         other_paths: Other files for reading.
     """
     summary = read_named_csv(summary_path)
@@ -135,11 +137,21 @@ def write_report(
         "figures": [_figure(Path(path), Path(report_path).parent) for path in figure_paths],
         "index": {"systems": systems, "datasets": datasets},
         "inspections": [(Path(path).stem, _packed(path)) for path in inspection_paths],
+        "matches": [(Path(path).parent.name, Path(path).stem, _packed(path)) for path in matches_paths],
         "facts": _facts(manifest, manifest_path),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
-    written = [report_path, *inspection_paths, comparison_path, costs_path, systems_path, *figure_paths, *other_paths]
+    written = [
+        report_path,
+        *inspection_paths,
+        *matches_paths,
+        comparison_path,
+        costs_path,
+        systems_path,
+        *figure_paths,
+        *other_paths,
+    ]
     record_path = str(record_of(report_path))
     record_files_for_reading(paths=written, manifest_path=manifest_path, record_path=record_path, job=job)
 

@@ -86,6 +86,11 @@ def nothing_searched(settings: Any) -> tuple[Pattern, ...]:
     return ()
 
 
+def matches_unknown(settings: Any) -> str | None:
+    """What finds the matches of a family whose scores do not come from parts of texts: nothing."""
+    return None
+
+
 def no_given_files(settings: Any, dataset: str) -> dict[str, Path]:
     """The files of a family that makes everything itself: none."""
     return {}
@@ -118,6 +123,8 @@ class Family:
             from, of the same kind; None where they do not follow from these.
         answers: ``module:function`` that opens a system for one query at a time, :data:`~beirflow.runs.answers.Open`; None where
             its systems cannot be asked.
+        matches: ``module:function`` that says which parts of two texts match, :data:`~beirflow.runs.matches.FindMatches`; None
+            where a score does not come from such parts.
         searched: The representations that a system searches, of every chunk where they have one.
         stored: What else of its own a run is made from: representations of queries, or scores of pairs.
     """
@@ -138,6 +145,7 @@ class Family:
     spot_checks: str | None = None
     follows: str | None = None
     answers: str | None = None
+    matches: Callable[[Any], str | None] = matches_unknown
     searched: Callable[[Any], tuple[Pattern, ...]] = nothing_searched
     stored: tuple[Pattern, ...] = ()
 

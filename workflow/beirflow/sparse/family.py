@@ -43,6 +43,11 @@ def given_files(settings: SparseSettings, dataset: str) -> dict[str, Path]:
     return {"expansion.path": path} if path else {}
 
 
+def matches(settings: SparseSettings) -> str | None:
+    """What finds the terms that two texts share; nothing where documents are weighed with what a model has written."""
+    return None if settings.expansion else "beirflow.sparse.matches:match_terms"
+
+
 FAMILY = Family(
     name="sparse",
     settings=SparseSettings,
@@ -52,6 +57,7 @@ FAMILY = Family(
     given_files=given_files,
     spot_checks="beirflow.sparse.spot_check:spot_checks",
     answers="beirflow.sparse.answers:open_answers",
+    matches=matches,
     searched=lambda _: (TERM_WEIGHTS,),
     stored=(QUERY_WEIGHTS,),
 )

@@ -117,7 +117,7 @@ def _weigh(
     start = time.perf_counter()
     gpu = weighing.gpu(saves_memory="lower token_budget or max_length")
     with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
-        weigher = _load(weighing, kind)
+        weigher = load_weigher(weighing, kind)
         loaded = time.perf_counter()
         texts = different_texts(table)
         windows = in_rows(weigher.windows(texts.texts, kind, texts.added), texts.indices)
@@ -149,8 +149,19 @@ def _joined(added: ExpansionFile | None) -> dict[str, str]:
     return {"added": added.record["expansion"], "join": INJECT} if added else {}
 
 
-def _load(weighing: Weighing, kind: str) -> Weigher:
-    """Load what weighs a kind of text, while the digests of its files are compared."""
+def load_weigher(weighing: Weighing, kind: str) -> Weigher:
+    """Load what weighs a kind of text, while the digests of its files are compared.
+
+    Args:
+        weighing: How terms are weighed.
+        kind: ``queries`` or ``documents``.
+
+    Returns:
+        It.
+
+    Raises:
+        ModelError: The model cannot be loaded, or queries and documents have different vocabularies.
+    """
     settings = weighing.settings
     folders = model_folders(settings)
     parts = read_parts(settings, *folders)

@@ -1,0 +1,98 @@
+"""What matched: of the hits that the inspection shows, the terms or tokens that their scores come from.
+
+``matches/<system>/<dataset>.json`` holds, besides what every record says, ``system``, ``dataset``, and ``queries``: by query and
+by document, in the order of the ranks, the matches, each as the part of the query, the part of the document, and what it adds to
+the score. The texts are read by the model again, since what was stored of a corpus may be deleted.
+"""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.datasets.corpus_reader import as_read
+from beirflow.files.digests import file_digest
+from beirflow.files.records import Job, read_json, write_record
+from beirflow.runs.matches import FindMatches, Pairs
+
+
+def match_hits(
+    *,
+    system: str,
+    dataset: str,
+    finder: str,
+    inspection_path: str,
+    queries_path: str,
+    documents_path: str,
+    output_path: str,
+    settings: Any,
+    model_path: str,
+    job: Job,
+    **computing: Any,
+) -> None:
+    """Say for the hits of a system that are shown what in their texts they match.
+
+    Args:
+        system: Name of the system.
+        dataset: Name of the corpus.
+        finder: ``module:function`` of the family, :data:`~beirflow.runs.matches.FindMatches`.
+        inspection_path: What ``inspect_dataset`` wrote: the hits.
+        queries_path: ``queries.parquet``, next to its ``corpus.json``.
+        documents_path: ``documents.parquet``, likewise.
+        output_path: The record to write, as this module says.
+        settings: Of the system, as they are for the corpus.
+        model_path: The record of its model.
+        job: The job, for the record.
+        **computing: How that computes: ``precision``, ``device``, ``token_budget``, ``threads``, ``jobs_per_gpu``.
+
+    Raises:
+        ModelError: The model cannot be loaded, or computes a value that is not finite.
+        DeviceError: The GPU fails or has too little memory.
+        DataError: A file is not the one that was recorded.
+    """
+    shown = {query["id"]: [hit["doc_id"] for hit in query["hits"][system]] for query in read_json(inspection_path)["queries"]}
+    queries = _texts(read_table(queries_path), "query_id", shown)
+    documents = dict[str, str]()
+    with Documents(documents_path) as file:
+        wanted = {doc_id for doc_ids in shown.values() for doc_id in doc_ids}
+        for chunk in range(len(file.sizes)):
+            documents |= _texts(as_read(file.read([chunk], ["doc_id", "text"])), "doc_id", wanted)
+    module, _, function = finder.partition(":")
+    find_matches: FindMatches = getattr(importlib.import_module(module), function)
+    found = find_matches(_pairs(shown, queries, documents), settings, model_path=model_path, **computing)
+    matches = iter(found.matches)
+    inputs = {path: recorded_digest(path) for path in (queries_path, documents_path)}
+    inputs |= {path: file_digest(path) for path in (inspection_path, model_path)}
+    write_record(
+        output_path,
+        job,
+        inputs=inputs,
+        outputs={},
+        made=found.made,
+        system=system,
+        dataset=dataset,
+        queries={
+            query_id: {
+                doc_id: [[each.of_query, each.of_document, round(each.adds, 4)] for each in next(matches)] for doc_id in doc_ids
+            }
+            for query_id, doc_ids in shown.items()
+        },
+    )
+
+
+def _texts(table: pa.Table, key: str, wanted: Sequence[str] | set[str] | Mapping[str, object]) -> dict[str, str]:
+    """Texts by id, of some rows of a table."""
+    rows = table.filter(pc.is_in(table[key], value_set=pa.array(sorted(wanted), table[key].type)))
+    return dict(zip(rows[key].to_pylist(), rows["text"].to_pylist(), strict=True))
+
+
+def _pairs(shown: Mapping[str, Sequence[str]], queries: Mapping[str, str], documents: Mapping[str, str]) -> Pairs:
+    """Every query with its documents."""
+    number_of = {doc_id: number for number, doc_id in enumerate(documents)}
+    query = np.repeat(np.arange(len(shown)), [len(doc_ids) for doc_ids in shown.values()])
+    document = np.array([number_of[doc_id] for doc_ids in shown.values() for doc_id in doc_ids], np.int64)
+    return Pairs([queries[query_id] for query_id in shown], list(documents.values()), query, document)

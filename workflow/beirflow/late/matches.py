@@ -1,0 +1,58 @@
+"""What late interaction finds in common between a query and a document: to each token of the query, the most similar one."""
+
+from typing import Any
+
+import numpy as np
+
+from beirflow.late.settings import LateSettings
+from beirflow.late.steps import TokenEncoding, load_encoder
+from beirflow.late.vectors import TokenVectors
+from beirflow.models.card import Kind
+from beirflow.runs.matches import Match, Matched, Pairs
+
+
+def match_tokens(pairs: Pairs, settings: LateSettings, **computing: Any) -> Matched:
+    """Find the most similar token of the document for each token of the query.
+
+    Args:
+        pairs: The pairs.
+        settings: Of the system, whose vectors are not pooled, as they are for the corpus.
+        **computing: How its model computes, as in :class:`~beirflow.computing.model_settings.Computing`.
+
+    Returns:
+        Of each pair a match for each token of the query's text, in its order, with the similarity that it adds to the score.
+        Special tokens and those that fill a query up add to the score, too, but say nothing to a reader.
+
+    Raises:
+        ModelError: The model cannot be loaded, or computes a value that is not finite.
+        DeviceError: The GPU fails or has too little memory.
+    """
+    encoding = TokenEncoding(settings, **computing)
+    encoding.use_threads()
+    vectors: dict[Kind, TokenVectors] = {}
+    tokens: dict[Kind, list[list[str | None]]] = {}
+    texts: dict[Kind, list[str]] = {"documents": list(pairs.documents), "queries": list(pairs.queries)}
+    with encoding.gpu(saves_memory="lower token_budget or document_length"):
+        for kind, some in texts.items():
+            encoder = load_encoder(encoding, kind)
+            vectors[kind] = TokenVectors.together(list(encoder.windows(some)))
+            tokens[kind] = encoder.tokens_of(some)
+    matches = []
+    for query, document in zip(pairs.query.tolist(), pairs.document.tolist(), strict=True):
+        asked, found = tokens["queries"][query], tokens["documents"][document]
+        similar = _vectors_of(vectors["queries"], query) @ _vectors_of(vectors["documents"], document).T
+        best = similar.argmax(axis=1).tolist()
+        matches.append(
+            [
+                Match(token, found[place] or "", float(row[place]))
+                for token, place, row in zip(asked, best, similar, strict=True)
+                if token is not None
+            ]
+        )
+    return Matched(matches, encoder.made())
+
+
+def _vectors_of(texts: TokenVectors, number: int) -> np.ndarray:
+    """The vectors of a text, float32 of shape (tokens, dim)."""
+    first, last = texts.starts[[number, number + 1]]
+    return texts.vectors[first:last].astype(np.float32)
