@@ -35,6 +35,9 @@ SVG = (
     'fill="#fff"/><path d="M60 260H600" stroke="#333"/><text x="300" y="160">{name}</text></svg>'
 )
 
+MATCHES = [["<b>cat</b>", "<b>cat</b>", 1.256], ["dog", "puppy", 0.5], ["it", "", 0.25], ["too", "little", 0.001]]
+"""Of each hit of a system."""
+
 
 @dataclass
 class ReportFiles:
@@ -62,7 +65,8 @@ class ReportFiles:
         self.paths = {
             "summary_path": summary,
             "means_paths": list(dict.fromkeys([*rows, *corpora])),
-            "inspection_paths": self._inspections(pick),
+            "inspection_paths": (inspections := self._inspections(pick)),
+            "matches_paths": self._matches(inspections),
             "comparison_path": comparison,
             "costs_path": costs,
             "systems_path": str(self.folder / "systems.csv"),
@@ -199,6 +203,17 @@ class ReportFiles:
         for path in paths:
             path.parent.mkdir(exist_ok=True)
             path.write_text(f'{{"dataset": {json.dumps(path.stem)}, {shared}', encoding="utf-8")
+        return [str(path) for path in paths]
+
+    def _matches(self, inspection_paths: Sequence[str]) -> list[str]:
+        """What the hits of the last system match."""
+        queries = json.loads(Path(inspection_paths[0]).read_text(encoding="utf-8"))["queries"]
+        hits = {query["id"]: [hit["doc_id"] for hit in query["hits"][self.systems[-1]]] for query in queries}
+        content = json.dumps({"queries": {query_id: dict.fromkeys(of, MATCHES) for query_id, of in hits.items()}})
+        paths = [self.folder / f"matches/{self.systems[-1]}/{Path(path).name}" for path in inspection_paths]
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
         return [str(path) for path in paths]
 
     def _query(self, pick: random.Random, i: int, names: Sequence[str]) -> dict[str, Any]:

@@ -219,6 +219,17 @@ def pairs(content: dict[str, Any]) -> list[tuple[str, float, float]]:
     return list(zip(content["scores"]["ids"], *columns, strict=True))
 
 
+def test_hits_of_a_system_say_what_they_match(browser: Chromium, report: Path, results: ReportFiles) -> None:
+    opened(browser, report)
+    browser.click(".query summary")
+    browser.wait_for("document.querySelectorAll('.detail').length === 1")
+    query = min(inspection(results)["queries"], key=lambda query: sum(query["ndcg"].values()))
+    shown = texts(browser, ".detail .matches")
+    assert len(shown) == len(query["hits"][results.systems[-1]]) > 0
+    assert set(shown) == {"Matches: <b>cat</b> 1.26dog → puppy 0.50it → (special token) 0.25"}
+    assert "Matches are" in browser.evaluate("document.querySelector('.detail').textContent")
+
+
 def test_two_systems_are_compared_query_by_query(browser: Chromium, report: Path, results: ReportFiles) -> None:
     opened(browser, report)
     browser.wait_for("document.getElementById('outcome').textContent.startsWith('On scifact,')")

@@ -125,8 +125,9 @@ function showText(id, query) {
 
 /** What a hit matches: terms, or tokens of the query and the most similar ones of the document, and what each adds. */
 function showMatches(found) {
-  if (!found?.length) return [];
-  const items = found.map(([asked, there, adds]) => make("span", { class: "match" }, asked === there ? asked : `${asked} → ${there || "(special token)"}`, " ", make("span", { class: "score" }, fixed(adds, 2))));
+  const shown = found?.filter(([, , adds]) => Math.abs(adds) >= 0.005) ?? []; // the others would read 0.00
+  if (!shown.length) return [];
+  const items = shown.map(([asked, there, adds]) => make("span", { class: "match" }, asked === there ? asked : `${asked} → ${there || "(special token)"}`, " ", make("span", { class: "score" }, fixed(adds, 2))));
   return [make("div", { class: "matches" }, "Matches: ", ...items)];
 }
 
@@ -157,7 +158,10 @@ function showJudged(query) {
 function showDetail(query) {
   const depth = `The top ${inspection.depth} documents of each system`;
   const hits = inspection.systems.map((system) => showHits(query, system));
-  return make("div", { class: "detail" }, ...showJudged(query), make("h4", null, depth), make("div", { class: "systems" }, ...hits));
+  const known = inspection.systems.some((system) => matches[system]);
+  const explained = "Matches are the terms that a sparse system weighs in both texts, or the tokens of the document that are most similar to those of the query, with what each adds to the score.";
+  const about = known ? [make("p", { class: "about" }, explained)] : [];
+  return make("div", { class: "detail" }, ...showJudged(query), make("h4", null, depth), ...about, make("div", { class: "systems" }, ...hits));
 }
 
 function showQuery(query) {

@@ -43,6 +43,16 @@ def test_queries_are_on_the_page_as_they_are_in_their_file(files: ReportFiles) -
         assert gzip.decompress(base64.b64decode(text)) == (files.folder / f"inspection/{name}.json").read_bytes()
 
 
+def test_what_hits_match_is_on_the_page_and_in_its_record(files: ReportFiles) -> None:
+    page = files.write().read_text(encoding="utf-8")
+    packed = dict(re.findall(r'data-matches="([^"]*)">([^<]*)<', page))
+    assert list(packed) == [f"tas-b/{name}" for name in ("forums-a", "forums-b", "scifact")]
+    recorded = json.loads((files.folder / "report.json").read_text())["outputs"]
+    for name, text in packed.items():
+        assert gzip.decompress(base64.b64decode(text)) == (files.folder / f"matches/{name}.json").read_bytes()
+        assert f"matches/{name}.json" in recorded
+
+
 def test_every_figure_is_on_the_page_with_words_and_a_link(files: ReportFiles) -> None:
     page = files.write().read_text(encoding="utf-8")
     for name, (title, alt) in FIGURES.items():
