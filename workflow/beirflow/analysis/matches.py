@@ -6,18 +6,21 @@ the score. The texts are read by the model again, since what was stored of a cor
 """
 
 import importlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beirflow.analysis.document_scan import ROWS
 from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
 from beirflow.datasets.corpus_reader import as_read
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_record
-from beirflow.runs.matches import FindMatches, Pairs
+from beirflow.runs.matches import FindMatches, Matched, Pairs
+
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 
 
 def match_hits(
@@ -55,15 +58,11 @@ def match_hits(
         DataError: A file is not the one that was recorded.
     """
     shown = {query["id"]: [hit["doc_id"] for hit in query["hits"][system]] for query in read_json(inspection_path)["queries"]}
-    queries = _texts(read_table(queries_path), "query_id", shown)
-    documents = dict[str, str]()
-    with Documents(documents_path) as file:
-        wanted = {doc_id for doc_ids in shown.values() for doc_id in doc_ids}
-        for chunk in range(len(file.sizes)):
-            documents |= _texts(as_read(file.read([chunk], ["doc_id", "text"])), "doc_id", wanted)
-    module, _, function = finder.partition(":")
-    find_matches: FindMatches = getattr(importlib.import_module(module), function)
-    found = find_matches(_pairs(shown, queries, documents), settings, model_path=model_path, **computing)
+    pairs, found = _pairs(shown, queries_path, documents_path), Matched([], {})
+    if len(pairs.query):
+        module, _, function = finder.partition(":")
+        find_matches: FindMatches = getattr(importlib.import_module(module), function)
+        found = find_matches(pairs, settings, model_path=model_path, **computing)
     matches = iter(found.matches)
     inputs = {path: recorded_digest(path) for path in (queries_path, documents_path)}
     inputs |= {path: file_digest(path) for path in (inspection_path, model_path)}
@@ -84,15 +83,25 @@ def match_hits(
     )
 
 
-def _texts(table: pa.Table, key: str, wanted: Sequence[str] | set[str] | Mapping[str, object]) -> dict[str, str]:
-    """Texts by id, of some rows of a table."""
-    rows = table.filter(pc.is_in(table[key], value_set=pa.array(sorted(wanted), table[key].type)))
-    return dict(zip(rows[key].to_pylist(), rows["text"].to_pylist(), strict=True))
-
-
-def _pairs(shown: Mapping[str, Sequence[str]], queries: Mapping[str, str], documents: Mapping[str, str]) -> Pairs:
-    """Every query with its documents."""
+def _pairs(shown: Mapping[str, Sequence[str]], queries_path: str, documents_path: str) -> Pairs:
+    """Every query with its documents, as models read them."""
+    queries, documents = _texts(_rows(read_table(queries_path), "query_id", shown), "query_id"), dict[str, str]()
+    wanted = {doc_id for doc_ids in shown.values() for doc_id in doc_ids}
+    with Documents(documents_path, piecewise=True) as file:
+        for chunk in range(len(file.sizes)):
+            for batch in file.batches(chunk, ["doc_id", "text"], ROWS):
+                documents |= _texts(as_read(_rows(batch, "doc_id", wanted)), "doc_id")
     number_of = {doc_id: number for number, doc_id in enumerate(documents)}
     query = np.repeat(np.arange(len(shown)), [len(doc_ids) for doc_ids in shown.values()])
     document = np.array([number_of[doc_id] for doc_ids in shown.values() for doc_id in doc_ids], np.int64)
     return Pairs([queries[query_id] for query_id in shown], list(documents.values()), query, document)
+
+
+def _rows(table: Rows, key: str, wanted: Iterable[str]) -> Rows:
+    """The rows with some ids."""
+    return table.filter(pc.is_in(table[key], value_set=pa.array(sorted(wanted), table.schema.field(key).type)))
+
+
+def _texts(table: pa.Table, key: str) -> dict[str, str]:
+    """Texts by id."""
+    return dict(zip(table[key].to_pylist(), table["text"].to_pylist(), strict=True))
