@@ -133,9 +133,8 @@ def write_postings(path: str | Path, postings: Postings, analyzer: str) -> None:
     """
     part_terms = np.flatnonzero(np.diff(postings.starts[:-1] // PART_POSTINGS, prepend=-1))
     columns = {field.name: getattr(postings, field.name) for field in fields(postings)} | {PARTS: part_terms}
-    nothing = {name: values[:0] for name, values in columns.items()} | {
-        "terms": pa.array([], pa.large_string())
-    }  # no slice: all is written
+    nothing = {name: values[:0] for name, values in columns.items()}
+    nothing["terms"] = pa.array([], pa.large_string())  # of an empty slice of strings, all would be written
     with atomic_path(path) as partial, ColumnWriter(str(partial), _metadata(analyzer)) as writer:
         writer.write(columns | {name: nothing[name] for name in POSTING_COLUMNS})
         for first, last in pairwise([*postings.starts[part_terms].tolist(), len(postings.rows)]):
