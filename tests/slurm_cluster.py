@@ -19,7 +19,7 @@ import psutil
 from slurm_files import NODES, write_files
 
 PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol"]
-PROGRAMS_OF_ACCOUNTING = ["mariadbd", "slurmdbd", "sacct", "sacctmgr"]
+PROGRAMS_OF_ACCOUNTING = ["mariadbd", "my_print_defaults", "slurmdbd", "sacct", "sacctmgr"]
 
 NODE = "BEIRFLOW_NODE_OF_TEST"
 """The environment variable by which a slurmd, and what it started to watch jobs, is told from those of other nodes."""

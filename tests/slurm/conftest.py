@@ -22,7 +22,7 @@ def cluster() -> Iterator[Cluster]:
 def accounting_cluster() -> Iterator[Cluster]:
     """Another one, with accounting; skips where there is no MariaDB or slurmdbd too."""
     if missing := missing_programs(PROGRAMS_OF_ACCOUNTING):
-        pytest.skip(f"no {', '.join(missing)}: apt-get install slurmdbd mariadb-server-core")
+        pytest.skip(f"no {', '.join(missing)}: apt-get install slurmdbd mariadb-server-core mariadb-client-core")
     yield from _started(accounting=True)
 
 
