@@ -1,8 +1,10 @@
 """Results of families whose model makes a file of each chunk and one of the queries, made in this process as the rules do."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
+import numpy as np
 from beirflow.files.layout import (
     CANDIDATES,
     DOCUMENTS,
@@ -18,13 +20,23 @@ from beirflow.files.layout import (
 from beirflow.late.settings import LateSettings
 from beirflow.late.steps import TokenEncoding, encode_query_tokens, encode_tokens, search_tokens
 from beirflow.models.model_files import fetch_model
+from beirflow.runs.matches import Pairs
 from beirflow.sparse.model_folders import fetch_sparse_model
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.steps import Weighing, search_weights, weigh_chunk, weigh_queries
-from lexical_results import DATASET, LexicalResults
+from lexical_results import DATASET, LexicalResults, Row
+from lucene_reference import Document
 
 SettingsT = TypeVar("SettingsT", LateSettings, SparseSettings)
 COMPUTING = {"precision": "float32", "device": "cpu"}
+
+
+def pairs_of(rows: Sequence[Row], queries: Mapping[str, str], corpus: Sequence[Document]) -> Pairs:
+    """The hits of a run as pairs of texts."""
+    query_ids, doc_ids = list(queries), [doc_id for doc_id, *_ in corpus]
+    numbers = [(query_ids.index(query), doc_ids.index(document)) for query, document, *_ in rows]
+    query, document = (np.array(column) for column in zip(*numbers, strict=True))
+    return Pairs(list(queries.values()), [text for *_, text in corpus], query, document)
 
 
 class ModelResults(LexicalResults, Generic[SettingsT]):

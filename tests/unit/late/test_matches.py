@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from beirflow.files.layout import MODEL
 from beirflow.late.encoder import TokenEncoder
@@ -13,7 +12,7 @@ from beirflow.late.steps import TokenEncoding
 from beirflow.late.vectors import TokenVectors
 from beirflow.runs.matches import Pairs
 from lexical_results import DATASET, rows_of
-from model_results import COMPUTING, LateResults
+from model_results import COMPUTING, LateResults, pairs_of
 from tiny_bert import WORDS
 from tiny_colbert import save_colbert
 
@@ -29,10 +28,7 @@ def found(tmp_path: Path) -> tuple[TokenEncoding, Pairs, list[float]]:
     settings = LateSettings("s", model=str(save_colbert(tmp_path / "model")), query_lengths={DATASET: 9})
     made = LateResults(tmp_path, CORPUS, QUERIES, size=20, top_k=6).make_all(settings)
     rows = rows_of(made.find_all(settings))
-    queries, documents = list(QUERIES), [doc_id for doc_id, *_ in CORPUS]
-    numbers = [(queries.index(query), documents.index(document)) for query, document, *_ in rows]
-    query, document = (np.array(column) for column in zip(*numbers, strict=True))
-    pairs = Pairs(list(QUERIES.values()), [text for *_, text in CORPUS], query, document)
+    pairs = pairs_of(rows, QUERIES, CORPUS)
     encoding = TokenEncoding(settings.for_dataset(DATASET), made.path(MODEL, system="s"), **COMPUTING)
     return encoding, pairs, [score for _, _, score, _ in rows]
 

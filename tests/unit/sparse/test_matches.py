@@ -3,15 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from beirflow.files.layout import MODEL
-from beirflow.runs.matches import Pairs
 from beirflow.sparse import matches
 from beirflow.sparse.matches import match_terms
 from beirflow.sparse.settings import SparseSettings
 from lexical_results import rows_of
-from model_results import COMPUTING, SparseResults
+from model_results import COMPUTING, SparseResults, pairs_of
 from tiny_bert import WORDS
 from tiny_sparse import save_masked_lm
 
@@ -26,10 +24,7 @@ def test_all_matches_of_a_hit_add_up_to_its_score(tmp_path: Path, own: dict[str,
     settings = SparseSettings("s", model=str(save_masked_lm(tmp_path / "model")), **own)
     made = SparseResults(tmp_path, CORPUS, QUERIES, size=20, top_k=6).make_all(settings)
     rows = rows_of(made.find_all(settings))
-    queries, documents = list(QUERIES), [doc_id for doc_id, *_ in CORPUS]
-    numbers = [(queries.index(query), documents.index(document)) for query, document, *_ in rows]
-    query, document = (np.array(column) for column in zip(*numbers, strict=True))
-    pairs = Pairs(list(QUERIES.values()), [text for *_, text in CORPUS], query, document)
+    pairs = pairs_of(rows, QUERIES, CORPUS)
     computing = {"model_path": made.path(MODEL, system="s"), **COMPUTING}
     few = match_terms(pairs, settings, **computing).matches
     monkeypatch.setattr(matches, "MOST_TERMS", 10**6)

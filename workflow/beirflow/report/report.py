@@ -142,16 +142,8 @@ def write_report(
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
-    written = [
-        report_path,
-        *inspection_paths,
-        *matches_paths,
-        comparison_path,
-        costs_path,
-        systems_path,
-        *figure_paths,
-        *other_paths,
-    ]
+    tables = comparison_path, costs_path, systems_path
+    written = [report_path, *inspection_paths, *matches_paths, *tables, *figure_paths, *other_paths]
     record_path = str(record_of(report_path))
     record_files_for_reading(paths=written, manifest_path=manifest_path, record_path=record_path, job=job)
 
