@@ -18,8 +18,7 @@ STEPS
   - test the differences between systems, pair by pair, and correct for the number of tests
 """
 
-from beirflow.experiment.asked import asked_systems, finder_of
-from beirflow.jobs.code_version import code_of
+from beirflow.experiment.asked import asked_systems, finder_code, finder_of
 
 # All configured systems, in the order of the configuration, on all configured corpora, forums included.
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
@@ -160,7 +159,7 @@ rule match_hits:
         "<results>/benchmarks/match_hits/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=one_of(
-            [name for name in experiment.systems if finder_of(experiment, name)]
+            [name for name in experiment.chosen_systems if finder_of(experiment, name)]
         ),
     conda:
         "../../envs/encode.yaml"
@@ -170,9 +169,7 @@ rule match_hits:
     params:
         code=code_version("match_hits"),
         finder=lambda wildcards: finder_of(experiment, wildcards.system),
-        finding=lambda wildcards: code_of(
-            [finder_of(experiment, wildcards.system).partition(":")[0]]
-        ),
+        finding=lambda wildcards: finder_code(experiment, wildcards.system),
         system=lambda wildcards: asked_systems(
             experiment, wildcards.system, wildcards.dataset
         )[wildcards.system],

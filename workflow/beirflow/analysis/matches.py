@@ -17,7 +17,7 @@ from beirflow.analysis.document_scan import ROWS
 from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
 from beirflow.datasets.corpus_reader import as_read
 from beirflow.files.digests import file_digest
-from beirflow.files.records import Job, read_json, write_record
+from beirflow.files.records import Job, check_inputs, read_json, write_record
 from beirflow.runs.matches import FindMatches, Matched, Pairs
 
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
@@ -55,21 +55,21 @@ def match_hits(
     Raises:
         ModelError: The model cannot be loaded, or computes a value that is not finite.
         DeviceError: The GPU fails or has too little memory.
-        DataError: A file is not the one that was recorded.
+        DataError: A file is not the one that was recorded, or the inspection is of other texts.
     """
-    shown = {query["id"]: [hit["doc_id"] for hit in query["hits"][system]] for query in read_json(inspection_path)["queries"]}
+    inspection, texts = read_json(inspection_path), {path: recorded_digest(path) for path in (queries_path, documents_path)}
+    check_inputs(inspection_path, inspection, job.digests(texts))
+    shown = {query["id"]: [hit["doc_id"] for hit in query["hits"][system]] for query in inspection["queries"]}
     pairs, found = _pairs(shown, queries_path, documents_path), Matched([], {})
     if len(pairs.query):
         module, _, function = finder.partition(":")
         find_matches: FindMatches = getattr(importlib.import_module(module), function)
         found = find_matches(pairs, settings, model_path=model_path, **computing)
     matches = iter(found.matches)
-    inputs = {path: recorded_digest(path) for path in (queries_path, documents_path)}
-    inputs |= {path: file_digest(path) for path in (inspection_path, model_path)}
     write_record(
         output_path,
         job,
-        inputs=inputs,
+        inputs=texts | {path: file_digest(path) for path in (inspection_path, model_path)},
         outputs={},
         made=found.made,
         system=system,

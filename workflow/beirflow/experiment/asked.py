@@ -88,6 +88,11 @@ def finder_of(experiment: Experiment, system: str) -> str | None:
     return FAMILIES[known.family].matches(known.settings)
 
 
+def finder_code(experiment: Experiment, system: str) -> str:
+    """Digest of the code that finds what hits of a system match, which is imported by its name, too."""
+    return code_of([str(finder_of(experiment, system)).partition(":")[0]])
+
+
 def all_cores(limits: Mapping[str, Any]) -> int:
     """Threads of a job beside which nothing runs.
 

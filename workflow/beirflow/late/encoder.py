@@ -27,6 +27,7 @@ from beirflow.late.settings import LateSettings
 from beirflow.late.token_pooling import LOSSY, pooled
 from beirflow.late.vectors import TokenVectors
 from beirflow.models.card import Kind
+from beirflow.runs.matches import readable
 
 logger = logging.getLogger(__name__)
 
@@ -197,7 +198,7 @@ class TokenEncoder:
         for start in range(0, len(texts), WINDOW_TEXTS):
             window = self._read(texts, start)
             for ids in np.split(window.tokens.ids[window.kept], np.cumsum(window.counts)[:-1]):
-                found.append([None if token in unread else tokenizer.decode([token]).strip() for token in ids.tolist()] or [None])
+                found.append([None if token in unread else readable(tokenizer, token) for token in ids.tolist()] or [None])
         return found
 
     def _read(self, texts: Sequence[str], start: int) -> Window:

@@ -1,7 +1,7 @@
 """What scores come from: the parts of a query that match parts of a document, and what each match adds to the score."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,11 @@ class Matched(NamedTuple):
 
     matches: list[list[Match]]
     made: dict[str, str]
+
+
+def readable(tokenizer: Any, token: int) -> str:
+    """A token as a reader knows it: the letters that its bytes are; as the tokenizer has it where there are none."""
+    return str(tokenizer.decode([token]).strip() or tokenizer.convert_ids_to_tokens(token))
 
 
 FindMatches = Callable[..., Matched]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from beirflow.computing.made import made_with
-from beirflow.runs.matches import Match, Matched, Pairs
+from beirflow.runs.matches import Match, Matched, Pairs, readable
 from beirflow.sparse.rows import Rows, quantized
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.steps import Weighing, load_weigher
@@ -37,9 +37,11 @@ def match_terms(pairs: Pairs, settings: SparseSettings, **computing: Any) -> Mat
             weigher = load_weigher(weighing, kind)
             windows = [quantized(window, settings.quantize) for window in weigher.windows(texts, kind)]
             rows[kind] = Rows.together(windows)
-    both = zip(pairs.query.tolist(), pairs.document.tolist(), strict=True)
-    shared = [_shared(rows["queries"], query, rows["documents"], document) for query, document in both]
-    matches = [[Match(term, term, adds) for term, adds in _named(weigher.tokenizer, *found)] for found in shared]
+    matches = []
+    for query, document in zip(pairs.query.tolist(), pairs.document.tolist(), strict=True):
+        terms, adds = _shared(rows["queries"], query, rows["documents"], document)
+        names = [readable(weigher.tokenizer, term) for term in terms.tolist()]
+        matches.append([Match(name, name, each) for name, each in zip(names, adds.tolist(), strict=True)])
     return Matched(matches, {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)})
 
 
@@ -50,9 +52,3 @@ def _shared(queries: Rows, query: int, documents: Rows, document: int) -> tuple[
     products = queries.weights[here][first].astype(np.float64) * documents.weights[there][second]
     order = np.argsort(-products, kind="stable")[:MOST_TERMS]
     return terms[order], products[order]
-
-
-def _named(tokenizer: Any, terms: np.ndarray, products: np.ndarray) -> list[tuple[str, float]]:
-    """Terms as a reader knows them: of tokenizers of bytes, the letters that bytes are."""
-    names = [tokenizer.decode([term]).strip() or tokenizer.convert_ids_to_tokens(term) for term in terms.tolist()]
-    return list(zip(names, products.tolist(), strict=True))
