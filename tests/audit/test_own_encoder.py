@@ -29,8 +29,8 @@ class Letters:
     def __init__(self, first):
         self.letters = "abcdefghijklmnopqrstuvwxyz0123456789"[first:]
 
-    def encode(self, sentences, prompt_type=None, **kwargs):
-        weight = {"query": 1.0, "document": 2.0}[str(getattr(prompt_type, "value", prompt_type))]
+    def encode(self, sentences, task_name, prompt_type=None, **kwargs):
+        weight = {"query": 1.0, "document": 2.0}[str(getattr(prompt_type, "value", prompt_type))] * len(task_name)
         return np.array([[1.0, *(weight * text.count(letter) for letter in self.letters)] for text in sentences])
 """
 

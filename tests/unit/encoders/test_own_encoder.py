@@ -1,11 +1,8 @@
 """A class of the user's own as an encoder: what it gets, what it may give, and what is refused."""
 
-import enum
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -77,13 +74,6 @@ class ForSentenceTransformers:
         raise AssertionError
 
 
-class ForMtebAlone:
-    """What only MTEB can call."""
-
-    def encode(self, inputs: Any, *, task_metadata: Any, hf_split: str, prompt_type: str | None = None, **kw: Any) -> Any:
-        raise AssertionError
-
-
 def numbers(texts: Sequence[str], kind: Any = np.float32) -> np.ndarray:
     return np.array([vector(text) for text in texts], dtype=kind)
 
@@ -126,7 +116,7 @@ FORMS: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The classes above in a module that can be imported by name."""
-    names = ("ForBeir", "ForMteb", "OnlyQueries", "Neither", "ForSentenceTransformers", "ForMtebAlone")
+    names = ("ForBeir", "ForMteb", "OnlyQueries", "Neither", "ForSentenceTransformers", "Demanding")
     code = f"import test_own_encoder_of_mine as here\n{chr(10).join(f'{name} = here.{name}' for name in names)}\n"
     (tmp_path / f"{THIS}.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
@@ -218,55 +208,6 @@ def test_titles_and_texts_come_apart_for_beirs_contract_and_joined_for_others() 
     np.testing.assert_array_equal(encoded(load("ForMteb"), texts), numbers([*joined[:2], "Only a title ", ""]))
 
 
-def test_mtebs_contract_gets_what_mteb_gives() -> None:
-    for kind, prompt_type in (("queries", "query"), ("documents", "passage")):
-        encoder = load("ForMteb", kind)
-        np.testing.assert_array_equal(encoded(encoder, TEXTS, kind), numbers(TEXTS))
-        [(found, keywords)] = encoder._method.__self__.calls
-        assert (found, keywords["batch_size"]) == (prompt_type, 128)
-        assert encoder.described()["prompt_type"] == prompt_type
-
-
-WITH_KEYWORDS = """
-import numpy
-
-class Mine:
-    def encode(self, sentences, **kwargs):
-        return numpy.full((len(sentences), 1), float(kwargs["prompt_type"] == "{word}"))
-"""
-
-
-@pytest.mark.parametrize("word", ["document", "passage"])
-def test_an_encode_of_mteb_knows_documents_by_the_word_of_its_own_module(word: str, tmp_path: Path) -> None:
-    """MTEB renamed it; a class that compares with the other word would take documents for queries, without an error."""
-    (tmp_path / f"{THIS}.py").write_text(WITH_KEYWORDS.format(word=word))
-    kinds: tuple[tuple[Kind, float], ...] = (("documents", 1), ("queries", 0))
-    for kind, expected in kinds:
-        assert encoded(load("Mine", kind), ["a", "b"], kind).tolist() == [[expected], [expected]]
-
-
-class NewKind(enum.StrEnum):
-    query = "query"
-    document = "document"
-
-
-class OldKind(str, enum.Enum):  # noqa: UP042
-    query = "query"
-    passage = "passage"
-
-
-@pytest.mark.parametrize(("place", "members"), [("mteb.types", NewKind), ("mteb.encoder_interface", OldKind)])
-def test_a_class_that_imports_mteb_gets_its_own_values(place: str, members: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, place, SimpleNamespace(PromptType=members))
-    kinds: tuple[tuple[Kind, str], ...] = (("queries", "query"), ("documents", list(members)[1].value))
-    for kind, value in kinds:
-        encoder = load("ForMteb", kind)
-        encoded(encoder, TEXTS, kind)
-        [(found, _)] = encoder._method.__self__.calls
-        assert found is members(value)
-        assert json.dumps(encoder.described()["prompt_type"]) == f'"{value}"'
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
@@ -296,6 +237,13 @@ def test_a_class_that_encodes_queries_and_documents_apart_is_not_asked_for_both_
         assert vectors.tolist() == [vector(read)]
 
 
+class Demanding:
+    def encode_queries(self, queries: list[str], instruction: str) -> Any:
+        raise AssertionError
+
+    encode_corpus = encode_queries
+
+
 def test_a_method_that_wants_what_nothing_gives_it_is_refused_when_it_is_loaded() -> None:
-    with pytest.raises(ModelError, match=r"system mine: encode wants task_metadata, hf_split, which beirflow does not pass"):
-        OwnEncoder(EncoderSettings("mine", encoder=f"{THIS}:ForMtebAlone", arguments={}), "queries")
+    with pytest.raises(ModelError, match=r"system mine: encode_queries wants instruction, which beirflow does not pass"):
+        OwnEncoder(EncoderSettings("mine", encoder=f"{THIS}:Demanding", arguments={}), "queries")

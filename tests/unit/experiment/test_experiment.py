@@ -386,6 +386,43 @@ def test_texts_are_shared_where_both_datasets_are_configured(chosen: list[str], 
     assert experiment.shared_with("fever") is None
 
 
+OWN = {"own": {"encoder": "mine:Encoder", "similarity": "dot"}}
+
+
+@pytest.fixture
+def own_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text("class Encoder: ...")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("own_class")
+def test_a_class_that_may_be_told_the_dataset_encodes_equal_texts_of_two_datasets_twice() -> None:
+    config = {"datasets": ["fever", "climate-fever"], "custom": {"systems": OWN}, "systems": ["own", "contriever"]}
+    experiment = load_experiment(config)
+    assert experiment.shared_with("climate-fever", "contriever") == "fever"
+    assert experiment.shared_with("climate-fever", "own") is None
+
+
+@pytest.mark.usefixtures("own_class")
+def test_a_class_is_told_the_task_of_mteb_or_the_name_of_the_dataset(mine: Path) -> None:
+    datasets = {"mine": {"path": str(mine)}}
+    chosen = ["fiqa", "msmarco", "cqadupstack", "nfcorpus.dev", "mine"]
+    systems = {**OWN, "scored": {"family": "rerank", "first": "bm25", "model": "own"}}
+    experiment = load_experiment({"datasets": chosen, "custom": {"systems": systems, "datasets": datasets}, "systems": "scored"})
+    expected = {
+        "fiqa": "FiQA2018",
+        "msmarco": "MSMARCO",
+        "cqadupstack-android": "CQADupstackAndroidRetrieval",
+        "nfcorpus.dev": "NFCorpus",
+        "mine": "mine",
+    }
+    for dataset, task in expected.items():
+        encoder = experiment.encoding("own", dataset)["encoder"]
+        assert ("tasks" in encoder, encoder["task"]) == (False, task)
+        assert experiment.settings_on("scored", dataset)["dense"]["task"] == task
+    assert load_experiment({"systems": "contriever"}).encoding("contriever", "fiqa")["encoder"]["task"] is None
+
+
 def test_of_all_fifteen_one_shares_its_texts() -> None:
     experiment = load_experiment({})
     assert {name: experiment.shared_with(name) for name in experiment.datasets if experiment.shared_with(name)} == {

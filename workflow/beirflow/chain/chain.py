@@ -70,6 +70,12 @@ class Chain:
         rows = {**self.tuning_rows, **part(self.manifest, "datasets", kind=dict)}
         return {corpus["name"]: corpus for corpora in rows.values() for corpus in corpora}
 
+    def whole(self, dataset: str) -> tuple[str, str]:
+        """Names of the dataset and of the corpus that one belongs to, where it is another split or a sample; else its own."""
+        corpus = part(self.corpora, dataset, kind=dict)
+        row = corpus.get("part_of") or corpus["row"]
+        return row, f"{row}-{corpus['forum']}" if corpus["forum"] else row
+
     @property
     def tuning_rows(self) -> dict[str, Any]:
         """By dataset that is not evaluated, but on which systems were tuned, its corpora; in the form of ``datasets``."""

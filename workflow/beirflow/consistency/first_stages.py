@@ -101,8 +101,7 @@ def _check_pairs(facts: Comparison, path: str, own: Mapping[str, Any], pairs: li
     facts.same(path, "seconds of its part", seconds, _sums(pairs, "seconds"), by)
     facts.same(path, "counts", part(chain.record(path), "counts", kind=dict), _sums(pairs, "counts"), by)
     names = RUN_RECORD.names_in(path) or {}
-    corpus = chain.corpora[names["dataset"]]
-    settings = settings_of(chain, names["system"]).for_dataset(corpus.get("part_of") or corpus["row"])
+    settings = settings_of(chain, names["system"]).for_dataset(*chain.whole(names["dataset"]))
     cut = {key: getattr(settings, key) for key in ("depth", "below")}
     facts.same(path, "settings", {key: chain.record(path).get(key) for key in cut}, cut, MANIFEST)
     said = {"max_length": settings.max_length, "purpose": settings.instruction, "depth": settings.depth}

@@ -37,7 +37,7 @@ def _check(facts: Comparison, path: str, how: TunedOn, dataset: str) -> None:
     chain, tuned = facts.chain, part(facts.chain.record(path), KEY, kind=dict)
     on = part(chain.corpora, part(tuned, "on", kind=str), kind=dict)
     evaluated = part(chain.corpora, dataset, kind=dict)
-    whole, other = ((corpus.get("part_of") or corpus["row"], corpus["forum"]) for corpus in (evaluated, on))
+    whole, other = (chain.whole(corpus["name"]) for corpus in (evaluated, on))
     if how.split is None:
         facts.same(path, f"{KEY} / on", on["name"], how.dataset, MANIFEST)
     else:

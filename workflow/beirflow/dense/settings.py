@@ -18,6 +18,7 @@ class DenseSettings(EncoderSettings):
     Attributes:
         similarity: ``dot`` or ``cosine``; None is as the files of the model say.
         instructions: By dataset, what queries are for: written where ``query_prefix`` has ``{instruction}``.
+        tasks: By dataset and by forum, its task in MTEB, for a class of the user's own; empty for a model.
         variant_of: The system whose vectors are compressed and searched; its encoder is that of this system. None where a system
             has vectors of its own.
         vectors: Of a variant, what is stored of a vector: ``float32``, ``float16``, ``int8`` or ``binary``.
@@ -28,6 +29,7 @@ class DenseSettings(EncoderSettings):
 
     similarity: str | None = None
     instructions: Mapping[str, str] = field(default_factory=dict)
+    tasks: Mapping[str, str] = field(default_factory=dict)
     variant_of: str | None = None
     vectors: str = "float32"
     stored_dimensions: int | None = None
@@ -46,9 +48,7 @@ class DenseSettings(EncoderSettings):
     @property
     def said(self) -> list[str]:
         """Names of the settings that the configuration says, in order."""
-        return sorted(
-            key for key, value in asdict(self).items() if key not in (*_MODEL, *OF_A_VARIANT, "train") and value not in (None, {})
-        )
+        return sorted(key for key, value in asdict(self).items() if key not in NOT_SAID and value not in (None, {}))
 
     @property
     def encoding(self) -> EncoderSettings:
@@ -68,8 +68,18 @@ class DenseSettings(EncoderSettings):
         needed = INSTRUCTION in (self.query_prefix or "")
         return [dataset for dataset in datasets if needed and dataset not in self.instructions]
 
-    def for_dataset(self, dataset: str) -> "DenseSettings":
-        """The same with the prefix of queries as it is for one dataset, whichever of its forums it is."""
+    def for_dataset(self, dataset: str, corpus: str = "") -> "DenseSettings":
+        """The same as it is for one dataset: the prefix of its queries, and the task that a class of the user's own is told.
+
+        Args:
+            dataset: Name of the dataset.
+            corpus: Name of its forum, with that of the dataset; empty for a dataset without forums.
+
+        Returns:
+            The settings.
+        """
+        if self.encoder:
+            return replace(self, task=self.tasks.get(corpus or dataset, corpus or dataset))
         if self.query_prefix is None or dataset not in self.instructions:
             return self
         return replace(self, query_prefix=self.query_prefix.replace(INSTRUCTION, self.instructions[dataset]))
@@ -80,3 +90,6 @@ _MODEL = {each.name for each in fields(ModelSettings)}
 
 OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")
 """Settings that no vector that is encoded depends on."""
+
+NOT_SAID = (*_MODEL, *OF_A_VARIANT, "train", "task", "tasks")
+"""Settings that are shown as something else, or that no configuration has."""

@@ -91,7 +91,7 @@ class _Vectors:
 
     def __init__(self, subject: Subject, sample: int, random: np.random.Generator) -> None:
         self.subject, self.sample, self.random = subject, sample, random
-        self.settings: DenseSettings = subject.system.settings.for_dataset(subject.row or subject.dataset)
+        self.settings: DenseSettings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
 
     def check(self, kind: Kind) -> Finding:
         """Encode some documents or queries again and compare them with the stored vectors."""

@@ -1,6 +1,5 @@
 """An encoder that is a user's class, with the interface of beir, sentence-transformers or MTEB."""
 
-import ast
 import inspect
 import logging
 import platform
@@ -12,6 +11,7 @@ import numpy as np
 import torch
 
 from beirflow.computing.arrival import NotFiniteError
+from beirflow.encoders.mteb_contract import ENCODE, METADATA, described_options, loader_of, mteb_options
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.models.card import Kind
@@ -32,21 +32,9 @@ METHODS: dict[Kind, str] = {"queries": "encode_queries", "documents": "encode_co
 OF_TEXTS: dict[Kind, str] = {"queries": "encode_query", "documents": "encode_document"}
 """The same of sentence-transformers, whose ``encode`` would leave prompts out."""
 
-PROMPT_TYPES: dict[Kind, str] = {"queries": "query", "documents": "document"}
-"""Of MTEB's contract."""
-
-BEFORE: dict[Kind, str] = {"queries": "query", "documents": "passage"}
-"""The same in its early versions, up to 1.38.0 at least."""
-
-PLACES_OF_PROMPT_TYPE = ("mteb.types", "mteb.encoder_interface")
-"""Modules of MTEB 2 and 1 that define its class."""
-
-OF_BOTH = "encode"
-"""The one method of MTEB's contract."""
-
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
-LIBRARIES = ("torch", "transformers", "sentence_transformers", "onnxruntime", "requests")
+LIBRARIES = ("torch", "transformers", "sentence_transformers", "mteb", "onnxruntime", "requests")
 
 
 class OwnEncoder:
@@ -54,9 +42,9 @@ class OwnEncoder:
 
     Its ``encode_queries`` gets a list of texts and its ``encode_corpus`` a list of ``{"title": …, "text": …}``, as beir has it.
     Where it has neither, its ``encode_query`` and ``encode_document`` get a list of texts, or else its ``encode`` for both; the
-    title of a document stands before its text then. ``batch_size``, ``show_progress_bar`` and ``convert_to_tensor`` are passed to
-    a method that takes them, and ``prompt_type`` to an ``encode`` that takes it. What comes back is an array, a tensor on any
-    device, or a list of rows.
+    title of a document stands before its text then. An ``encode`` with ``task_metadata`` gets a DataLoader, as MTEB 2 has it. A
+    method that takes ``batch_size``, ``show_progress_bar``, ``convert_to_tensor``, ``prompt_type`` or ``task_name`` gets it. What
+    comes back is an array, a tensor on any device, or a list of rows.
 
     Args:
         system: The system.
@@ -78,7 +66,7 @@ class OwnEncoder:
         self._dim: int | None = None
         try:
             self._method = _method(load_class(system), str(system.encoder), kind)
-            self._options = _options(self._method, kind)
+            self._options = _options(self._method, kind, system.task or "")
         except ModelError as error:
             raise ModelError(f"system {system.name}: {error}") from error
 
@@ -96,9 +84,8 @@ class OwnEncoder:
 
     def described(self) -> dict[str, Any]:
         """How a text becomes a vector, for the record."""
-        prompt = {"prompt_type": str.__str__(value)} if (value := self._options.get("prompt_type")) else {}
         own = {"encoder": self.system.encoder, "arguments": dict(self.system.arguments or {})}
-        return {**own, "method": self._method.__name__, **prompt}
+        return {**own, "method": self._method.__name__, **described_options(self._options)}
 
     def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
         """Encode texts a window at a time.
@@ -122,13 +109,7 @@ class OwnEncoder:
 
     def _encode(self, texts: list[str], start: int) -> np.ndarray:
         """Vectors of some texts, float32 of shape (texts, dim), checked."""
-        given: list[Any] = texts
-        if self._kind == "documents":
-            parted = [(title, text) if end else ("", title) for title, end, text in (each.partition(TITLE_END) for each in texts)]
-            if self._method.__name__ == METHODS["documents"]:
-                given = [{"title": title, "text": text} for title, text in parted]
-            else:
-                given = [f"{title} {text}" if title else text for title, text in parted]
+        given = self._given(texts)
         try:
             vectors = _as_array(self._method(given, **self._options))
         except Exception as error:  # of code that is not ours
@@ -146,6 +127,16 @@ class OwnEncoder:
             raise NotFiniteError(start + int(np.argmin(finite)))
         return vectors
 
+    def _given(self, texts: list[str]) -> Any:
+        """Texts as the method takes them."""
+        parts: list[tuple[str, str]] = []
+        if self._kind == "documents":
+            parts = [(title, text) if end else ("", title) for title, end, text in (each.partition(TITLE_END) for each in texts)]
+            if self._method.__name__ == METHODS["documents"]:
+                return [{"title": title, "text": text} for title, text in parts]
+            texts = [f"{title} {text}" if title else text for title, text in parts]
+        return loader_of(self._kind, texts, parts, BATCH_TEXTS) if METADATA in self._options else texts
+
     def _wrong(self, found: str) -> ModelError:
         return ModelError(f"system {self.system.name}: {self._method.__name__} of {self.system.encoder} {found}")
 
@@ -158,22 +149,21 @@ def _method(made: Any, name: str, kind: Kind) -> Callable[..., Any]:
             return getattr(made, names[kind])
         if any(map(callable, both)):
             raise ModelError(f"{name} has only one of {' and '.join(names.values())}; both are needed")
-    if not callable(getattr(made, OF_BOTH, None)):
+    if not callable(getattr(made, ENCODE, None)):
         raise ModelError(
             f"{name} has neither {' and '.join(METHODS.values())}, as beir calls them, nor {' and '.join(OF_TEXTS.values())}, as"
             " sentence-transformers does, nor encode, as MTEB does"
         )
-    return getattr(made, OF_BOTH)
+    return getattr(made, ENCODE)
 
 
-def _options(method: Callable[..., Any], kind: Kind) -> dict[str, Any]:
+def _options(method: Callable[..., Any], kind: Kind, task: str) -> dict[str, Any]:
     """Those of the usual keywords that a method takes."""
     usual = {"batch_size": BATCH_TEXTS, "show_progress_bar": False, "convert_to_tensor": False}
     parameters = inspect.signature(method).parameters
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
     found: dict[str, Any] = {name: value for name, value in usual.items() if takes_all or name in parameters}
-    takes_prompts = "prompt_type" in parameters or (takes_all and method.__name__ == OF_BOTH)
-    found |= {"prompt_type": _prompt_type(method, kind)} if takes_prompts else {}
+    found |= mteb_options(method, parameters, kind, task, takes_all=takes_all)
     others = list(parameters.values())[1:]
     needed = [each.name for each in others if each.default is each.empty and each.kind not in VARIABLE and each.name not in found]
     if needed:
@@ -182,25 +172,6 @@ def _options(method: Callable[..., Any], kind: Kind) -> dict[str, Any]:
             f" {' and '.join(METHODS.values())}"
         )
     return found
-
-
-def _prompt_type(method: Callable[..., Any], kind: Kind) -> str:
-    """MTEB's own value, which is a text too, if the class has imported MTEB; else the word that its module has."""
-    names = (PROMPT_TYPES[kind], BEFORE[kind])
-    for place in PLACES_OF_PROMPT_TYPE:
-        members: dict[str, str] = getattr(getattr(sys.modules.get(place), "PromptType", None), "__members__", {})
-        if known := [members[name] for name in names if name in members]:
-            return known[0]
-    return names[1] if names[1] in _strings_beside(method) else names[0]
-
-
-def _strings_beside(method: Callable[..., Any]) -> set[Any]:
-    """The constants in the source of a method's module; none if it has no source."""
-    try:
-        source = inspect.getsource(inspect.getmodule(method))  # type: ignore[arg-type]
-    except (OSError, TypeError):
-        return set()
-    return {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
 
 
 def _as_array(found: Any) -> np.ndarray:

@@ -41,6 +41,9 @@ PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}
 SCORERS = ("dense", "late")
 """Settings of a reranker that hold those of the system whose scores it takes."""
 
+OF_ALL_DATASETS = ("instructions", "tasks")
+"""Settings that have an entry for each dataset; what was used of them is recorded."""
+
 ADDED = ("expansion", "weights", "train", *SCORERS)
 """Settings that have settings of their own, all of which are named."""
 
@@ -140,7 +143,8 @@ def _own(settings: Mapping[str, Any], name: str) -> Any:
     value = settings[name]
     if name not in SCORERS:
         return value
-    return {key: each for key, each in value.items() if each not in (None, "", {}) and each != settings.get(key)}
+    own = {key: each for key, each in value.items() if each not in (None, "", {}) and each != settings.get(key)}
+    return {key: each for key, each in own.items() if key not in OF_ALL_DATASETS}
 
 
 def _is_model(path: str) -> bool:

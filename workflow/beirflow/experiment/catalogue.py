@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.experiment.dataset import Dataset, check_shared_texts, official_dataset, own_copy
+from beirflow.experiment.mteb_tasks import MtebTask, mteb_tasks
 from beirflow.experiment.schema import CATALOGUE, Problems, read_catalogue
 from beirflow.experiment.systems import make_systems
 from beirflow.runs.family import System
@@ -23,15 +24,6 @@ class Reference:
     source: str
     citation: str
     decimals: int
-
-
-@dataclass(frozen=True)
-class MtebTask:
-    """A task of MTEB: its name, what model cards call its data, and the language as the catalogue names it."""
-
-    name: str
-    dataset: str
-    language: str
 
 
 @dataclass(frozen=True)
@@ -114,16 +106,5 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         own_copies={name: (own_copy(name, entry),) for name, entry in datasets["own_copies"].items()},
         words={name: entry["words"] for name, entry in known.items()},
         kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in known.items()},
-        mteb=_mteb_tasks(datasets["datasets"]),
+        mteb=mteb_tasks(datasets["datasets"]),
     )
-
-
-def _mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]:
-    """By dataset and forum, its task of MTEB."""
-    found = {}
-    for name, entry in datasets.items():
-        forums = {f"{name}-{forum}": each for forum, each in entry.get("forums", {}).items()}
-        for each, facts in {name: entry, **forums}.items():
-            if "mteb" in facts:
-                found[each] = MtebTask(facts["mteb"]["task"], facts["mteb"]["dataset"], entry["language"])
-    return found

@@ -31,7 +31,7 @@ MOST_THREADS = 8
 """Of a job that encodes or searches."""
 
 
-NOT_OF_VECTORS = ("similarity", "instructions", "weights_sha256", "train", *OF_A_VARIANT)
+NOT_OF_VECTORS = ("similarity", "instructions", "tasks", "weights_sha256", "train", *OF_A_VARIANT)
 """Settings of a dense system that change no vector, or change it as the record of the model says."""
 
 
@@ -109,13 +109,14 @@ class Experiment(Datasets):
 
         Args:
             name: Name of the dataset.
-            system: Whose vectors; one that is trained for each dataset has others for equal texts. Any other if None.
+            system: Whose vectors; one that is trained for each dataset, or is a class that may be told which dataset it is, has
+                others for equal texts. Any other if None.
 
         Returns:
             Name of the other dataset.
         """
         other, chosen = self.datasets[name].shares_texts_with, self.chosen_rows
-        if name not in chosen or other is None or (system is not None and self.is_trained(system)):
+        if name not in chosen or other is None or (system is not None and self._depends_on_dataset(system)):
             return None
         return next((row for row in chosen if self.rows[row][0].whole_row == other), None)
 
@@ -133,7 +134,8 @@ class Experiment(Datasets):
 
     def settings_on(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
         """The settings of a system as they are for one corpus, without those that are not used."""
-        settings = self.systems[system].settings.for_dataset(self.datasets[dataset].whole_row)
+        corpus = self.datasets[dataset]
+        settings = self.systems[system].settings.for_dataset(corpus.whole_row, corpus.whole_name)
         return {key: value for key, value in asdict(settings).items() if key not in unused}
 
     def encoding(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
@@ -147,7 +149,8 @@ class Experiment(Datasets):
         Returns:
             ``encoder``, fields of :class:`~beirflow.models.settings.EncoderSettings`, and ``precision``.
         """
-        settings = self.systems[system].settings.for_dataset(self.datasets[dataset].whole_row)
+        corpus = self.datasets[dataset]
+        settings = self.systems[system].settings.for_dataset(corpus.whole_row, corpus.whole_name)
         found = asdict(settings.trained if settings.train else settings)
         encoder = {key: value for key, value in found.items() if key not in (*NOT_OF_VECTORS, *unused)}
         return {"encoder": encoder, "precision": self.config["precision"]}
@@ -166,6 +169,10 @@ class Experiment(Datasets):
         settings = self.settings_on(system, dataset)
         encoder = {key: value for key, value in settings.items() if key not in NOT_OF_VECTORS}
         return {"encoder": encoder, **{key: settings[key] for key in ("similarity", "train")}}
+
+    def _depends_on_dataset(self, system: str) -> bool:
+        """Whether equal texts of two datasets may have different vectors."""
+        return self.is_trained(system) or bool(getattr(self.systems[system].settings, "encoder", None))
 
     def is_trained(self, system: str) -> bool:
         """Whether the encoder of a system is trained for each dataset."""

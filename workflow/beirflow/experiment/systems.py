@@ -7,6 +7,7 @@ from typing import Any
 
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, family_of
+from beirflow.experiment.mteb_tasks import mteb_tasks
 from beirflow.experiment.schema import CATALOGUE, Problems, nearest, read_catalogue
 from beirflow.experiment.scorers import with_scorers
 from beirflow.runs.family import System
@@ -25,7 +26,10 @@ def make_system(name: str, entry: Mapping[str, Any]) -> System:
     """
     if INSTRUCTION in str(entry.get("query_prefix", "")):
         entry = {**entry, "instructions": {**_instructions(), **entry.get("instructions", {})}}
-    return family_of(entry).system(name, entry)
+    family = family_of(entry)
+    if entry.get("encoder") and family.name == DEFAULT:
+        entry = {**entry, "tasks": _tasks()}
+    return family.system(name, entry)
 
 
 @cache
@@ -33,6 +37,13 @@ def _instructions() -> dict[str, str]:
     """By dataset, what its queries are for."""
     instructions: dict[str, str] = read_catalogue(CATALOGUE / "instructions.yaml", "instructions")["instructions"]
     return instructions
+
+
+@cache
+def _tasks() -> dict[str, str]:
+    """By dataset and by forum, the name of its task in MTEB."""
+    datasets: dict[str, Any] = read_catalogue(CATALOGUE / "datasets.yaml", "datasets")["datasets"]
+    return {name: task.name for name, task in mteb_tasks(datasets).items()}
 
 
 def make_systems(

@@ -23,6 +23,6 @@ class LateSettings(ModelSettings):
     document_length: int | None = None
     pool_factor: int | None = None
 
-    def for_dataset(self, dataset: str) -> "LateSettings":
+    def for_dataset(self, dataset: str, _corpus: str = "") -> "LateSettings":
         """The same with the length of queries as it is for one dataset, whichever of its forums it is."""
         return replace(self, query_length=self.query_lengths.get(dataset, self.query_length), query_lengths={})

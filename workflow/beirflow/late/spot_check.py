@@ -67,7 +67,7 @@ class _Again:
 
     def __init__(self, subject: Subject, sample: int, random: np.random.Generator) -> None:
         self.subject, self.sample, self.random = subject, sample, random
-        self.settings: LateSettings = subject.system.settings.for_dataset(subject.row or subject.dataset)
+        self.settings: LateSettings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
 
     def check(self, kind: Kind) -> Finding:
         """Encode some documents or queries again and compare their vectors with the stored ones."""

@@ -63,6 +63,7 @@ class EncoderSettings(ModelSettings):
         document_prefix: What is written before every document.
         dimensions: Leading dimensions of a vector that are kept.
         title_separator: What stands between title and text of a document, as beir's ``sep``; one space if None.
+        task: What a class of the user's own is told of the dataset: its task in MTEB, or its name if it is none; None for others.
     """
 
     pooling: str | None = None
@@ -72,6 +73,7 @@ class EncoderSettings(ModelSettings):
     document_prefix: str | None = None
     dimensions: int | None = None
     title_separator: str | None = None
+    task: str | None = None
 
     @property
     def between(self) -> str | None:

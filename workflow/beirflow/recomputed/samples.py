@@ -93,7 +93,7 @@ def _check_corpus(
     _check_files(chain, name, dataset)
     settings = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
     corpus = chain.corpora[dataset]
-    whole = corpus.get("part_of") or corpus["row"]
+    row, whole = chain.whole(dataset)
     subject = Subject(
         results=chain.folder,
         system=make_system(name, {"family": recorded["family"], **settings}),
@@ -104,9 +104,9 @@ def _check_corpus(
         drop_self_matches=corpus["drop_self_matches"],
         chunks=part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int),
         config={key: experiment.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
-        row=whole,
+        row=row,
         own_candidates=bool(chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES)),
-        whole=f"{whole}-{corpus['forum']}" if corpus["forum"] else whole,
+        whole=whole,
     )
     module, _, function = planner.partition(":")
     plan: SpotChecks = getattr(importlib.import_module(module), function)  # imported only now: it may need torch

@@ -58,7 +58,7 @@ def stored_pairs(subject: Subject) -> pa.Table:
 
 def _check(subject: Subject, sample: int, random: np.random.Generator) -> Finding:
     """Rank the documents of some queries again and compare with the run."""
-    settings: RerankSettings = subject.system.settings.for_dataset(subject.row or subject.dataset)
+    settings: RerankSettings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
     queries = subject.queries()["query_id"]
     query_ids = queries.take(draw(len(queries), sample, random)).to_pylist()
     scores: dict[str, dict[str, float]] = {query_id: {} for query_id in query_ids}

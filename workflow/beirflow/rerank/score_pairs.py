@@ -30,8 +30,8 @@ BATCH_DOCUMENTS = 8192
 
 COLUMNS = ["doc_id", "text", "title_bytes"]
 
-OF_THE_MODEL = {"instructions", *(field.name for field in fields(ModelSettings))}
-"""Settings of a system that say where its model is, whose digests say more; and instructions, of which a prompt has its own."""
+OF_THE_MODEL = {"instructions", "tasks", *(field.name for field in fields(ModelSettings))}
+"""Settings of a system that say where its model is, whose digests say more; and tables of which a dataset has one entry."""
 
 
 Scoring: TypeAlias = Computing[RerankSettings]

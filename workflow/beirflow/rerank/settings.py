@@ -55,12 +55,20 @@ class RerankSettings(ModelSettings):
         """Names of the settings of an encoder that the configuration says; None where the model has no card."""
         return self.dense.said if self.dense else None
 
-    def for_dataset(self, dataset: str) -> "RerankSettings":
-        """The same as it is for one dataset, whichever of its forums it is: its instruction, prompt and lengths."""
+    def for_dataset(self, dataset: str, corpus: str = "") -> "RerankSettings":
+        """The same as it is for one dataset: its instruction, prompt and lengths.
+
+        Args:
+            dataset: Name of the dataset.
+            corpus: Name of its forum, with that of the dataset; empty for a dataset without forums.
+
+        Returns:
+            The settings.
+        """
         return replace(
             self,
             instruction=self.instructions.get(dataset, self.instruction),
             instructions={},
-            dense=replace(self.dense.for_dataset(dataset), instructions={}) if self.dense else None,
+            dense=replace(self.dense.for_dataset(dataset, corpus), instructions={}, tasks={}) if self.dense else None,
             late=self.late.for_dataset(dataset) if self.late else None,
         )

@@ -55,7 +55,7 @@ class _Again:
 
     def __init__(self, subject: Subject, sample: int, random: np.random.Generator) -> None:
         self.subject, self.sample, self.random = subject, sample, random
-        self.settings: RerankSettings = subject.system.settings.for_dataset(subject.row or subject.dataset)
+        self.settings: RerankSettings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
 
     def check_scores(self) -> Finding:
         """Score some pairs again and compare them with what is stored."""

@@ -1,0 +1,120 @@
+"""What MTEB passes to the ``encode`` of an encoder: the kind of text, the task, and from its version 2 on a DataLoader.
+
+Sources: ``mteb/encoder_interface.py`` of MTEB 1.38, ``mteb/models/models_protocols.py`` and ``mteb/types`` of MTEB 2.26.
+"""
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from beirflow.files.errors import ModelError
+from beirflow.models.card import Kind
+
+ENCODE = "encode"
+"""The one method of the contract."""
+
+METADATA = "task_metadata"
+"""The keyword that only an ``encode`` of version 2 takes."""
+
+PROMPT_TYPES: dict[Kind, str] = {"queries": "query", "documents": "document"}
+
+BEFORE: dict[Kind, str] = {"queries": "query", "documents": "passage"}
+"""The same in early versions, up to 1.38.0 at least."""
+
+PLACES_OF_PROMPT_TYPE = ("mteb.types", "mteb.encoder_interface")
+"""Modules of MTEB 2 and 1 that define its class."""
+
+
+def mteb_options(method: Callable[..., Any], names: Collection[str], kind: Kind, task: str, *, takes_all: bool) -> dict[str, Any]:
+    """The keywords of the contract that a method takes.
+
+    Args:
+        method: ``encode``; or another, which gets only what it names.
+        names: Of its parameters.
+        kind: What is encoded.
+        task: The task of MTEB, or what the dataset is called if it is none.
+        takes_all: Whether it has ``**kwargs``.
+
+    Returns:
+        Values by name.
+
+    Raises:
+        ModelError: It wants the metadata of a task, and there is none, or no MTEB to ask.
+    """
+    given: dict[str, Any] = {"task_name": task}
+    is_encode = method.__name__ == ENCODE
+    if is_encode and METADATA in names:
+        metadata = _metadata(task)
+        given = {METADATA: metadata, "hf_split": metadata.eval_splits[0], "hf_subset": metadata.hf_subsets[0]}
+    given["prompt_type"] = prompt_type(method, kind)
+    return {name: value for name, value in given.items() if name in names or (is_encode and takes_all)}
+
+
+def described_options(options: Mapping[str, Any]) -> dict[str, str]:
+    """What is recorded of these keywords: the prompt type and the name of the task."""
+    values = {name: options[name] for name in ("task_name", "prompt_type") if name in options}
+    if METADATA in options:
+        values["task_name"] = options[METADATA].name
+    return {name: str.__str__(value) for name, value in values.items()}
+
+
+def loader_of(kind: Kind, texts: Sequence[str], parts: Sequence[tuple[str, str]], batch_texts: int) -> Any:
+    """Texts as MTEB 2 hands them to ``encode``.
+
+    Args:
+        kind: What is encoded.
+        texts: n texts, with the titles of documents before them.
+        parts: The title and the rest of each; read for documents only.
+        batch_texts: Texts in a batch.
+
+    Returns:
+        A DataLoader of batches ``{"text": […], "query": […]}``, or ``{"text": […], "title": […], "body": […]}``.
+    """
+    from datasets import Dataset  # type: ignore[import-not-found]  # of MTEB, which wants its features
+    from torch.utils.data import DataLoader
+
+    columns = {"text": list(texts)}
+    if kind == "queries":
+        columns["query"] = list(texts)
+    else:
+        columns |= {"title": [title for title, _ in parts], "body": [body for _, body in parts]}
+    return DataLoader(Dataset.from_dict(columns), batch_size=batch_texts)
+
+
+def prompt_type(method: Callable[..., Any], kind: Kind) -> str:
+    """MTEB's own value, which is a text too, if the class has imported MTEB; else the word that its module has."""
+    names = (PROMPT_TYPES[kind], BEFORE[kind])
+    for place in PLACES_OF_PROMPT_TYPE:
+        members: dict[str, str] = getattr(getattr(sys.modules.get(place), "PromptType", None), "__members__", {})
+        if known := [members[name] for name in names if name in members]:
+            return known[0]
+    return names[1] if names[1] in _strings_beside(method) else names[0]
+
+
+def _metadata(task: str) -> Any:
+    """What MTEB says of a task."""
+    try:
+        import mteb  # type: ignore[import-not-found]  # of the user: the class asks for what only this has
+    except ImportError as error:
+        raise ModelError(f"{ENCODE} wants {METADATA}, which MTEB has; pip install 'mteb>=2'") from error
+    try:
+        metadata = mteb.get_task(task).metadata
+    except KeyError:
+        metadata = None
+    if metadata is None or metadata.name != task:
+        raise ModelError(
+            f"{ENCODE} wants {METADATA}, and MTEB {mteb.__version__} has no task {task}; for this dataset, write encode_query and"
+            " encode_document, which get texts"
+        )
+    return metadata
+
+
+def _strings_beside(method: Callable[..., Any]) -> set[Any]:
+    """The constants in the source of a method's module; none if it has no source."""
+    try:
+        source = inspect.getsource(inspect.getmodule(method))  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return set()
+    return {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}

@@ -1,0 +1,32 @@
+"""The tasks of MTEB that have the queries of datasets in the catalogue."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class MtebTask:
+    """A task of MTEB: its name, what model cards call its data, and the language as the catalogue names it."""
+
+    name: str
+    dataset: str
+    language: str
+
+
+def mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]:
+    """By dataset and by forum, its task of MTEB.
+
+    Args:
+        datasets: Entries of ``datasets.yaml`` by name, which their schema has checked.
+
+    Returns:
+        The tasks, in the order of the datasets; none for a dataset without a task.
+    """
+    found = {}
+    for name, entry in datasets.items():
+        forums = {f"{name}-{forum}": each for forum, each in entry.get("forums", {}).items()}
+        for each, facts in {name: entry, **forums}.items():
+            if "mteb" in facts:
+                found[each] = MtebTask(facts["mteb"]["task"], facts["mteb"]["dataset"], entry["language"])
+    return found
