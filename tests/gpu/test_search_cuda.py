@@ -29,7 +29,7 @@ def assert_the_same(queries: np.ndarray, documents: np.ndarray, excluded: np.nda
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 @pytest.mark.parametrize("block", [65_536, 7000])
 def test_search_finds_the_same_as_on_the_cpu(monkeypatch: pytest.MonkeyPatch, similarity: str, block: int) -> None:
-    monkeypatch.setitem(chunk_blocks.BLOCKS, "cuda", Blocks(64, block, block, 1 << 12))
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cuda", Blocks(64, 64, block, block, 1 << 12))
     documents = RNG.standard_normal((40_000, 64), dtype=np.float32)
     documents[20_000:20_500] = documents[:500]
     queries = np.concatenate([RNG.standard_normal((50, 64), dtype=np.float32), documents[:50]])

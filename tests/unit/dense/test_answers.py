@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 @pytest.fixture(autouse=True)
 def little_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", Blocks(2, 7, 3, 4))
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", Blocks(2, 1, 7, 3, 4))
 
 
 @pytest.mark.parametrize("name", ["tiny", "second"])

@@ -78,7 +78,7 @@ def test_scores_are_those_of_the_careful_sum_in_every_bit(monkeypatch: pytest.Mo
 
 
 def test_the_careful_sum_is_rarely_needed_and_always_of_equally_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", Blocks(512, 1000, 100, pairs=64))
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", Blocks(512, 64, 1000, 100, pairs=64))
     rng = np.random.default_rng(3)
     queries, documents = (rng.standard_normal((count, 384)).astype(np.float32) for count in (20, 1000))
     with Summed() as summed:

@@ -100,7 +100,7 @@ def test_queries_with_too_many_candidates_in_bfloat16_have_those_of_float32(
     threads: Threads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of the queries rank documents whose scores differ by less than bfloat16 tells apart."""
-    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", Blocks(64, 2000, 500, 64))
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", Blocks(64, 64, 2000, 500, 64))
     monkeypatch.setattr(fast_pass, "_room_in_bfloat16", lambda *_: 50 + fast_pass.SPARE)
     queries, documents = np.zeros((300, 4), np.float32), np.zeros((20_000, 4), np.float32)
     queries[::2, 0], queries[1::2, 1] = 1, 1

@@ -130,7 +130,7 @@ def test_the_cosine_of_a_tiny_vector_is_that_of_its_direction() -> None:
 
 @pytest.mark.parametrize("kind", ["normal", "duplicates", "equal"])
 def test_an_excluded_row_leaves_its_place_to_the_next(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=4, documents=30, at_once=20, pairs=7))
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=4, again=3, documents=30, at_once=20, pairs=7))
     monkeypatch.setattr(fast_pass, "SPARE", 2)
     documents, ids = random_vectors(kind, 100), ids_for(100)
     query = random_vectors("normal", 1, seed=1)
@@ -154,7 +154,7 @@ def test_results_depend_on_no_block_and_no_thread(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setitem(
             chunk_blocks.BLOCKS,
             "cpu",
-            chunk_blocks.Blocks(query_block, document_block, 1 + document_block // 2, pairs=1 + document_block % 5),
+            chunk_blocks.Blocks(query_block, 3, document_block, 1 + document_block // 2, pairs=1 + document_block % 5),
         )
         torch.set_num_threads(threads)
         assert exact(vectors, ids, 10) == expected
@@ -194,7 +194,7 @@ def test_scores_that_a_product_in_float32_confuses_are_ranked_exactly(monkeypatc
 def test_vectors_that_are_not_finite_are_an_error_that_says_so(
     monkeypatch: pytest.MonkeyPatch, similarity: str, value: float, whose: str, row: int
 ) -> None:
-    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=4, documents=30, at_once=20, pairs=7))
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=4, again=3, documents=30, at_once=20, pairs=7))
     vectors = {"queries": random_vectors("normal", 5, seed=1), "documents": random_vectors("normal", 70)}
     vectors[whose][row, 3] = value
     with pytest.raises(DataError, match=f"the {whose}' vectors hold infinity or not-a-number, first in row {row}; encode"):
@@ -260,13 +260,15 @@ def test_a_block_takes_no_more_memory_whatever_the_dimensions(dim: int, device: 
     assert blocks.pairs * dim * 16 <= 1 << 28
     assert 1 <= blocks.documents <= most.documents
     assert 1 <= blocks.pairs <= most.pairs
-    assert most.of_dim(384).documents >= 16_384
+    assert most.of_dim(384).documents >= 8192
     assert chunk_blocks.BLOCKS["cpu"].of_dim(1024) == chunk_blocks.BLOCKS["cpu"]
 
 
 @pytest.mark.parametrize(("limit", "most"), [(1, 100 + 5), (1000, 1000 + 10 * 5), (1 << 22, 64 * 100 + 64 * 5)])
 def test_where_all_scores_tie_a_few_queries_are_merged_at_a_time(monkeypatch: pytest.MonkeyPatch, limit: int, most: int) -> None:
-    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=64, documents=100, at_once=100, pairs=512))
+    monkeypatch.setitem(
+        chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=64, again=5, documents=100, at_once=100, pairs=512)
+    )
     monkeypatch.setattr(fast_pass, "SPARE", 2)
     monkeypatch.setattr(search, "CROWDED_PAIRS", limit)
     monkeypatch.setattr(search, "MERGED_QUERIES", 1)
@@ -374,8 +376,8 @@ def test_vectors_of_different_dimensions_are_an_error() -> None:
         )
 
 
-def test_a_sample_is_no_larger_than_a_block(monkeypatch: pytest.MonkeyPatch, shortlists: list[tuple[int, bool]]) -> None:
-    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=4, documents=64, at_once=64, pairs=64))
+def test_a_sample_is_no_larger_than_two_blocks(monkeypatch: pytest.MonkeyPatch, shortlists: list[tuple[int, bool]]) -> None:
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(queries=4, again=3, documents=32, at_once=32, pairs=64))
     monkeypatch.setattr(fast_pass, "SPARE", 30)
     products: list[tuple[int, ...]] = []
     largest = fast_pass.kth_largest

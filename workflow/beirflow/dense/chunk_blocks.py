@@ -18,9 +18,18 @@ Vectors = np.ndarray | VectorFile | CompressedFile
 
 
 class Blocks(NamedTuple):
-    """How much is computed at once: queries, documents that are read, those of one product, and pairs that are scored exactly."""
+    """How much is computed at once.
+
+    Attributes:
+        queries: Of a product.
+        again: Queries whose scores are looked at together when they have been computed.
+        documents: That are read.
+        at_once: Documents of a product.
+        pairs: That are scored exactly.
+    """
 
     queries: int
+    again: int
     documents: int
     at_once: int
     pairs: int
@@ -29,10 +38,10 @@ class Blocks(NamedTuple):
         """The same, with fewer documents and pairs where vectors have so many dimensions that they would take too much memory."""
         documents = min(self.documents, max(1, BLOCK_BYTES // (DOCUMENT_BYTES * dim)))
         pairs = max(1, PAIRS_BYTES // (PAIR_BYTES * dim))
-        return Blocks(self.queries, documents, min(self.at_once, documents), min(self.pairs, pairs))
+        return Blocks(self.queries, self.again, documents, min(self.at_once, documents), min(self.pairs, pairs))
 
 
-BLOCKS = {"cpu": Blocks(512, 16_384, 2048, 512), "cuda": Blocks(4096, 65_536, 65_536, 1 << 18)}
+BLOCKS = {"cpu": Blocks(512, 64, 8192, 2048, 512), "cuda": Blocks(4096, 4096, 65_536, 65_536, 1 << 18)}
 """At most: on a CPU what its caches hold, on a GPU enough to keep it busy: there a block of scores takes 1 GiB."""
 
 BLOCK_BYTES = 1 << 29
@@ -123,20 +132,27 @@ class Chunk:
         """How much is computed at once on this device."""
         return BLOCKS[self.queries.device.type].of_dim(self.queries.shape[1])
 
-    def share(self, function: Callable[[slice], None]) -> None:
-        """Call a function with some of the queries at a time, in several threads."""
-        self.threads.share(function, len(self.queries), self.sizes.queries)
+    def share(self, function: Callable[[slice], None], most: int | None = None) -> None:
+        """Call a function with some of the queries at a time, at most those of a product, in several threads."""
+        self.threads.share(function, len(self.queries), most or self.sizes.queries)
 
     def of_queries(self, queries: torch.Tensor) -> "Chunk":
         """The same for some of the queries, given by their numbers."""
         return replace(self, queries=self.queries[queries], excluded=self.excluded[queries])
+
+    @property
+    def starts(self) -> list[int]:
+        """The row of the first document of each block."""
+        if isinstance(self.documents, Held):
+            return [block.start for block in self.documents.blocks]
+        return list(range(0, len(self.documents), self.sizes.documents))
 
     def blocks(self) -> Iterator[Block]:
         """The documents, block by block."""
         if isinstance(self.documents, Held):
             yield from self.documents.blocks
         else:
-            yield from map_ahead(partial(self._block, self.documents), range(0, len(self.documents), self.sizes.documents))
+            yield from map_ahead(partial(self._block, self.documents), self.starts)
 
     def _block(self, documents: Vectors, start: int) -> Block:
         vectors = prepare(documents[start : start + self.sizes.documents], self.similarity, self.queries.device)

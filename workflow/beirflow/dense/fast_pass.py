@@ -39,13 +39,19 @@ MOST_CANDIDATES = 2
 """In bfloat16, times those in float32, which limits memory."""
 
 SAMPLE = 16
-"""One document in this many, but no more than a block, is looked at first, to guess which scores count."""
+"""One document in this many is looked at first, to guess which scores count."""
+
+MOST_OF_A_SAMPLE = 16_384
+"""Documents of the sample; and no more than two blocks."""
 
 SLICES = 16
 """Of documents, which lie evenly in the chunk, that the sample consists of."""
 
 MARGIN = 4.0
 """Of the guess, in standard deviations of how many of the best are in the sample, and documents: it is rarely too high."""
+
+FOLDED = 8
+"""Times the rank of the guess, scores of a query that are ranked: enough that few of the best fall on the same place."""
 
 UNIT_ROUNDOFF = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-8}
 SMALLEST_NORMAL = 2.0**-126
@@ -101,7 +107,7 @@ def _candidates(chunk: Chunk, found: _Found, k: int) -> Candidates | None:
     def ask(queries: slice) -> None:
         kth[queries] = found.shortlist.kth(k, queries)
 
-    chunk.share(ask)
+    chunk.share(ask, chunk.sizes.again)
     bounds = _error_bounds(chunk, found.longest, found.rounded, kth)
     return found.shortlist.candidates(kth - 2 * bounds) if bool(bounds.isfinite().all()) else None
 
@@ -160,7 +166,7 @@ def _error_bounds(chunk: Chunk, longest: torch.Tensor, rounded: float, kth: torc
 def _sample(chunk: Chunk) -> torch.Tensor | None:
     """Some documents, float32 of shape (n, dim); None where they save nothing."""
     documents = chunk.documents
-    size = min(len(documents) // SAMPLE, chunk.sizes.documents)
+    size = min(len(documents) // SAMPLE, MOST_OF_A_SAMPLE, 2 * chunk.sizes.documents)
     if isinstance(documents, Held) or not size:  # when they are held, there are few queries
         return None
     width = -(-size // SLICES)
@@ -204,10 +210,18 @@ def _first_guess(chunk: Chunk, keep: int, sample: torch.Tensor | None) -> torch.
     best, documents = torch.empty(len(chunk.queries), 1, device=sample.device), sample.to(chunk.dtype)
 
     def guess(queries: slice) -> None:
-        best[queries] = kth_largest((chunk.fast[queries] @ documents.T).float(), rank)
+        best[queries] = kth_largest(_folded(chunk.fast[queries] @ documents.T, FOLDED * rank).float(), rank)
 
-    chunk.share(guess)
+    chunk.share(guess, chunk.sizes.again)
     return torch.nextafter(best, torch.full_like(best, -torch.inf))
+
+
+def _folded(scores: torch.Tensor, least: int) -> torch.Tensor:
+    """Of each row at least so many scores: the larger of each two, again and again, so that the k-th best is hardly lower."""
+    while scores.shape[1] >= 2 * least:
+        half = scores.shape[1] // 2
+        scores = torch.maximum(scores[:, :half], scores[:, half : 2 * half])
+    return scores
 
 
 def _search(chunk: Chunk, keep: int, least: torch.Tensor | None) -> _Found:

@@ -97,11 +97,24 @@ def score_candidates(chunk: Chunk, query: torch.Tensor, row: torch.Tensor) -> Hi
     Returns:
         Number of the query, row and score of each, in the same order.
     """
-    scores = torch.empty(len(row), device=row.device)
-    for start, block, norms, *_ in chunk.blocks():
-        here = ((row >= start) & (row < start + len(block))).nonzero().flatten()
-        scores[here] = exact_scores(chunk, block, norms, query[here], row[here].long() - start)
+    order, counts = _by_block(chunk, row)
+    queries, rows = (torch.split(numbers.index_select(0, order), counts) for numbers in (query, row))
+    parts = [
+        exact_scores(chunk, block, norms, some, of.long() - start)
+        for (start, block, norms, *_), some, of in zip(chunk.blocks(), queries, rows, strict=True)
+    ]
+    scores = torch.empty(len(row), device=row.device).index_copy_(0, order, torch.cat(parts))
     return _hits(query, row, scores)
+
+
+def _by_block(chunk: Chunk, row: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
+    """The order of pairs by the block that their document is in, else as they are, and how many each block has."""
+    starts = torch.tensor(chunk.starts, device=row.device, dtype=row.dtype)
+    block = torch.searchsorted(starts, row, right=True, out_int32=True) - 1
+    order = block.to(torch.int16 if len(starts) < 1 << 15 else torch.int32).argsort(
+        stable=True
+    )  # short numbers are sorted faster
+    return order, torch.bincount(block, minlength=len(starts)).tolist()
 
 
 def _merge(chunk: Chunk, found: Sequence[Hits], id_order: np.ndarray, k: int) -> Hits:

@@ -5,6 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+AT_ONCE = 64
+"""Queries whose candidates a CPU looks for at a time: a cache holds their scores."""
+
 
 class Candidates(NamedTuple):
     """Pairs of a query and a document whose exact score may be among the k best of the query.
@@ -49,6 +52,7 @@ class Shortlist:
         self._filled = torch.zeros(queries, dtype=torch.long, device=device)
         self._least = torch.full((queries, 1), -torch.inf, device=device) if least is None else least
         self._knows_nothing = least is None
+        self._at_once = AT_ONCE if device.type == "cpu" else queries
 
     def offer(self, queries: slice, scores: torch.Tensor, first_row: int) -> None:
         """Take the scores of some queries with the next block of documents.
@@ -98,11 +102,16 @@ class Shortlist:
         dropped = self._least[:, 0]  # this score and those below
         crowded = (dropped >= least) & (dropped > -torch.inf)
         from_here = least.clamp_min(torch.finfo(torch.float32).min).masked_fill(crowded, torch.nan)  # which nothing reaches
-        is_found = self.scores >= from_here[:, None]
-        query = torch.arange(len(least), device=least.device).repeat_interleave(is_found.sum(dim=1))
-        row = self.rows.view(-1).index_select(0, is_found.view(-1).nonzero().flatten())
-        too_few = (self.scores > -torch.inf).sum(dim=1) < self.keep
-        return Candidates(query, row, least, crowded.nonzero().flatten(), (crowded & too_few).nonzero().flatten())
+        counts, rows, too_few = [], [], []
+        for first in range(0, len(least), self._at_once):
+            some = slice(first, first + self._at_once)
+            is_found = self.scores[some] >= from_here[some, None]
+            counts.append(is_found.sum(dim=1))
+            rows.append(self.rows[some].view(-1).index_select(0, _places(is_found)))
+            too_few.append((self.scores[some] > -torch.inf).sum(dim=1) < self.keep)
+        query = torch.arange(len(least), device=least.device).repeat_interleave(torch.cat(counts))
+        few = crowded & torch.cat(too_few)
+        return Candidates(query, torch.cat(rows), least, crowded.nonzero().flatten(), few.nonzero().flatten())
 
     def _offer_in_parts(self, queries: slice, scores: torch.Tensor, first_row: int, part: int) -> None:
         self.offer(queries, scores[:, :part], first_row)
@@ -121,12 +130,17 @@ class Shortlist:
         self._least[queries] = torch.maximum(self._least[queries], best.amin(dim=1, keepdim=True))
 
 
-# On a CPU numpy does these two several times faster than torch.
+# On a CPU numpy does these several times faster than torch.
 def _above(scores: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
     """Places of the scores above the least of their row, as if all rows were one, int64."""
     if scores.is_cuda:
-        return (scores > least).reshape(-1).nonzero().flatten()
-    return torch.from_numpy(np.flatnonzero(scores.numpy() > least.numpy()))
+        return _places(scores > least)
+    return _places(torch.from_numpy(scores.numpy() > least.numpy()))
+
+
+def _places(is_so: torch.Tensor) -> torch.Tensor:
+    """Places of what is true, as if all rows were one, int64."""
+    return is_so.reshape(-1).nonzero().flatten() if is_so.is_cuda else torch.from_numpy(np.flatnonzero(is_so.numpy()))
 
 
 def _largest(scores: torch.Tensor, keep: int) -> torch.Tensor:
