@@ -42,7 +42,7 @@ def test_tuning_on_another_split_or_dataset_passes() -> None:
     [
         (lambda tuned: tuned.update(on="x"), "on, the queries that are evaluated true"),
         (lambda tuned: tuned.update(on="x.sample-5"), "on, the queries that are evaluated true"),
-        (lambda tuned: tuned.update(on="y"), 'on, dataset and split ["y", null, "dev"]'),
+        (lambda tuned: tuned.update(on="y"), 'on, dataset and split ["y", "y", "dev"]'),
         (lambda tuned: tuned.update(chosen=[1.0, 0.0]), "score of the weights that were chosen 0.3"),
         (lambda tuned: tuned.update(chosen=[0.4, 0.6]), "score of the weights that were chosen null"),
         (lambda tuned: tuned.update(on="z"), "has no z"),
