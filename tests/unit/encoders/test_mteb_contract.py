@@ -1,4 +1,4 @@
-"""What an ``encode`` gets that was written for MTEB; compared with MTEB itself where that is installed: pip install mteb."""
+"""What an ``encode`` gets that was written for MTEB; compared with MTEB itself where that is installed."""
 
 import enum
 import json
@@ -18,6 +18,7 @@ from beirflow.models.settings import TITLE_END, EncoderSettings
 from tiny_bert import save_tiny_bert
 
 MODULE = "encoders_for_mteb"
+NO_MTEB = "mteb is not installed: pip install mteb, in an environment of its own"
 OF_MTEB_1 = """
 import numpy
 
@@ -195,7 +196,7 @@ def test_a_method_of_another_contract_gets_no_metadata(tmp_path: Path) -> None:
 
 
 def test_batches_are_those_of_mteb(tmp_path: Path) -> None:
-    loaders = pytest.importorskip("mteb._create_dataloaders")
+    loaders = pytest.importorskip("mteb._create_dataloaders", reason=NO_MTEB)
     import mteb
     from datasets import Dataset
 
@@ -220,7 +221,7 @@ def test_batches_are_those_of_mteb(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_mtebs_own_wrapper_of_a_model_gives_our_vectors(kind: Kind, tmp_path: Path) -> None:
     """A class of MTEB can be named as it is."""
-    pytest.importorskip("mteb")
+    pytest.importorskip("mteb", reason=NO_MTEB)
     from sentence_transformers import SentenceTransformer
 
     SentenceTransformer(str(save_tiny_bert(tmp_path / "plain")), device="cpu").save(str(tmp_path / "model"))
