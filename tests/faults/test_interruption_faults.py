@@ -94,6 +94,17 @@ def test_kills_at_random_moments_change_no_result_and_leave_nothing(
                 shutil.rmtree(workflow.folder / ".snakemake")
 
 
+def test_what_a_run_killed_after_a_merge_left_goes_with_the_next_run(lexical: Workflow, finished_lexical: Workflow) -> None:
+    # As if killed after the job and before Snakemake removed its temporary input: nothing will merge the candidates again.
+    lexical.run(SUMMARY, "--notemp")
+    merged = {path: path.stat().st_mtime_ns for path in lexical.result("runs").rglob("*.*")}
+    assert list(lexical.result("candidates").rglob("*.npz"))
+    lexical.result("summary.csv").unlink()
+    lexical.run(SUMMARY)
+    assert {path: path.stat().st_mtime_ns for path in merged} == merged
+    assert results(lexical.result("")) == results(finished_lexical.result(""))
+
+
 def test_a_signal_stops_a_run_within_seconds_and_the_same_command_goes_on(workflow: Workflow, finished: Workflow) -> None:
     chunks = workflow.result("embeddings/tiny/small")
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -10,11 +10,12 @@ STEPS
   - a user without a name gets one, which Snakemake asks for
   - the terminal shows jobs, progress and our messages; Snakemake's output goes to its log
   - note the command and the time for the manifest
-  - a run with jobs takes the lock of the results
+  - a run with jobs takes the lock of the results, and removes candidates that a killed run had merged
   - on SLURM, the submitting host waits for an unreachable controller, and says why jobs wait
   - a job on another machine ends, before Snakemake removes a file, if another run has taken the lock
 """
 
+import os
 from pathlib import Path
 
 from snakemake.logging import logger
@@ -37,6 +38,15 @@ try:
         check_run(logs)
 except BeirflowError as error:
     raise WorkflowError(str(error)) from None
+
+
+def remove_merged_candidates():
+    """Snakemake removes temporary files after a job that needs them; what was killed just before, no later job would remove."""
+    for job in workflow.dag.jobs:
+        if job.rule.name == "merge_chunks" and not workflow.dag.needrun(job):
+            if any(map(os.path.exists, job.input.candidates)):
+                workflow.async_run(workflow.dag.handle_temp(job))
+
 
 configured = "".join(f" --configfile {path}" for path in workflow.overwrite_configfiles)
 terminal = None
@@ -75,6 +85,7 @@ onstart:
             for job in workflow.dag.needrun_jobs()
         ):
             begin_run(logs)
+            remove_merged_candidates()
     except BeirflowError as error:
         raise WorkflowError(str(error)) from None
     if terminal:
