@@ -285,12 +285,12 @@ def test_hostile_texts_and_ids_stay_text(browser: Chromium, report: Path, result
     assert browser.complaints() == []
 
 
-def everything_open(browser: Chromium, page: Path, dataset: str = "scifact") -> None:
+def everything_open(browser: Chromium, page: Path, dataset: str = "scifact", queries: int = 3) -> None:
     opened(browser, page, dataset)
     browser.click("#search")
     browser.write("query-2")
-    browser.evaluate("[...document.querySelectorAll('.query')].slice(0, 3).forEach((query) => (query.open = true))")
-    browser.wait_for("document.querySelectorAll('.detail').length === 3")
+    browser.evaluate(f"[...document.querySelectorAll('.query')].slice(0, {queries}).forEach((query) => (query.open = true))")
+    browser.wait_for(f"document.querySelectorAll('.detail').length === {queries}")
 
 
 def test_a_phone_scrolls_tables_but_never_the_page(browser: Chromium, report: Path) -> None:
@@ -382,7 +382,7 @@ def test_a_printed_report_is_a_pdf_for_which_its_tables_were_measured(browser: C
 def test_axe_finds_nothing(browser: Chromium, report: Path, scheme: str, width: int) -> None:
     browser.size(width, phone=width == 360)
     browser.media(scheme=scheme)
-    everything_open(browser, report)
+    everything_open(browser, report, queries=1)  # it compares the colours of every marked word with what is behind it
     assert browser.violations() == []
 
 

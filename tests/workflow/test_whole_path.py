@@ -101,4 +101,5 @@ def test_the_default_configuration_shows_the_whole_dag_before_anything_is_downlo
     assert jobs["encode_chunk"] == 88
     assert jobs["average_forums"] == 1
     assert not (workflow.folder / "results").exists()
+    workflow.warm = True
     assert workflow.planned("results/metrics/contriever/scifact.json")["encode_chunk"] == 1
