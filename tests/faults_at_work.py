@@ -83,8 +83,9 @@ def unlock(workflow: Workflow) -> None:
 
 
 def unfinished(folder: Path) -> list[str]:
-    """What stands in a folder of results under a name that no result has."""
-    return sorted(str(path) for path in folder.rglob("*") if ".partial" in path.name or path.suffix == ".part")
+    """What stands in a folder of results under a name that no result has, also while folders in it come and go."""
+    found = (Path(parent, name) for parent, folders, files in os.walk(folder) for name in [*folders, *files])
+    return sorted(str(path) for path in found if ".partial" in path.name or path.suffix == ".part")
 
 
 def result_files(folder: Path) -> dict[str, Path]:
