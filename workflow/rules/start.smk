@@ -41,7 +41,7 @@ except BeirflowError as error:
 
 
 def remove_merged_candidates():
-    """Where a run was killed after a merge and before Snakemake removed what was merged, no later job would remove it."""
+    """Remove candidates whose merge is done: a run that was killed before Snakemake removed them left them behind."""
     for job in workflow.dag.jobs:
         if job.rule.name == "merge_chunks" and not workflow.dag.needrun(job):
             if any(map(os.path.exists, job.input.candidates)):
