@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 
 def read_run(path: Path) -> dict[str, list[tuple[str, str]]]:
@@ -23,12 +24,22 @@ def read_run(path: Path) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
+def of_ours(run: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
+    """Ids and printed scores of the hits of each query of a stored run, as Anserini would write it: ids of one score ascend."""
+    ordered = run.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, True])
+    return {
+        query_id: list(zip(hits["doc_id"], as_printed(hits["score"].tolist()), strict=True))
+        for query_id, hits in ordered.groupby("query_id", sort=False)
+    }
+
+
 def as_printed(scores: Sequence[float]) -> list[str]:
     """What Anserini prints for the scores of one query, best first.
 
     It ranks by the float32 score and then by id, ascending. What it prints is rounded to four decimals. A hit whose rounded score
     is within 1e-4 of the number before it gets 1e-6 less for each hit since the last that was further away, so that a program
-    that sorts by score, and ties another way, keeps the order (``ScoreTiesAdjusterReranker``).
+    that sorts by score, and ties another way, keeps the order (``ScoreTiesAdjusterReranker``). trec_eval reads float32, which can
+    tell such numbers apart below 16 and no longer above: there it orders ties by descending ids after all.
     """
     rounded = (np.floor(np.asarray(scores, np.float32).astype(np.float64) * 1e4 + 0.5) / 1e4).astype(np.float32)
     printed: list[np.float32] = []

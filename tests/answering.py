@@ -25,7 +25,7 @@ def answered(results: Path, dataset: str, systems: Sequence[System], top_k: int,
     """
     asking = Asking({each.name: each for each in systems}, dataset, Job(results), threads=1)
     how = {"device": "cpu", "precision": "float32", "token_budget": "auto", **on}
-    opened = asking.opener(how)(systems[0].name, top_k)
+    opened = asking.opener(how, top_k)(systems[0].name)
     rows: list[Row] = []
     for query_id, text in zip(asking.query_ids, asking.texts, strict=True):
         query, row, score = opened.answer(text)

@@ -43,6 +43,12 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     return folder
 
 
+@pytest.fixture(autouse=True)
+def no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret is hidden in whatever its process shows, and tests share one."""
+    monkeypatch.setattr("beirflow.files.addresses._known", set())
+
+
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a BERT with random weights: 2 layers, 32 dimensions, 64 positions, a token a word."""

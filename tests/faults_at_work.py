@@ -21,7 +21,7 @@ OUTPUT = "output-of-test.txt"
 MEASURED = {"written", "made_by", "repository", "seconds", "documents_per_second", "record_sha256", "metrics_sha256"}
 """What differs between two runs that find the same: times, the state of the code, and digests of files that hold times."""
 
-HOLD_TIMES = re.compile(r"(embeddings|postings|runs|metrics)/.*\.json|summary\.csv")
+HOLD_TIMES = re.compile(r"(embeddings|postings|tokens|pairs|runs|metrics)/.*\.json|summary\.csv")
 """Files whose digests therefore differ too, as inputs and outputs of others; those of corpora and models hold no times."""
 
 

@@ -3,7 +3,7 @@
 import json
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any, Self
@@ -29,8 +29,11 @@ from beirflow.files.layout import (
     STATISTICS,
 )
 from beirflow.files.records import Job, read_json
-from beirflow.lexical.settings import ANALYZER, Index, LexicalSettings
-from beirflow.lexical.steps import index_chunk, search_index, sum_statistics
+from beirflow.lexical.index import ANALYZER, Index
+from beirflow.lexical.index_chunk import index_chunk
+from beirflow.lexical.search_index import search_index
+from beirflow.lexical.settings import LexicalSettings
+from beirflow.lexical.sum_statistics import sum_statistics
 from beirflow.runs.merge import merge_chunks
 from beirflow.sparse.settings import SparseSettings
 from lucene_reference import Document
@@ -111,12 +114,14 @@ class LexicalResults:
         )
         return path
 
-    def give(self, settings: LexicalSettings | SparseSettings, added: Mapping[str, object]) -> Self:
-        """Write the expansion of all chunks, by document id, from a file in which it is given."""
+    def give(
+        self, settings: LexicalSettings | SparseSettings, added: Mapping[str, object], chunks: Iterable[int] | None = None
+    ) -> Self:
+        """Write the expansion of all chunks, or of some, by document id, from a file in which it is given."""
         assert settings.added is not None
         source = self.results.with_name("given.jsonl")
         source.write_text("".join(json.dumps({"id": doc_id, settings.added.kind: each}) + "\n" for doc_id, each in added.items()))
-        for chunk in range(self.chunks):
+        for chunk in chunks or range(self.chunks):
             read_given(
                 given=settings.added,
                 source_path=str(source),

@@ -17,13 +17,15 @@ from beirflow.files.layout import (
     TOKEN_VECTORS,
     Pattern,
 )
+from beirflow.late.encode import TokenEncoding, encode_query_tokens, encode_tokens
+from beirflow.late.search_tokens import search_tokens
 from beirflow.late.settings import LateSettings
-from beirflow.late.steps import TokenEncoding, encode_query_tokens, encode_tokens, search_tokens
 from beirflow.models.model_files import fetch_model
 from beirflow.runs.matches import Pairs
 from beirflow.sparse.model_folders import fetch_sparse_model
+from beirflow.sparse.search_weights import search_weights
 from beirflow.sparse.settings import SparseSettings
-from beirflow.sparse.steps import Weighing, search_weights, weigh_chunk, weigh_queries
+from beirflow.sparse.weigh import Weighing, weigh_chunk, weigh_queries
 from lexical_results import DATASET, LexicalResults, Row
 from lucene_reference import Document
 

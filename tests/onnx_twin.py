@@ -28,6 +28,8 @@ class Outputs(nn.Module):
         known = {
             "last_hidden_state": hidden,
             "anything": hidden,
+            "logits": hidden,
+            "words": hidden @ torch.ones(hidden.shape[-1], 7),
             "pooler_output": getattr(output, "pooler_output", None),
             "sentence_embedding": (hidden * weights).sum(1) / weights.sum(1),
             "mask_again": attention_mask + 0 * input_ids,

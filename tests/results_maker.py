@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from beirflow.analysis.inspection import inspect_dataset
+from beirflow.catalogue.schema import CATALOGUE
 from beirflow.datasets.matching import match_texts
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
@@ -21,7 +22,6 @@ from beirflow.experiment.asked import corpus_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.experiment.manifest import write_manifest
-from beirflow.experiment.schema import CATALOGUE
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json, write_record
@@ -92,8 +92,10 @@ def make_results(results: Path, config: Mapping[str, Any]) -> None:
                 average(results, experiment, system, row)
     shutil.rmtree(results / "candidates")
     first = experiment.chosen_systems[0]
-    run = f"{results}/runs/{first}/{experiment.chosen_datasets[0]}"
-    write_trec(run_path=f"{run}.parquet", record_path=f"{run}.json", output_path=f"{run}.trec.gz", tag=first)
+    name = experiment.chosen_datasets[0]
+    run, queries = f"{results}/runs/{first}/{name}", f"{results}/corpora/{name}/queries.parquet"
+    paths = {"run_path": f"{run}.parquet", "record_path": f"{run}.json", "output_path": f"{run}.trec.gz"}
+    write_trec(**paths, queries_path=queries, tag=first)
     write_summary(results, experiment)
 
 

@@ -17,15 +17,19 @@ from beirflow.files.records import Job
 from beirflow.fusion.fuse_runs import fuse_runs
 from beirflow.imported.import_run import import_run
 from beirflow.jobs.code_version import code_version
-from beirflow.late.steps import TokenEncoding, encode_query_tokens, encode_tokens, search_tokens
-from beirflow.lexical.steps import index_chunk, search_index, sum_statistics
+from beirflow.late.encode import TokenEncoding, encode_query_tokens, encode_tokens
+from beirflow.late.search_tokens import search_tokens
+from beirflow.lexical.index_chunk import index_chunk
+from beirflow.lexical.search_index import search_index
+from beirflow.lexical.sum_statistics import sum_statistics
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.rerank_run import rerank_run
 from beirflow.rerank.score_pairs import Scoring, score_pairs
 from beirflow.runs.merge import merge_chunks
 from beirflow.sparse.model_folders import fetch_sparse_model
-from beirflow.sparse.steps import Weighing, search_weights, weigh_chunk, weigh_queries
+from beirflow.sparse.search_weights import search_weights
+from beirflow.sparse.weigh import Weighing, weigh_chunk, weigh_queries
 from results_maker import Made, evaluate, prepare, write_summary
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
@@ -173,7 +177,7 @@ class _Maker:
 
     def _import(self) -> None:
         source = str(self.settings.path(self.whole))
-        told = {"system": self.system, "dataset": self.name, "source_path": source, "ties": self.settings.ties}
+        told = {"system": self.system, "dataset": self.name, "source_path": source}
         import_run(**told, **self.corpus(), **self.retrieval, **self._run, job=self.job("import_run"))
 
     def _fuse(self) -> None:

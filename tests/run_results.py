@@ -64,11 +64,11 @@ class RunResults:
         names = {"system": system, "dataset": self.dataset}
         return {"run_path": str(self.results / RUN(**names)), "record_path": str(self.results / RUN_RECORD(**names))}
 
-    def write_run(self, system: str, scores: Scores, *, ascending: bool = False, **facts: Any) -> str:
+    def write_run(self, system: str, scores: Scores, **facts: Any) -> str:
         """A run of a system by the ranking rule, and its record; the path of the run."""
         paths = self.paths(system)
         Path(paths["run_path"]).parent.mkdir(parents=True, exist_ok=True)
-        rows = ranked(scores, ascending=ascending)
+        rows = ranked(scores)
         columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
         pq.write_table(pa.table(columns, schema=RUN_COLUMNS), paths["run_path"])
         write_record(
@@ -78,6 +78,7 @@ class RunResults:
             outputs={paths["run_path"]: file_digest(paths["run_path"])},
             **{"made": {"python": "3"}, "seconds": {"search": 1.0}, "sizes": {"index": 5}, "counts": {}, **facts},
             system=system,
+            dataset=self.dataset,
         )
         return paths["run_path"]
 
@@ -93,11 +94,11 @@ class RunResults:
         )
 
 
-def ranked(scores: Scores, *, ascending: bool = False, k: int | None = None) -> list[tuple[str, str, float, int]]:
+def ranked(scores: Scores, k: int | None = None) -> list[tuple[str, str, float, int]]:
     """Rows of a run: query, document, score and rank, by the ranking rule in plain Python."""
     rows = []
     for query in sorted(scores, key=str.encode):
-        ids = sorted(scores[query], key=str.encode, reverse=not ascending)
+        ids = sorted(scores[query], key=str.encode, reverse=True)
         ids.sort(key=lambda doc_id: -scores[query][doc_id])
         rows += [(query, doc_id, scores[query][doc_id], rank) for rank, doc_id in enumerate(ids[:k], 1)]
     return rows

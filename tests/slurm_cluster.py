@@ -98,9 +98,18 @@ class Cluster:
         """What sacctmgr printed; nothing where it failed."""
         return self.call("sacctmgr", "--immediate", "--noheader", *words, ok=False)
 
-    def limit_submitted_jobs(self, jobs: int) -> None:
-        """How many jobs this user may have in the queue; -1 for any number."""
-        self.call("sacctmgr", "--immediate", "modify", "user", "root", "set", f"MaxSubmitJobs={jobs}")
+    def limit_jobs(self, limit: str) -> None:
+        """Set a limit of this user, such as MaxSubmitJobs=1; -1 removes it."""
+        self.call("sacctmgr", "--immediate", "modify", "user", "root", "set", limit)
+
+    def stop_accounting(self) -> None:
+        """End slurmdbd; slurmctld keeps what it has to say until there is one again."""
+        self._stop("slurmdbd")
+
+    def start_accounting(self) -> None:
+        """Start slurmdbd again and wait until it answers."""
+        self._start("slurmdbd", "-D")
+        wait_for(lambda: "beirflow" in self._account("show", "cluster"), "slurmdbd")
 
     def drain_nodes(self) -> None:
         """Let what runs end, and start nothing more."""
@@ -116,12 +125,15 @@ class Cluster:
 
     def stop_controller(self) -> None:
         """End slurmctld, as for an update or when it moves to another machine."""
-        self.daemons["slurmctld"].terminate()
-        self.daemons.pop("slurmctld").wait(60)
+        self._stop("slurmctld")
 
-    def start_controller(self) -> None:
-        """Start slurmctld again and wait until the nodes take jobs."""
-        self._start("slurmctld", "-D")
+    def _stop(self, name: str) -> None:
+        self.daemons[name].terminate()
+        self.daemons.pop(name).wait(60)
+
+    def start_controller(self, *, forgetful: bool = False) -> None:
+        """Start slurmctld again, with its jobs unless it is ``forgetful``, and wait until the nodes take jobs."""
+        self._start("slurmctld", "-D", *(["-c"] if forgetful else []))
         self._wait_for_nodes()
 
     def restore(self) -> None:

@@ -148,8 +148,8 @@ class Results:
         )
 
     def _trec(self) -> None:
-        paths = self.paths(run="runs/{s}/{d}.parquet", record="runs/{s}/{d}.json", output="runs/{s}/{d}.trec.gz")
-        write_trec(**paths, tag=self.system.name)
+        paths = {"run": "runs/{s}/{d}.parquet", "record": "runs/{s}/{d}.json", "output": "runs/{s}/{d}.trec.gz"}
+        write_trec(**self.paths(**paths, queries="corpora/{d}/queries.parquet"), tag=self.system.name)
 
     def _average(self) -> None:
         paths = {"forum_paths": [str(self.path("metrics/{s}/{d}.json"))], **self.paths(means="metrics/{s}/row.json")}

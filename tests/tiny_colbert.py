@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tiny_bert import save_tiny_bert
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerFast
-from zoo import SIZES, change_json
+from zoo import LLAMA, SIZES, change_json
 
 DIM = 16
 OTHER_TOKENS = {"w194": "[MASK]", "w195": "[unused0]", "w196": "[unused1]", "w197": ".", "w198": ",", "w199": "[Q] "}
@@ -62,7 +62,13 @@ def save_pylate(folder: Path, seed: int = 0, *, dense: int = 1, kind: str = "ber
     save_backbone(folder, seed)
     if kind != "bert":
         torch.manual_seed(seed)
-        sizes = {**SIZES, "max_position_embeddings": 64, "cls_token_id": 2, "sep_token_id": 3}
+        sizes = {
+            **SIZES,
+            "max_position_embeddings": 64,
+            "cls_token_id": 2,
+            "sep_token_id": 3,
+            **(LLAMA if kind == "qwen3" else {}),
+        }
         AutoModel.from_config(AutoConfig.for_model(kind, **sizes)).eval().save_pretrained(folder)
     torch.manual_seed(seed + 1)
     modules = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,18 @@ from sentence_transformers import SentenceTransformer, models
 from sentence_transformers.base.modules import Dense, Normalize, Router, Transformer
 from tiny_bert import SPECIAL, WORDS, save_tiny_bert
 from torch import nn
-from transformers import AutoConfig, AutoModel, AutoTokenizer, ByT5Tokenizer, T5Config, T5EncoderModel
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    BertJapaneseTokenizer,
+    ByT5Tokenizer,
+    CLIPConfig,
+    CLIPImageProcessor,
+    CLIPModel,
+    T5Config,
+    T5EncoderModel,
+)
 
 DIM = 32
 SIZES: dict[str, Any] = {
@@ -84,6 +96,49 @@ def t5(folder: Path) -> Path:
     return save_modules(folder / "model", Transformer(str(backbone)), models.Pooling(DIM), dense, Normalize())
 
 
+BART: dict[str, Any] = {
+    **dict.fromkeys(("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"), 2),
+    **{key: SIZES[key] for key in ("vocab_size", "pad_token_id", "bos_token_id", "eos_token_id")},
+    "d_model": DIM,
+    "encoder_ffn_dim": 64,
+    "decoder_ffn_dim": 64,
+    "decoder_start_token_id": 2,
+    "max_position_embeddings": 70,
+    "init_std": 0.5,
+}
+GEMMA = {**SIZES, "num_key_value_heads": 1, "head_dim": 16, "max_position_embeddings": 70, "sliding_window": 8}
+GEMMA |= {"query_pre_attn_scalar": 16}
+
+
+def encoder_half(model_type: str, class_name: str, **sizes: Any) -> Build:
+    """The encoder of an encoder-decoder, saved by itself."""
+
+    def build(folder: Path) -> Path:
+        backbone = save_tiny_bert(folder / "backbone")
+        kind = getattr(import_module(f"transformers.models.{model_type}.modeling_{model_type}"), class_name)
+        torch.manual_seed(1)
+        kind(AutoConfig.for_model(model_type, **sizes)).eval().save_pretrained(backbone)
+        return save_modules(folder / "model", Transformer(str(backbone)), models.Pooling(DIM))
+
+    return build
+
+
+def save_japanese_tokenizer(folder: Path, *words: str) -> None:
+    """A tokenizer in Python that splits texts into characters, in place of that of the tiny BERT."""
+    for path in folder.glob("tokenizer*"):
+        path.unlink()
+    (folder / "vocab.txt").write_text("\n".join(dict.fromkeys([*SPECIAL, *words, *"w0123456789unko漢字"])), encoding="utf-8")
+    kinds = {"word_tokenizer_type": "basic", "subword_tokenizer_type": "character"}
+    BertJapaneseTokenizer(str(folder / "vocab.txt"), do_lower_case=False, model_max_length=64, **kinds).save_pretrained(folder)
+
+
+def japanese(folder: Path) -> Path:
+    """A BERT whose tokenizer is written in Python."""
+    backbone = save_backbone("bert", folder / "backbone")
+    save_japanese_tokenizer(backbone, "[MASK]")
+    return save_modules(folder / "model", Transformer(str(backbone)), models.Pooling(DIM))
+
+
 def static(folder: Path) -> Path:
     """A table of vectors, one a token."""
     tokenizer = AutoTokenizer.from_pretrained(save_tiny_bert(folder / "backbone"))
@@ -107,12 +162,47 @@ def model2vec(folder: Path) -> Path:
     return folder / "model"
 
 
-def words(folder: Path) -> Path:
-    """A table of vectors, one a word between spaces."""
+def word_table() -> models.WordEmbeddings:
+    """A table of vectors, one a word between spaces; that of the padding is zeros."""
     torch.manual_seed(3)
     tokenizer = models.tokenizer.WhitespaceTokenizer(["PADDING_TOKEN", *WORDS], stop_words=["w3"], do_lower_case=False)
-    table = models.WordEmbeddings(tokenizer, torch.randn(len(WORDS) + 1, DIM))
-    return save_modules(folder / "model", table, models.Pooling(DIM))
+    vectors = torch.randn(len(WORDS) + 1, DIM)
+    vectors[0] = 0
+    return models.WordEmbeddings(tokenizer, vectors)
+
+
+def of_words(module: Callable[[], nn.Module] | None = None, dim: int = DIM) -> Build:
+    """A table of word vectors, perhaps a module that changes them, and their mean."""
+
+    def build(folder: Path) -> Path:
+        table = word_table()
+        return save_modules(folder / "model", table, *([module()] if module else []), models.Pooling(dim))
+
+    return build
+
+
+def bag_of_words(folder: Path) -> Path:
+    """A vector with one component a word."""
+    weights = {word: 1.0 + i % 7 for i, word in enumerate(WORDS)}
+    return save_modules(folder / "model", models.BoW(vocab=WORDS, word_weights=weights), Normalize())
+
+
+def clip(folder: Path) -> Path:
+    """A CLIP, in the layout of version 2."""
+    place = save_tiny_bert(folder / "model/0_CLIPModel")
+    sizes = {"hidden_size": DIM, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    tokens = {"vocab_size": SIZES["vocab_size"], "max_position_embeddings": 64, "eos_token_id": 3, "pad_token_id": 0}
+    torch.manual_seed(1)
+    config = CLIPConfig(
+        text_config={**sizes, **tokens}, vision_config={**sizes, "image_size": 16, "patch_size": 8}, projection_dim=16
+    )
+    CLIPModel(config).eval().save_pretrained(place)
+    CLIPImageProcessor(size={"shortest_edge": 16}, crop_size={"height": 16, "width": 16}).save_pretrained(place)
+    change_json(place / "preprocessor_config.json", processor_class="CLIPProcessor")
+    module = {"idx": 0, "name": "0", "path": "0_CLIPModel", "type": "sentence_transformers.models.CLIPModel"}
+    (folder / "model/modules.json").write_text(json.dumps([module]))
+    change_json(folder / "model/config_sentence_transformers.json", __version__={"sentence_transformers": "2.0.0"})
+    return folder / "model"
 
 
 def two_towers(folder: Path) -> Path:
@@ -205,6 +295,7 @@ def sharded(folder: Path) -> Path:
     return model
 
 
+T5_SIZES = {"vocab_size": SIZES["vocab_size"], "d_model": DIM, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2}
 LLAMA = {"num_key_value_heads": 1, "head_dim": 16}
 QUERY = {"query": "w1 w2 ", "document": ""}
 
@@ -250,6 +341,7 @@ KINDS: dict[str, Build] = {
     ),
     "GPT-2, weighted mean (SGPT)": of_bert("weightedmean", model_type="gpt2", sizes={"n_positions": 70}),
     "distiluse, Dense with Tanh": of_bert("mean", lambda: Dense(DIM, 16)),
+    "Dense with ReLU6": of_bert("mean", lambda: Dense(DIM, 16, activation_function=nn.ReLU6())),
     "Dense with a residual": of_bert("mean", lambda: Dense(DIM, 16, use_residual=True)),
     "no special tokens and a Dense": without_special_tokens(of_bert("mean", lambda: Dense(DIM, 16))),
     "max": of_bert("max"),
@@ -261,6 +353,22 @@ KINDS: dict[str, Build] = {
     "prompt left out of the last token, which may leave nothing": with_json(
         of_bert({"pooling_mode": "lasttoken", "include_prompt": False}, prompts=QUERY), "tokenizer.json", post_processor=None
     ),
+    "longer texts than it was made for (rotation)": with_json(
+        of_bert("cls", model_type="modernbert", sizes={"cls_token_id": 2, "sep_token_id": 3}),
+        "sentence_bert_config.json",
+        max_seq_length=90,
+    ),
+    "longer texts than it was made for (rotation, causal)": with_json(
+        of_bert("lasttoken", model_type="qwen3", sizes=LLAMA), "sentence_bert_config.json", max_seq_length=90
+    ),
+    "longer texts than it was made for (distances)": with_json(
+        of_bert(
+            model_type="deberta-v2",
+            sizes={"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False},
+        ),
+        "sentence_bert_config.json",
+        max_seq_length=90,
+    ),
     "cut on the left": with_json(
         of_bert("mean", transformer={"max_seq_length": 9}), "tokenizer_config.json", truncation_side="left"
     ),
@@ -270,14 +378,31 @@ KINDS: dict[str, Build] = {
     "lower case": of_bert("mean", transformer={"do_lower_case": True}),
     "Matryoshka": of_bert("mean", Normalize, truncate_dim=8),
     "T5 encoder (GTR)": t5,
+    "M2M100 encoder (SONAR)": encoder_half("m2m_100", "M2M100Encoder", **BART),
+    "Pegasus encoder": encoder_half("pegasus", "PegasusEncoder", **BART),
+    "Marian encoder": encoder_half("marian", "MarianEncoder", **BART),
+    "Switch Transformers encoder": encoder_half(
+        "switch_transformers", "SwitchTransformersEncoderModel", num_experts=2, pad_token_id=0, **T5_SIZES
+    ),
+    "T5Gemma encoder": encoder_half("t5gemma", "T5GemmaEncoderModel", encoder=GEMMA, decoder=GEMMA, is_encoder_decoder=False),
     "StaticEmbedding": static,
     "model2vec": model2vec,
-    "WordEmbeddings": words,
+    "WordEmbeddings": of_words(),
     "two towers (Router)": two_towers,
     "two towers of transformers (Router)": two_transformers,
     "two heads (Router)": two_heads,
     "ByT5": byt5,
+    "tokenizer in Python (Japanese)": japanese,
     "layout of version 2": old_layout,
+    "CLIP in the layout of version 2": clip,
     "sharded": sharded,
 }
 """By name, a function that builds a model below a folder and returns the folder of the model."""
+
+LIBRARY_ALONE: dict[str, Build] = {
+    "BoW": bag_of_words,
+    "CNN": of_words(lambda: models.CNN(DIM, 8), dim=24),
+    "LSTM": of_words(lambda: models.LSTM(DIM, 8), dim=16),
+    "WordWeights": of_words(lambda: models.WordWeights(["PADDING_TOKEN", *WORDS], {"w1": 2.0, "w5": 0.5}, 0.25)),
+}
+"""The same of kinds with modules that only sentence-transformers itself computes."""

@@ -37,6 +37,7 @@ def original_exports(original: Made, tmp_path_factory: pytest.TempPathFactory) -
         run_path=str(forger.path("runs/tiny/small.parquet")),
         record_path=str(forger.path("runs/tiny/small.json")),
         corpus_path=str(forger.path("corpora/small/corpus.json")),
+        queries_path=str(forger.path("corpora/small/queries.parquet")),
         manifest_path=manifest,
         output_path=str(forger.path(RUN)),
     )

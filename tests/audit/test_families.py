@@ -153,10 +153,33 @@ def test_a_file_that_is_another_now_is_found(families: Forger, tmp_path: Path) -
     assert (found.name, file_digest(source) in found.found) == ("expansions are those of their files", True)
 
 
-def test_ties_are_ordered_as_the_system_says(families: Forger) -> None:
-    families.edit("runs/tokens/small.json", ties="ascending")
+def test_an_expansion_from_two_versions_of_a_file_is_found_without_the_file(families: Forger) -> None:
+    (path,) = families.results.glob("expansions/*/small/chunk-1.json")
+    name = path.relative_to(families.results).as_posix()
+    families.edit(name, expansion_source_sha256="0" * 64)
     families.digest_summary_again()
-    assert any("ties ascending" in check.found for check in families.failed())
+    custom = {**families.experiment.config["custom"], "systems": {}}
+    elsewhere = load_experiment({**families.experiment.config, "custom": custom, "systems": ["bm25"]})
+    found = [check for check in Forger(families.results, elsewhere).failed() if name in check.found]
+    assert [(check.name, "0" * 64 in check.found) for check in found] == [("expansions are those of their files", True)]
+
+
+@pytest.mark.parametrize(("system", "ties"), [("tokens", "ascending"), ("words", "descending")])
+def test_ties_at_the_cut_are_those_of_the_system(families: Forger, system: str, ties: str) -> None:
+    families.edit(f"runs/{system}/small.json", ties=ties)
+    families.digest_summary_again()
+    assert any(f"ties {ties}" in check.found for check in families.failed())
+
+
+def test_a_run_of_an_older_version_in_lucenes_order_is_refused(families: Forger) -> None:
+    def as_before(rows: Any) -> Any:
+        rows = rows.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, True], ignore_index=True)
+        return rows.assign(rank=(rows.groupby("query_id").cumcount() + 1).astype(np.int32))
+
+    families.edit_table("runs/words/small.parquet", as_before)
+    families.digest_summary_again()
+    found = [check for check in families.failed() if check.name == "runs follow the ranking rule"]
+    assert ["is out of order" in check.found for check in found] == [True]
 
 
 def moved_to(families: Forger, folder: Path) -> Forger:

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 import pytest
-from beirflow.experiment.catalogue import MtebTask, load_catalogue
+from beirflow.catalogue.catalogue import MtebTask, load_catalogue
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.remade.mteb_again import MtebAgain

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
 from beirflow.files.errors import DataError
-from forger import Forger, named
+from forger import Forger, best_last, named
 from results_maker import Made, average
 
 LEFT_OUT = 5
@@ -129,9 +128,6 @@ def test_metrics_of_a_forum_that_name_no_run_are_recomputed_all_the_same(forger:
 def test_a_reranker_cannot_do_without_the_scores_of_its_pairs(made_of_runs: Forger) -> None:
     """Without pairs its run followed from nothing that could be made again."""
     run, pairs = "runs/reranked/small", "pairs/reranked/small"
-
-    def best_last(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.assign(doc_id=rows.groupby("query_id")["doc_id"].transform(lambda ids: ids[::-1].to_numpy()))
 
     made_of_runs.edit_table(f"{run}.parquet", best_last)
     files = [name for name in made_of_runs.read(f"{run}.json")["inputs"] if name.startswith(pairs)]

@@ -55,7 +55,6 @@ def make(folder: Path, dataset: Mapping[str, Any]) -> dict[str, Any]:
         queries_path=str(corpus / "queries.parquet"),
         documents_path=str(corpus / "documents.parquet"),
         **experiment.retrieval("own"),
-        ties="descending",
         run_path=str(results / "runs/theirs/own.parquet"),
         record_path=str(results / "runs/theirs/own.json"),
         job=Job(results, code="i"),

@@ -23,6 +23,8 @@ FACTS = {
     (PAIRS, "blocks"): put("blocks", value=1),
     (PAIRS, "depth"): put("depth", value=100),
     (PAIRS, "precision"): put("precision", value="bfloat16"),
+    (PAIRS, "an assumption that the run does not repeat"): put("made", "assumed", value=["a sentence"]),
+    ("metrics/reranked/small.json", "an assumption"): put("assumed", value=["a sentence"]),
     (PAIRS, "pooling"): put("scoring", "pooling", value="cls"),
 }
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from forger import Forger, named
+from forger import Forger, best_last, named
 
 DOCUMENTS = "corpora/small/documents.parquet"
 RUN = "runs/tiny/small.parquet"
@@ -93,11 +93,6 @@ def test_a_run_that_no_system_can_have_made_is_found_elsewhere(
     elsewhere.edit_table(RUN, change)
     elsewhere.digest_again()
     assert any(says in check.found for check in named(elsewhere.failed(), RUN))
-
-
-def best_last(run: pd.DataFrame) -> pd.DataFrame:
-    """The order turned round, with scores that fit."""
-    return run.assign(doc_id=run.groupby("query_id")["doc_id"].transform(lambda ids: ids[::-1].to_numpy()))
 
 
 def twice_the_scores(run: pd.DataFrame) -> pd.DataFrame:

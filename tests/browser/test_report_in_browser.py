@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from beirflow.experiment.schema import CATALOGUE
+from beirflow.catalogue.schema import CATALOGUE
 from chromium import Chromium
 from report_files import ReportFiles
 

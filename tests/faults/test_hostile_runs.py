@@ -40,6 +40,10 @@ def test_a_run_is_read_as_it_is_in_whatever_order_its_rows_stand(tmp_path: Path)
         ({"score": [2.0, 1.0, float("-inf")]}, "found a score for the query 'q2' that is not a finite number"),
         ({"score": [2.0, None, 1.0]}, "found a row with nothing in a column"),
         ({"doc_id": ["a", None, "a"]}, "found a row with nothing in a column"),
+        ({"rank": [2, 1, 1]}, "found the document 'a' at rank 2 for the query 'q1', expected rank 1"),
+        ({"rank": [1, 2, 2]}, "found the document 'a' at rank 2 for the query 'q2', expected rank 1"),
+        ({"score": [1.0, 2.0, 1.0]}, "found the document 'b' at rank 2 for the query 'q1', expected rank 1"),
+        ({"score": [1.0, 1.0, 1.0]}, "found the document 'b' at rank 2 for the query 'q1', expected rank 1"),
     ],
 )
 def test_rows_that_no_run_has_are_refused(tmp_path: Path, changes: dict[str, list[Any]], says: str) -> None:

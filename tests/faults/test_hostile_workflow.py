@@ -3,13 +3,19 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from beir_writer import write_beir
-from workflow_runs import Workflow, dataset_config, words
+from faults_at_work import results
+from tiny_colbert import save_colbert
+from tiny_cross_encoder import save_cross_encoder
+from tiny_sparse import save_masked_lm
+from workflow_runs import Workflow, config_of, dataset_config, tiny_system, words
 
 IDS = [
     "plain",
@@ -68,7 +74,7 @@ def test_strange_ids_keep_every_byte_and_name_no_file(lexical: Workflow) -> None
     run = pd.read_parquet(workflow.result("runs/tiny/small.parquet"))
     assert list(dict.fromkeys(run["query_id"])) == sorted(IDS, key=str.encode)
     # All texts are equal, so that every query ranks all documents but itself by their ids alone.
-    ranking = sorted(documents, key=str.encode)
+    ranking = sorted(documents, key=str.encode, reverse=True)
     for query_id, hits in run.groupby("query_id"):
         assert hits["doc_id"].tolist() == [doc_id for doc_id in ranking if doc_id != query_id]
     per_query = pd.read_parquet(workflow.result("metrics/tiny/small.parquet"))
@@ -117,3 +123,81 @@ def test_what_a_failing_run_says_repairs_it_until_the_results_are_as_before(
     means = [json.loads(workflow.result("metrics/tiny/small.json").read_text())["measures"] for workflow in (finished, before)]
     assert means[0] == means[1]
     assert finished.planned("results/summary.csv") == {}
+
+
+def test_a_failed_job_runs_again_although_the_results_of_former_settings_are_there(finished_lexical: Workflow) -> None:
+    workflow = finished_lexical
+    before = results(workflow.result(""))
+    workflow.config["custom"]["systems"]["tiny"]["k1"] = 3.0
+    statistics = workflow.result("postings/lucene-english/small/statistics.parquet")
+    content = statistics.read_bytes()
+    damage(statistics, b"for now")
+    assert workflow.run("results/summary.csv", "--keep-going", ok=False).count("damaged or replaced") >= 3
+    damage(statistics, content)
+    assert set(workflow.planned("results/summary.csv")) >= {"search_index", "merge_chunks", "evaluate_run"}
+    workflow.run("results/summary.csv")
+    after = results(workflow.result(""))
+    assert after["runs/tiny/small.parquet"] != before["runs/tiny/small.parquet"]
+    assert after.keys() == before.keys()
+    assert workflow.planned("results/summary.csv") == {}
+
+
+DAMAGED = (
+    *("corpora/small/queries.parquet", "models/tiny.json", "embeddings/tiny/small/queries.npy"),
+    *("embeddings/tiny/small/chunk-1.npy", "embeddings/tiny/small/chunk-0.json", "runs/tiny/small.parquet"),
+    *("postings/lucene-english/small/chunk-2.arrow", "postings/lucene-english/small/statistics.parquet"),
+    *("postings/masked/small/weights-0.arrow", "postings/masked/small/queries.arrow", "runs/masked/small.json"),
+    *("tokens/tokens/small/chunk-1.arrow", "tokens/tokens/small/queries.json", "metrics/tokens/small.json"),
+    *("pairs/crossed/small/block-0.parquet", "runs/words/small.parquet", "metrics/fused/small.parquet"),
+)
+"""Files of a family each, such that many errors hide others."""
+
+
+@pytest.fixture(scope="session")
+def families_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, small: Path) -> Workflow:
+    """A whole run with systems of several families; not to be changed."""
+    folder = tmp_path_factory.mktemp("families")
+    systems = {
+        "words": {"family": "lexical"},
+        "tiny": tiny_system(tiny_bert),
+        "masked": {"family": "sparse", "model": str(save_masked_lm(folder / "masked"))},
+        "tokens": {"family": "late-interaction", "model": str(save_colbert(folder / "colbert"))},
+        "fused": {"family": "fusion", "of": ["words", "masked"], "method": "rrf"},
+        "crossed": {"family": "rerank", "first": "words", "depth": 10, "model": str(save_cross_encoder(folder / "crossed"))},
+    }
+    workflow = Workflow(folder, config_of(systems, small))
+    workflow.run("results/summary.csv")
+    return workflow
+
+
+@pytest.fixture
+def families(families_once: Workflow, tmp_path: Path) -> Workflow:
+    """A copy that a test may change."""
+    shutil.copytree(families_once.folder, tmp_path / "work")
+    return Workflow(tmp_path / "work", dict(families_once.config))
+
+
+def without_counts(content: dict[str, Any]) -> dict[str, Any]:
+    """The same, but for the counts of records: a reranker that finds stored scores counts them as reused."""
+    return {
+        name: {key: each for key, each in value.items() if key != "counts"} if isinstance(value, dict) else value
+        for name, value in content.items()
+    }
+
+
+@pytest.mark.parametrize("together", [DAMAGED[0::3], DAMAGED[1::3], DAMAGED[2::3]], ids=["first", "second", "third"])
+def test_printed_repairs_bring_every_file_back(families: Workflow, families_once: Workflow, together: tuple[str, ...]) -> None:
+    for name in together:
+        path = families.result(name)
+        path.write_bytes(path.read_bytes()[:-5] + bytes([path.read_bytes()[-5] ^ 1]) + path.read_bytes()[-4:])
+    for _ in range(len(together) + 1):
+        status, output = families.ended("results/summary.csv", "--keep-going")
+        if status == 0:
+            break
+        repairs = set(re.findall(r"ERROR: .*delete it and run again: (rm \S+)", output))
+        assert repairs, output
+        subprocess.run(["sh", "-ec", "; ".join(sorted(repairs))], cwd=families.folder, check=True)
+    before, after = (without_counts(results(workflow.result(""))) for workflow in (families_once, families))
+    assert after.keys() == before.keys()
+    assert [name for name in before if after[name] != before[name]] == []
+    assert families.planned("results/summary.csv") == {}

@@ -5,13 +5,15 @@ alone: a job of SLURM starts Snakemake two or three times, two seconds each of a
 """
 
 import os
+import random
 import re
 import signal
+import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
-from beirflow.jobs.slurm_host import waiting_jobs
 from slurm_cluster import Cluster, wait_for
 from slurm_files import NODES
 from slurm_runs import (
@@ -27,10 +29,17 @@ from slurm_runs import (
     wait_until_runs,
     writer,
 )
-from workflow_runs import Workflow
+from workflow_runs import SNAKEMAKE, Workflow
 
 # Columns of the summary that hold times, or the digest of a file that holds some.
 TIMES = ["documents_per_second", "seconds", "metrics_sha256"]
+
+QUESTIONS_SECONDS = 30
+"""Enough for the five questions after which the plugin alone forgets its jobs."""
+
+OUTAGES_SECONDS = (2, 30, 75)
+
+FIRST_QUESTION = "slurm-init-seconds-before-status-checks"
 
 
 def test_a_whole_run_on_several_nodes_gives_the_results_of_a_local_run(
@@ -77,7 +86,10 @@ def test_tasks_of_an_array_do_not_depend_on_the_first_one(cluster: Cluster, on_c
     assert_same(on_cluster, lexical_once, CHUNKS)
 
 
-def test_a_controller_that_is_away_is_waited_for(cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow) -> None:
+def test_a_controller_that_is_away_is_waited_for_and_no_job_is_forgotten(
+    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
+) -> None:
+    """It is away twice: when the run begins, and while its job ends."""
     forget(on_cluster, STATISTICS)
     cluster.stop_controller()
     process = begin(on_cluster, *arguments(*STATISTICS))
@@ -85,9 +97,52 @@ def test_a_controller_that_is_away_is_waited_for(cluster: Cluster, on_cluster: W
     wait_for(lambda: "SLURM does not answer, so it is repeated" in output.read_text(), "a word about the controller")
     assert process.poll() is None
     cluster.start_controller()
-    said = end(on_cluster, process)
-    assert "Trying to restart job" not in said
+    wait_for(lambda: process.pid != writer(on_cluster) != 0, "a job that has the right to write")
+    cluster.stop_controller()
+    time.sleep(QUESTIONS_SECONDS)
+    assert process.poll() is None
+    cluster.start_controller()
+    printed = end(on_cluster, process)
+    assert printed.count("SLURM does not answer, so its jobs are asked about again") == 1
+    assert "Trying to restart job" not in printed
     assert_same(on_cluster, lexical_once, STATISTICS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2))
+def test_a_controller_that_goes_away_at_any_moment_and_comes_back_changes_nothing(
+    cluster: Cluster, lexical: Workflow, lexical_once: Workflow, tmp_path: Path, seed: int
+) -> None:
+    """Snakemake asks as seldom as it does by itself; a job that starts just before an outage may have to start again."""
+    lexical.submit_to(cluster.environment)
+    lexical.program = SNAKEMAKE
+    profile = changed_profile(tmp_path / "profile", lambda profile: profile.update({FIRST_QUESTION: 5, "latency-wait": 5}))
+    moments = random.Random(seed)
+    process = begin(lexical, *arguments("summary.csv", profile=profile))
+    try:
+        for seconds in moments.sample(OUTAGES_SECONDS, len(OUTAGES_SECONDS)):
+            time.sleep(moments.uniform(5, 60))
+            assert process.poll() is None, (lexical.folder / "output.txt").read_text()
+            cluster.stop_controller()
+            time.sleep(seconds)
+            cluster.start_controller()
+        end(lexical, process, seconds=600)
+    finally:
+        cluster.restore()
+    assert_same(lexical, lexical_once, ["runs/tiny/small.parquet", "metrics/tiny/small.parquet", *CORPUS, *STATISTICS, *CHUNKS])
+
+
+@pytest.mark.long
+def test_jobs_that_a_controller_forgets_run_again(cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow) -> None:
+    forget(on_cluster, CHUNKS)
+    cluster.drain_nodes()
+    process = begin(on_cluster, *arguments(*CHUNKS))
+    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["index_chunk"] * 2, "two waiting chunks")
+    cluster.stop_controller()
+    cluster.start_controller(forgetful=True)
+    output = end(on_cluster, process)
+    assert output.count("SLURM no longer knows job") == 2
+    assert_same(on_cluster, lexical_once, CHUNKS)
 
 
 def test_jobs_of_a_run_that_was_killed_keep_the_results_from_another(
@@ -133,19 +188,69 @@ def test_a_job_of_a_node_that_is_lost_runs_again_on_another(
     assert_same(on_cluster, lexical_once, CHUNKS)
 
 
-def test_a_job_that_no_node_of_its_partition_will_ever_take_is_named_with_the_reason(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.long
+@pytest.mark.parametrize("whole", [False, True], ids=["one task", "the array"])
+def test_an_array_that_is_cancelled_while_it_waits_runs_again(
+    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow, *, whole: bool
 ) -> None:
-    for name, value in cluster.environment.items():
-        monkeypatch.setenv(name, value)
-    try:
-        submit = ("sbatch", "--parsable", f"--chdir={tmp_path}", "--wrap=sleep 60")
-        too_long = cluster.call(*submit, "--partition=short", "--time=60").strip()
-        cluster.call(*submit, "--partition=short", "--time=5", "--begin=now+60")
-        expected = {"PartitionTimeLimit": [too_long]}  # and not the one that will begin by itself
-        wait_for(lambda: waiting_jobs(str(tmp_path)) == expected, "the reason", 60)
-    finally:
-        cluster.cancel_all()
+    forget(on_cluster, CHUNKS)
+    cluster.drain_nodes()
+    process = begin(on_cluster, *arguments(*CHUNKS))
+    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["index_chunk"] * 2, "two waiting chunks")
+    task = max(cluster.jobs("PENDING"))
+    cluster.call("scancel", task.partition("_")[0] if whole else task)
+    cluster.resume_nodes()
+    assert end(on_cluster, process).count("Trying to restart job") == (2 if whole else 1)
+    assert_same(on_cluster, lexical_once, CHUNKS)
+
+
+@pytest.mark.long
+def test_a_job_that_asks_for_more_than_its_partition_allows_ends_the_run_with_the_reason(
+    cluster: Cluster, on_cluster: Workflow, tmp_path: Path
+) -> None:
+    forget(on_cluster, STATISTICS)
+    profile = changed_profile(tmp_path / "profile", lambda profile: profile["default-resources"].update(slurm_partition="short"))
+    output = on_cluster.run(*arguments(*STATISTICS, profile=profile), "--retries", "0", cores=None, ok=False)
+    (job,) = re.findall(r"SLURM-job '(\d+)' could never start \(PartitionTimeLimit\)", output)
+    assert f"PartitionTimeLimit: {job}; compare the request of its rule in the profile" in output
+    assert cluster.describe(job)["JobState"] == "CANCELLED"
+
+
+@pytest.mark.long
+def test_a_job_that_exceeds_its_time_gets_more(
+    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow, tmp_path: Path
+) -> None:
+    def little_time(profile: dict[str, Any]) -> None:
+        profile["default-resources"].update(runtime="1 if attempt == 1 else 60")
+
+    forget(on_cluster, STATISTICS)
+    before = len(cluster.ended())
+    process = begin(on_cluster, *arguments(*STATISTICS, profile=changed_profile(tmp_path / "profile", little_time)))
+    wait_for(lambda: process.pid != writer(on_cluster) != 0, "a job that has the right to write")
+    os.kill(writer(on_cluster), signal.SIGSTOP)
+    output = end(on_cluster, process)
+    assert "SLURM status is: 'TIMEOUT'" in output
+    assert [(job["JobState"], job["TimeLimit"]) for job in cluster.ended()[before:]] == [
+        ("TIMEOUT", "00:01:00"),
+        ("COMPLETED", "01:00:00"),
+    ]
+    assert_same(on_cluster, lexical_once, STATISTICS)
+
+
+@pytest.mark.long
+def test_a_job_of_a_lost_node_that_slurm_does_not_put_back_runs_again(
+    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
+) -> None:
+    forget(on_cluster, CHUNKS)
+    process = begin(on_cluster, *arguments(*CHUNKS))
+    job = wait_until_runs(cluster, "index_chunk")
+    lost = cluster.describe(job)["NodeList"]
+    cluster.call("scontrol", "update", f"jobid={job}", "requeue=0")
+    cluster.lose_node(lost)
+    cluster.give_up_node(lost)
+    output = end(on_cluster, process)
+    assert f"SLURM-job '{job}' failed, SLURM status is: 'NODE_FAIL'" in output
+    assert_same(on_cluster, lexical_once, CHUNKS)
 
 
 def test_a_job_that_exceeds_its_memory_gets_more(

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[2] / "workflow/beirflow"
 FLOORS = (
     ("files",),
     ("jobs", "sources"),
-    ("datasets",),
+    ("datasets", "catalogue"),
     ("runs",),
     ("models", "postings"),
     ("computing",),

@@ -1,4 +1,4 @@
-"""Whole runs of BM25 are those of a real Lucene: every document, at its rank, with every score as Anserini prints it.
+"""Whole runs of BM25 are those of a real Lucene: every document, in its order, with every score as Anserini prints it.
 
 BEIRFLOW_ARCHIVES names the folder that holds nfcorpus.zip and scifact.zip, and ``anserini.py`` says where the jar comes from.
 Without either these tests are skipped, and say so.
@@ -61,13 +61,10 @@ def theirs(ours: Workflow, dataset: str, collection: str, folder: Path) -> dict[
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_whole_run_is_lucenes(ours: Workflow, tmp_path: Path, system: str, dataset: str) -> None:
-    """Both order documents of one score by their ids, ascending; what the jar prints, ``anserini_run.as_printed`` says."""
+    """Lucene orders documents of one score by their ids, ascending; what the jar prints, ``anserini_run.as_printed`` says."""
     expected = theirs(ours, dataset, SYSTEMS[system], tmp_path)
     run = pd.read_parquet(ours.result(f"runs/{system}/{dataset}.parquet"))
-    found = {
-        query_id: list(zip(hits["doc_id"], anserini_run.as_printed(hits["score"].tolist()), strict=True))
-        for query_id, hits in run.sort_values("rank", kind="stable").groupby("query_id", sort=False)
-    }
+    found = anserini_run.of_ours(run)
     assert found.keys() == expected.keys()
     different = [query_id for query_id in found if found[query_id] != expected[query_id]]
     assert different == []

@@ -1,16 +1,24 @@
 """Figures of the beir package with the same weights, and those of Anserini's BM25, on official files.
 
+Ours are by the ranking rule. Anserini's are of files in which tied scores are a millionth apart, so that trec_eval keeps Lucene's
+order where float32 can tell them apart: our runs, written that way, give them.
+
 BEIRFLOW_ARCHIVES names a folder that holds nfcorpus.zip (the official archive) and scifact.zip (its files). Without it these
 tests are skipped, and say so.
 """
 
 import csv
+import gzip
 import json
 import os
 import zipfile
 from pathlib import Path
 
+import anserini_run
+import ir_measures
+import pandas as pd
 import pytest
+import pytrec_eval
 import yaml
 from http_servers import FileServer
 from workflow_runs import Workflow
@@ -30,6 +38,12 @@ BM25 = {
     ("bm25-multifield", "scifact"): (0.6647, 0.9076),
 }
 """NDCG@10 and Recall@100 of Anserini, as Pyserini publishes them."""
+
+BY_TIES = {"nfcorpus": 0.0013, "scifact": 0.0002}
+"""Most by which our scores differ from the published ones: on nfcorpus by the order of ties, on scifact by their rounding."""
+
+WITHOUT_LINE = 15
+"""Judged queries of nfcorpus, such as one of a single word, of which no document has a term."""
 
 CHECKSUMS = {"nfcorpus": (3633, 637_485, 601_950), "scifact": (5183, 838_128, 784_591)}
 """Documents with a term, and terms of title and text together and of the text alone, in Anserini's indexes."""
@@ -86,13 +100,47 @@ def bm25(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
         "chunk_documents": 3000,
     }
     workflow = Workflow(folder, config)
-    workflow.run("results/summary.csv", "results/mteb/bm25/model-index.yaml")
+    exported = [f"results/{kind}/{system}/{dataset}.trec.gz" for kind in ("runs", "open-runs") for system, dataset in BM25]
+    printed = workflow.run("results/summary.csv", "results/mteb/bm25/model-index.yaml", *exported)
+    assert printed.count(f"{WITHOUT_LINE} judged queries have no line") == len(exported) // 2
     return workflow
+
+
+def qrels_of(workflow: Workflow, dataset: str) -> dict[str, dict[str, int]]:
+    table = pd.read_parquet(workflow.result(f"corpora/{dataset}/qrels.parquet"))
+    return {query: dict(zip(of["doc_id"], of["score"].tolist(), strict=True)) for query, of in table.groupby("query_id")}
+
+
+def by_trec_eval(run: dict[str, dict[str, float]], qrels: dict[str, dict[str, int]]) -> pd.DataFrame:
+    """NDCG@10 and Recall@100 of every judged query, 0 of those without a line."""
+    found = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10", "recall.100"}).evaluate(run)
+    return pd.DataFrame(found, columns=sorted(qrels)).T.fillna(0.0)[["ndcg_cut_10", "recall_100"]]
 
 
 @pytest.mark.parametrize(("system", "dataset"), BM25)
 def test_bm25_is_anserinis(bm25: Workflow, system: str, dataset: str) -> None:
-    assert measures(bm25, dataset, system) == pytest.approx(BM25[system, dataset], abs=0.0002)
+    run = anserini_run.of_ours(pd.read_parquet(bm25.result(f"runs/{system}/{dataset}.parquet")))
+    as_printed = {query: {doc_id: float(score) for doc_id, score in hits} for query, hits in run.items()}
+    assert by_trec_eval(as_printed, qrels_of(bm25, dataset)).mean().tolist() == pytest.approx(BM25[system, dataset], abs=0.0001)
+    assert measures(bm25, dataset, system) == pytest.approx(BM25[system, dataset], abs=BY_TIES[dataset])
+
+
+@pytest.mark.parametrize("kind", ["runs", "open-runs"])
+@pytest.mark.parametrize(("system", "dataset"), BM25)
+def test_other_tools_compute_the_summary_from_exported_runs(bm25: Workflow, system: str, dataset: str, kind: str) -> None:
+    lines = gzip.decompress(bm25.result(f"{kind}/{system}/{dataset}.trec.gz").read_bytes()).decode().splitlines()
+    rows = [line for line in lines if not line.startswith("# ")]
+    qrels = qrels_of(bm25, dataset)
+    stored = pd.read_parquet(bm25.result(f"metrics/{system}/{dataset}.parquet")).set_index("query_id")
+    found = by_trec_eval(pytrec_eval.parse_run(rows), qrels)
+    assert (found.to_numpy() == stored.loc[found.index, ["NDCG@10", "Recall@100"]].to_numpy()).all()
+    asked = [ir_measures.nDCG @ 10, ir_measures.R @ 100]
+    means = ir_measures.calc_aggregate(asked, qrels, list(ir_measures.read_trec_run("\n".join(rows))))
+    assert [means[each] for each in asked] == pytest.approx(measures(bm25, dataset, system), abs=1e-14)
+    missing = len(qrels.keys() - {row.split()[0] for row in rows})
+    assert missing == (WITHOUT_LINE if dataset == "nfcorpus" else 0)
+    (named,) = [line for line in lines if "judged queries without a line" in line] or [""]
+    assert bool(named) == (kind == "open-runs" and missing > 0)
 
 
 @pytest.mark.parametrize("dataset", CHECKSUMS)
@@ -111,14 +159,16 @@ def test_the_summary_and_the_audit_name_the_published_scores_of_bm25(bm25: Workf
     for key, published in BM25.items():
         for measure, value in zip(("NDCG@10", "Recall@100"), published, strict=True):
             assert (float(rows[key][f"published_{measure}"]), rows[key][f"source_{measure}"]) == (value, "pyserini")
-            assert abs(float(rows[key][f"difference_{measure}"])) < 0.0002
+            assert abs(float(rows[key][f"difference_{measure}"])) < BY_TIES[key[1]]
     bm25.config["audit_sample"] = 20
     assert "The audit of results passed" in bm25.run("audit", cores=1)
     sections = json.loads(bm25.result("audit.json").read_text())["sections"]
     assert [check["status"] for check in sections["sample"]] == ["passed"] * (2 * 2 * 3)
     published = sections["published scores"]
-    # Two measures of each, by Pyserini; and NDCG@10 of the variant with two fields, by the paper.
-    assert [check["status"] for check in published if check["status"] != "not checked"] == ["passed"] * (8 + 2)
+    # Two measures of each, by Pyserini, one of which the order of ties moves; and NDCG@10 of the variant with two fields, by the
+    # paper.
+    statuses = [check["status"] for check in published if check["status"] != "not checked"]
+    assert sorted(statuses) == ["passed"] * (7 + 2) + ["warning"]
     for system, dataset in BM25:
         assert any(system in check["found"] and dataset in check["found"] for check in published), (system, dataset)
 

@@ -12,12 +12,13 @@ from workflow_runs import Workflow, config_of
 
 SUMMARY = "results/summary.csv"
 CHUNKS = 3
+ASSUMED = "crossed: of the two labels of its model, which have no names, the second means relevant"
 
 
 @pytest.fixture(scope="session")
 def finished_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> tuple[Workflow, dict[str, int]]:
-    """A reranker of BM25, which has no row, and a fusion of both."""
-    model = save_cross_encoder(tmp_path_factory.mktemp("cross") / "tiny")
+    """A reranker of BM25, which has no row, and a fusion of both; of the model's two labels, neither has a name."""
+    model = save_cross_encoder(tmp_path_factory.mktemp("cross") / "tiny", labels=2)
     systems = {
         "crossed": {"family": "rerank", "first": "bm25", "depth": 3, "model": str(model)},
         "fused": {"family": "fusion", "of": ["bm25", "crossed"]},
@@ -56,7 +57,8 @@ def test_the_first_stage_runs_once_for_all_and_a_greater_depth_adds_pairs(
     crossed["depth"] = 5
     assert workflow.planned(SUMMARY) == again | {"score_pairs": 1}
     workflow.config |= {"audit_sample": 100}
-    workflow.run(SUMMARY, "results/cost.csv")
+    assert f"Assumed, since the files of a model do not say it:\n  - {ASSUMED}\n" in workflow.run(SUMMARY, "results/cost.csv")
+    assert {row["assumed"] for row in csv.DictReader(workflow.result("summary.csv").open())} == {ASSUMED}
     counts = read_json(workflow.result("pairs/crossed/small/block-0.json"))["counts"]
     assert (counts["pairs"], counts["pairs_reused"]) == (20, 12)
     costs = {row["system"]: row for row in csv.DictReader(workflow.result("cost.csv").open())}

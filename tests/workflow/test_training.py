@@ -1,6 +1,9 @@
 """Systems that are trained for each dataset, through Snakemake: what is planned, what a run leaves, what an audit says of it."""
 
 import csv
+import re
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,7 @@ import pytest
 from beirflow.audit.audit import run_checks
 from beirflow.experiment.load import load_experiment
 from beirflow.files.records import read_json
+from faults_at_work import result_files
 from tiny_bert import save_tiny_bert
 from tiny_expanders import save_tiny_t5
 from workflow_runs import Workflow, small_dataset, tiny_system
@@ -82,3 +86,23 @@ def test_a_whole_run(trained: Workflow) -> None:
     assert trained.planned("results/metrics/genq/one.json") == dict.fromkeys(
         ("train_encoder", "encode_queries", "encode_chunk", "search_chunk", "merge_chunks", "evaluate_run"), 1
     )
+
+
+@pytest.mark.long
+def test_the_printed_command_and_the_next_run_give_a_damaged_model_back(trained: Workflow) -> None:
+    """A file in a folder of outputs starts no job, so the first job that loads the model refuses it."""
+    trained.config["datasets"] = ["one"]
+    trained.run(SUMMARY)
+    before, weights = result_files(trained.result("")).keys(), trained.result("models/genq/one/model.safetensors")
+    ranked, whole = (
+        trained.result(f"{name}").read_bytes() for name in ("runs/genq/one.parquet", "models/genq/one/model.safetensors")
+    )
+    weights.write_bytes(whole[:-9] + bytes([whole[-9] ^ 4]) + whole[-8:])
+    for name in ("embeddings/genq/one/queries.npy", "runs/genq/one.parquet", "metrics/genq/one.json", "summary.csv"):
+        trained.result(name).unlink()
+    said = trained.run(SUMMARY, ok=False)
+    command = re.findall(r"another model\.safetensors than recorded here; .* run again: (rm .*)", said)[0]
+    subprocess.run(shlex.split(command), cwd=trained.folder, check=True)
+    trained.run(SUMMARY)
+    assert (trained.result("runs/genq/one.parquet").read_bytes(), weights.read_bytes()) == (ranked, whole)
+    assert result_files(trained.result("")).keys() == before

@@ -70,6 +70,7 @@ rule open_run:
         run=at(layout.RUN),
         record=at(layout.RUN_RECORD),
         corpus=at(layout.CORPUS),
+        queries=at(layout.QUERIES),
         manifest=at(layout.MANIFEST),
     output:
         at(layout.OPEN_RUN),

@@ -35,7 +35,6 @@ rule import_run:
         "../../envs/data.yaml"
     params:
         code=code_version("import_run"),
-        ties=lambda wildcards: experiment.settings(wildcards.system)["ties"],
         retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
         source=lambda wildcards: experiment.run_state(
             wildcards.system, wildcards.dataset

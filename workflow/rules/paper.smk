@@ -229,7 +229,6 @@ rule measure_bias:
     input:
         means=expand(at(layout.METRICS), **corpora),
         runs=expand(at(layout.RUN), **corpora),
-        records=expand(at(layout.RUN_RECORD), **corpora),
         qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
         corpora=expand(at(layout.CORPUS), dataset=experiment.chosen_datasets),
         extra=[*map(on_this_machine, experiment.extra_judgements.values())],

@@ -10,7 +10,7 @@ OUTPUTS
   trec   = <results>/runs/<system>/<dataset>.trec.gz     the run in TREC form, on request
 
 STEPS
-  - merge the chunks by the ranking rule, cut at k
+  - merge the chunks: cut at k, and rank what is kept by the ranking rule
 """
 
 
@@ -44,6 +44,8 @@ rule trec_run:
     input:
         run=at(layout.RUN),
         record=at(layout.RUN_RECORD),
+        queries=at(layout.QUERIES),
+        corpus=at(layout.CORPUS),
     output:
         at(layout.TREC_RUN),
     log:

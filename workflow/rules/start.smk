@@ -9,20 +9,24 @@ OUTPUTS
 STEPS
   - a user without a name gets one, which Snakemake asks for
   - the terminal shows jobs, progress and our messages; Snakemake's output goes to its log
+  - jobs that failed run again, whatever else is there
   - note the command and the time for the manifest
   - a run with jobs takes the lock of the results, and removes candidates that a killed run had merged
-  - on SLURM, the submitting host waits for an unreachable controller, and says why jobs wait
+  - on SLURM, the submitting host follows its jobs, waits for an unreachable controller, and says why jobs wait
   - a job on another machine ends, before Snakemake removes a file, if another run has taken the lock
 """
 
 import os
 from pathlib import Path
 
+from snakemake.jobs import Job
 from snakemake.logging import logger
+from snakemake.persistence import PersistenceBase
 
 from beirflow.evaluation.job_work import job_work
 from beirflow.evaluation.table_again import table_again
 from beirflow.experiment.targets import meant
+from beirflow.jobs.failed_jobs import rerun_failed_jobs
 from beirflow.jobs.overall import Overall
 from beirflow.jobs.provenance import command_of, note_start
 from beirflow.jobs.results_lock import begin_run, check_run
@@ -51,6 +55,7 @@ def remove_merged_candidates():
 configured = "".join(f" --configfile {path}" for path in workflow.overwrite_configfiles)
 terminal = None
 if workflow.is_main_process:
+    rerun_failed_jobs(Job, PersistenceBase)
     dry = workflow.output_settings.dryrun
     # Targets and rules are known only after all rules are read.
     terminal = take_over_terminal(

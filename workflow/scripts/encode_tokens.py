@@ -4,7 +4,7 @@ from beirflow.jobs.job import job
 
 if __name__ == "__main__":
     with job(snakemake) as this:
-        from beirflow.late.steps import encode_tokens, token_encoding_of
+        from beirflow.late.encode import encode_tokens, token_encoding_of
 
         encode_tokens(
             documents_path=snakemake.input.documents,

@@ -11,7 +11,6 @@ if __name__ == "__main__":
             source_path=snakemake.input.source,
             queries_path=snakemake.input.queries,
             documents_path=snakemake.input.documents,
-            ties=snakemake.params.ties,
             **snakemake.params.retrieval,
             run_path=snakemake.output.run,
             record_path=snakemake.output.record,

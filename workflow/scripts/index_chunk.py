@@ -4,8 +4,8 @@ from beirflow.jobs.job import job
 
 if __name__ == "__main__":
     with job(snakemake, pandas=False) as this:
-        from beirflow.lexical.settings import Index
-        from beirflow.lexical.steps import index_chunk
+        from beirflow.lexical.index import Index
+        from beirflow.lexical.index_chunk import index_chunk
 
         index_chunk(
             documents_path=snakemake.input.documents,

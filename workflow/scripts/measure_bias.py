@@ -9,7 +9,6 @@ if __name__ == "__main__":
         measure_bias(
             means_paths=list(snakemake.input.means),
             run_paths=list(snakemake.input.runs),
-            record_paths=list(snakemake.input.records),
             qrels_paths=dict(zip(snakemake.params.corpora, snakemake.input.qrels, strict=True)),
             rows=snakemake.params.rows,
             bias_path=snakemake.output[0],

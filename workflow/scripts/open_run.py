@@ -9,6 +9,7 @@ if __name__ == "__main__":
         write_open_run(
             run_path=snakemake.input.run,
             record_path=snakemake.input.record,
+            queries_path=snakemake.input.queries,
             corpus_path=snakemake.input.corpus,
             manifest_path=snakemake.input.manifest,
             output_path=snakemake.output[0],

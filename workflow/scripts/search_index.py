@@ -4,8 +4,8 @@ from beirflow.jobs.job import job
 
 if __name__ == "__main__":
     with job(snakemake, pandas=False) as this:
+        from beirflow.lexical.search_index import search_index
         from beirflow.lexical.settings import LexicalSettings
-        from beirflow.lexical.steps import search_index
 
         search_index(
             settings=LexicalSettings(**snakemake.params.settings),

@@ -4,7 +4,7 @@ from beirflow.jobs.job import job
 
 if __name__ == "__main__":
     with job(snakemake) as this:
-        from beirflow.late.steps import search_tokens
+        from beirflow.late.search_tokens import search_tokens
 
         names = ("queries", "documents", "model", "query_vectors", "chunk_vectors")
         search_tokens(

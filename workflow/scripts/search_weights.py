@@ -4,8 +4,8 @@ from beirflow.jobs.job import job
 
 if __name__ == "__main__":
     with job(snakemake) as this:
+        from beirflow.sparse.search_weights import search_weights
         from beirflow.sparse.settings import SparseSettings
-        from beirflow.sparse.steps import search_weights
 
         names = ("queries", "documents", "model", "query_weights", "chunk_weights")
         search_weights(

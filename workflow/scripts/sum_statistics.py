@@ -4,8 +4,8 @@ from beirflow.jobs.job import job
 
 if __name__ == "__main__":
     with job(snakemake, pandas=False) as this:
-        from beirflow.lexical.settings import Index
-        from beirflow.lexical.steps import sum_statistics
+        from beirflow.lexical.index import Index
+        from beirflow.lexical.sum_statistics import sum_statistics
 
         sum_statistics(
             postings_paths=list(snakemake.input.postings),

@@ -9,6 +9,7 @@ if __name__ == "__main__":
         write_trec(
             run_path=snakemake.input.run,
             record_path=snakemake.input.record,
+            queries_path=snakemake.input.queries,
             output_path=snakemake.output[0],
             tag=snakemake.wildcards.system,
         )

@@ -4,7 +4,7 @@ from beirflow.jobs.job import job
 
 if __name__ == "__main__":
     with job(snakemake) as this:
-        from beirflow.sparse.steps import weigh_chunk, weighing_of
+        from beirflow.sparse.weigh import weigh_chunk, weighing_of
 
         weigh_chunk(
             documents_path=snakemake.input.documents,

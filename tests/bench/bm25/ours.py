@@ -9,8 +9,11 @@ from pathlib import Path
 
 from beirflow.files.records import Job
 from beirflow.jobs.lean_arrow import without_pandas
-from beirflow.lexical.settings import Index, LexicalSettings
-from beirflow.lexical.steps import index_chunk, search_index, sum_statistics
+from beirflow.lexical.index import Index
+from beirflow.lexical.index_chunk import index_chunk
+from beirflow.lexical.search_index import search_index
+from beirflow.lexical.settings import LexicalSettings
+from beirflow.lexical.sum_statistics import sum_statistics
 
 from bench.child import timed_call
 

@@ -56,7 +56,7 @@ class Occurrences:
 
 
 def brute_force(query: str, terms: list[str], where: Occurrences, k: int) -> list[tuple[str, float]]:
-    """The k best documents of a query: score, then id in ascending byte order."""
+    """The k best documents of a query, of tied ones those with the first ids; ranked by score and then id, both descending."""
     settings = LexicalSettings(SYSTEM)
     field = FieldStatistics(int((where.lengths > 0).sum()), int(where.lengths.sum()))
     norms = inverse_norms(field, settings.k1, settings.b)[length_codes(where.lengths)]
@@ -70,7 +70,8 @@ def brute_force(query: str, terms: list[str], where: Occurrences, k: int) -> lis
     positive = np.flatnonzero(values > 0)
     least = np.sort(values[positive])[-min(k, len(positive)) :][:1]
     near = positive[values[positive] >= least] if len(least) else positive
-    return sorted(((str(i), float(values[i])) for i in near.tolist()), key=lambda hit: (-hit[1], hit[0].encode()))[:k]
+    kept = sorted(((str(i), float(values[i])) for i in near.tolist()), key=lambda hit: (-hit[1], hit[0].encode()))[:k]
+    return sorted(kept, key=lambda hit: (hit[1], hit[0].encode()), reverse=True)
 
 
 def main(folder: Path, k: int, documents: int, chunks: int, count: int, size: int) -> None:

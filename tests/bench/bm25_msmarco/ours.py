@@ -11,8 +11,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from beirflow.files.records import Job
-from beirflow.lexical.settings import Index, LexicalSettings
-from beirflow.lexical.steps import index_chunk, search_index, sum_statistics
+from beirflow.lexical.index import Index
+from beirflow.lexical.index_chunk import index_chunk
+from beirflow.lexical.search_index import search_index
+from beirflow.lexical.settings import LexicalSettings
+from beirflow.lexical.sum_statistics import sum_statistics
 from beirflow.runs.merge import merge_chunks
 
 SYSTEM = "bm25"

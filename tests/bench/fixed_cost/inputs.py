@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from beir_writer import write_corpus_record
 from beirflow.datasets.corpus_reader import DOCUMENTS
-from beirflow.experiment.catalogue import load_catalogue
+from beirflow.experiment.systems import catalogue_systems
 from beirflow.files.records import Job, write_json
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings
@@ -26,7 +26,7 @@ def write(folder: Path) -> None:
     documents = folder / "documents.parquet"
     pq.write_table(pa.table([["d"], [TEXT], [0]], schema=DOCUMENTS), documents)
     write_corpus_record(folder)
-    settings = load_catalogue().systems[SYSTEM].settings
+    settings = catalogue_systems()[SYSTEM].settings
     fetch_model(system=settings, said=["pooling", "similarity"], output_path=str(folder / "model.json"), job=Job(folder))
     write_json(folder / "encoder.json", {field.name: getattr(settings, field.name) for field in fields(EncoderSettings)})
 

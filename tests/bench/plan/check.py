@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from beirflow.experiment.catalogue import load_catalogue
+from beirflow.catalogue.catalogue import load_catalogue
 
 from bench.child import report
 

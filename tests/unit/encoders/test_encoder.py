@@ -227,9 +227,10 @@ def test_running_out_of_memory_lowers_the_budget_and_changes_nothing_else(
 
 
 def test_a_text_that_does_not_fit_into_memory_alone_is_an_error(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = tiny_encoder(tiny_bert)
     limit_memory(50, monkeypatch)
     with pytest.raises(ModelError, match=r"system tiny: a text of 64 tokens does not fit.*max_length"):
-        tiny_encoder(tiny_bert).encode_corpus(TEXTS)
+        encoder.encode_corpus(TEXTS)
 
 
 def test_other_errors_of_the_model_are_not_taken_for_a_lack_of_memory(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:

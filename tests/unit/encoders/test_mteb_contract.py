@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from beirflow.datasets.document_text import TITLE_END
 from beirflow.encoders.load import load_encoder
 from beirflow.encoders.own_encoder import OwnEncoder
 from beirflow.files.errors import ModelError
 from beirflow.models.card import KINDS, Kind
-from beirflow.models.settings import TITLE_END, EncoderSettings
+from beirflow.models.settings import EncoderSettings
 from tiny_bert import save_tiny_bert
 
 MODULE = "encoders_for_mteb"
@@ -56,7 +57,7 @@ class Mine:
     encode_corpus = encode_queries
 """
 DOCUMENTS = [f"{title}{TITLE_END}{text}" for title, text in (("Title", "and text"), ("", "text only"), ("Only a title", ""))]
-JOINED = ["Title and text", "text only", "Only a title "]
+JOINED = ["Title and text", "text only", "Only a title"]
 
 
 @pytest.fixture(autouse=True)
@@ -200,7 +201,8 @@ def test_batches_are_those_of_mteb(tmp_path: Path) -> None:
     import mteb
     from datasets import Dataset
 
-    rows = [{"id": "1", "title": "Title", "text": "and text"}, {"id": "2", "title": "Other", "text": "text only"}]
+    documents = [("Title", "and text"), ("Only a title", ""), ("", "  text only"), (" ", " "), ("T ", "\tends\n"), ("", "")]
+    rows = [{"id": str(row), "title": title, "text": text} for row, (title, text) in enumerate(documents)]
     metadata = mteb.get_task("NFCorpus").metadata
     types: dict[Kind, Any] = {"documents": mteb.types.PromptType.document, "queries": mteb.types.PromptType.query}
     for kind, prompt_type in types.items():
@@ -231,6 +233,7 @@ def test_mtebs_own_wrapper_of_a_model_gives_our_vectors(kind: Kind, tmp_path: Pa
     settings = EncoderSettings("ours", model=str(tmp_path / "model"))
     ours = load_encoder(settings, kind, device="cpu", precision="float32", token_budget="auto")
     texts = ["a", "the cat sat on the mat", "", "two words"]
+    given = [f"{TITLE_END}{text}" for text in texts] if kind == "documents" else texts
     np.testing.assert_allclose(
-        encoded(theirs, texts, kind), np.concatenate([found for _, found in ours.windows(texts, kind)]), atol=1e-5
+        encoded(theirs, given, kind), np.concatenate([found for _, found in ours.windows(texts, kind)]), atol=1e-5
     )

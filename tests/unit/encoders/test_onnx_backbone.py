@@ -131,6 +131,8 @@ def test_the_length_is_that_of_the_model_without_its_weights(tmp_path: Path) -> 
         ({"outputs": ["another"]}, {"pooling": "pooler"}, None),
         ({"outputs": ["mask_again"]}, {"pooling": "mean"}, "nothing with numbers of a vector"),
         ({"outputs": ["last_hidden_state"]}, {"pooling": "pooler"}, "a single output of 2 dimensions"),
+        ({"outputs": ["logits"]}, {"pooling": "mean"}, "gives logits (3 dimensions); expected last_hidden_state or"),
+        ({"outputs": ["words"]}, {"pooling": "mean"}, "its output words has 7 dimensions, and hidden_size in config.json is 32"),
         ({"masked": False}, {"pooling": "mean"}, "does not use its attention_mask"),
         ({"fixed": True}, {"pooling": "mean"}, "input_ids of shape [2, 5]"),
     ],

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import torch
 from beirflow.computing.arrival import NotFiniteError
-from beirflow.datasets.corpus_reader import as_read
+from beirflow.datasets.document_text import as_read, document_text, join_title_and_text
 from beirflow.encoders import own_encoder
 from beirflow.encoders.load import load_encoder
 from beirflow.encoders.own_encoder import OwnEncoder
@@ -88,6 +88,18 @@ def fails(texts: Sequence[str]) -> Any:
     raise KeyError("no such thing")
 
 
+def exits(texts: Sequence[str]) -> Any:
+    raise SystemExit("no licence")
+
+
+BUFFER = torch.zeros(8, DIM)
+
+
+def in_buffer(texts: Sequence[str]) -> Any:
+    BUFFER[: len(texts)] = torch.tensor(numbers(texts))
+    return BUFFER[: len(texts)]
+
+
 FORMS: dict[str, Any] = {
     "numpy": numbers,
     "float16": lambda texts: numbers(texts, np.float16),
@@ -97,6 +109,7 @@ FORMS: dict[str, Any] = {
     "list of arrays": lambda texts: list(numbers(texts)),
     "tensor": lambda texts: torch.tensor(numbers(texts), requires_grad=True),
     "bfloat16": lambda texts: torch.tensor(numbers(texts)).bfloat16(),
+    "same tensor again": in_buffer,
     "list of tensors": lambda texts: list(torch.tensor(numbers(texts))),
     "a row less": lambda texts: numbers(texts)[1:],
     "one row": lambda texts: numbers(texts)[0],
@@ -110,13 +123,19 @@ FORMS: dict[str, Any] = {
     "infinity": lambda texts: with_one(texts, np.inf),
     "too large": lambda texts: with_one(texts, 1e300),
     "fails": fails,
+    "exits": exits,
+    "packed bits": lambda texts: np.packbits(numbers(texts) > 1, axis=1),
+    "int8": lambda texts: numbers(texts, np.int8),
+    "int8 tensor": lambda texts: torch.tensor(numbers(texts, np.int8)),
+    "complex": lambda texts: torch.tensor(numbers(texts)).to(torch.complex64),
+    "booleans": lambda texts: torch.tensor(numbers(texts)) > 0,
 }
 
 
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The classes above in a module that can be imported by name."""
-    names = ("ForBeir", "ForMteb", "OnlyQueries", "Neither", "ForSentenceTransformers", "Demanding")
+    names = ("ForBeir", "ForMteb", "OnlyQueries", "Neither", "ForSentenceTransformers", "Demanding", "Sorts", "Prefixes", "Keeps")
     code = f"import test_own_encoder_of_mine as here\n{chr(10).join(f'{name} = here.{name}' for name in names)}\n"
     (tmp_path / f"{THIS}.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
@@ -140,7 +159,7 @@ def encoded(encoder: OwnEncoder, texts: list[str], kind: Any = "documents") -> n
 TEXTS = ["a", "banana", "", "c d"]
 
 
-@pytest.mark.parametrize("form", list(FORMS)[:9])
+@pytest.mark.parametrize("form", list(FORMS)[:10])
 @pytest.mark.parametrize("kind", ["queries", "documents"])
 def test_every_form_of_vectors_is_taken(form: str, kind: Any) -> None:
     encoder = load(kind=kind, form=form)
@@ -161,6 +180,12 @@ def test_every_form_of_vectors_is_taken(form: str, kind: Any) -> None:
         ("texts", "expected numbers, found list of <U1"),
         ("nothing", "expected numbers, found NoneType of object"),
         ("fails", r"fails: KeyError: 'no such thing' in .*test_own_encoder.py, line"),
+        ("exits", r"fails: SystemExit: no licence in .*test_own_encoder.py, line"),
+        ("packed bits", "found uint8, which may be quantised numbers or packed bits; give astype"),
+        ("int8", "found int8, which may be"),
+        ("int8 tensor", "found int8, which may be"),
+        ("complex", "expected numbers, found Tensor of complex64"),
+        ("booleans", "expected numbers, found Tensor of bool"),
     ],
 )
 def test_what_is_no_vector_a_text_is_refused(form: str, words: str) -> None:
@@ -184,6 +209,57 @@ def test_windows_keep_their_order_and_their_dimensions(monkeypatch: pytest.Monke
         encoded(load(form="other dimensions later"), [*TEXTS, "bad"])
 
 
+def test_a_class_may_use_its_tensor_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_encoder, "WINDOW_TEXTS", 2)
+    np.testing.assert_array_equal(encoded(load(form="same tensor again"), TEXTS), numbers(TEXTS))
+
+
+class Sorts:
+    """Sorts the texts that it gets by length, and gives vectors in that order."""
+
+    def encode(self, sentences: list[str]) -> Any:
+        sentences.sort(key=len)
+        return numbers(sentences)
+
+
+class Prefixes:
+    """Changes the texts that it gets, and not their order."""
+
+    def encode(self, sentences: list[str]) -> Any:
+        sentences[:] = [f"a{text}" for text in sentences]
+        return numbers(sentences)
+
+
+def test_a_class_that_sorts_the_texts_that_it_gets_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"encode of .*:Sorts changes the order of the texts that it gets"):
+        encoded(load("Sorts"), TEXTS)
+    np.testing.assert_array_equal(encoded(load("Sorts"), sorted(TEXTS, key=len)), numbers(sorted(TEXTS, key=len)))
+    np.testing.assert_array_equal(encoded(load("Prefixes"), TEXTS), numbers([f"a{text}" for text in TEXTS]))
+
+
+class Keeps:
+    """Shows its key."""
+
+    def __init__(self, api_key: str, parts: list[str]) -> None:
+        self.key, self.parts = api_key, parts
+
+    def encode(self, sentences: list[str]) -> Any:
+        raise ValueError(f"{self.key} and {self.parts[0]} are wrong")
+
+
+def test_variables_of_the_environment_are_known_to_the_class_and_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY_OF_MINE", "s3cret")
+    told = {"api_key": "${KEY_OF_MINE}", "parts": ["http://bob:${KEY_OF_MINE}@host/"]}
+    encoder = load("Keeps", **told)
+    assert (encoder._method.__self__.key, encoder._method.__self__.parts) == ("s3cret", ["http://bob:s3cret@host/"])
+    assert encoder.described()["arguments"] == told
+    with pytest.raises(ModelError, match=r"fails: ValueError: … and http://host/ are wrong in "):
+        encoded(encoder, TEXTS)
+    monkeypatch.delenv("KEY_OF_MINE")
+    with pytest.raises(ModelError, match="the environment variable KEY_OF_MINE, which the configuration names, is not set"):
+        load("Keeps", **told)
+
+
 def test_beirs_contract_gets_what_beir_gives() -> None:
     queries, documents = load(kind="queries"), load()
     encoded(queries, ["q"], "queries")
@@ -192,20 +268,47 @@ def test_beirs_contract_gets_what_beir_gives() -> None:
     assert documents._method.__self__.calls == [("corpus", 128, [{"title": "", "text": "d"}])]
 
 
+ROWS = [("Title", "and text"), ("", "  text only"), ("Only a title", ""), (" é", "ends\n"), (" ", "\n\nblank title"), ("", "")]
+"""Titles and texts of documents."""
+
+READ = ["Title and text", "text only", "Only a title", "é ends", "blank title", ""]
+"""The same as beir and MTEB join them."""
+
+
+def documents_of(rows: Sequence[tuple[str, str]], separator: str | None) -> list[str]:
+    """Documents as they reach an encoder."""
+    titles, texts = (pa.array(column, pa.large_string()) for column in zip(*rows, strict=True))
+    columns = {
+        "doc_id": [str(row) for row in range(len(rows))],
+        "text": join_title_and_text(titles, texts),
+        "title_bytes": [len(title.encode()) for title, _ in rows],
+    }
+    return as_read(pa.table(columns), separator)["text"].to_pylist()
+
+
 def test_titles_and_texts_come_apart_for_beirs_contract_and_joined_for_others() -> None:
     """beir hands over both, and a class may write its own separator between them or read one of them only."""
-    rows = [("Title", "and text"), ("", "  text only"), ("Only a title", ""), ("", "")]
-    joined = [f"{title} {text}" if title else text for title, text in rows]
-    columns = {
-        "doc_id": list("abcd"),
-        "text": pa.array(joined, pa.large_string()),
-        "title_bytes": [len(title) for title, _ in rows],
-    }
     encoder = load()
-    texts = as_read(pa.table(columns), encoder.system.between)["text"].to_pylist()
+    texts = documents_of(ROWS, encoder.system.between)
     encoded(encoder, texts)
-    assert encoder._method.__self__.calls[0][2] == [{"title": title, "text": text} for title, text in rows]
-    np.testing.assert_array_equal(encoded(load("ForMteb"), texts), numbers([*joined[:2], "Only a title ", ""]))
+    assert encoder._method.__self__.calls[0][2] == [{"title": title, "text": text} for title, text in ROWS]
+    for name in ("ForMteb", "ForSentenceTransformers"):
+        np.testing.assert_array_equal(encoded(load(name), texts), numbers(READ))
+
+
+def test_every_kind_of_encoder_reads_what_the_beir_package_reads() -> None:
+    util = pytest.importorskip("beir.retrieval.models.util", reason="beir is not installed")
+    theirs = util.extract_corpus_sentences([{"title": title, "text": text} for title, text in ROWS], sep=" ")
+    assert theirs == READ == documents_of(ROWS, None) == [document_text(*row) for row in ROWS]
+    assert util.extract_corpus_sentences(encoder_rows(), sep=" [SEP] ") == documents_of(ROWS, " [SEP] ")
+
+
+def encoder_rows() -> list[dict[str, str]]:
+    """The documents that a class with beir's contract gets."""
+    encoder = load()
+    encoded(encoder, documents_of(ROWS, encoder.system.between))
+    found: list[dict[str, str]] = encoder._method.__self__.calls[0][2]
+    return found
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What a run will cost: nothing for what is there, what it cost before for what is alike, and never more disk than said."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,12 @@ from beirflow.evaluation.estimate import estimate
 from beirflow.evaluation.expected_cost import Part, highest_disk, parts_of
 from beirflow.evaluation.measured_rates import measured_rates
 from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
+from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
+from results_maker import Made
+from results_of_families import families_config, make_families
 
 GB = 1e9
 
@@ -124,3 +129,36 @@ def test_a_training_costs_in_proportion_to_its_pairs_and_has_jobs_of_its_own(tmp
     assert trained.jobs == plain.jobs + 2  # queries of its one chunk, and the training
     assert disk_of(config, tmp_path)["models"] == 4 * 5e8  # the one that is left, and its checkpoint
     assert trained.seconds == pytest.approx((30.0 + 50.0) * 2000 / 1000 + 2.0 * trained.jobs)
+
+
+def test_late_interaction_stores_a_vector_for_each_token(tmp_path: Path) -> None:
+    """8.8 million passages of 56 words: 1.3 tokens a word, 128 dimensions of 2 bytes."""
+    config = {"systems": "colbertv2", "datasets": "msmarco"}
+    assert disk_of(config, tmp_path)["representations"] == pytest.approx(8_841_823 * 56 * 1.3 * 256, rel=0.02)
+    write_record(tmp_path / "tokens/colbertv2/msmarco/chunk-0.json", Job(tmp_path), inputs={}, outputs={}, rows=1)
+    [part] = left_to_do(load_experiment(config), tmp_path)[1]
+    assert 0 < part.done < 1
+
+
+@pytest.fixture(scope="module")
+def families(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("families")
+    config = families_config(folder, systems=["words", "masked", "tokens"], chunk_documents=40)
+    return make_families(folder / "results", config)
+
+
+@pytest.mark.parametrize("system", ["words", "masked", "tokens"])
+def test_the_bytes_of_a_corpus_follow_from_its_first_chunk(families: Made, tmp_path: Path, system: str) -> None:
+    experiment, results = load_experiment(families.config), tmp_path / "results"
+    shutil.copytree(families.results, results)
+    made = experiment.systems[system]
+    pattern = FAMILIES[made.family].searched(made.settings)[0]
+    names = {**experiment.in_paths(system), "dataset": "small"}
+    chunks = [results / pattern(**names, chunk=chunk) for chunk in range(experiment.chunks("small"))]
+    stored = sum(path.stat().st_size for path in chunks)
+    for path in (*map(record_of, chunks[1:]), results / f"metrics/{system}/small.json"):
+        path.unlink()
+    part = next(part for part in left_to_do(experiment, results)[1] if (part.system, part.corpus) == (system, "small"))
+    assert part.done == pytest.approx(1 / len(chunks))
+    # A file of so few documents is half header; on NFCorpus the estimate is within 1 %.
+    assert part.index == pytest.approx(stored, rel=0.15)

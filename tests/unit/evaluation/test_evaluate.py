@@ -22,7 +22,9 @@ SECONDS = {"load": 1.0, "queries": 2.0, "index": 3.0, "search": 4.0, "merge": 5.
 RUN_PATH, QRELS_PATH, CORPUS_PATH = "runs/toy/tiny.parquet", "corpora/tiny/qrels.parquet", "corpora/tiny/corpus.json"
 
 
-def prepare(folder: Path, rows: list[Row], system: str = "toy", documents: str = "of the documents") -> dict[str, Any]:
+def prepare(
+    folder: Path, rows: list[Row], system: str = "toy", documents: str = "of the documents", **made: Any
+) -> dict[str, Any]:
     """Write a run and its judgements; the arguments to evaluate it."""
     run_path, qrels_path = folder / RUN_PATH, folder / QRELS_PATH
     for path in (run_path, qrels_path):
@@ -38,6 +40,7 @@ def prepare(folder: Path, rows: list[Row], system: str = "toy", documents: str =
         job,
         inputs=queries | {qrels_path.with_name("documents.parquet"): documents},
         outputs={run_path: file_digest(run_path)},
+        made=made,
         seconds=SECONDS,
         counts={"self_matches_dropped": 7},
         system=system,
@@ -98,6 +101,16 @@ def test_seconds_are_those_of_the_run_and_of_the_evaluation(tmp_path: Path) -> N
     seconds = evaluated(tmp_path)[1]["seconds"]
     assert seconds.pop("evaluate") > 0
     assert seconds == SECONDS
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [({}, []), ({"assumed": "one"}, ["one"]), ({"assumed": ["two", "one"], "precision": "float32"}, ["one", "two"])],
+)
+def test_the_means_repeat_what_was_assumed_for_the_run(tmp_path: Path, made: dict[str, Any], expected: list[str]) -> None:
+    arguments = prepare(tmp_path, RUN_ROWS, **made)
+    evaluate_run(**arguments)
+    assert read_json(arguments["means_path"])["assumed"] == expected
 
 
 def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
@@ -168,7 +181,8 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
     paths = []
     for forum, ndcg, queries, official in (("android", 0.2, 1, None), ("gis", 0.4, 10, True), ("tex", 0.9, 1000, True)):
         paths.append(str(tmp_path / f"toy/stack-{forum}.json"))
-        write_means(paths[-1], official, measures={"NDCG@10": ndcg}, counts={"queries": queries}, seconds={"search": 2.0})
+        facts = {"measures": {"NDCG@10": ndcg}, "counts": {"queries": queries}, "seconds": {"search": 2.0}}
+        write_means(paths[-1], official, **facts, assumed=["of all", f"of {forum}"])
     job = Job(tmp_path, "average_forums/toy/stack", "c0de")
     average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "toy/stack.json"), job=job)
     assert read_json(tmp_path / "toy/stack.json") == {
@@ -181,6 +195,7 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
         "counts": {"queries": 1011},
         "seconds": {"search": 6.0},
         "forums": ["stack-android", "stack-gis", "stack-tex"],
+        "assumed": ["of all", "of android", "of gis", "of tex"],
         "inputs": {f"toy/{Path(path).name}": file_digest(path) for path in paths},
         "outputs": {},
         "job": "average_forums/toy/stack",
@@ -193,6 +208,6 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
 def test_a_dataset_of_forums_is_official_when_all_of_them_are(tmp_path: Path, official: list[bool], together: bool) -> None:
     paths = [str(tmp_path / f"toy/{number}.json") for number in range(2)]
     for path, value in zip(paths, official, strict=True):
-        write_means(path, value, measures={}, counts={}, seconds={})
+        write_means(path, value, measures={}, counts={}, seconds={}, assumed=[])
     average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"), job=Job(tmp_path))
     assert read_json(tmp_path / "stack.json")["official_data"] is together

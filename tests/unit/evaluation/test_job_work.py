@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
-from beirflow.evaluation.job_work import job_work
+import pytest
+from beirflow.evaluation.job_work import STAGES, START, job_work
+from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
+from beirflow.jobs.code_version import SCRIPTS
 
 
 def test_a_chunk_is_expected_to_take_what_its_documents_are(tmp_path: Path) -> None:
@@ -37,3 +40,24 @@ def test_a_training_is_expected_to_take_what_its_documents_are_at_most_those_tha
     found = job_work(experiment, tmp_path, jobs)
     assert found[0].seconds > 5 * found[1].seconds > 100
     assert found[0].seconds < 100_000
+
+
+CHUNKED = {name: family for name, family in FAMILIES.items() if family.represents}
+
+
+@pytest.mark.parametrize("name", CHUNKED)
+def test_progress_counts_the_documents_and_the_time_of_every_family_that_stores_chunks(tmp_path: Path, name: str) -> None:
+    family = CHUNKED[name]
+    assert family.searches
+    experiment = load_experiment({"systems": "bm25", "datasets": ["nq", "scifact"]})
+    rules = [family.represents.rule, family.searches.rule]
+    jobs = {2 * i + j: (rule, {"dataset": name}) for i, rule in enumerate(rules) for j, name in enumerate(("nq", "scifact"))}
+    large, small, large_search, small_search = (job_work(experiment, tmp_path, jobs)[number] for number in range(4))
+    assert (large.documents, small.documents) == (2_681_468 / 6, 5_183)
+    assert large.seconds > small.seconds > START
+    assert large_search.seconds > small_search.seconds > START
+    assert large_search.documents == 0
+
+
+def test_every_stage_is_a_rule() -> None:
+    assert set(STAGES) <= {path.stem for path in SCRIPTS.glob("*.py")}

@@ -163,6 +163,20 @@ def test_a_constant_scorer_is_ranked_as_trec_eval_ranks_it(ids: list[str]) -> No
         assert found.loc[query, "Accuracy@1"] == found.loc[query, "P@1"] == float(expected[query]["recip_rank"] == 1)
 
 
+def test_many_ties_give_the_values_of_trec_eval_to_the_last_digit() -> None:
+    """Some of the scores are equal in float32 alone, which trec_eval reads."""
+    random, ids = np.random.default_rng(0), [f"d{i}" for i in range(300)]
+    names = [f"q{i}" for i in range(20)]
+    run = {query: dict(zip(ids, random.choice([0.25, 0.5, 0.5 + 2.0**-30], 300).tolist(), strict=True)) for query in names}
+    qrels = {query: {doc_id: int(random.integers(0, 3)) for doc_id in random.choice(ids, 40, replace=False)} for query in names}
+    trec = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {f"{name}.1,10,100" for name in trec.values()}).evaluate(run)
+    found = measured(run, qrels, (1, 10, 100))
+    for query in names:
+        expected = {f"{ours}@{k}": theirs[query][f"{name}_{k}"] for ours, name in trec.items() for k in (1, 10, 100)}
+        assert found.loc[query, list(expected)].to_dict() == expected
+
+
 def by_definition(run: Run, qrels: Qrels, query: str, k: int) -> dict[str, float]:
     """Our measures of one query, by loops over the sorted list."""
     ranked = sorted(run.get(query, {}).items(), key=lambda item: (np.float32(item[1]), item[0].encode()), reverse=True)

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.summary import for_terminal, summarize
-from beirflow.experiment.schema import CATALOGUE
 from beirflow.files.digests import file_digest
 from beirflow.files.records import write_json
 
@@ -228,6 +228,31 @@ def test_the_terminal_shows_the_table_rounded_and_without_digests(results: Resul
     assert {"1,000", "100", "25"} <= set(row)
     assert {"publ", "diff", "docs/s"} <= set(header)
     assert not {"metrics_sha256", "source_NDCG@10", "pyserini"} & {*header, *row}
+
+
+def test_what_was_assumed_has_a_column_and_is_printed_once_below_the_table(results: Results) -> None:
+    results.add("toy", "scifact", assumed=["toy: labels are swapped", "toy: a is b"])
+    results.add("toy", "nfcorpus", assumed=["toy: a is b"])
+    results.add("other", "scifact", assumed=[])
+    summary = results.summary()
+    assert summary["toy", "scifact"]["assumed"] == "toy: labels are swapped; toy: a is b"
+    assert summary["toy", "nfcorpus"]["assumed"] == "toy: a is b"
+    assert summary["toy", "mean of 2 (scifact, nfcorpus)"]["assumed"] == "toy: labels are swapped; toy: a is b"
+    assert summary["other", "scifact"]["assumed"] == ""
+    printed = results.write()
+    assert printed.endswith(
+        "\n\nAssumed, since the files of a model do not say it:\n  - toy: labels are swapped\n  - toy: a is b"
+    )
+    assert (printed.count("toy: a is b"), "assumed" in printed) == (1, False)
+    # Read from the file, as the table of a run with nothing to do.
+    assert for_terminal(pd.read_csv(results.folder / "summary.csv")) == printed
+
+
+def test_without_assumptions_there_is_no_column_and_no_line_for_them(results: Results) -> None:
+    results.add("toy", "scifact", assumed=[])
+    results.add("toy", "nfcorpus")  # as an earlier version wrote it
+    assert "assumed" not in results.summary()["toy", "scifact"]
+    assert "ssumed" not in results.write()
 
 
 def test_the_terminal_leaves_the_table_as_it_is() -> None:

@@ -121,13 +121,19 @@ def test_of_records_that_are_gone_or_others_now_nothing_is_said(tmp_path: Path, 
     assert not [name for name, _ in found if name == "dim"]
 
 
-def test_facts_of_an_encoder_that_has_no_modules_keep_their_names(tmp_path: Path) -> None:
-    results = Results(tmp_path)
+def test_facts_of_a_class_keep_their_names_and_its_model_record_is_no_record_of_vectors(tmp_path: Path) -> None:
+    results, encoder = Results(tmp_path), {"encoder": "of_mine:Mine", "arguments": {"dim": 8}}
+    results._record("models/s.json", files=FILES, model=None, **encoder)
+    results.runs = []
     for corpus in CORPORA:
-        path = tmp_path / f"embeddings/s/{corpus}/queries.json"
-        write_record(path, results.job, inputs={}, outputs={}, encoder={"code": "c0de"}, seconds={"queries": 1.0})
-    results.runs = [results._run(corpus, f"embeddings/s/{corpus}/queries.json") for corpus in CORPORA]
-    assert results.described()["code", ""] == ["c0de", "record", ""]
+        path = f"embeddings/s/{corpus}/queries.json"
+        results._record(path, encoder=encoder | {"method": "encode"}, seconds={"queries": 1.0}, dim=8)
+        results.runs.append(results._run(corpus, "models/s.json", path))
+    found = results.described(encoder="of_mine:Mine", arguments={"dim": 8})
+    assert found["encoder", ""] == ["of_mine:Mine", "record", ""]
+    assert found["arguments", ""] == ["dim 8", "record", ""]
+    assert found["method", ""] == ["encode", "record", ""]
+    assert ("model_sha256", "") in found
 
 
 def test_weights_that_were_tuned_are_named_with_what_they_were_tuned_on(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 import requests
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.chain.chain import Chain
 from beirflow.chain.reading import read_record
 from beirflow.exchange import crate as crate_module
+from beirflow.exchange import crate_metadata
 from beirflow.exchange.crate import export_crate
-from beirflow.experiment.catalogue import load_catalogue
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
@@ -204,3 +205,9 @@ def test_results_with_a_damaged_record_are_not_described(exported: Path) -> None
     (exported / "runs/tiny/small.json").write_text("{}")
     with pytest.raises(DataError, match=r"runs/tiny/small.json: is the record of None.*snakemake --cores 1 audit"):
         export(exported)
+
+
+def test_an_imported_run_has_the_digest_of_its_one_source() -> None:
+    assert crate_metadata._outside("runs/theirs/small.json", {"source_sha256": "a" * 64}, None) == {  # type: ignore[arg-type]
+        "sha256 of the source": "a" * 64
+    }

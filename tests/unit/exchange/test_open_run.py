@@ -1,20 +1,40 @@
-"""Runs with the header of Open Runs: repro_eval reads it, and what follows is the run in TREC form."""
+"""Runs in TREC form, with the header of Open Runs and without: repro_eval reads it, and other tools compute our measures."""
 
 import gzip
+import json
 import shutil
 import sys
 import types
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ir_measures
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
+import pytrec_eval
+import torch
 from beirflow.exchange.open_run import header_of, write_open_run
 from beirflow.files.errors import DataError
+from beirflow.files.layout import CORPUS, MANIFEST, METRICS, PER_QUERY, QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.files.records import read_json
+from beirflow.imported.run_rows import HEADER_END
+from beirflow.runs.run_file import write_trec
 from hypothesis import given
 from hypothesis import strategies as st
 from results_maker import Made
+from results_of_families import families_config, make_families
+
+CUTOFFS = (1, 10, 20)
+OF_FAMILIES = ("words", "expanded", "masked", "tokens", "theirs", "fused", "crossed")
+TREC_EVAL = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"}
+IR_MEASURES = {"NDCG": "nDCG", "MAP": "AP", "Recall": "R", "P": "P", "Accuracy": "Success"}
+"""Those that ir_measures has from trec_eval; RR with a cutoff it has from MS MARCO's script, which breaks ties another way."""
+
+NO_LINE = "q7"
+"""A judged query for which the imported run has no document."""
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +58,7 @@ def write(results: Path) -> Path:
         run_path=f"{results}/runs/tiny/small.parquet",
         record_path=f"{results}/runs/tiny/small.json",
         corpus_path=f"{results}/corpora/small/corpus.json",
+        queries_path=f"{results}/corpora/small/queries.parquet",
         manifest_path=f"{results}/manifest.json",
         output_path=f"{results}/open.trec.gz",
     )
@@ -88,3 +109,79 @@ def test_a_run_without_its_records_is_not_described(results: Path) -> None:
     (results / "corpora/small/corpus.json").write_text("{}")
     with pytest.raises(DataError, match=r"cannot be described: .*snakemake --cores 1 audit"):
         write(results)
+
+
+@pytest.fixture(scope="module")
+def folders(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """By system, one or more of each family, the folder of its results on the corpus ``small``."""
+    folder, threads = tmp_path_factory.mktemp("families"), torch.get_num_threads()
+    config = families_config(folder)
+    theirs = folder / "small.trec"
+    theirs.write_text("".join(line for line in theirs.read_text().splitlines(True) if not line.startswith(NO_LINE)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAYON_NUM_THREADS", "1")
+        results = make_families(folder / "results", config).results
+    torch.set_num_threads(threads)
+    return dict.fromkeys(OF_FAMILIES, results) | {"tiny": results_once.results}
+
+
+def as_trec(results: Path, system: str, output: Path) -> str:
+    paths = {"run_path": RUN, "record_path": RUN_RECORD, "queries_path": QUERIES}
+    of_run = {key: str(results / path(system=system, dataset="small")) for key, path in paths.items()}
+    write_trec(**of_run, output_path=str(output), tag=system)
+    return gzip.decompress(output.read_bytes()).decode()
+
+
+def as_open_run(results: Path, system: str, output: Path) -> str:
+    """Without its header, which no tool but repro_eval reads."""
+    paths = {"run_path": RUN, "record_path": RUN_RECORD, "queries_path": QUERIES, "corpus_path": CORPUS}
+    of_run = {key: str(results / path(system=system, dataset="small")) for key, path in paths.items()}
+    write_open_run(**of_run, manifest_path=str(results / MANIFEST), output_path=str(output))
+    return gzip.decompress(output.read_bytes()).decode().partition(HEADER_END.decode() + "\n")[2]
+
+
+def stored(results: Path, system: str) -> pd.DataFrame:
+    """The measures of every judged query, which the summary is the mean of."""
+    return pd.read_parquet(results / PER_QUERY(system=system, dataset="small")).set_index("query_id")
+
+
+def qrels_of(results: Path) -> dict[str, dict[str, int]]:
+    qrels: dict[str, dict[str, int]] = {}
+    for row in pq.read_table(results / QRELS(dataset="small")).to_pylist():
+        qrels.setdefault(row["query_id"], {})[row["doc_id"]] = row["score"]
+    return qrels
+
+
+@pytest.mark.parametrize("export", [as_trec, as_open_run])
+@pytest.mark.parametrize("system", [*OF_FAMILIES, "tiny"])
+def test_other_tools_compute_the_stored_measures_from_an_exported_run(
+    folders: dict[str, Path], tmp_path: Path, system: str, export: Callable[[Path, str, Path], str]
+) -> None:
+    results = folders[system]
+    text, expected, qrels = export(results, system, tmp_path / "run.trec.gz"), stored(results, system), qrels_of(results)
+    lines = [line.split() for line in text.splitlines()]
+    assert len({(line[0], line[4]) for line in lines}) < len(lines)  # some tie
+    every = {f"{name}.{','.join(map(str, CUTOFFS))}" for name in TREC_EVAL.values()}
+    by_trec_eval = pytrec_eval.RelevanceEvaluator(qrels, every).evaluate(pytrec_eval.parse_run(text.splitlines()))
+    asked = {f"{ours}@{k}": ir_measures.parse_measure(f"{theirs}@{k}") for ours, theirs in IR_MEASURES.items() for k in CUTOFFS}
+    found = ir_measures.calc(list(asked.values()), qrels, list(ir_measures.read_trec_run(text)))
+    by_ir_measures = {(each.query_id, each.measure): each.value for each in found.per_query}
+    assert set(expected.index) - set(by_trec_eval) == ({NO_LINE} if system == "theirs" else set())
+    for query in expected.index:
+        of_query = expected.loc[query]
+        for ours, theirs in TREC_EVAL.items():
+            for k in CUTOFFS:
+                assert by_trec_eval.get(query, {}).get(f"{theirs}_{k}", 0.0) == of_query[f"{ours}@{k}"], (query, ours, k)
+        assert {name: by_ir_measures[query, each] for name, each in asked.items()} == of_query[list(asked)].to_dict()
+    means = json.loads((results / METRICS(system=system, dataset="small")).read_text())["measures"]
+    assert {name: found.aggregated[each] for name, each in asked.items()} == pytest.approx({name: means[name] for name in asked})
+
+
+def test_the_header_of_an_open_run_names_judged_queries_without_a_line(
+    folders: dict[str, Path], tmp_path: Path, reader: Any
+) -> None:
+    for system, names in (("theirs", [NO_LINE]), ("words", None)):
+        as_open_run(folders[system], system, tmp_path / "run.trec.gz")
+        (tmp_path / "run.trec").write_bytes(gzip.decompress((tmp_path / "run.trec.gz").read_bytes()))
+        metadata = reader.read_metadata(str(tmp_path / "run.trec"))
+        assert metadata["data"]["test collection"].get("judged queries without a line") == names

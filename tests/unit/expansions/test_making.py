@@ -1,8 +1,9 @@
 """The steps that make expansions: chunks change nothing, a job that was ended goes on, and records say what was done."""
 
-import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import orjson
@@ -109,18 +110,29 @@ def ended_after(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
     monkeypatch.setattr(TextReader, "parts", some)
 
 
+def interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, wanted: Expansion, parts: int) -> tuple[LexicalResults, Path]:
+    """A corpus whose job was ended after some parts, and its log."""
+    made = corpus(folder, 1000)
+    with monkeypatch.context() as context:
+        ended_after(context, parts)
+        with pytest.raises(EndedError):
+            make(made, wanted)
+    return made, Path(made.path(EXPANSION_LOG, expansion=wanted.name, chunk=0))
+
+
+def batches_in(log: Path) -> list[dict[str, Any]]:
+    """What is in a log, whether it is right or not."""
+    return [orjson.loads(batch) for batch in re.findall(rb'\{"rows".*\n', log.read_bytes())]
+
+
 @pytest.mark.parametrize("torn", [b"", b'{"rows": [3'])
 def test_a_job_goes_on_where_one_before_it_was_ended(
     tmp_path: Path, models: dict[str, Path], monkeypatch: pytest.MonkeyPatch, torn: bytes
 ) -> None:
-    wanted, made = expansion(models, "queries"), corpus(tmp_path / "ended", 1000)
-    log = Path(made.path(EXPANSION_LOG, expansion=wanted.name, chunk=0))
-    with monkeypatch.context() as context:
-        ended_after(context, 3)
-        with pytest.raises(EndedError):
-            make(made, wanted)
-    lines = log.read_bytes().splitlines()
-    assert len(lines) == 1 + 3
+    wanted = expansion(models, "queries")
+    made, log = interrupted(tmp_path / "ended", monkeypatch, wanted, 3)
+    before = {row for batch in batches_in(log) for row in batch["rows"]}
+    assert len(batches_in(log)) == 3
     log.write_bytes(log.read_bytes() + torn)
     seen: list[int] = []
     compute = TextReader._forward
@@ -131,7 +143,6 @@ def test_a_job_goes_on_where_one_before_it_was_ended(
 
     monkeypatch.setattr(TextReader, "_forward", noting)
     found = make(made, wanted)
-    before = {row for line in lines[1:] for row in orjson.loads(line)["rows"]}
     assert before
     assert sorted([*seen, *before]) == list(range(len(CORPUS)))
     monkeypatch.undo()
@@ -140,6 +151,34 @@ def test_a_job_goes_on_where_one_before_it_was_ended(
     records = [each.record(EXPANSION_RECORD, expansion=wanted.name, chunk=0) for each in (made, undisturbed)]
     assert records[0]["counts"] == records[1]["counts"]
     assert records[0]["outputs"] == records[1]["outputs"]
+
+
+@pytest.mark.parametrize("kind", ["queries", "weights"])
+def test_no_flipped_bit_of_what_an_ended_job_has_left_changes_the_result(
+    tmp_path: Path, models: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    wanted, random = expansion(models, kind), Random(kind)
+    expected = make(corpus(tmp_path / "undisturbed", 1000), wanted).read_bytes()
+    made, log = interrupted(tmp_path / "ended", monkeypatch, wanted, 3)
+    left = log.read_bytes()
+    for _ in range(12):
+        damaged = bytearray(left)
+        damaged[random.randrange(len(left))] ^= 1 << random.randrange(8)
+        log.write_bytes(damaged)
+        assert make(made, wanted).read_bytes() == expected
+    assert caplog.text.count(f"{log}: ") == 12
+
+
+def test_a_log_in_another_form_is_dropped(
+    tmp_path: Path, models: dict[str, Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wanted = expansion(models, "queries")
+    made, log = interrupted(tmp_path / "ended", monkeypatch, wanted, 3)
+    forged = [orjson.dumps(batch | {"values": [["forged"]] * len(batch["rows"])}) for batch in batches_in(log)]
+    log.write_bytes(b"\n".join([b'{"made_from_sha256":"%064d"}' % 0, *forged]) + b"\n")
+    assert not any("forged" in query for row in rows_of(make(made, wanted)).values() for query in row["queries"])
+    assert f"{log}: " in caplog.text
+    assert "that work is done again" in caplog.text
 
 
 @pytest.mark.parametrize("drawn", [None, 7])
@@ -169,19 +208,14 @@ def test_queries_are_written_to_the_disk_some_documents_at_a_time(
 def test_what_another_model_or_setting_has_begun_is_not_kept(
     tmp_path: Path, models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted, made = expansion(models, "queries"), corpus(tmp_path, 1000)
-    log = Path(made.path(EXPANSION_LOG, expansion=wanted.name, chunk=0))
-    with monkeypatch.context() as context:
-        ended_after(context, 2)
-        with pytest.raises(EndedError):
-            make(made, wanted)
-    begun = log.read_bytes().splitlines()
-    forged = [json.loads(line) for line in begun[1:]]
-    for line in forged:
-        line["values"] = [["forged"] for _ in line["values"]]
-    header = begun[0].replace(begun[0][-20:-10], b"0123456789")
-    log.write_bytes(b"\n".join([header, *(orjson.dumps(line) for line in forged)]) + b"\n")
-    assert not any("forged" in query for row in rows_of(make(made, wanted)).values() for query in row["queries"])
+    begun = expansion(models, "queries", seed=1)
+    made, log = interrupted(tmp_path, monkeypatch, begun, 2)
+    wanted = expansion(models, "queries")
+    other = Path(made.path(EXPANSION_LOG, expansion=wanted.name, chunk=0))
+    other.parent.mkdir(parents=True)
+    log.rename(other)
+    undisturbed = corpus(tmp_path / "undisturbed", 1000)
+    assert make(made, wanted).read_bytes() == make(undisturbed, wanted).read_bytes()
 
 
 def test_a_model_that_was_exchanged_after_it_was_fetched_is_refused(tmp_path: Path) -> None:

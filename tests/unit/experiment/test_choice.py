@@ -173,3 +173,9 @@ def test_instructions_and_runs_of_elsewhere_are_those_of_the_whole_dataset(tmp_p
 def test_nothing_is_a_part_of_what_is_not_there() -> None:
     assert corpora_named("x.sample-5", {}) is None
     assert corpora_named("x.dev", {}) is None
+
+
+def test_no_dataset_with_all_properties_is_a_problem_beside_others() -> None:
+    message = refused({"task": "Fact Checking", "largest": 10}, device="gpu")
+    assert "device: found 'gpu'" in message
+    assert "no dataset has all these properties" in message

@@ -115,6 +115,32 @@ def test_cqadupstack_is_twelve_corpora() -> None:
             {"custom": {"systems": {"x": {"encoder": "a:B", "similarity": "dot", "pooling": "cls"}}}},
             ["custom.systems.x: found 'pooling'", "allowed are family, encoder, arguments, similarity"],
         ),
+        (
+            {"custom": {"systems": {"x": {"encoder": "sentence-transformers", "similarity": "dot"}}}, "systems": "x"},
+            ["x.encoder: found 'sentence-transformers'", "arguments.model is ''; expected the absolute path of a folder"],
+        ),
+        *[
+            (
+                {"custom": {"systems": {"x": {"encoder": "a:B", "similarity": "dot", "arguments": arguments}}}},
+                [f"custom.systems.x.arguments.{found}; arguments are recorded; write ${{NAME}} for a password"],
+            )
+            for arguments, found in (
+                ({"api_key": "s3cret"}, "api_key: found '…'"),
+                ({"a": [{"url": "http://b:s3cr@et@h/v1"}]}, "a: found [{'url': 'http://h/v1'}]"),
+                ({"url": "http://h/v1?key=s3cret"}, "url: found 'http://h/v1?key=…'"),
+            )
+        ],
+        *[
+            (
+                {"custom": {"systems": {"x": {"encoder": "a:B", "similarity": "dot", "arguments": arguments}}}},
+                ["custom.systems.x.arguments.", "${NAME} stands for secrets only"],
+            )
+            for arguments in ({"model": "${MODEL}"}, {"url": "http://${HOST}/v1"}, {"a": {"b": ["x${Y}"]}})
+        ],
+        (
+            {"custom": {"systems": {"x": {"encoder": "a:B", "similarity": "dot", "arguments": "http://b:s3@h"}}}},
+            ["found 'http://h'"],
+        ),
         ({"custom": {"systems": {"x": {"model": "m", "arguments": {}}}}}, ["custom.systems.x:", "'encoder' is a dependency"]),
         ({"custom": {"systems": {"x": {"model": "m", "max_length": 2}}}}, ["x.max_length: found 2", "minimum of 3"]),
         ({"datasets": ["sciafct"]}, ["datasets.0: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
@@ -247,6 +273,33 @@ def test_every_problem_of_the_schema_is_listed_at_once() -> None:
     found = problems_of({"topk": 1, "mirror": [], "device": "gpu", "custom": {"systems": {"x": {}}}})
     assert [line.partition(":")[0] for line in found].count("custom.systems.x.model") == 1
     assert {line.partition(":")[0] for line in found} == {"topk", "mirror", "device", "custom.systems.x.model"}
+
+
+def test_mistakes_of_every_kind_are_listed_at_once_and_each_once(tmp_path: Path, mine: Path) -> None:
+    systems = {
+        "keyed": {"model": "some/model", "revision": "0" * 40, "poolng": "mean"},
+        "varied": {"variant_of": "keyed", "vectors": "int8"},
+        "over": {"family": "fusion", "of": ["varied", "bm25"]},
+        "varies": {"variant_of": "bm25", "vectors": "int8"},
+        "reads": {"family": "rerank", "first": "bm52", "model": "all-minilm-l6-v2"},
+    }
+    datasets = {"mine": {"path": str(mine), "labels": {"a": 1}}, "gone": {"path": str(tmp_path / "gone")}}
+    found = problems_of(
+        {
+            "systems": ["keyed", "over", "varies", "bm25", "nobody"],
+            "datasets": ["mine.sample-3", "scifact", "nothing", "gone"],
+            "baseline": "keyed",
+            "device": "gpu",
+            "top_k": 5,
+            "cutoffs": [1, 10],
+            "custom": {"systems": systems, "datasets": datasets},
+        }
+    )
+    assert [line.partition(":")[0] for line in found] == [
+        *("custom.systems.keyed.poolng", "device", "custom.systems.varies.variant_of", "custom.datasets.mine.labels"),
+        *("systems.4", "datasets.2", "cutoffs", "custom.systems.reads.first"),
+        "custom.datasets.gone.path",
+    ]
 
 
 def test_every_problem_of_names_is_listed_at_once() -> None:

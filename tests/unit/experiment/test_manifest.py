@@ -14,7 +14,11 @@ from beirflow.files.records import Job, read_json, write_json
 def manifest(tmp_path: Path) -> dict[str, Any]:
     for name in ("metrics/contriever/scifact.json", "summary.csv", "published.yaml"):
         write_json(tmp_path / name, {"name": name})
-    config = {"systems": ["contriever"], "datasets": ["scifact", "cqadupstack"], "mirrors": ["http://me:secret@host/beir"]}
+    config = {
+        "systems": ["contriever"],
+        "datasets": ["scifact", "cqadupstack"],
+        "mirrors": ["http://me:se@cret@host/beir?token=secret"],
+    }
     write_manifest(
         means_paths=[str(tmp_path / "metrics/contriever/scifact.json")],
         summary_path=str(tmp_path / "summary.csv"),
@@ -35,7 +39,7 @@ def test_files_are_named_by_digest_and_by_their_path_in_the_results(manifest: di
 
 
 def test_the_configuration_is_whole_and_holds_no_password(manifest: dict[str, Any]) -> None:
-    assert manifest["configuration"]["mirrors"] == ["http://host/beir"]
+    assert manifest["configuration"]["mirrors"] == ["http://host/beir?token=…"]
     assert manifest["configuration"]["top_k"] == 1000
     assert not {"audit_sample", "compare_with"} & set(manifest["configuration"])
     assert manifest["systems"]["contriever"]["family"] == "dense"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.verified import checked_while_read
+from beirflow.files.verified import checked_while_read, unchanged
 
 
 def test_a_file_that_was_changed_is_named_after_it_was_read_whatever_reading_it_led_to(tmp_path: Path) -> None:
@@ -25,3 +25,12 @@ def test_what_fails_with_files_that_are_right_is_raised(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     with pytest.raises(ValueError, match="no such query"), checked_while_read({str(tmp_path / "a"): file_digest(tmp_path / "a")}):
         raise ValueError("no such query")
+
+
+def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "given.jsonl"
+    path.write_text("as it was")
+    with unchanged(path) as digest:
+        assert digest == file_digest(path)
+    with pytest.raises(DataError, match=r"given\.jsonl: the file changed while it was read; run again"), unchanged(path):
+        path.write_text("as it is")

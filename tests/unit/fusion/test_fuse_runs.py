@@ -143,7 +143,7 @@ def test_the_record_names_every_input_and_counts_what_the_first_stages_took(made
     record = read_json(made.paths("f")["record_path"])
     files = {f"runs/{name}/small.{kind}" for name in "ab" for kind in ("json", "parquet")}
     assert set(record["inputs"]) == files | {f"corpora/small/{name}.parquet" for name in ("documents", "queries")}
-    assert (record["system"], record["dataset"], record["top_k"], record["ties"]) == ("f", "small", 10, "descending")
+    assert (record["system"], record["dataset"], record["top_k"]) == ("f", "small", 10)
     assert record["first_stages"] == ["a", "b"]
     assert record["seconds"] == {"search": 3.0, "load": 8.0, "fuse": record["seconds"]["fuse"]}
     assert record["bytes"] == {"index": 10}

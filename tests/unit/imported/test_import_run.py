@@ -43,7 +43,7 @@ def read(made: RunResults, content: str | bytes = TREC, **settings: Any) -> Path
         dataset=DATASET,
         source_path=str(source),
         **made.corpus_paths,
-        **{"top_k": 10, "drop_self_matches": True, "ties": "descending"} | settings,
+        **{"top_k": 10, "drop_self_matches": True} | settings,
         **made.paths("theirs"),
         job=Job(made.results, "import_run/theirs/small", "c0de"),
     )
@@ -57,7 +57,7 @@ def test_a_run_is_ranked_by_the_rule_without_self_matches_and_queries_that_nobod
     assert record["source_sha256"] == file_digest(source)
     assert record["counts"] == {"self_matches_dropped": 1, "rows_without_judged_query": 1, "queries_ranked_otherwise": 0}
     assert set(record["inputs"]) == {"corpora/small/documents.parquet", "corpora/small/queries.parquet"}
-    assert (record["system"], record["dataset"], record["ties"], record["seconds"]) == ("theirs", "small", "descending", {})
+    assert (record["system"], record["dataset"], record["seconds"]) == ("theirs", "small", {})
 
 
 def test_the_cut_comes_after_the_self_match_was_dropped(made: RunResults) -> None:
@@ -65,12 +65,6 @@ def test_the_cut_comes_after_the_self_match_was_dropped(made: RunResults) -> Non
     assert made.run("theirs") == [("d2", "d0", 8.0, 1), ("q0", "d1", 2.5, 1)]
     read(made, top_k=1, drop_self_matches=False)
     assert made.run("theirs")[0] == ("d2", "d2", 9.0, 1)
-
-
-def test_ties_ascend_where_the_system_says_so(made: RunResults) -> None:
-    read(made, ties="ascending")
-    assert [row[1] for row in made.run("theirs")] == ["d0", "d1", "d3", "d4"]
-    assert read_json(made.paths("theirs")["record_path"])["ties"] == "ascending"
 
 
 def test_the_order_of_the_lines_changes_nothing(made: RunResults) -> None:
@@ -86,19 +80,17 @@ def test_ranks_that_contradict_the_scores_are_counted_and_said(made: RunResults,
     assert [row[1] for row in made.run("theirs") if row[0] == "q0"] == ["d3", "d1"]
 
 
-@pytest.mark.parametrize("ascending", [True, False])
-def test_a_run_of_ours_in_trec_form_comes_back_as_the_same_bytes(made: RunResults, ascending: bool) -> None:
+def test_a_run_of_ours_in_trec_form_comes_back_as_the_same_bytes(made: RunResults) -> None:
     random = np.random.default_rng(0)
     scores = {q: {d: float(np.float32(random.integers(0, 5) / 7)) for d in ids(12) if d != q} for q in ("q0", "d2")}
-    ties = "ascending" if ascending else "descending"
-    path = Path(made.write_run("ours", scores, ascending=ascending, ties=ties))
+    path = Path(made.write_run("ours", scores))
     trec = made.results / "ours.trec.gz"
-    write_trec(run_path=str(path), record_path=made.paths("ours")["record_path"], output_path=str(trec), tag="ours")
-    read(made, trec.read_bytes(), ties=ties, top_k=20)
+    write_trec(**made.paths("ours"), queries_path=made.queries_path, output_path=str(trec), tag="ours")
+    read(made, trec.read_bytes(), top_k=20)
     assert made.run("theirs") == made.run("ours")
-    read(made, gzip.decompress(trec.read_bytes()), ties=ties, top_k=20)
+    read(made, gzip.decompress(trec.read_bytes()), top_k=20)
     assert made.run("theirs") == made.run("ours")
-    read(made, path.read_bytes(), ties=ties, top_k=20)
+    read(made, path.read_bytes(), top_k=20)
     assert made.run("theirs") == made.run("ours")
 
 

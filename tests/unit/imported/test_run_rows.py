@@ -157,3 +157,14 @@ def test_parquet_that_is_cut_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(DataError, match="begins like Parquet but cannot be read"):
         rows_of(path)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+@pytest.mark.parametrize("name", ["query_id", "doc_id"])
+def test_an_id_of_parquet_that_is_not_utf_8_is_refused_with_its_row(tmp_path: Path, name: str, kind: pa.DataType) -> None:
+    offsets, content = pa.array([0, 2, 6], pa.int32()).buffers()[1], pa.py_buffer(b"ok\xff\xfed1")
+    ids = pa.Array.from_buffers(pa.string(), 2, [None, offsets, content])
+    odd = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), ids) if pa.types.is_dictionary(kind) else ids.cast(kind)
+    path = parquet(tmp_path, **({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]} | {name: odd}))
+    with pytest.raises(DataError, match=r"run\.parquet:2: expected UTF-8, found the byte 0xff"):
+        rows_of(path)

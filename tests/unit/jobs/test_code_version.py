@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from beirflow.experiment.families import FAMILIES
 from beirflow.jobs import code_version as module
 from beirflow.jobs.code_version import NO_INFLUENCE, code_of, code_version, reached_modules
+from needed_code import needed_modules
 
 WORKFLOW = module.PACKAGE.parent
 MODULES = sorted(
@@ -20,71 +23,6 @@ MODULES = sorted(
     if path.stem != "__init__"
 )
 SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
-NEED_TORCH = {
-    *("jobs.devices", "jobs.gpu_job", "jobs.threads", "runs.shortlist"),
-    *("computing.arrival", "computing.failing", "computing.lean_imports", "computing.made", "computing.model_limits"),
-    *("computing.model_settings", "computing.packed_attention", "computing.padding_check", "computing.pooling"),
-    *("encoders.backbone", "encoders.encoder", "encoders.head", "encoders.load", "encoders.onnx_backbone"),
-    *("encoders.own_encoder", "encoders.query_lists", "encoders.tower", "encoders.word_vectors"),
-    *("dense.encode", "dense.own_candidates", "dense.search", "dense.spot_check", "dense.top_k"),
-    *("dense.chunk_blocks", "dense.exact_scores", "dense.fast_pass"),
-    *("sparse.heads", "sparse.tokens", "sparse.pooling", "sparse.weigher", "sparse.steps", "sparse.spot_check", "sparse.matches"),
-    *("late.encoder", "late.max_sim", "late.search", "late.steps", "late.spot_check", "late.matches"),
-    *(
-        "rerank.score_pairs",
-        "rerank.cross_encoder",
-        "rerank.language_models",
-        "rerank.pair_scorer",
-        "rerank.encoders",
-        "rerank.load",
-        "rerank.spot_check",
-    ),
-    *("expansions.decoder", "expansions.loading", "expansions.making", "expansions.sampler", "expansions.spot_check"),
-    *("expansions.weigh_words", "expansions.word_weigher", "expansions.write_queries", "expansions.writer"),
-    *("training.checkpoint", "training.steps", "training.train_encoder", "training.trainee"),
-    *("dense.answers", "sparse.answers", "late.answers", "rerank.answers"),
-}
-
-REACHED = {
-    "collect_costs": {"evaluation.cost", "files.records"},
-    "collect_scores": {"evaluation.scores", "files.writing"},
-    "compare_systems": {"evaluation.significance", "evaluation.paired_tests", "evaluation.scores"},
-    "draw_figures": {"report.figures", "report.figure_style", "report.figure_cost", "evaluation.scores"},
-    "encode_chunk": {
-        "dense.encode",
-        "encoders.encoder",
-        "computing.batching",
-        "computing.pooling",
-        "dense.reuse",
-        "dense.vectors",
-    },
-    "encode_queries": {"dense.encode", "encoders.encoder", "computing.packed_attention", "files.writing"},
-    "evaluate_run": {"evaluation.evaluate", "evaluation.measures", "runs.ranking", "files.digests"},
-    "inspect_dataset": {"analysis.inspection", "analysis.shown_queries", "analysis.document_scan", "evaluation.scores"},
-    "match_texts": {"datasets.matching", "files.writing"},
-    "merge_chunks": {"runs.merge", "runs.candidates", "runs.ranking", "runs.run_file", "files.records"},
-    "prepare_corpus": {"datasets.prepare", "sources.beir_files", "datasets.judged_queries", "files.writing"},
-    "search_chunk": {"dense.search", "runs.ranking", "files.digests"},
-    "train_encoder": {"training.train_encoder", "training.steps", "training.trainee", "training.pairs", "encoders.encoder"},
-    "summarize": {"evaluation.summary", "experiment.catalogue", "files.records"},
-    "index_chunk": {"expansions.files", "lexical.expanded", "lexical.analyzer"},
-    "write_queries": {"expansions.sampler", "expansions.decoder", "computing.batching"},
-}
-NOT_REACHED = {
-    "compare_systems": {"report.figures", "analysis.inspection", "evaluation.cost", "evaluation.measures"},
-    "draw_figures": {"evaluation.paired_tests", "analysis.inspection", "evaluation.summary", "evaluation.cost"},
-    "encode_chunk": {"evaluation.summary", "evaluation.measures", "datasets.prepare", "dense.search", "datasets.matching"},
-    "evaluate_run": {"dense.encode", "encoders.encoder", "dense.search", "datasets.prepare", "experiment.catalogue"},
-    "inspect_dataset": {"evaluation.significance", "report.figures", "evaluation.measures", "dense.search"},
-    "match_texts": {"dense.encode", "encoders.encoder", "dense.reuse", "datasets.prepare", "experiment.experiment"},
-    "merge_chunks": {"dense.encode", "encoders.encoder", "dense.search", "evaluation.measures"},
-    "prepare_corpus": {"encoders.encoder", "dense.search", "evaluation.measures", "experiment.catalogue"},
-    "search_chunk": {"evaluation.measures", "evaluation.summary", "datasets.prepare"},
-    "index_chunk": {"expansions.sampler", "expansions.word_weigher", "encoders.encoder"},
-    "write_queries": {"expansions.word_weigher", "expansions.given", "lexical.indexing"},
-    "summarize": {"dense.encode", "encoders.encoder", "dense.search", "datasets.prepare"},
-}
-"""A few modules of each side; what is reached in full is compared with what Python loads."""
 
 
 @pytest.fixture(scope="module")
@@ -146,16 +84,21 @@ def changes(copy: Path, script: str, edited: str) -> bool:
     return fresh_version(script) != before
 
 
-@pytest.mark.parametrize(("script", "edited"), [(script, name) for script, names in REACHED.items() for name in sorted(names)])
-def test_an_edit_to_a_module_that_a_job_uses_changes_its_digest(copy: Path, script: str, edited: str) -> None:
-    assert changes(copy, script, edited)
+def test_a_digest_changes_with_the_modules_that_a_job_reaches_and_with_no_other(copy: Path) -> None:
+    reached = reached_modules(copy / "scripts/merge_chunks.py")
+    assert {"runs.merge", "runs.ranking", "files.records"} <= reached
+    for edited in sorted({*reached, "dense.encode", "evaluation.measures"} - NO_INFLUENCE):
+        assert changes(copy, "merge_chunks", edited) == (edited in reached), edited
 
 
-@pytest.mark.parametrize(
-    ("script", "edited"), [(script, name) for script, names in NOT_REACHED.items() for name in sorted(names)]
-)
-def test_an_edit_to_a_module_that_a_job_does_not_use_changes_nothing(copy: Path, script: str, edited: str) -> None:
-    assert not changes(copy, script, edited)
+STAGES = [(family.represents.rule, family.searches.rule) for family in FAMILIES.values() if family.represents and family.searches]
+
+
+@pytest.mark.parametrize(("one", "other"), [*STAGES, *((search, represent) for represent, search in STAGES)])
+def test_an_edit_to_what_only_one_stage_needs_does_not_rerun_the_other(one: str, other: str) -> None:
+    reached, needed = reached_modules(module.SCRIPTS / f"{one}.py"), needed_modules(one)
+    assert len(needed & reached) >= 10
+    assert (reached - needed) & needed_modules(other) == set()
 
 
 @pytest.mark.parametrize("edited", sorted(NO_INFLUENCE))
@@ -253,9 +196,10 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
         assert other_imports(source)
     found = {name: other_imports((module.PACKAGE.joinpath(*name.split(".")).with_suffix(".py")).read_text()) for name in MODULES}
     found |= {script: other_imports((WORKFLOW / f"scripts/{script}.py").read_text()) for script in SCRIPTS}
-    # They import the compiler of torch, classes of the user, whose files are hashed, spot checks, which no result depends on, and
-    # what answers queries or finds matches, whose digest is a parameter of its own.
-    known = {"computing.lean_imports", "models.own_class", "recomputed.samples", "evaluation.latency", "analysis.matches"}
+    # They import the compiler and a class of transformers, classes of the user, whose files are hashed, spot checks, which no
+    # result depends on, and what answers queries or finds matches, whose digest is a parameter of its own.
+    known = {"computing.lean_imports", "encoders.backbone", "models.own_class"}
+    known |= {"recomputed.samples", "evaluation.latency", "analysis.matches"}
     assert {name for name, ways in found.items() if ways} == known
 
 
@@ -284,7 +228,8 @@ for script in map(pathlib.Path, SCRIPTS):
         importlib.import_module(name)
     while waiting:
         names.add(name := waiting.pop())
-        waiting |= direct.get(name, set()) - names
+        if name not in SKIPPED:
+            waiting |= direct.get(name, set()) - names
     loaded[script.stem] = [name.partition(".")[2] for name in names if name.startswith("beirflow.") and name.count(".") == 2]
 print(json.dumps(loaded))
 """
@@ -293,16 +238,36 @@ print(json.dumps(loaded))
 
 def test_what_python_loads_for_a_job_is_in_its_digest() -> None:
     paths = [str(WORKFLOW / "scripts" / f"{script}.py") for script in SCRIPTS]
-    loaded = json.loads(run(f"SCRIPTS = {paths}\n{LOADED_BY_EACH_SCRIPT}"))
+    skipped = [f"beirflow.{name}" for name in NO_INFLUENCE]
+    loaded = json.loads(run(f"SCRIPTS = {paths}\nSKIPPED = {skipped}\n{LOADED_BY_EACH_SCRIPT}"))
     for script, names in loaded.items():
         reached = reached_modules(WORKFLOW / "scripts" / f"{script}.py")
         assert set(names) - NO_INFLUENCE == reached, script
 
 
-def test_only_modules_that_encode_or_search_import_torch() -> None:
-    names = [f"beirflow.{name}" for name in MODULES if name not in NEED_TORCH]
-    assert len(names) >= 15
-    program = f"import importlib, sys\nfor name in {names}: importlib.import_module(name)\n"
+@pytest.mark.parametrize(
+    "script", ["collect_scores", "compare_systems", "draw_figures", "draw_paper", "export_tables", "write_report"]
+)
+def test_a_job_that_reads_results_knows_no_family_and_no_model(script: str) -> None:
+    reached = reached_modules(WORKFLOW / f"scripts/{script}.py")
+    assert len(reached) <= 28
+    rooms = {name.partition(".")[0] for name in reached}
+    assert rooms <= {"files", "sources", "catalogue", "runs", "evaluation", "analysis", "report", "paper"}
+
+
+def rules_without_torch() -> list[str]:
+    """The rules whose environment has no torch."""
+    blocks = [
+        block for path in (WORKFLOW / "rules").glob("*.smk") for block in re.split(r"^rule ", path.read_text(), flags=re.M)[1:]
+    ]
+    environments = {block.partition(":")[0]: re.search(r"envs/\w+\.yaml", block) for block in blocks}
+    return [rule for rule, found in environments.items() if found and "torch==" not in (WORKFLOW.parent / found[0]).read_text()]
+
+
+def test_rules_in_an_environment_without_torch_do_not_import_it() -> None:
+    names = {name for rule in rules_without_torch() for name in reached_modules(WORKFLOW / f"scripts/{rule}.py")}
+    assert len(names) >= 100
+    program = f"import importlib, sys\nfor name in {sorted(names)}: importlib.import_module(f'beirflow.{{name}}')\n"
     assert run(program + "print({'torch', 'transformers'} & set(sys.modules))") == "set()\n"
 
 

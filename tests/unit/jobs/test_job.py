@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from beirflow.files.addresses import keep_secret
 from beirflow.files.errors import BeirflowError, DataError
 from beirflow.files.records import Job
 from beirflow.jobs import job as module
@@ -75,6 +76,18 @@ def test_an_error_that_nobody_foresaw_comes_with_its_traceback(tmp_path: Path, c
         assert f"please report it with this log, {path}" in text
         assert "Traceback" in text
         assert text.endswith("IndexError: pop from empty list\n")
+
+
+def test_no_secret_reaches_the_log_or_the_terminal_not_even_in_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "job.log"
+    keep_secret("s3cr et")
+    with pytest.raises(SystemExit), surroundings(str(path)):
+        {}["s3cr et of http://bob:pa55@host/, s3cr%20et"]
+    for text in (path.read_text(), capsys.readouterr().err):
+        assert "KeyError: '… of http://host/, …'" in text
+        assert not {"s3cr", "pa55"} & set(re.findall(r"\w+", text))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

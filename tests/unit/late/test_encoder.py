@@ -9,17 +9,29 @@ import numpy as np
 import pytest
 import torch
 from beirflow.files.errors import ModelError
+from beirflow.late.card_files import PUNCTUATION
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from safetensors.torch import load_file, save_file
 from sentence_transformers import MultiVectorEncoder
 from tiny_colbert import METADATA, save_colbert, save_pylate, save_with_projection
-from zoo import change_json
+from transformers import AutoModel, AutoTokenizer
+from zoo import change_json, save_japanese_tokenizer
 
 QUERIES = ["w1 w2", "w3 . w4 ,", " ".join(f"w{i}" for i in range(30)), "", "w7"]
 DOCUMENTS = ["w1 . w2 , w9", "", " ".join(f"w{i}" for i in range(70)), "w5", ". ,", "W7 unknown", "w1 w2 w3 w4 w5 w6"]
 TEXTS = {"queries": QUERIES, "documents": DOCUMENTS}
 TOLERANCE = 1e-5
+
+MARKS = [".", ","]
+"""Punctuation that the tokenizer knows: with other words, PyLate and sentence-transformers differ."""
+
+
+def save_japanese(folder: Path) -> Path:
+    """PyLate's model with a tokenizer in Python that splits texts into characters."""
+    save_japanese_tokenizer(save_pylate(folder, skiplist_words=MARKS), "[MASK]", "[unused0]", "[unused1]", ".", ",")
+    return folder
+
 
 BUILDS: dict[str, Callable[[Path], Path]] = {
     "ColBERT": save_colbert,
@@ -27,14 +39,19 @@ BUILDS: dict[str, Callable[[Path], Path]] = {
     "ColBERT that attends to masks and keeps punctuation": partial(
         save_colbert, metadata={**METADATA, "attend_to_mask_tokens": True, "mask_punctuation": False}
     ),
-    "PyLate": save_pylate,
+    "PyLate": partial(save_pylate, skiplist_words=MARKS),
     "PyLate, two Dense, its own marker and words": partial(
         save_pylate, dense=2, query_prefix="[Q] ", skiplist_words=["w1", "w9"]
     ),
-    "PyLate, ModernBERT": partial(save_pylate, kind="modernbert", query_prefix="[Q] "),
-    "PyLate, queries not filled up": partial(save_pylate, do_query_expansion=False),
+    "PyLate, ModernBERT": partial(save_pylate, kind="modernbert", query_prefix="[Q] ", skiplist_words=MARKS),
+    "PyLate, a tokenizer in Python (JaColBERT)": save_japanese,
+    "PyLate, queries not filled up": partial(save_pylate, do_query_expansion=False, skiplist_words=MARKS),
     "PyLate that attends, with prompts, of no named type": partial(
-        save_pylate, attend_to_expansion_tokens=True, prompts={"query": "w8 ", "document": "w9 w9 "}, model_type=None
+        save_pylate,
+        skiplist_words=MARKS,
+        attend_to_expansion_tokens=True,
+        prompts={"query": "w8 ", "document": "w9 w9 "},
+        model_type=None,
     ),
 }
 
@@ -148,6 +165,52 @@ def test_a_text_of_which_no_token_counts_has_a_vector_of_zeros(tmp_path: Path) -
     assert np.linalg.norm(found.vectors.astype(np.float32), axis=1).round(2).tolist() == [0, 1, 1, 0]
 
 
+def without_special_tokens(folder: Path) -> None:
+    change_json(folder / "tokenizer.json", post_processor=None)
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+@pytest.mark.parametrize("attend", [True, False])
+def test_a_marker_follows_the_first_token_even_if_that_is_text(kind: str, attend: bool, tmp_path: Path) -> None:
+    """As PyLate's ``insert_prefix_token``; sentence-transformers would put it before the text."""
+    folder = save_pylate(tmp_path / "model", kind="qwen3", attend_to_expansion_tokens=attend)
+    without_special_tokens(folder)
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    projection = load_file(folder / "1_Dense/model.safetensors")["linear.weight"]
+    length, marker = {"queries": (12, "[unused0]"), "documents": (20, "[unused1]")}[kind]
+    texts = [text for text in TEXTS[kind] if text]
+    for text, vectors in zip(texts, exact(encoder(folder, kind), texts), strict=True):
+        ids = tokenizer(text, truncation=True, max_length=length - 1)["input_ids"]
+        ids.insert(1, tokenizer.get_vocab()[marker])
+        own = len(ids)
+        ids += [tokenizer.mask_token_id] * (length - own) if kind == "queries" else []
+        mask = torch.ones((1, len(ids)), dtype=torch.long)
+        mask[:, own:] = int(attend)
+        with torch.inference_mode():
+            hidden = model(input_ids=torch.tensor([ids]), attention_mask=mask).last_hidden_state[0]
+        skipped = {"queries": (), "documents": (*PUNCTUATION, "[UNK]")}[kind]
+        kept = [i for i, token in enumerate(tokenizer.convert_ids_to_tokens(ids)) if token not in skipped]
+        expected = torch.nn.functional.normalize(hidden[kept] @ projection.T, dim=1)
+        np.testing.assert_allclose(vectors, expected.numpy(), atol=TOLERANCE)
+
+
+@pytest.mark.parametrize(("words", "dropped"), [(["w1", "nothing"], {"w1", "[UNK]"}), (["w1", "."], {"w1", "."}), ([], set())])
+def test_unknown_tokens_do_not_count_where_pylate_looks_up_a_word_that_is_none(
+    words: list[str], dropped: set[str], tmp_path: Path
+) -> None:
+    """Its ``convert_tokens_to_ids`` gives the unknown token for such a word; a mask of sentence-transformers leaves it out."""
+    folder = save_pylate(tmp_path / "model", skiplist_words=words)
+    oracle = MultiVectorEncoder(str(folder), device="cpu", local_files_only=True)
+    oracle.save_pretrained(str(tmp_path / "native"), create_model_card=False)
+    texts = ["w1 unknown . w2", "unknown words", "w3"]
+    tokens = [["[CLS]", "[unused1]", *AutoTokenizer.from_pretrained(folder).tokenize(text), "[SEP]"] for text in texts]
+    for place, skipped in ((folder, dropped), (tmp_path / "native", dropped - {"[UNK]"})):
+        counts = next(encoder(place, "documents").windows(texts)).counts.tolist()
+        assert counts == [sum(token not in skipped for token in each) for each in tokens]
+    assert encoder(folder, "documents").described().get("skips_unknown") is True
+    assert "skips_unknown" not in encoder(folder, "queries").described()
+
+
 def without(name: str) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         weights = load_file(folder / "model.safetensors")
@@ -185,10 +248,16 @@ def described(**changes: Any) -> Callable[[Path], None]:
         ),
         (save_colbert, described(query_token_id="[unused7]"), r"does not know the marker '\[unused7\]'"),
         (save_colbert, described(query_maxlen=65), "max_length is 65, but the model reads at most 64"),
+        (partial(save_pylate, kind="fnet"), lambda folder: None, "gives a text different vectors alone and in a batch"),
+        (
+            save_colbert,
+            without_special_tokens,
+            r"begins no text with a special token, after which the marker '\[unused0\]' belongs",
+        ),
         (
             save_pylate,
-            lambda folder: change_json(folder / "tokenizer.json", post_processor=None),
-            r"begins no text with a special token, after which the marker '\[unused0\]' belongs",
+            lambda folder: (without_special_tokens(folder), change_json(folder / "tokenizer_config.json", padding_side="left")),
+            r"and pads at the beginning: the place of the marker '\[unused0\]' depends on the batch",
         ),
         (
             save_pylate,

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 from beirflow.files.layout import MODEL
+from beirflow.late.encode import TokenEncoding
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.family import matches
 from beirflow.late.matches import match_tokens
 from beirflow.late.settings import LateSettings
-from beirflow.late.steps import TokenEncoding
 from beirflow.late.vectors import TokenVectors
 from beirflow.runs.matches import Pairs
 from lexical_results import DATASET, rows_of

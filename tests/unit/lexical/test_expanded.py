@@ -1,12 +1,15 @@
 """What is added to documents: the run is bit for bit that of a corpus in which it was written by hand."""
 
+import re
+import shlex
+import shutil
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 from beirflow.files.errors import DataError
-from beirflow.files.layout import EXPANSION, EXPANSION_RECORD, RUN_RECORD
+from beirflow.files.layout import EXPANSION, EXPANSION_RECORD, RUN, RUN_RECORD
 from beirflow.lexical.expanded import frequencies
 from beirflow.lexical.settings import LexicalSettings
 from lexical_results import LexicalResults, damage, rows_of
@@ -135,3 +138,20 @@ def test_weights_beyond_what_is_counted_exactly_are_refused(tmp_path: Path) -> N
     heavy = weights_of() | {CORPUS[7][0]: {"cats": 1e300}}
     with pytest.raises(DataError, match="of the chunk would have 1,000,000,000 terms"):
         expanded(tmp_path, settings, heavy)
+
+
+def test_an_expansion_from_two_versions_of_a_file_makes_no_run_until_it_is_read_again(tmp_path: Path) -> None:
+    settings, before, after = LexicalSettings("x", expansion={"path": "/given/{dataset}.jsonl"}), queries_of(4), queries_of(5)
+    made = LexicalResults(tmp_path, CORPUS, QUERIES_OF_CORPUS, size=17, top_k=30)
+    made.give(settings, before, [0]).give(settings, after, [1, 2]).index_all(settings.index)
+    expected = (
+        r"chunk-1\.json: read from a file with the sha256 \w+, but .*chunk-0\.json from one with \w+; the file .*was replaced"
+    )
+    with pytest.raises(DataError, match=expected) as caught:
+        made.run(settings)
+    assert not Path(made.path(RUN, system="x")).exists()
+    for folder in shlex.split(re.findall("run again: rm -r (.*)", str(caught.value))[0]):
+        shutil.rmtree(folder)
+    assert not [path for path in made.results.rglob("*") if path.is_file() and path.parts[len(made.results.parts)] != "corpora"]
+    run = made.give(settings, after).index_all(settings.index).run(settings)
+    assert rows_of(run) == rows_of(expanded(tmp_path / "other", settings, after).run(settings))

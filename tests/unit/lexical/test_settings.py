@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.experiment.catalogue import load_catalogue
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
+from beirflow.experiment.systems import catalogue_systems
 from beirflow.files.errors import ConfigError
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.models.settings import EncoderSettings
@@ -132,7 +133,7 @@ def test_systems_of_a_family_are_those_of_catalogue_and_configuration() -> None:
 
 
 def test_the_variants_of_the_catalogue_are_anserinis() -> None:
-    systems = load_catalogue().systems
+    systems = catalogue_systems()
     assert systems["bm25"].settings == LexicalSettings("bm25", 0.9, 0.4, ["contents"])
     assert systems["bm25-multifield"].settings == LexicalSettings("bm25-multifield", 0.9, 0.4, ["title", "text"])
 

@@ -18,8 +18,9 @@ from beirflow.models.card_files import read_card
 from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
 from beirflow.models.settings import EncoderSettings
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
 from tiny_bert import SPECIAL, WORDS, save_model, save_tiny_bert
-from zoo import change_json, of_bert, t5, two_towers
+from zoo import BART, change_json, japanese, of_bert, t5, two_towers
 
 TEXTS = ["w1 w2 w3", "", "w4 w5 w6 w7 w8 w9", "w10"]
 PLAIN = {"pooling": "mean"}
@@ -324,6 +325,27 @@ def test_a_whole_clip_gives_its_text_features(tmp_path: Path) -> None:
     np.testing.assert_allclose(encoded(settings(tmp_path)), expected, atol=1e-5)
 
 
+def test_a_text_tower_that_reads_the_last_position_of_a_batch_is_refused(tmp_path: Path) -> None:
+    """SigLIP's vector is that of the last position, padding or not."""
+    save_tiny_bert(tmp_path)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    words = {"vocab_size": len(SPECIAL) + len(WORDS), "max_position_embeddings": 64, "eos_token_id": 3, "pad_token_id": 0}
+    torch.manual_seed(0)
+    config = transformers.SiglipConfig(text_config=sizes | words, vision_config={**sizes, "image_size": 16, "patch_size": 8})
+    model = transformers.SiglipModel(config).eval()
+    model.save_pretrained(tmp_path)
+    with torch.inference_mode():
+        alone = model.get_text_features(input_ids=torch.tensor([[2, 9, 3]]), attention_mask=torch.tensor([[1, 1, 1]]))
+        padded = model.get_text_features(input_ids=torch.tensor([[2, 9, 3, 0]]), attention_mask=torch.tensor([[1, 1, 1, 0]]))
+    assert (alone.pooler_output - padded.pooler_output).norm() > 0.1 * alone.pooler_output.norm()
+    torch.testing.assert_close(alone.last_hidden_state, padded.last_hidden_state[:, :3], rtol=0, atol=1e-5)
+    features = {"text": {"method": "get_text_features", "method_output_name": "pooler_output"}}
+    change_json(tmp_path / "sentence_bert_config.json", modality_config=features, module_output_name="sentence_embedding")
+    modules(TRANSFORMER)(tmp_path)
+    with pytest.raises(ModelError, match=r"gives a text different vectors alone and in a batch .* no vector is the right one"):
+        encoded(settings(tmp_path))
+
+
 def test_a_whole_t5_is_used_without_its_decoder(tmp_path: Path) -> None:
     save_tiny_bert(tmp_path)
     sizes = {
@@ -353,6 +375,54 @@ def test_an_encoder_decoder_whose_encoder_is_not_known_is_refused(tmp_path: Path
     transformers.BartModel(config).save_pretrained(tmp_path)
     with pytest.raises(ModelError, match="an encoder-decoder of type bart, whose encoder is not known"):
         encoded(settings(tmp_path, **PLAIN))
+
+
+def test_the_encoder_of_a_whole_model_that_transformers_leaves_at_random_is_refused(tmp_path: Path) -> None:
+    """M2M100's encoder does not find its weights in a file of the whole model; sentence-transformers goes on with random ones."""
+    save_tiny_bert(tmp_path)
+    transformers.M2M100Model(transformers.M2M100Config(**BART)).save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"has no weights for embed_tokens\.weight, .* and others; these would be random"):
+        encoded(settings(tmp_path, **PLAIN))
+
+
+@pytest.mark.parametrize("architecture", ["LlamaBiModel", "LlamaBidirectionalModel", "LlamaBiForMNTP", "NVEmbedModel"])
+def test_a_class_that_transformers_lacks_is_not_replaced_by_the_usual_one(tmp_path: Path, architecture: str) -> None:
+    folder = of_bert("mean", model_type="llama", sizes={"num_key_value_heads": 1, "head_dim": 16})(tmp_path)
+    assert encoded(settings(folder)).any()
+    change_json(folder / "config.json", architectures=[architecture])
+    with pytest.raises(
+        ModelError, match=rf"names the architecture {architecture}, which transformers does not have; .*'encoder'"
+    ):
+        encoded(settings(folder))
+
+
+@pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "LlamaForCL", "LlamaWithLMHeadModel"])
+def test_a_head_on_the_usual_model_is_left_out(tmp_path: Path, architecture: str) -> None:
+    folder = of_bert("mean", model_type="llama", sizes={"num_key_value_heads": 1, "head_dim": 16})(tmp_path)
+    expected = encoded(settings(folder))
+    change_json(folder / "config.json", architectures=[architecture])
+    np.testing.assert_array_equal(encoded(settings(folder)), expected)
+
+
+def test_weights_behind_the_model_are_not_left_out_of_a_folder_with_modules_either(folder: Path) -> None:
+    """NV-Embed's attention over latent vectors is in no module of modules.json, and only its own code applies it."""
+    weights = load_file(folder / "model.safetensors")
+    save_file({**weights, "cls.predictions.bias": torch.ones(1)}, folder / "model.safetensors", {"format": "pt"})
+    assert encoded(settings(folder)).any()
+    save_file({**weights, "latent_attention_model.latents": torch.ones(1)}, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError, match=r"of no head known to give no vectors: latent_attention_model\.latents; if they change"):
+        encoded(settings(folder))
+
+
+def test_lower_case_that_a_tokenizer_in_python_does_not_take_is_refused(tmp_path: Path) -> None:
+    folder = japanese(tmp_path)
+    change_json(folder / "sentence_bert_config.json", do_lower_case=True)
+    with pytest.raises(
+        ModelError, match="do_lower_case, which its tokenizer does not take; set do_lower_case in tokenizer_config"
+    ):
+        encoded(settings(folder))
+    change_json(folder / "tokenizer_config.json", do_lower_case=True)
+    np.testing.assert_array_equal(*encoded(settings(folder), ["W1 w2", "w1 W2"]))
 
 
 @pytest.mark.parametrize("model_type", ["fnet", "yoso", "convbert"])
@@ -416,6 +486,54 @@ def test_a_rotation_that_transformers_ignores_is_refused(tmp_path: Path) -> None
     with pytest.raises(ModelError, match=r"rotary_emb_base 10000, which transformers ignores for .* nomic_bert: .* by 1000"):
         encoded(settings(folder))
     assert vectors.shape == (len(TEXTS), 32)
+
+
+def test_files_of_a_router_in_a_router_are_files_of_the_model(tmp_path: Path) -> None:
+    inner = of_bert("mean")(tmp_path / "made")
+    routes = {"structure": {"query": ["one"], "document": ["one"]}, "parameters": {}}
+    outer = tmp_path / "outer"
+    (outer / "one").mkdir(parents=True)
+    inner.rename(outer / "one/two")
+    router = "sentence_transformers.models.Router"
+    (outer / "modules.json").write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": router}]))
+    change_json(outer / "router_config.json", types={"one": router}, **routes)
+    pooling = "sentence_transformers.models.Pooling"
+    types = {"two": "sentence_transformers.models.Transformer", "two/1_Pooling": pooling}
+    structure = {kind: list(types) for kind in ("query", "document")}
+    change_json(outer / "one/router_config.json", types=types, structure=structure, parameters={})
+    assert {path.relative_to(outer).as_posix() for path in model_files(settings(outer))} >= {
+        "one/two/model.safetensors",
+        "one/two/1_Pooling/config.json",
+    }
+    reference = SentenceTransformer(str(outer), device="cpu", local_files_only=True)
+    np.testing.assert_allclose(encoded(settings(outer)), reference.encode_document(TEXTS), atol=1e-5)
+
+
+def test_a_router_that_names_itself_is_refused(tmp_path: Path) -> None:
+    router = "sentence_transformers.models.Router"
+    (tmp_path / "modules.json").write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": router}]))
+    change_json(tmp_path / "router_config.json", types={"": router}, structure={"query": [""], "document": [""]})
+    with pytest.raises(ModelError, match=r"router_config\.json names itself as a route"):
+        read_card(tmp_path)
+
+
+def test_a_rotation_that_depends_on_the_batch_is_refused_unless_all_texts_are_short(tmp_path: Path) -> None:
+    """Phi-3's kind: from 21 tokens on, the longest text of a batch rotates all of them by other angles."""
+    factors = {"long_factor": [4.0] * 8, "short_factor": [1.0] * 8}
+    rope = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 20, **factors}
+    sizes = {"num_key_value_heads": 1, "rope_parameters": rope, "original_max_position_embeddings": 20}
+    folder = of_bert("lasttoken", model_type="phi3", sizes=sizes)(tmp_path)
+    with pytest.raises(
+        ModelError, match=r"^system mine: texts may have 64 tokens, and after 20 the model .* set max_length: 20$"
+    ):
+        encoded(settings(folder))
+    reference = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    reference.max_seq_length = 20
+    texts = [*TEXTS, "w3 " * 40]
+    expected = np.concatenate([reference.encode_document([text]) for text in texts])
+    np.testing.assert_allclose(
+        encoded(settings(folder, max_length=20), texts), expected, rtol=0, atol=1e-5 * np.abs(expected).max()
+    )
 
 
 def test_a_route_that_is_missing_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The client of embedding servers, against real ones on the loopback that misbehave when they are told to."""
 
+import base64
 import json
 import socket
 import threading
@@ -14,11 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 from beirflow.encoders.load import load_encoder
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import ConfigError, ModelError
 from beirflow.models import embedding_server
 from beirflow.models.embedding_server import EmbeddingServer
 from beirflow.models.settings import EncoderSettings
 from http_servers import dead_url
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 DIM = 8
 TEXTS = [f"text number {i}" for i in range(23)]
@@ -46,6 +49,7 @@ class Server:
     keys: list[str | None] = field(default_factory=list)
     answers: list[dict[str, Any]] = field(default_factory=list)
     at_once: int = 0
+    most: int = 1000
     most_at_once: int = 0
     lock: Any = field(default_factory=threading.Lock)
 
@@ -55,7 +59,7 @@ class Server:
             self.asked.append(body | {"path": request.path})
             self.times.append(time.monotonic())
             self.keys.append(request.headers.get("Authorization"))
-            told = self.answers.pop(0) if self.answers else {}
+            told = self.answers.pop(0) if self.answers else {"status": 413} if len(body["input"]) > self.most else {}
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         time.sleep(told.get("sleep", 0.01))
@@ -132,12 +136,31 @@ def test_documents_are_title_and_text_each_kind_has_its_prefix_and_an_empty_text
     [
         {"status": 503},
         {"status": 500, "body": b"oops"},
+        {"status": 520},
+        {"status": 529, "body": b'{"error": "overloaded"}'},
+        {"status": 503, "headers": {"Retry-After": "\xb2"}},
+        {"status": 503, "headers": {"Retry-After": "Fri, 31 Dec 99999999999 23:59:59 GMT"}},
+        {"body": b"no gzip", "headers": {"Content-Encoding": "gzip"}},
+        {"body": b'{"data":' + b"[" * 200_000},
         {"cut": 0},
         {"cut": 100},
         {"body": b'{"data": [{"ind'},
         {"sleep": 0.6},
     ],
-    ids=["busy", "broken", "cut before the body", "cut in the body", "half an answer", "no byte for too long"],
+    ids=[
+        "busy",
+        "broken",
+        "unknown",
+        "overloaded",
+        "no number to wait",
+        "no date to wait for",
+        "broken compression",
+        "deep",
+        "cut before the body",
+        "cut in the body",
+        "half an answer",
+        "no byte for too long",
+    ],
 )
 def test_what_passes_is_asked_again(server: Server, answer: dict[str, Any]) -> None:
     server.answers = [answer, answer]
@@ -159,6 +182,13 @@ def test_a_server_that_wants_to_be_left_alone_for_too_long_ends_the_job(server: 
     with pytest.raises(ModelError, match=r"status 429, and asks to wait for 3600 s; run again then"):
         client(server).encode_queries(["a"])
     assert len(server.asked) == 1
+
+
+@given(value=st.text(st.characters(max_codepoint=255)) | st.from_regex(r"\A\w{3}, \d+ \w{3} \d+ \d+:\d+:\d+ [+-]?\w+\Z"))
+@example("9" * 400)
+@example("Mon, 01 Jan 0001 00:00:00 +1400")
+def test_whatever_a_server_says_about_waiting_is_a_number_of_seconds(value: str) -> None:
+    assert embedding_server._retry_after(value) >= 0
 
 
 def test_attempts_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,15 +222,56 @@ def test_what_does_not_pass_is_said_and_asked_once(server: Server, answer: dict[
     assert len(server.asked) == 1
 
 
-def test_the_key_comes_from_the_environment_and_goes_nowhere_else(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ModelError, match="the environment variable SOME_KEY with the key"):
+def test_a_server_that_takes_fewer_texts_at_once_gets_fewer(server: Server) -> None:
+    server.most = 2
+    encode = client(server, requests_at_once=1)
+    for texts in (TEXTS[:7], TEXTS):
+        np.testing.assert_array_equal(encode.encode_queries(texts), expected(texts))
+    assert [len(body["input"]) for body in server.asked] == [5, 2, 2, 1, 2] + [2] * 11 + [1]
+    server.most = 0
+    with pytest.raises(ModelError, match="status 413"):
+        encode.encode_queries(["a"])
+
+
+def test_vectors_in_base64_are_read_as_openai_writes_them(server: Server) -> None:
+    code = base64.b64encode(np.array(vector("a"), "<f4").tobytes()).decode()
+    server.answers = [{"body": json.dumps({"data": [{"index": 0, "embedding": code}]}).encode()}]
+    np.testing.assert_array_equal(client(server).encode_queries(["a"]), expected(["a"]))
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_vectors_of_several_lengths_are_refused(server: Server, width: int) -> None:
+    rows = [{"index": index, "embedding": [1.0] * width} for index in range(5)]
+    server.answers = [{}, {"body": json.dumps({"data": rows}).encode()}]
+    with pytest.raises(ModelError, match=f"vectors of {width} and of {DIM} dimensions; is it one model"):
+        client(server, requests_at_once=1).encode_queries(TEXTS[:10])
+    with pytest.raises(ModelError, match=f"vectors of {DIM} dimensions, asked for 4"):
+        client(server, dimensions=4).encode_queries(["a"])
+
+
+def test_an_endless_answer_is_not_read_to_its_end(server: Server) -> None:
+    server.answers = [{"body": b" " * (3 << 20)}]
+    with pytest.raises(ModelError, match="an answer of more than 2,097,152 bytes for 1 texts"):
+        client(server).encode_queries(["a"])
+
+
+def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ConfigError, match="the environment variable SOME_KEY, which the configuration names, is not set"):
         client(server, key_variable="SOME_KEY")
-    monkeypatch.setenv("SOME_KEY", "s3cret")
-    server.answers = [{"status": 401}]
-    with pytest.raises(ModelError) as caught:
-        client(server, key_variable="SOME_KEY").encode_queries(["a"])
-    assert server.keys == ["Bearer s3cret"]
-    assert "s3cret" not in str(caught.value)
+    monkeypatch.setenv("SOME_KEY", 's3cr"et\n')
+    echo = b'{"error": "bad key Bearer s3cr\\"et, s3cr%22et or czNjciJldA==; pa55@word, t0ken"}'
+    server.answers = [{"status": 503}, {"status": 401, "body": echo}]
+    url = f"{server.url.replace('//', '//bob:pa55@word@')}?api-version=1&key=t0ken"
+    with pytest.raises(ModelError) as caught, caplog.at_level("INFO"):
+        client(server, url=url, key_variable="SOME_KEY").encode_queries(["a"])
+    assert server.keys == ['Bearer s3cr"et'] * 2
+    assert server.asked[0]["path"] == "/v1/embeddings?api-version=1&key=t0ken"
+    said = f"{caught.value} {caplog.text}"
+    assert not [secret for secret in ("s3cr", "czNj", "pa55", "word", "t0ken") if secret in said]
+    assert str(caught.value).startswith(f"{server.url}/embeddings?api-version=1&key=…: status 401, ")
+    assert "bad key Bearer …, … or …; …, …" in said
 
 
 def test_a_configuration_names_it_and_a_vector_that_is_not_finite_is_refused(server: Server) -> None:

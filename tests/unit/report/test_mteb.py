@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.evaluation.measures import TREC_NAMES
-from beirflow.experiment.catalogue import load_catalogue
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.errors import DataError

@@ -47,9 +47,10 @@ def test_what_records_alone_say_is_shown_where_it_decides_over_scores() -> None:
     fused += [("tuned_on", None, "nfcorpus.dev: …", "record", None)]
     late = [("model", None, "m", "configuration", None), ("weights", None, "model.safetensors", "configuration", None)]
     late += [("pool_factor", None, "2", "configuration", None), ("lossy", None, "averaged", "record", None)]
+    late += [("assumed", None, "late: a is b", "record", None)]
     first, second = seen(systems_table(settings(fused, late)))
     assert first[3] == "weights 0.3, 0.7 · tuned_on nfcorpus.dev: …"
-    assert second[3] == "pool_factor 2 · lossy averaged"
+    assert second[3] == "pool_factor 2 · lossy averaged · assumed late: a is b"
 
 
 def test_prompts_of_several_datasets_are_counted_and_stand_in_the_table_of_all_settings() -> None:

@@ -17,7 +17,7 @@ from beirflow.rerank.settings import RerankSettings
 from safetensors.torch import load_file, save_file
 from tiny_bert import save_tiny_bert
 from tiny_cross_encoder import KINDS, save_cross_encoder, save_with_head
-from transformers import AutoConfig, AutoModelForSequenceClassification, BartConfig, BartForSequenceClassification
+from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer, BartConfig, BartForSequenceClassification
 from workflow_runs import words
 from zoo import change_json
 
@@ -150,13 +150,86 @@ def test_weights_that_are_missing_or_not_used_are_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("bert", "cls.predictions.bias"),
+        ("bert", "cls.seq_relationship.weight"),
+        ("xlm-roberta", "roberta.pooler.dense.weight"),
+        ("xlm-roberta", "lm_head.bias"),
+        ("distilbert", "vocab_transform.weight"),
+    ],
+)
+def test_a_pooler_or_a_head_left_over_from_training_changes_nothing(tmp_path: Path, kind: str, name: str) -> None:
+    folder = save_cross_encoder(tmp_path, kind)
+    weights = load_file(folder / "model.safetensors")
+    save_file({**weights, name: torch.ones(32, 32)}, folder / "model.safetensors", {"format": "pt"})
+    np.testing.assert_allclose(loaded(folder).scores(PAIRS), by_sentence_transformers(folder, PAIRS), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("default", ["find", None])
+def test_the_default_prompt_stands_before_queries_and_others_nowhere(tmp_path: Path, default: str | None) -> None:
+    from sentence_transformers import CrossEncoder as Peer
+
+    plain = str(save_cross_encoder(tmp_path / "plain"))
+    saved = Peer(plain, device="cpu", prompts={"find": "w3 w4 ", "other": "w5 "}, default_prompt_name=default)
+    saved.save_pretrained(str(tmp_path / "saved"))
+    expected = by_sentence_transformers(tmp_path / "saved", PAIRS)
+    np.testing.assert_allclose(loaded(tmp_path / "saved").scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+    changed = np.abs(expected - by_sentence_transformers(Path(plain), PAIRS)).max()
+    assert (changed > 0.1) == (default is not None)
+
+
+@pytest.mark.parametrize("name", ["linear.Identity", "activation.Sigmoid", "activation.Softplus", "activation.LeakyReLU"])
+@pytest.mark.parametrize("place", ["config", "nested", "saved"])
+def test_activations_that_keep_the_order_are_left_out(tmp_path: Path, name: str, place: str) -> None:
+    folder, name = save_cross_encoder(tmp_path), f"torch.nn.modules.{name}"
+    expected = loaded(folder).scores(PAIRS)
+    name_activation(folder, place, name)
+    np.testing.assert_array_equal(loaded(folder).scores(PAIRS), expected)
+
+
+@pytest.mark.parametrize("place", ["config", "nested", "saved"])
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [
+        ("torch.nn.modules.activation.GELU", 1),
+        ("torch.nn.modules.activation.ReLU", 1),
+        ("torch.nn.modules.activation.Softmax", 1),
+        ("own.Sigmoid", 1),
+        ("torch.nn.modules.activation.Sigmoid", 2),
+    ],
+)
+def test_activations_that_may_change_the_order_are_refused(tmp_path: Path, place: str, name: str, labels: int) -> None:
+    folder = save_cross_encoder(tmp_path, labels=labels)
+    name_activation(folder, place, name)
+    with pytest.raises(ModelError, match=f"system crossed: .* has the activation {name}, after which pairs may have another"):
+        loaded(folder)
+
+
+def name_activation(folder: Path, place: str, name: str) -> None:
+    """Name an activation in one of the places where versions of sentence-transformers have written it."""
+    keys = {
+        "config": {"sbert_ce_default_activation_function": name},
+        "nested": {"sentence_transformers": {"activation_fn": name}},
+    }
+    if place == "saved":
+        (folder / "config_sentence_transformers.json").write_text(json.dumps({"activation_fn": name}))
+    else:
+        change_json(folder / "config.json", **keys[place])
+
+
+@pytest.mark.parametrize(
     ("file", "change", "says"),
     [
         ("config.json", {"architectures": ["BertModel"]}, "says that the model is BertModel; expected a cross-encoder"),
         ("config.json", {"architectures": None}, "says that the model is nothing"),
         ("config.json", {"transformers_weights": "other.safetensors"}, "a file of weights other than the hashed one"),
         ("config.json", {"auto_map": {"AutoModel": "code.Model"}}, "the model needs its own code"),
-        ("config_sentence_transformers.json", {"prompts": {"query": "query: "}}, "also asks for prompt query"),
+        (
+            "config_sentence_transformers.json",
+            {"prompts": {"a": "b"}, "default_prompt_name": "q"},
+            "names 'q' as its default prompt",
+        ),
         ("config.json", {"model_type": "big_bird"}, "a model of type big_bird gives a text different vectors"),
         ("sentence_bert_config.json", {"do_lower_case": True}, "has do_lower_case; its tokenizer must do that instead"),
         ("sentence_bert_config.json", {"processing_kwargs": {"text": {"max_length": 9}}}, "has processing_kwargs, which"),
@@ -183,6 +256,9 @@ def test_other_modules_are_refused_and_a_single_one_is_the_model_itself(tiny: Pa
     (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer"}, {"type": "a.LogitScore"}]))
     with pytest.raises(ModelError, match=r"also asks for a\.LogitScore"):
         loaded(folder)
+    (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer", "path": "0_Transformer"}]))
+    with pytest.raises(ModelError, match=r"system crossed: .*modules\.json has the model in 0_Transformer, and not beside it"):
+        loaded(folder)
 
 
 def test_an_encoder_decoder_is_refused(tmp_path: Path) -> None:
@@ -202,6 +278,51 @@ def test_an_error_of_the_model_is_a_sentence(tmp_path: Path) -> None:
         loaded(tmp_path).scores(PAIRS[:3])
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "relevant"),
+    [
+        ("relevant", "irrelevant", 0),
+        ("not_relevant", "Relevant", 1),
+        ("ENTAILMENT", "not_entailment", 0),
+        ("contradiction", "entailment", 1),
+        ("true", "false", 0),
+        ("No", "Yes", 1),
+        ("negative", "positive", 1),
+        ("1", "0", 0),
+        ("LABEL_0", "LABEL_1", 1),
+    ],
+)
+def test_of_two_labels_that_whose_name_means_relevant_counts(tmp_path: Path, first: str, second: str, relevant: int) -> None:
+    folder = save_cross_encoder(tmp_path, labels=2)
+    change_json(folder / "config.json", id2label={"0": first, "1": second}, label2id={first: 0, second: 1})
+    model = loaded(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    peer = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        inputs = [tokenizer([pair], return_tensors="pt", truncation="longest_first", max_length=64) for pair in PAIRS]
+        logits = np.array([peer(**each).logits[0].tolist() for each in inputs])
+    expected = logits[:, relevant] - logits[:, 1 - relevant]
+    np.testing.assert_allclose(model.scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+    assumed = ["crossed: of the two labels of its model, which have no names, the second means relevant"]
+    assert model.made().get("assumed", []) == (assumed if first == "LABEL_0" else [])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"id2label": {"0": "good", "1": "bad"}}, "its two labels are 'good' and 'bad', which do not say"),
+        ({"id2label": {"0": "LABEL_1", "1": "LABEL_0"}}, "its two labels are 'LABEL_1' and 'LABEL_0', which do not say"),
+        ({"id2label": {"0": "relevant", "1": "maybe"}}, "its two labels are 'relevant' and 'maybe', which do not say"),
+        ({"id2label": {"0": "no", "1": "yes"}, "label2id": {"yes": 0, "no": 1}}, "id2label is .* and label2id .* correct one"),
+    ],
+)
+def test_two_labels_that_do_not_say_which_means_relevant_are_refused(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    folder = save_cross_encoder(tmp_path, labels=2)
+    change_json(folder / "config.json", **change)
+    with pytest.raises(ModelError, match=f"system crossed: .*{says}"):
+        loaded(folder)
+
+
 def test_three_labels_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="has 3 labels; one was expected"):
         loaded(save_cross_encoder(tmp_path, labels=3))
@@ -210,6 +331,30 @@ def test_three_labels_are_refused(tmp_path: Path) -> None:
 def test_a_model_that_heeds_what_stands_beside_a_pair_in_a_batch_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"system crossed: the model in .* gives a text different vectors alone and in a batch"):
         loaded(save_cross_encoder(tmp_path, "fnet"))
+
+
+def save_gpt2(folder: Path, **config: Any) -> Path:
+    """A decoder whose head looks for the last token that is no padding; the tokenizer pads with 0."""
+    save_tiny_bert(folder)
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 204, "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 64, "initializer_range": 0.4}
+    own = {"bos_token_id": 2, "eos_token_id": 3, "num_labels": 1}
+    AutoModelForSequenceClassification.from_config(AutoConfig.for_model("gpt2", **sizes, **own, **config)).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("padding", [7, 0])
+def test_a_decoder_reads_pairs_alone_and_in_batches_alike_whichever_padding_its_head_knows(tmp_path: Path, padding: int) -> None:
+    folder = save_gpt2(tmp_path, pad_token_id=padding)
+    expected = np.concatenate([by_sentence_transformers(folder, [pair]) for pair in PAIRS])
+    assert np.ptp(expected) > 0.1
+    np.testing.assert_allclose(loaded(folder).scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("padding", [-1, None])
+def test_a_decoder_whose_head_does_not_know_padding_is_refused(tmp_path: Path, padding: int | None) -> None:
+    with pytest.raises(ModelError, match=r"(in a batch|batch sizes > 1) .* by pad_token_id of its config\.json"):
+        loaded(save_gpt2(tmp_path, pad_token_id=padding))
 
 
 def test_scores_that_are_not_finite_are_refused(tmp_path: Path) -> None:

@@ -18,15 +18,34 @@ def kind(folder: Path, architectures: Any, **settings: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "stated", "expected"),
     [
-        ("BertForSequenceClassification", "cross-encoder"),
-        ("T5ForConditionalGeneration", "monot5"),
-        ("Qwen3ForCausalLM", "qwen3-reranker"),
+        ("BertForSequenceClassification", None, "cross-encoder"),
+        ("T5ForConditionalGeneration", "monot5", "monot5"),
+        ("Qwen3ForCausalLM", "qwen3-reranker", "qwen3-reranker"),
     ],
 )
-def test_a_class_is_one_kind(tmp_path: Path, name: str, expected: str) -> None:
-    assert kind(tmp_path, [name]) == expected
+def test_a_kind_is_what_the_files_or_else_the_configuration_say(
+    tmp_path: Path, name: str, stated: str | None, expected: str
+) -> None:
+    assert kind(tmp_path, [name], kind=stated) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "stated", "says"),
+    [
+        ("T5ForConditionalGeneration", None, r"its files do not say what it is asked and answers\. .* 'kind: monot5'"),
+        ("Qwen3ForCausalLM", None, r"its files do not say what it is asked and answers\. .* 'kind: qwen3-reranker'"),
+        ("T5ForConditionalGeneration", "qwen3-reranker", "'kind' is qwen3-reranker. If it was trained as monot5 was"),
+        ("BertForSequenceClassification", "monot5", "a cross-encoder by its files, but 'kind' is monot5; remove 'kind'"),
+        ("LlamaForCausalLM", "qwen3-reranker", "says that the model is LlamaForCausalLM; expected a cross-encoder"),
+    ],
+)
+def test_a_kind_that_nobody_states_or_that_is_another_is_refused(
+    tmp_path: Path, name: str, stated: str | None, says: str
+) -> None:
+    with pytest.raises(ModelError, match=says):
+        kind(tmp_path, [name], kind=stated)
 
 
 @pytest.mark.parametrize("names", [["MT5ForConditionalGeneration"], ["LlamaForCausalLM"], ["BertForMaskedLM"], None, "T5", []])
@@ -37,10 +56,10 @@ def test_other_classes_are_refused_with_the_reason(tmp_path: Path, names: Any) -
 
 def test_an_instruction_that_nothing_reads_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is a monot5, which reads no instruction"):
-        kind(tmp_path, ["T5ForConditionalGeneration"], instruction="Find it")
+        kind(tmp_path, ["T5ForConditionalGeneration"], kind="monot5", instruction="Find it")
     with pytest.raises(ModelError, match="is a cross-encoder, which reads no instruction"):
         kind(tmp_path, ["BertForSequenceClassification"], instructions={"scifact": "Find it"})
-    assert kind(tmp_path, ["Qwen3ForCausalLM"], instruction="Find it") == "qwen3-reranker"
+    assert kind(tmp_path, ["Qwen3ForCausalLM"], kind="qwen3-reranker", instruction="Find it") == "qwen3-reranker"
 
 
 def test_a_folder_that_is_no_reranker_is_refused_before_anything_runs(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def scorer(folder: Path) -> PairScorer:
     found = load_scorer(
-        RerankSettings("asked", str(folder), first="bm25"), device="cpu", precision="float32", token_budget="auto"
+        RerankSettings("asked", str(folder), first="bm25", kind="monot5"), device="cpu", precision="float32", token_budget="auto"
     )
     assert isinstance(found, PairScorer)
     return found

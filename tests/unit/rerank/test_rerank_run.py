@@ -13,7 +13,7 @@ import pytest
 from beir_writer import write_corpus_record
 from beirflow.dense.settings import DenseSettings
 from beirflow.files.errors import DataError
-from beirflow.files.records import Job, read_json
+from beirflow.files.records import Job, assumed_in, read_json
 from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import fetch_model
 from beirflow.rerank.cross_encoder import CrossEncoder
@@ -50,10 +50,10 @@ def first_stage(seed: int = 0) -> Scores:
 class Reranked:
     """Results with a first stage and a tiny cross-encoder."""
 
-    def __init__(self, folder: Path, model: Path) -> None:
+    def __init__(self, folder: Path, model: Path, kind: str | None = None) -> None:
         self.made = RunResults(folder, DOCUMENTS, QUERIES, chunk=9, qrels={query: {"d0": 1} for query in QUERIES})
         self.made.write_run("first", first_stage())
-        self.settings = RerankSettings("crossed", str(model), first="first", depth=5)
+        self.settings = RerankSettings("crossed", str(model), first="first", depth=5, kind=kind)
         self.model_path = str(folder / "models/crossed.json")
         fetch_model(system=self.settings, said=None, output_path=self.model_path, job=self.made.job)
 
@@ -171,9 +171,18 @@ def test_a_greater_depth_only_adds_pairs_and_a_changed_first_stage_only_what_is_
     assert reranked.score() == {"pairs": 11, "pairs_reused": 11}
 
 
+def test_what_was_assumed_of_a_model_is_in_the_record_of_the_run_also_where_scores_are_reused(tmp_path: Path) -> None:
+    made = Reranked(tmp_path / "results", save_cross_encoder(tmp_path / "model", labels=2))
+    for reused in (0, 26):
+        assert made.score() == {"pairs": 26, "pairs_reused": reused}
+        made.rank()
+        record = read_json(made.made.results / f"runs/crossed/{DATASET}.json")
+        assert assumed_in(record) == ["crossed: of the two labels of its model, which have no names, the second means relevant"]
+
+
 def test_language_models_add_pairs_too_and_another_instruction_scores_all_again(tmp_path: Path) -> None:
-    asked = Reranked(tmp_path / "monot5", save_tiny_monot5(tmp_path / "models/monot5"))
-    judged = Reranked(tmp_path / "qwen3", save_tiny_qwen3(tmp_path / "models/qwen3"))
+    asked = Reranked(tmp_path / "monot5", save_tiny_monot5(tmp_path / "models/monot5"), "monot5")
+    judged = Reranked(tmp_path / "qwen3", save_tiny_qwen3(tmp_path / "models/qwen3"), "qwen3-reranker")
     for made in (asked, judged):
         assert made.score() == {"pairs": 26, "pairs_reused": 0}
         made.settings = replace(made.settings, depth=9)

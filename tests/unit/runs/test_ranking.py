@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import pytrec_eval
-from beirflow.runs.ranking import byte_order, merge_hits, rank
+from beirflow.runs.ranking import byte_order, merge_hits, rank, rank_hits
+from beirflow.runs.ties import Ties
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -118,6 +119,22 @@ def test_candidates_of_many_queries_are_cut_as_if_each_query_stood_alone(rows: l
         first = by_tuples([doc_id for _, doc_id in own], [score for score, _ in own])[:k]
         expected += [(query, doc_id, place) for place, doc_id in enumerate(first, start=1)]
     assert [(rows[i][0], rows[i][2], place) for i, place in zip(order, ranks.tolist(), strict=True)] == expected
+
+
+@settings(max_examples=100)
+@given(st.dictionaries(words, scores, min_size=1, max_size=12), st.integers(1, 5), st.sampled_from(["ascending", "descending"]))
+def test_another_order_of_ties_at_the_cut_decides_what_is_kept_and_never_the_ranks(
+    run: dict[str, float], k: int, ties: Ties
+) -> None:
+    narrow = {doc_id: float(np.float32(value)) for doc_id, value in run.items()}
+    first = sorted(narrow, key=str.encode, reverse=ties == "descending")
+    kept = sorted(first, key=lambda doc_id: -narrow[doc_id])[:k]
+    hits = (np.zeros(len(run), np.int32), np.arange(len(run), dtype=np.int32), np.array(list(narrow.values()), np.float32))
+    _, rows, values, ranks = rank_hits([hits], pa.array(list(run), pa.string()), k, ties)
+    found = [list(run)[row] for row in rows.tolist()]
+    assert found == ranked_by_trec_eval(kept, [run[doc_id] for doc_id in kept])
+    assert values.tolist() == [narrow[doc_id] for doc_id in found]
+    assert ranks.tolist() == list(range(1, len(kept) + 1))
 
 
 @settings(max_examples=100)

@@ -1,16 +1,19 @@
 """A TREC run holds what the Parquet run holds, or is not written."""
 
 import gzip
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from beir_writer import write_corpus_record
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
+from beirflow.files.layout import QUERIES
 from beirflow.files.records import Job, write_record
-from beirflow.runs.run_file import RUN, WHITESPACE, write_trec
+from beirflow.runs.run_file import RUN, WHITESPACE, run_writer, write_trec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,15 +22,33 @@ Row = tuple[str, str, float, int]
 ROWS: list[Row] = [("q1", "d2", 1.5, 1), ("q1", "d10", -0.25, 2), ("frage-ü", "doc/é", 0.1, 1), ("q9", "Ж", 3e-20, 1)]
 
 
-def write_run(path: Path, rows: list[Row], ties: str = "descending") -> Path:
+def write_queries(folder: Path, query_ids: list[str]) -> Path:
+    """The judged queries of a corpus, with its record."""
+    path = folder / QUERIES(dataset="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"query_id": pa.array(sorted(query_ids, key=str.encode), pa.string())}), path)
+    write_corpus_record(path.parent, folder)
+    return path
+
+
+def write_run(path: Path, rows: list[Row], without: Sequence[str] = ()) -> Path:
+    """A run and its record; without: judged queries of which it has no document."""
     columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
     pq.write_table(
         pa.Table.from_arrays([pa.array(column, kind.type) for column, kind in zip(columns, RUN, strict=True)], schema=RUN), path
     )
-    job = Job(path.parent)
-    facts = {"system": "contriever", "ties": ties}
-    write_record(path.with_suffix(".json"), job, inputs={}, outputs={path: file_digest(path)}, **facts)
+    queries = write_queries(path.parent, [*{row[0] for row in rows}, *without])
+    digests = {"inputs": {queries: file_digest(queries)}, "outputs": {path: file_digest(path)}}
+    write_record(path.with_suffix(".json"), Job(path.parent), **digests, system="contriever", dataset="small")
     return path
+
+
+def write(run: Path, output: Path) -> Path:
+    """The run in TREC form."""
+    queries = run.parent / QUERIES(dataset="small")
+    paths = {"run_path": run, "record_path": run.with_suffix(".json"), "queries_path": queries, "output_path": output}
+    write_trec(**{key: str(path) for key, path in paths.items()}, tag="contriever")
+    return output
 
 
 def read_trec(path: Path) -> list[tuple[str, ...]]:
@@ -36,10 +57,8 @@ def read_trec(path: Path) -> list[tuple[str, ...]]:
         return [tuple(line.split()) for line in lines]
 
 
-def convert(folder: Path, rows: list[Row], name: str = "run.trec.gz", ties: str = "descending") -> Path:
-    run = write_run(folder / "run.parquet", rows, ties)
-    write_trec(run_path=str(run), record_path=str(run.with_suffix(".json")), output_path=str(folder / name), tag="contriever")
-    return folder / name
+def convert(folder: Path, rows: list[Row], name: str = "run.trec.gz", without: Sequence[str] = ()) -> Path:
+    return write(write_run(folder / "run.parquet", rows, without), folder / name)
 
 
 def test_a_line_is_query_q0_document_rank_score_tag(tmp_path: Path) -> None:
@@ -55,25 +74,55 @@ def test_a_round_trip_keeps_every_row_and_every_bit_of_the_scores(tmp_path: Path
     assert found == [(query, doc, np.float32(score), rank) for query, doc, score, rank in rows]
 
 
-def test_another_order_of_ties_than_trec_evals_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_judged_queries_without_a_line_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     expected = convert(tmp_path, ROWS).read_bytes()
     assert caplog.text == ""
-    assert convert(tmp_path, ROWS, ties="ascending").read_bytes() == expected
-    assert "run.trec.gz: ids of tied documents are ascending, but trec_eval sorts them descending" in caplog.text
+    assert convert(tmp_path, ROWS, without=["q7", "q10"]).read_bytes() == expected
+    assert "run.trec.gz: 2 judged queries have no line, because the system found nothing for them: q10, q7;" in caplog.text
+    assert "with trec_eval by its option -c" in caplog.text
+
+
+def test_queries_of_another_corpus_are_refused(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run.parquet", ROWS)
+    write_queries(tmp_path, ["others"])
+    with pytest.raises(DataError, match=r"it was made from the corpora/small/queries\.parquet .* but .* is used here"):
+        write(run, tmp_path / "run.trec.gz")
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ([], "no query has a document"),
+        ([[("a", 0.0), ("a", 0.0), ("b", 0.0)]], "all documents of a query have the same score"),
+        ([[("a", 2.0), ("a", 2.0)], [("b", 1.0), ("b", 1.0)]], "all documents of a query have the same score"),
+        ([[("a", 2.0), ("a", 1.0)], [("b", 1.0), ("b", 1.0)]], None),
+        ([[("a", 2.0), ("b", 2.0)]], None),
+    ],
+)
+def test_a_run_that_ranks_nothing_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, parts: list[list[tuple[str, float]]], says: str | None
+) -> None:
+    with run_writer(tmp_path / "run.parquet") as write:
+        for part in parts:
+            queries, scores = zip(*part, strict=True)
+            ranks = np.arange(1, len(part) + 1, dtype=np.int32)
+            write(pa.array(queries), pa.array([f"d{rank}" for rank in ranks]), np.array(scores, np.float32), ranks)
+    assert pq.read_table(tmp_path / "run.parquet").num_rows == sum(map(len, parts))
+    assert (says in caplog.text) if says else caplog.text == ""
 
 
 def test_an_empty_run_gives_an_empty_file(tmp_path: Path) -> None:
     assert read_trec(convert(tmp_path, [])) == []
 
 
-@pytest.mark.parametrize("space", [" ", "\t", "\n", "\u00a0", "\u3000"])
+@pytest.mark.parametrize("space", [" ", "\t", "\n", "\u00a0", "\u3000", "\0"])
 @pytest.mark.parametrize("column", [0, 1])
-def test_an_id_with_whitespace_is_refused_and_nothing_is_written(tmp_path: Path, space: str, column: int) -> None:
+def test_an_id_with_whitespace_or_nul_is_refused_and_nothing_is_written(tmp_path: Path, space: str, column: int) -> None:
     bad = f"two{space}words"
     row: Row = (bad, "d", 1.0, 1) if column == 0 else ("q", bad, 1.0, 1)
     with pytest.raises(DataError, match=r"run\.parquet.*the id 'two.*words'.*use the Parquet file"):
         convert(tmp_path, [*ROWS, row])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.json", "run.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpora", "run.json", "run.parquet"]
 
 
 def test_an_existing_file_survives_a_run_that_is_refused(tmp_path: Path) -> None:

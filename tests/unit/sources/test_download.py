@@ -243,6 +243,22 @@ def test_an_address_that_cannot_be_used_is_named(output: Path, address: str) -> 
     assert address in str(caught.value)
 
 
+def test_no_secret_of_a_mirror_is_shown_though_it_repeats_them(
+    output: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TOKEN_OF_MINE", "t0ken0")
+    echo = Answer(302, headers={"Location": "http://[::t0ken0 pa55@word k3y123 czNjcg"})
+    answers = [Answer(announced="t0ken0 pa55@word k3y123"), echo, Answer(503), Answer(503)]
+    with FileServer({"/t0ken0/a.zip": BODY}, answers) as bad, caplog.at_level("INFO"):
+        address = bad.url.replace("//", "//bob:pa55@word@") + "/${TOKEN_OF_MINE}/a.zip?key=k3y123"
+        with pytest.raises(DownloadError) as caught:
+            download(output, urls=[address] * 3, attempts=2)
+    assert [asked.path for asked in bad.asked] == ["/t0ken0/a.zip"] * 4
+    said = f"{caught.value}{caplog.text}"
+    assert not [secret for secret in ("t0ken0", "pa55", "word", "k3y123") if secret in said]
+    assert f"{bad.url}/…/a.zip?key=…: " in said
+
+
 def test_a_server_that_redirects_forever_is_passed_over(output: Path) -> None:
     with FileServer({}, itertools.repeat(Answer(302, headers={"Location": "/a.zip"}))) as loop, FileServer(FILES) as good:
         download(output, loop, good, attempts=1)

@@ -1,10 +1,13 @@
 """Which files of a dataset on a hub are read."""
 
+import re
+import time
 from pathlib import Path
 
 import pytest
 from beirflow.files.errors import DataError
-from beirflow.sources.hub_layout import ROLES, files_of
+from beirflow.sources.forms import ROLES
+from beirflow.sources.hub_layout import files_of
 from hub_datasets import CARD, beir, languages, mteb, nano
 
 
@@ -68,7 +71,6 @@ def test_the_card_names_files_in_every_way_that_hubs_know(data_files: str, expec
         (["corpus.jsonl", "instruction/test.parquet"], "", ["'instruction'", "instructions"]),
         (["../corpus/test.parquet", "corpus/$(x)/test.parquet", "corpus/*.parquet"], "", ["found nothing"]),
         (["corpus.jsonl"], "---\na: [\n---\n", ["README.md is not YAML"]),
-        (["corpus.jsonl"], "---\na: !!python/object/apply:os.system [x]\n---\n", ["README.md is not YAML"]),
     ],
 )
 def test_what_is_no_dataset_for_retrieval_is_refused_with_what_is_there(names: list[str], card: str, parts: list[str]) -> None:
@@ -90,3 +92,47 @@ def test_judgements_of_another_split_are_never_taken(tmp_path: Path) -> None:
 def test_a_card_of_another_form_says_nothing(front: str) -> None:
     card = f"---\n{front}\n---\n"
     assert files_of("corpus", ["corpus.jsonl"], card, subset=None, split="test", where="x/y") == ["corpus.jsonl"]
+
+
+BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10))
+MANY = f"p: &p [{'a,' * 1_000}]\ne: &e {{split: test, path: *p}}\n"
+
+
+@pytest.mark.parametrize(
+    ("front", "message"),
+    [
+        ("data_files: '" + "**/" * 300 + "x'", "no file of the dataset"),
+        ("data_files: '" + "*a" * 400 + "x'", "no file of the dataset"),
+        ("data_files: '" + "*a" * 600 + "x'", "a pattern of 1,201 characters"),
+        ("data_files: [" + "'*', " * 101 + "]", "more than 10,000 files, or 100 patterns"),
+        ("data_files: 'corpus/**.jsonl'", "** is not a whole component"),
+        ("data_files: 'corpus/none.jsonl'", "'corpus/none.jsonl', but no file"),
+        ("data_files: ['corpus.jsonl', '../corpus.jsonl']", "'../corpus.jsonl', but no file"),
+        ("data_files: [{split: *a9, path: corpus.jsonl}]", "must hold texts"),
+        ("data_files: [{split: [" + "[" * 50_000, "is not YAML"),
+        ("data_files: [" + "*e," * 1_000 + "]", "more than 10,000 files"),
+        ("data_files: " + "x" * (1 << 21), "has 2,"),
+    ],
+)
+def test_a_hostile_card_is_refused_in_a_moment(front: str, message: str) -> None:
+    names = ["corpus.jsonl", "a/" * 100 + "b", "a" * 240]
+    card = f"---\n{BOMB}{MANY}configs:\n- config_name: corpus\n  {front}\n---\n"
+    begun = time.process_time()
+    with pytest.raises(DataError, match=re.escape(message)):
+        files_of("corpus", names, card, subset=None, split="test", where="x/y")
+    assert time.process_time() - begun < 10
+
+
+def test_the_tags_and_merges_of_a_card_are_plain_text(tmp_path: Path) -> None:
+    merges = "x0: &x0 {a: 1}\n" + "".join(f"x{i}: &x{i} {{<<: [{f'*x{i - 1},' * 9}]}}\n" for i in range(1, 20))
+    card = f"---\n{merges}z: !!python/object/apply:os.system ['touch {tmp_path}/ran']\nconfigs:\n"
+    card += "- config_name: corpus\n  data_files: [{split: 2020-99-99, path: corpus.jsonl}]\n---\n"
+    assert files_of("corpus", ["corpus.jsonl"], card, subset=None, split="2020-99-99", where="x/y") == ["corpus.jsonl"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_a_card_names_twice_is_read_once() -> None:
+    listed = "[{split: test, path: [corpus/test.jsonl, 'corpus/*']}, {split: test, path: ./corpus/test.jsonl}]"
+    card = f"---\nconfigs:\n- config_name: corpus\n  data_files: {listed}\n---\n"
+    names = ["corpus/test.jsonl", "corpus/more.jsonl"]
+    assert files_of("corpus", names, card, subset=None, split="test", where="x/y") == sorted(names)

@@ -15,7 +15,7 @@ from beirflow.files.errors import DataError, DownloadError
 from beirflow.files.records import Job, read_json
 from beirflow.sources import hub_files as hub_files_module
 from beirflow.sources.fetch_dataset import fetch_dataset
-from beirflow.sources.hub_layout import HubForm
+from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import HubSource, fetched_file, is_here
 from http_servers import hub_files
 from hub_datasets import (

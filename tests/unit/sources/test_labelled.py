@@ -15,7 +15,8 @@ from beirflow.datasets.query_count import count_judged_queries
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.files.records import Job, read_json
 from beirflow.sources import source as source_module
-from beirflow.sources.labelled import LabelledForm, LabelledSource
+from beirflow.sources.forms import LabelledForm
+from beirflow.sources.labelled import LabelledSource
 
 WORDS = LabelledForm(labels=(("完全相关", 2), ("部分相关", 1), ("不相关", 0)))
 

@@ -8,8 +8,9 @@ import pytest
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.files.errors import DataError
+from beirflow.sources.forms import SamplesForm
 from beirflow.sources.query_lists import for_reading, texts_of
-from beirflow.sources.samples import SamplesForm, SamplesSource
+from beirflow.sources.samples import SamplesSource
 
 SAMPLES: list[dict[str, Any]] = [
     {"query": "one", "positive": ["a", "same"], "negative": ["b", "same"]},

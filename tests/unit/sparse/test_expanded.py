@@ -196,6 +196,14 @@ def test_an_expansion_that_is_damaged_changed_or_of_another_corpus_is_refused(tm
         results.give(settings, {doc_id: each for doc_id, each in ADDED.items() if doc_id != "d3"})
 
 
+def test_an_expansion_from_two_versions_of_a_file_makes_no_run(tmp_path: Path, unicoil: Path) -> None:
+    settings = settings_of(unicoil)
+    results = SparseResults(tmp_path, CORPUS, QUERIES, size=9).give(settings, ADDED)
+    results.give(settings, ADDED | {CORPUS[0][0]: ["w1"]}, [2]).make_all(settings)
+    with pytest.raises(BeirflowError, match=r"chunk-2\.json: read from a file .*rm -r .*candidates/u/small .*postings/u/small"):
+        results.find_all(settings)
+
+
 def test_what_does_not_go_together_is_refused(unicoil: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"text_length 400, expansion_length 100 and 3 special tokens are 503, .* at most 64"):
         weigher_of(settings_of(unicoil, text_length=None, expansion_length=None))

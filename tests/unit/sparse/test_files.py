@@ -145,7 +145,7 @@ def test_postings_that_do_not_fit_together_are_refused(tmp_path: Path, column: s
     }
     columns[column] = np.array(values, columns[column].dtype)
     path = tmp_path / "w.arrow"
-    with ColumnWriter(str(path), {"format": files.FORMAT, "what": "postings", "quantize": "none"}) as writer:
+    with path.open("wb") as sink, ColumnWriter(sink, {"format": files.FORMAT, "what": "postings", "quantize": "none"}) as writer:
         writer.write(columns)
     with pytest.raises(DataError, match=says):
         list(read_segments(path, "none"))

@@ -106,10 +106,10 @@ def test_heads_of_other_models_are_found_by_their_last_layer(tmp_path: Path, mod
     torch.testing.assert_close(torch.nn.functional.linear(hidden, *loaded.vocabulary), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_head_that_does_not_leave_its_last_layer_to_itself_is_refused(tmp_path: Path) -> None:
-    save_model("deberta-v2", tmp_path)
-    AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(tmp_path, legacy=False)).save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match=r"the logits of the deberta-v2 model in .* are not products of its last layer"):
+def test_a_model_whose_logits_are_not_finite_is_refused(tmp_path: Path) -> None:
+    save_masked_lm(tmp_path)
+    change(tmp_path, lambda weights: weights | {"cls.predictions.bias": torch.full((TERMS,), float("inf"))})
+    with pytest.raises(ModelError, match=r"the logits of the bert model in .* are not finite"):
         load(tmp_path)
 
 
@@ -131,4 +131,7 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
         load_part(part, torch.float32)
     (tmp_path / "idf.json").write_text(json.dumps({"w1": 1.0, "elsewhere": 2.0}))
     with pytest.raises(ModelError, match="the token 'elsewhere', which the tokenizer"):
+        load_part(Part("table", tmp_path, (tmp_path / "idf.json",)), torch.float32)
+    (tmp_path / "idf.json").write_text('{"w1":' * 100_000)
+    with pytest.raises(ModelError, match=r"idf.json cannot be read as JSON"):
         load_part(Part("table", tmp_path, (tmp_path / "idf.json",)), torch.float32)

@@ -96,7 +96,10 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(tmp_
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"modules.json": modules(("", "MLMTransformer"))}, "MLMTransformer; expected a masked language model with"),
+        (
+            {"modules.json": modules(("", "MLMTransformer"))},
+            "MLMTransformer for documents; expected a masked language model with",
+        ),
         ({"modules.json": modules(("", "Transformer"), ("1_SpladePooling", "SpladePooling"))}, "feature-extraction"),
         ({"modules.json": modules(("", "Transformer"), ("1_Pooling", "Pooling"))}, "the modules Transformer, Pooling"),
         ({"modules.json": modules(("", "MLMTransformer"), ("../x", "SpladePooling"))}, "outside the folder"),
@@ -116,7 +119,7 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(tmp_
         ({"config_sentence_transformers.json": {"model_type": "CrossEncoder"}}, "this is a CrossEncoder, no SparseEncoder"),
         (
             {"modules.json": [{"path": "", "type": "mine.MLMTransformer"}]},
-            "asks for mine.MLMTransformer, which is not a module of",
+            r"modules mine\.MLMTransformer for documents; expected .*, of sentence-transformers",
         ),
         ({"config.json": {"model_type": "big_bird"}}, "a model of type big_bird gives a text different vectors"),
         ({"config.json": {"transformers_weights": "other.safetensors"}}, "a file of weights other than the hashed one"),
@@ -135,9 +138,12 @@ def test_what_is_not_understood_is_refused(tmp_path: Path, changes: dict[str, An
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"structure": {"document": [""]}}, "no route 'query', but 'document'"),
+        (
+            {"structure": {"document": ROUTES["structure"]["document"]}},
+            "has no route for queries; it has document, and 'query' was expected",
+        ),
         ({"types": None}, "lacks types and structure, which define the routes"),
-        ({"parameters": {"route_mappings": {"(None, 'text')": "document"}}}, "route_mappings"),
+        ({"parameters": {"route_mappings": {"(None, 'text')": "other"}}}, "has no route for documents; it has query, document"),
         ({"structure": {**ROUTES["structure"], "query": ["document_1_SpladePooling"]}}, "the modules SpladePooling"),
     ],
 )

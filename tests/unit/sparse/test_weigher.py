@@ -14,10 +14,10 @@ from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.rows import Rows
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import NotFiniteError, Weigher
-from tiny_bert import WORDS
+from tiny_bert import WORDS, save_tiny_bert
 from tiny_sparse import TERMS, hidden_states, save_masked_lm, save_sparta, save_unicoil, spread
-from transformers import AutoTokenizer, DistilBertModel, FNetConfig, FNetForMaskedLM
-from zoo import change_json
+from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, DistilBertModel, FNetConfig, FNetForMaskedLM
+from zoo import SIZES, change_json
 
 TEXTS = ["w1 w2 w3", "", "w5", "w7 w7 w8 unknown", " ".join(WORDS[:90]), "w9 w1 w9", " ".join(WORDS[3:40])]
 TOLERANCE = 1e-5
@@ -124,6 +124,50 @@ def test_an_old_folder_with_mlm_transformer_is_read_too(masked_lm: Path, tmp_pat
     np.testing.assert_allclose(weighed(tmp_path), of_peer(sparse_encoder(tmp_path), "documents"), atol=TOLERANCE)
 
 
+HEADS: dict[str, dict[str, Any]] = {
+    "deberta-v2": {"legacy": False, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    "mobilebert": {"embedding_size": 16, "intra_bottleneck_size": 16, "num_feedforward_networks": 1},
+}
+"""By type, settings of models whose head does not call its last layer."""
+
+
+@pytest.mark.parametrize("model_type", HEADS)
+@pytest.mark.parametrize("pooling", ["max", "sum"])
+def test_heads_that_cannot_be_split_give_the_weights_of_sentence_transformers(
+    model_type: str, pooling: str, tmp_path: Path
+) -> None:
+    save_tiny_bert(tmp_path)
+    torch.manual_seed(1)
+    config = AutoConfig.for_model(model_type, **{**SIZES, "max_position_embeddings": 64, **HEADS[model_type]})
+    model = AutoModelForMaskedLM.from_config(config).eval()
+    for name, parameter in model.named_parameters():
+        if "predictions" in name or "lm_head" in name:
+            torch.nn.init.normal_(parameter, std=0.5)
+    model.save_pretrained(tmp_path)
+    expected = of_peer(sparse_encoder(tmp_path, pooling_strategy=pooling), "documents")
+    assert weigher(tmp_path, token_budget=10**9).token_budget == 2**27 // TERMS
+    found = weighed(tmp_path, pooling=pooling)
+    np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=TOLERANCE)
+    assert (found > 0).any(axis=1).all()
+
+
+def test_routes_by_mappings_are_those_of_sentence_transformers(masked_lm: Path, tmp_path: Path) -> None:
+    from sentence_transformers import SparseEncoder
+    from sentence_transformers.sparse_encoder.modules import Router, SpladePooling, Transformer
+
+    other = save_masked_lm(tmp_path / "other", seed=9)
+    routes = {
+        name: [Transformer(str(folder), transformer_task="fill-mask"), SpladePooling(pooling)]
+        for name, folder, pooling in (("a", masked_lm, "max"), ("b", other, "sum"))
+    }
+    router = Router(routes, route_mappings={("query", None): "a", ("document", "text"): "b"})
+    SparseEncoder(modules=[router], device="cpu").save(str(tmp_path / "model"))
+    peer = sparse_encoder(tmp_path / "model")
+    for kind in ("queries", "documents"):
+        found = weighed(tmp_path / "model", kind)
+        np.testing.assert_allclose(found, of_peer(peer, kind), atol=TOLERANCE, rtol=TOLERANCE)
+
+
 @pytest.mark.parametrize("form", ["tensor", "json"])
 def test_inference_free_queries_have_the_weights_of_a_table(masked_lm: Path, tmp_path: Path, form: str) -> None:
     pytest.importorskip("sentence_transformers")
@@ -162,7 +206,6 @@ def test_unicoil_is_the_formula_of_pyserini(tmp_path: Path, prefix: str, kind: s
     """Repeated tokens count once in documents, by the largest weight, and add up in queries; [SEP] counts, [CLS] does not."""
     save_unicoil(tmp_path / "unicoil", prefix=prefix)
     from safetensors.torch import load_file
-    from tiny_bert import save_tiny_bert
 
     weights = load_file(tmp_path / "unicoil/model.safetensors")
     bert = save_tiny_bert(tmp_path / "bert")
@@ -211,6 +254,7 @@ def test_windows_batches_and_order_change_hardly_anything(tmp_path: Path, monkey
 
 def test_memory_that_runs_out_halves_the_batch(masked_lm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, compute, failures = weighed(masked_lm), Weigher._compute, []
+    small = weigher(masked_lm)
 
     def small_only(self: Weigher, window: Any, rows: np.ndarray, kind: str) -> Any:
         if len(rows) > 1:
@@ -219,7 +263,8 @@ def test_memory_that_runs_out_halves_the_batch(masked_lm: Path, monkeypatch: pyt
         return compute(self, window, rows, kind)
 
     monkeypatch.setattr(Weigher, "_compute", small_only)
-    np.testing.assert_allclose(weighed(masked_lm), expected, atol=TOLERANCE)
+    rows = Rows.together(list(small.windows(TEXTS, "documents")))
+    np.testing.assert_allclose(spread(rows, small.terms), expected, atol=TOLERANCE)
     assert failures
 
 

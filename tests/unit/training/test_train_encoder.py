@@ -1,7 +1,10 @@
 """An encoder is trained: what comes of it, that chunks and interruptions change nothing, what is refused."""
 
+import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -9,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from beirflow.encoders.load import load_encoder
+from beirflow.expansions.given import read_given
 from beirflow.expansions.sampler import drawn
-from beirflow.files.errors import ConfigError, ModelError
-from beirflow.files.layout import EXPANSION_RECORD, MODEL, TRAINED_MODEL, TRAINED_MODEL_RECORD, TRAINING_CHECKPOINT
+from beirflow.files.errors import ConfigError, DataError, ModelError
+from beirflow.files.layout import DOCUMENTS, EXPANSION_RECORD, MODEL, TRAINED_MODEL, TRAINED_MODEL_RECORD, TRAINING_CHECKPOINT
 from beirflow.files.records import read_json
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
@@ -111,16 +115,12 @@ class EndedError(Exception):
     """What ends a job."""
 
 
-@pytest.mark.parametrize("after", [1, 4])
-def test_a_training_that_was_ended_comes_to_the_same_weights(
-    written: TrainingResults, undisturbed: TrainingResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
-) -> None:
-    made = copied(written, tmp_path)
-    add, seen = checkpoint.Checkpoint.add, []
+def interrupted(written: TrainingResults, folder: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> TrainingResults:
+    """A copy in which a training was ended after some steps; checkpoints are written after every step from now on."""
+    made, add = copied(written, folder), checkpoint.Checkpoint.add
 
     def ending(self: checkpoint.Checkpoint, *arguments: Any) -> None:
         add(self, *arguments)
-        seen.append(len(self.losses))
         if len(self.losses) == after:
             raise EndedError
 
@@ -129,27 +129,85 @@ def test_a_training_that_was_ended_comes_to_the_same_weights(
         context.setattr(checkpoint.Checkpoint, "add", ending)
         with pytest.raises(EndedError):
             made.train()
-        assert Path(made.of_system(TRAINING_CHECKPOINT)).is_file()
-        assert not Path(made.of_system(TRAINED_MODEL)).exists()
-        after = 0
-        torch.manual_seed(99)
-        folder = made.train()
-    assert seen == list(range(1, undisturbed.trained()["counts"]["training_steps"] + 1))
+    return made
+
+
+@pytest.mark.parametrize("after", [1, 4])
+def test_a_training_that_was_ended_comes_to_the_same_weights(
+    written: TrainingResults, undisturbed: TrainingResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    made = interrupted(written, tmp_path, monkeypatch, after)
+    assert Path(made.of_system(TRAINING_CHECKPOINT)).is_file()
+    assert not Path(made.of_system(TRAINED_MODEL)).exists()
+    add, seen = checkpoint.Checkpoint.add, []
+
+    def noting(self: checkpoint.Checkpoint, *arguments: Any) -> None:
+        add(self, *arguments)
+        seen.append(len(self.losses))
+
+    monkeypatch.setattr(checkpoint.Checkpoint, "add", noting)
+    torch.manual_seed(99)
+    folder = made.train()
+    assert seen == list(range(after + 1, undisturbed.trained()["counts"]["training_steps"] + 1))
     assert weights(folder) == weights(Path(undisturbed.of_system(TRAINED_MODEL)))
     assert made.trained()["training"] == undisturbed.trained()["training"]
 
 
-@pytest.mark.parametrize("kind", ["damaged", "of another training"])
+def test_no_flipped_bit_of_a_checkpoint_changes_a_weight(
+    written: TrainingResults,
+    undisturbed: TrainingResults,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made, random = interrupted(written, tmp_path, monkeypatch, 3), Random(2)
+    monkeypatch.setattr(checkpoint, "EVERY_SECONDS", 300.0)
+    path = Path(made.of_system(TRAINING_CHECKPOINT))
+    left = path.read_bytes()
+    for _ in range(8):
+        damaged = bytearray(left)
+        damaged[random.randrange(len(left))] ^= 1 << random.randrange(8)
+        path.write_bytes(damaged)
+        assert weights(made.train()) == weights(Path(undisturbed.of_system(TRAINED_MODEL)))
+    assert caplog.text.count(f"{path}: ") == 8
+
+
+@pytest.mark.parametrize("kind", ["torn", "of another training", "in another form"])
 def test_a_checkpoint_of_something_else_is_not_gone_on_from(
-    written: TrainingResults, undisturbed: TrainingResults, tmp_path: Path, kind: str
+    written: TrainingResults,
+    undisturbed: TrainingResults,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     made = copied(written, tmp_path)
     path = Path(made.of_system(TRAINING_CHECKPOINT))
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(b"PK\x03\x04 torn")
-    if kind != "damaged":
+    if kind == "torn":
+        path.write_bytes(b"PK\x03\x04 torn")
+    elif kind == "in another form":
         torch.save({"made_from_sha256": "0" * 64, "model": {}, "optimizer": {}, "losses": [0.0], "seconds": 0.0}, path)
+    else:
+        other = copied(written, tmp_path / "other")
+        other.training = replace(written.training, learning_rate=1e-2)
+        shutil.copy(interrupted(other, tmp_path / "ended", monkeypatch, 2).of_system(TRAINING_CHECKPOINT), path)
     assert weights(made.train()) == weights(Path(undisturbed.of_system(TRAINED_MODEL)))
+    assert f"{path}: " in caplog.text
+    assert "that work is done again" in caplog.text
+
+
+def test_queries_from_two_versions_of_a_file_are_refused(written: TrainingResults, tmp_path: Path) -> None:
+    made, source = copied(written, tmp_path), tmp_path / "given.jsonl"
+    made.training = Training({"path": str(source)}, batch=8)
+    for chunk in range(made.chunks):
+        source.write_text("".join(json.dumps({"id": i, "queries": [f"w{min(chunk, 1)}"]}) + "\n" for i, *_ in CORPUS))
+        where: dict[str, Any] = {"documents_path": made.path(DOCUMENTS), "output_path": made.queries(chunk), "chunk": chunk}
+        read_given(given=made.training.written, source_path=str(source), **where, job=made.job("read_given"))
+    with pytest.raises(
+        DataError, match=r"chunk-1\.json: read from a file .*chunk-0\.json .*run again: rm -r .*/expansions/.*/small$"
+    ):
+        made.train()
 
 
 def test_too_few_pairs_for_a_batch_are_refused(written: TrainingResults, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from beirflow.analysis.lengths import count_words, histogram
 from beirflow.datasets.corpus_files import Documents
-from beirflow.datasets.corpus_reader import split_title_and_text
+from beirflow.datasets.document_text import split_title_and_text
 from beirflow.files.progress import Progress
 
 SNIPPET = 240

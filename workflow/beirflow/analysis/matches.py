@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from beirflow.analysis.document_scan import ROWS
 from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
-from beirflow.datasets.corpus_reader import as_read
+from beirflow.datasets.document_text import as_read
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, check_inputs, read_json, write_record
 from beirflow.runs.matches import FindMatches, Matched, Pairs

@@ -66,7 +66,7 @@ class Chain:
 
     @property
     def corpora(self) -> dict[str, Mapping[str, Any]]:
-        """By name, the corpora that the manifest names: fields of :class:`~beirflow.experiment.dataset.Dataset`."""
+        """By name, the corpora that the manifest names: fields of :class:`~beirflow.catalogue.dataset.Dataset`."""
         rows = {**self.tuning_rows, **part(self.manifest, "datasets", kind=dict)}
         return {corpus["name"]: corpus for corpora in rows.values() for corpus in corpora}
 

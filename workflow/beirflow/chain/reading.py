@@ -1,6 +1,5 @@
 """Read untrusted result files: a few bytes must not fill memory, and a key must not have two meanings."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.chain.checks import UNREADABLE, RecordError
+from beirflow.files.outside_json import parse_json
 
 RECORD_BYTES = 1 << 28
 """A record is read as a whole; the longest names some thousand files."""
@@ -37,7 +37,7 @@ def read_record(path: Path) -> Any:
     """
     if path.stat().st_size > RECORD_BYTES:
         raise ValueError(f"{path.stat().st_size:,} bytes, but a record has less than {RECORD_BYTES:,}")
-    record = json.loads(path.read_bytes(), object_pairs_hook=_object, parse_constant=_no_number)
+    record = parse_json(path.read_bytes(), object_pairs_hook=_object, parse_constant=_no_number)
     if not isinstance(record, dict):
         raise ValueError(f"a JSON object was expected, found {type(record).__name__}")
     return record

@@ -1,21 +1,25 @@
 """The model's part of the records, for all families that have one."""
 
 import platform
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 import transformers
 
+from beirflow.files.records import ASSUMED
 from beirflow.jobs.devices import driver_version
 
 
-def made_with(device: torch.device) -> dict[str, str]:
-    """Device and versions that vectors are made with, for a record.
+def made_with(device: torch.device, assumed: Sequence[str] = ()) -> dict[str, Any]:
+    """Device, versions and assumptions that vectors or scores are made with, for a record.
 
     Args:
         device: What torch computes on.
+        assumed: What is not in the files of the model and was assumed: sentences that name the system, for the summary.
 
     Returns:
-        Names and versions; nothing stands for a driver that is not known.
+        Names, versions and assumptions; nothing stands for a driver that is not known, or where nothing was assumed.
     """
     on_gpu, processor = device.type == "cuda", platform.processor() or platform.machine()
     driver = driver_version() if on_gpu else None
@@ -25,4 +29,5 @@ def made_with(device: torch.device) -> dict[str, str]:
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "python": platform.python_version(),
+        **({ASSUMED: sorted(assumed)} if assumed else {}),
     }

@@ -5,19 +5,19 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from beirflow.catalogue.dataset import Dataset
+from beirflow.catalogue.schema import Problems, problems_with
 from beirflow.chain.chain import Chain
 from beirflow.chain.checks import Check, RecordError
 from beirflow.chain.facts import Comparison, as_json
 from beirflow.chain.reading import part
 from beirflow.experiment.choice import corpora_named
-from beirflow.experiment.dataset import Dataset
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.manifest import TUNED_ON
 from beirflow.experiment.own_datasets import custom_dataset
-from beirflow.experiment.schema import Problems, problems_with
-from beirflow.experiment.systems import make_systems
+from beirflow.experiment.systems import catalogue_systems, make_systems
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS
 from beirflow.runs.family import System
 
@@ -150,7 +150,7 @@ def _check_chunks(facts: Comparison, path: str) -> None:
 
 def _configured(manifest: Mapping[str, Any], experiment: Experiment) -> dict[str, System]:
     """The systems of the catalogue, and those that the configuration of the results defines, of families that are known."""
-    known = experiment.catalogue.systems
+    known = catalogue_systems()
     entries = {name: entry for name, entry in _custom(manifest, "systems").items() if entry.get("family", DEFAULT) in FAMILIES}
     return {**known, **make_systems(entries, known, "custom.systems", Problems())}
 

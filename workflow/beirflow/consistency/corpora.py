@@ -22,7 +22,7 @@ from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, footer_digest
 from beirflow.datasets.prepare import length_statistics
 from beirflow.experiment.experiment import Experiment
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES
-from beirflow.sources.samples import SamplesForm
+from beirflow.sources.forms import SamplesForm
 
 DIGEST = 16
 """Bytes of the digest of a document."""

@@ -24,9 +24,9 @@ from beirflow.experiment.systems import make_system
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import CORPUS, EXPANSION, EXPANSION_MODEL, EXPANSION_RECORD, MANIFEST, SUMMARY
+from beirflow.runs.searched import EXPANSION_SOURCE
 
 FILES = "expansions are those of their files"
-SOURCE = "expansion_source_sha256"
 TODO = "name it under custom.systems to have it compared"
 
 
@@ -111,7 +111,7 @@ def _check_files(
     for name, dataset in dict.fromkeys((names["expansion"], names["dataset"]) for names in named):
         paths = [EXPANSION_RECORD(**names) for names in named if (names["expansion"], names["dataset"]) == (name, dataset)]
         paths = [path for path in paths if chain.records.get(path)]
-        given = [path for path in paths if SOURCE in chain.records[path]]
+        given = [path for path in paths if EXPANSION_SOURCE in chain.records[path]]
         results = unique(result for path in paths for result in chain.results[path])
         if name in said and given != (paths if said[name].path else []):
             found = f"{len(given)} of {len(paths)} records of {name} on {dataset} name a file that they were read from"
@@ -119,6 +119,13 @@ def _check_files(
             yield Check(FILES, FAILED, found, expected, tuple(paths), results, chain.repair_command(*paths))
             continue
         if not given:
+            continue
+        recorded = {path: chain.records[path][EXPANSION_SOURCE] for path in given}
+        other = next((path for path in given if recorded[path] != recorded[given[0]]), None)
+        if other:
+            found = f"{other} was read from a file with the sha256 {recorded[other]}"
+            expected = f"{recorded[given[0]]}, as {given[0]} says"
+            yield Check(FILES, FAILED, found, expected, tuple(given), results, chain.repair_command(*given))
             continue
         added, corpus = here.get(name), experiment.datasets.get(dataset)
         source = added.file(corpus.whole_name if corpus else dataset) if added else None
@@ -128,10 +135,8 @@ def _check_files(
             continue
         digests[source] = digests.get(source) or file_digest(source)
         found, repair = f"{source} has the sha256 {digests[source]}", REPAIR.format(again=chain.again(SUMMARY))
-        others = [path for path in given if chain.records[path][SOURCE] != digests[source]]
-        if others:
-            expected = f"{others[0]} says {chain.records[others[0]][SOURCE]}"
-            yield Check(FILES, FAILED, found, expected, tuple(others), results, repair)
+        if recorded[given[0]] != digests[source]:
+            yield Check(FILES, FAILED, found, f"{given[0]} says {recorded[given[0]]}", tuple(given), results, repair)
         else:
             yield _check_content(chain, name, dataset, added.kind, source, corpora)
 

@@ -9,6 +9,7 @@ from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNI
 from beirflow.chain.reading import part
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.systems import catalogue_systems
 from beirflow.files.layout import RUN_RECORD
 
 TOLERANCES = ((4, 0.001), (3, 0.0015))
@@ -73,7 +74,7 @@ def check_published(chain: Chain, experiment: Experiment) -> list[Check]:
 
 
 def _is_of_catalogue(chain: Chain, experiment: Experiment, system: str) -> bool:
-    known = experiment.catalogue.systems.get(system)
+    known = catalogue_systems().get(system)
     return known is not None and asdict(known) == part(chain.manifest, "systems", system)
 
 

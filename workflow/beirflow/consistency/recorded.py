@@ -12,7 +12,6 @@ from beirflow.chain.facts import Comparison
 from beirflow.chain.reading import part
 from beirflow.consistency.first_stages import check_first_stages, first_stages
 from beirflow.consistency.representations import check_representation, check_what_is_added, configured_precision
-from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import (
     CORPUS,
     EXPANSION_MODEL,
@@ -25,13 +24,10 @@ from beirflow.files.layout import (
     TRAINED_MODEL,
     TRAINED_MODEL_RECORD,
 )
-from beirflow.files.records import together
-from beirflow.runs.ranking import ties_of
+from beirflow.files.records import assumed_in, together
 
 OF_THE_RUN = ("search", "merge")
 """Stages whose seconds no record but that of the run has."""
-
-TIES = ("descending", "ascending")
 
 SELF_MATCHES = "self_matches_dropped"
 
@@ -143,9 +139,9 @@ def _check_run(facts: Comparison, path: str) -> None:
     precision, wanted = part(record, "made", kind=dict).get("precision"), configured_precision(chain, names["system"])
     if wanted and precision is not None:
         facts.same(path, "precision", precision, wanted, MANIFEST)
-    entry, found = chain.manifest["systems"].get(names["system"], {}), ties_of(record)
-    ties = entry.get("settings", {}).get("ties") or (found if found in TIES and entry.get("family") not in FAMILIES else TIES[0])
-    facts.same(path, "ties", found, ties, f"{MANIFEST} and the ranking rule")
+    if "ties" in record:
+        settings = chain.manifest["systems"].get(names["system"], {}).get("settings", {})
+        facts.same(path, "ties", record["ties"], settings.get("ties", "descending"), f"{MANIFEST} and the ranking rule")
     if systems := first_stages(chain, names["system"]):
         check_first_stages(facts, path, systems)
     else:
@@ -197,6 +193,7 @@ def _check_metrics(facts: Comparison, path: str) -> None:
         raise RecordError("has no seconds / evaluate")
     del seconds["evaluate"]
     facts.same(path, "seconds", seconds, part(run, "seconds", kind=dict), run_path)
+    facts.same(path, "assumed", record.get("assumed", []), assumed_in(run), run_path)
     facts.same(path, "split", part(record, "split"), part(corpus, "split"), corpus_path)
     facts.same(corpus_path, "split", corpus["split"], chain.corpora[names["dataset"]]["split"], MANIFEST)
     facts.same(path, "official_data", part(record, "official_data"), part(corpus, "official"), corpus_path)
@@ -214,6 +211,8 @@ def _check_average(facts: Comparison, path: str) -> None:
         for forum in forums:
             total.update(part(forum, kind, kind=dict))
         facts.same(path, kind, part(record, kind, kind=dict), dict(total), by)
+    assumed = sorted({sentence for forum in forums for sentence in forum.get("assumed", ())})
+    facts.same(path, "assumed", record.get("assumed", []), assumed, by)
     official = [forum["official_data"] for forum in forums]
     facts.same(
         path,

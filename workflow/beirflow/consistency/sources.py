@@ -34,7 +34,7 @@ from beirflow.files.layout import (
     TRAINED_MODEL_RECORD,
 )
 from beirflow.imported.family import FAMILY as RUNS_OF_ELSEWHERE
-from beirflow.sources.hub_layout import HubForm
+from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import is_here
 from beirflow.sources.opening import open_source
 from beirflow.sources.source import DatasetSource

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.datasets.corpus_reader import split_title_and_text
+from beirflow.datasets.document_text import split_title_and_text
 from beirflow.files.layout import CORPUS, QRELS
 from beirflow.files.records import output_digest, read_json
 from beirflow.files.verified import check_digest, damaged, parquet_errors

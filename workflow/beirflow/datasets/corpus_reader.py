@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
+from beirflow.datasets.document_text import join_title_and_text
 from beirflow.files.background import map_ahead
 from beirflow.sources.beir_files import documents_in
 from beirflow.sources.source import CORPUS, Block, DatasetSource
@@ -135,81 +136,6 @@ def _is_utf8(block: bytes) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
-
-
-def join_title_and_text(titles: pa.Array, texts: pa.Array) -> pa.Array:
-    """The texts of documents as systems see them: title, space, text where there is a title, else the text.
-
-    Contriever's recipe; the one place where the two are joined.
-
-    Args:
-        titles: n titles; null or empty where there is none.
-        texts: n texts.
-
-    Returns:
-        n strings of the same type.
-    """
-    titled = pc.fill_null(pc.not_equal(titles, pa.scalar("", titles.type)), False)
-    if not pc.any(titled).as_py():
-        return texts
-    joined = pc.binary_join_element_wise(titles, texts, pa.scalar(" ", titles.type))
-    return joined if pc.all(titled).as_py() else pc.if_else(titled, joined, texts)
-
-
-def as_read(documents: pa.Table, separator: str | None = None) -> pa.Table:
-    """Ids and texts of documents as models read them, without white space at the ends, as the beir package and MTEB give them.
-
-    Tokenizers of bytes, such as RoBERTa's, ModernBERT's and those of decoders, read a line feed at the end as a token.
-
-    Args:
-        documents: ``doc_id`` and ``text``, and ``title_bytes`` where there is a separator.
-        separator: What stands between title and text; None for the space that is there.
-
-    Returns:
-        ``doc_id`` and ``text``.
-    """
-    joined = documents["text"]
-    if separator is not None:
-        texts = separated(joined.combine_chunks(), documents["title_bytes"].to_numpy(), separator)
-    else:
-        texts = pc.utf8_trim_whitespace(joined)
-    return pa.table({"doc_id": documents["doc_id"], "text": texts})
-
-
-def separated(joined: pa.Array, title_bytes: np.ndarray, separator: str) -> pa.Array:
-    """The texts of documents with another separator between title and text, as the beir package joins them.
-
-    Args:
-        joined: n texts of :func:`join_title_and_text`.
-        title_bytes: Bytes of each that are the title, integers of shape (n,).
-        separator: What stands between the two, also where a title is missing.
-
-    Returns:
-        n strings without white space at their ends.
-    """
-    titles, texts = split_title_and_text(joined, title_bytes)
-    pairs = zip(titles.to_pylist(), texts.to_pylist(), strict=True)
-    return pa.array([f"{title}{separator}{text[1:] if title else text}".strip() for title, text in pairs], joined.type)
-
-
-def split_title_and_text(joined: pa.Array, title_bytes: np.ndarray) -> tuple[pa.Array, pa.Array]:
-    """Undo :func:`join_title_and_text`, but for the separator, which stays before the text.
-
-    Args:
-        joined: n joined texts, large_string without null.
-        title_bytes: Bytes of each that are the title, integers of shape (n,).
-
-    Returns:
-        n titles, empty where there is none, and n texts, each with a space before it where there is a title.
-    """
-    _, offsets, data = joined.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[joined.offset : joined.offset + len(joined) + 1]
-    cuts = np.empty(2 * len(joined) + 1, np.int64)
-    cuts[::2] = bounds
-    cuts[1::2] = bounds[:-1] + title_bytes
-    pieces = pa.Array.from_buffers(joined.type, 2 * len(joined), [None, pa.py_buffer(cuts), data])
-    even = pa.array(np.arange(0, 2 * len(joined), 2))
-    return pieces.take(even), pieces.take(pc.add(even, 1))
 
 
 def fingerprint(texts: pa.Array) -> np.ndarray:

@@ -10,7 +10,8 @@ from beirflow.files.digests import SMALL_BYTES, file_state
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.files.records import read_json, write_json
 from beirflow.sources.archives import is_archive
-from beirflow.sources.opening import Form, open_source
+from beirflow.sources.forms import Form
+from beirflow.sources.opening import open_source
 from beirflow.sources.source import CORPUS
 
 COUNTS = Path(".snakemake/beirflow/documents")

@@ -2,7 +2,8 @@
 
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.sources.beir_files import read_judgements
-from beirflow.sources.opening import Form, open_source
+from beirflow.sources.forms import Form
+from beirflow.sources.opening import open_source
 
 
 def count_judged_queries(path: str, forum: str | None, split: str, form: Form | None = None) -> int:

@@ -10,8 +10,9 @@ from beirflow.dense.top_k import exact_top_k
 from beirflow.dense.vectors import VectorFile, similarity_of
 from beirflow.encoders.load import load_encoder
 from beirflow.encoders.query_lists import windows_of
-from beirflow.files.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_RECORD, MODEL, RANGES
+from beirflow.files.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_RECORD, MODEL, RANGES, TRAINED_MODEL_RECORD
 from beirflow.models.model_files import check_model
+from beirflow.models.model_places import next_to_record
 from beirflow.runs.answers import Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order
 
@@ -32,9 +33,10 @@ def open_answers(asked: Asked) -> Opened:
     """
     settings: DenseSettings = asked.system.settings
     device, owner = torch.device(asked.device), settings.variant_of or asked.system.name
-    model_path = asked.file(MODEL, system=owner)
-    check_model(settings, model_path)
-    encoder = load_encoder(settings.encoding, "queries", **asked.on)
+    model_path = asked.file(TRAINED_MODEL_RECORD if settings.train else MODEL, system=owner)
+    encoding = next_to_record((settings.trained if settings.train else settings).encoding, model_path)
+    check_model(encoding, model_path)
+    encoder = load_encoder(encoding, "queries", **asked.on)
     similarity = similarity_of(settings.similarity, model_path)
     compression = _compression(asked, similarity, owner) if settings.variant_of else None
     files = _vector_files(asked, owner)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from beirflow.computing.arrival import NotFiniteError
 from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
 from beirflow.datasets.corpus_files import Documents, read_table
-from beirflow.datasets.corpus_reader import as_read
+from beirflow.datasets.document_text import as_read
 from beirflow.dense.reuse import SharedVectors, find_vectors
 from beirflow.dense.vectors import VectorWriter
 from beirflow.encoders.load import load_encoder

@@ -8,7 +8,7 @@ from beirflow.files.errors import ModelError
 from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, QUERY_VECTORS, RANGES, Pattern
 from beirflow.models.model_files import model_card, model_digests, model_files
 from beirflow.models.model_places import is_local, model_problem
-from beirflow.runs.family import Family, Setting
+from beirflow.runs.family import Family, Setting, Stage
 from beirflow.training.problems import training_problem
 
 
@@ -36,6 +36,15 @@ def searched(settings: Any) -> tuple[Pattern, ...]:
     return (CHUNK_VECTORS, CHUNK_VECTORS_RECORD, *((RANGES,) if settings.vectors == "int8" else ()))
 
 
+DIMENSIONS = 768
+"""Dimensions of vectors, until a system has run."""
+
+
+def stored_bytes(settings: Any, documents: int, words: float) -> float:
+    """Return the bytes of one float32 vector for each document."""
+    return 4.0 * (settings.stored_dimensions or DIMENSIONS) * documents
+
+
 FAMILY = Family(
     name="dense",
     settings=DenseSettings,
@@ -50,4 +59,9 @@ FAMILY = Family(
     answers="beirflow.dense.answers:open_answers",
     searched=searched,
     stored=(QUERY_VECTORS,),
+    represents=Stage("encode_chunk", chunked=True, word=2e-4),
+    searches=Stage("search_chunk", chunked=True, pair=2e-9),
+    other_stages=(Stage("encode_queries", query=2e-3),),
+    stored_bytes=stored_bytes,
+    assumed_size=f"vectors of {DIMENSIONS} dimensions",
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beirflow.datasets.corpus_reader import as_read
+from beirflow.datasets.document_text import as_read
 from beirflow.dense.settings import DenseSettings
 from beirflow.encoders.encoder import Encoder
 from beirflow.encoders.load import load_encoder

@@ -1,8 +1,10 @@
 """The backbone of a model: a tokenizer and a transformers model, loaded with every weight accounted for."""
 
 import logging
+import re
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,11 @@ from tokenizers.normalizers import Sequence as Normalizers
 from transformers.utils import logging as transformers_logging
 
 from beirflow.computing.lean_imports import load_lean
-from beirflow.computing.model_limits import UNLIMITED, known_tokens, readable_tokens, refuse_token_types
-from beirflow.computing.padding_check import PROBE_TEXT, check_padding
+from beirflow.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens, refuse_token_types
+from beirflow.computing.padding_check import PROBE_TEXT, Compute, check_padding
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
+from beirflow.models.card_modules import LATE, MODEL_CONFIG, family_of_class
 from beirflow.models.model_json import read_object
 
 logger = logging.getLogger(__name__)
@@ -23,11 +26,24 @@ logger = logging.getLogger(__name__)
 LOCAL = {"trust_remote_code": False, "local_files_only": True}
 """How everything is loaded: without code of the model's, and without a hub."""
 
-ENCODER_CLASSES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel", "longt5": "LongT5EncoderModel"}
+ENCODER_CLASSES = {
+    "t5": "T5EncoderModel",
+    "mt5": "MT5EncoderModel",
+    "umt5": "UMT5EncoderModel",
+    "longt5": "LongT5EncoderModel",
+    "switch_transformers": "SwitchTransformersEncoderModel",
+    "t5gemma": "T5GemmaEncoderModel",
+    "m2m_100": "M2M100Encoder",
+    "pegasus": "PegasusEncoder",
+    "marian": "MarianEncoder",
+}
 """By type of an encoder-decoder model, the class of its encoder alone, as sentence-transformers takes it."""
 
 CLASSES_BY_ARCHITECTURE = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPTextModelWithProjection")
 """Architectures for whose type AutoModel takes another class."""
+
+HEAD_ON_A_MODEL = re.compile(r"(\w+?)(For|WithLMHead)\w+")
+"""Names of classes that add a head to the usual model of a type, such as BertForCL to BertModel."""
 
 NOT_NEEDED = ("pooler.", "lm_head.", "decoder.", "position_ids", "inv_freq")
 """In the name of a weight that a file has, and the backbone does not: parts that no vector is computed with."""
@@ -80,16 +96,19 @@ class Backbone:
         refuse_token_types(self.tokenizer, self.model, folder)
         self._prepare_tokenizer(step.settings["lower_case"])
 
-    def _architecture(self) -> tuple[Any, str]:
-        """The configuration of the model, and the name of the class that takes it."""
+    def _architecture(self) -> tuple[Any, Any]:
+        """The configuration of the model, and the class that takes it."""
         import transformers
 
         config = transformers.AutoConfig.from_pretrained(self._folder, **LOCAL)
         architecture = (config.architectures or [""])[0]
-        name = ENCODER_CLASSES.get(config.model_type) or (
-            architecture if architecture in CLASSES_BY_ARCHITECTURE else "AutoModel"
-        )
-        if getattr(config, "is_encoder_decoder", False) and name == "AutoModel":
+        kind = transformers.AutoModel
+        if encoder := ENCODER_CLASSES.get(config.model_type):
+            kind = getattr(import_module(f"transformers.models.{config.model_type}.modeling_{config.model_type}"), encoder)
+            config.is_encoder_decoder = False
+        elif architecture in CLASSES_BY_ARCHITECTURE:
+            kind = getattr(transformers, architecture)
+        elif getattr(config, "is_encoder_decoder", False):
             raise ModelError(
                 f"the model in {self._folder} is an encoder-decoder of type {config.model_type}, whose encoder is not known"
             )
@@ -97,15 +116,27 @@ class Backbone:
         if hasattr(config, "use_cache"):
             config.use_cache = False  # nothing is generated, and the keys of all layers would stay in memory
         config.return_dict = True
-        return config, name
+        return config, kind
+
+    def _check_architecture(self, architecture: str, known: set[str]) -> None:
+        """Refuse a class of model that transformers lacks, such as a decoder that attends in both directions."""
+        head = HEAD_ON_A_MODEL.fullmatch(architecture)
+        if architecture in known | {"", *ENCODER_CLASSES.values()} or (head and f"{head[1]}Model" in known):
+            return
+        if family_of_class(architecture) != LATE:
+            raise ModelError(
+                f"{self._folder / MODEL_CONFIG} names the architecture {architecture}, which transformers does not have; the"
+                " usual model of its type may compute something else. If it computes the same, name that model's class in"
+                " architectures, in a copy of the folder; else name a class of your own in 'encoder'"
+            )
 
     def _check_rotation(self, config: Any) -> None:
         """Refuse a rotation of positions that is written as code outside of transformers has it, which its own classes ignore."""
-        said = read_object(self._folder / "config.json").get("rotary_emb_base")
+        said = read_object(self._folder / MODEL_CONFIG).get("rotary_emb_base")
         used = (getattr(config, "rope_parameters", None) or {}).get("rope_theta")
         if said is not None and used is not None and float(said) != float(used):
             raise ModelError(
-                f"{self._folder / 'config.json'} has rotary_emb_base {said}, which transformers ignores for a model of type"
+                f"{self._folder / MODEL_CONFIG} has rotary_emb_base {said}, which transformers ignores for a model of type"
                 f" {config.model_type}: it would rotate by {used}. Write rope_parameters with rope_theta instead"
             )
 
@@ -113,9 +144,10 @@ class Backbone:
         """Tokenizer, model, and the report on its weights."""
         import transformers
 
-        config, name = self._architecture()
+        config, kind = self._architecture()
+        self._check_architecture((config.architectures or [""])[0], set(dir(transformers)))
         tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, **LOCAL)
-        model, report = getattr(transformers, name).from_pretrained(
+        model, report = kind.from_pretrained(
             self._folder,
             config=config,
             dtype=self._dtype,
@@ -148,39 +180,34 @@ class Backbone:
         if "pooler" in pooling and step.settings["output"] == "tokens" and getattr(self.model, "pooler", None) is None:
             raise ModelError(f"pooling is 'pooler', but the model in {self._folder} has none; use mean or cls")
 
-    def check_padding(self, device: torch.device) -> None:
+    def check_padding(self, compute: Compute) -> None:
         """Refuse a model that gives a text other vectors when it stands in a batch with longer ones.
 
         Args:
-            device: Where the model is.
+            compute: Everything from token ids to the vectors that a system uses.
 
         Raises:
             ModelError: It does.
         """
-        check_padding(self._folder, self, dtype=self._dtype, **self._probe(device))
-
-    def _probe(self, device: torch.device) -> dict[str, Any]:
-        """A short text for a check of padding, and how it is padded."""
         ids = self.token_ids([PROBE_TEXT])[0]
-        return {"ids": ids, "padding": self.padding, "longest": self.max_length, "device": device}
+        check_padding(self._folder, compute, ids, longest=self.max_length, dtype=self._dtype)
 
     def _longest(self, wanted: int | None) -> int | None:
         """Tokens after which a text is cut: those wanted, or else as many as tokenizer and model take."""
-        readable = readable_tokens(self.model)
-        if wanted is not None and wanted > readable:
-            raise ModelError(f"max_length is {wanted}, but the model reads at most {readable} tokens")
         own = self.tokenizer.model_max_length
         if not isinstance(own, int | float):
             raise ModelError(
                 f"{self._folder / 'tokenizer_config.json'}: model_max_length is {own!r}, which is not a number of tokens"
             )
-        longest = wanted or min(readable, int(min(own, UNLIMITED)))
+        longest = wanted or min(readable_tokens(self.model), int(min(own, UNLIMITED)))
+        check_length(self.model, longest)
         return longest if longest < UNLIMITED else None
 
     def _prepare_tokenizer(self, lower_case: bool) -> None:
         """No padding, the right length, and lower case where sentence-transformers wants it from a tokenizer that keeps case."""
         if self._fast is None:
-            self.tokenizer.do_lower_case = lower_case or getattr(self.tokenizer, "do_lower_case", False)
+            if lower_case and not getattr(self.tokenizer, "do_lower_case", False):
+                self._lower_case_in_python()
             return
         self._fast.no_padding()
         if self.max_length is None:
@@ -193,6 +220,16 @@ class Backbone:
             parts: list[Any] = [] if before is None else list(before) if isinstance(before, Normalizers) else [before]  # type: ignore[call-overload]
             if not any(isinstance(part, Lowercase) for part in parts):
                 self._fast.normalizer = Normalizers([Lowercase(), *parts])
+
+    def _lower_case_in_python(self) -> None:
+        """Let a tokenizer in Python write lower case; some take that from their own configuration only."""
+        try:
+            self.tokenizer.do_lower_case = True
+        except AttributeError as error:
+            raise ModelError(
+                f"{self._folder}: the configuration of its Transformer has do_lower_case, which its tokenizer does not take; set"
+                " do_lower_case in tokenizer_config.json instead"
+            ) from error
 
     def shorten(self, max_length: int) -> None:
         """Cut texts after fewer tokens than before, special tokens included; nothing happens where they are not more."""

@@ -11,12 +11,13 @@ import numpy as np
 import torch
 
 from beirflow.computing.arrival import NotFiniteError
+from beirflow.datasets.document_text import document_text, title_and_text
 from beirflow.encoders.mteb_contract import ENCODE, METADATA, described_options, loader_of, mteb_options
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.models.card import Kind
 from beirflow.models.own_class import described_error, load_class
-from beirflow.models.settings import TITLE_END, EncoderSettings
+from beirflow.models.settings import EncoderSettings
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +41,12 @@ LIBRARIES = ("torch", "transformers", "sentence_transformers", "mteb", "onnxrunt
 class OwnEncoder:
     """A class of the user's own as an encoder.
 
-    Its ``encode_queries`` gets a list of texts and its ``encode_corpus`` a list of ``{"title": …, "text": …}``, as beir has it.
-    Where it has neither, its ``encode_query`` and ``encode_document`` get a list of texts, or else its ``encode`` for both; the
-    title of a document stands before its text then. An ``encode`` with ``task_metadata`` gets a DataLoader, as MTEB 2 has it. A
-    method that takes ``batch_size``, ``show_progress_bar``, ``convert_to_tensor``, ``prompt_type`` or ``task_name`` gets it. What
-    comes back is an array, a tensor on any device, or a list of rows.
+    Its ``encode_queries`` gets a list of texts and its ``encode_corpus`` a list of ``{"title": …, "text": …}`` as the dataset has
+    them, as in beir. Where it has neither, its ``encode_query`` and ``encode_document`` get a list of texts, or else its
+    ``encode`` for both; documents are joined by :func:`~beirflow.datasets.document_text.document_text` then. An ``encode`` with
+    ``task_metadata`` gets a DataLoader, as MTEB 2 has it. A method that takes ``batch_size``, ``show_progress_bar``,
+    ``convert_to_tensor``, ``prompt_type`` or ``task_name`` gets it. What comes back is an array, a tensor on any device, or a
+    list of rows.
 
     Args:
         system: The system.
@@ -110,9 +112,10 @@ class OwnEncoder:
     def _encode(self, texts: list[str], start: int) -> np.ndarray:
         """Vectors of some texts, float32 of shape (texts, dim), checked."""
         given = self._given(texts)
+        before = list(given) if isinstance(given, list) else []
         try:
             vectors = _as_array(self._method(given, **self._options))
-        except Exception as error:  # of code that is not ours
+        except (Exception, SystemExit) as error:  # of code that is not ours
             logger.info("the error of %s", self.system.encoder, exc_info=error)
             reason = str(error) if isinstance(error, ModelError) else described_error(error)
             raise self._wrong(f"fails: {reason}") from error
@@ -122,6 +125,8 @@ class OwnEncoder:
         if self._dim not in (None, vectors.shape[1]):
             raise self._wrong(f"gives vectors of {vectors.shape[1]} dimensions, after others of {self._dim}")
         self._dim = vectors.shape[1]
+        if before and _is_reordered(before, given):
+            raise self._wrong("changes the order of the texts that it gets, so that vectors may be those of others; sort a copy")
         finite = np.isfinite(vectors).all(axis=1)
         if not finite.all():
             raise NotFiniteError(start + int(np.argmin(finite)))
@@ -129,13 +134,11 @@ class OwnEncoder:
 
     def _given(self, texts: list[str]) -> Any:
         """Texts as the method takes them."""
-        parts: list[tuple[str, str]] = []
-        if self._kind == "documents":
-            parts = [(title, text) if end else ("", title) for title, end, text in (each.partition(TITLE_END) for each in texts)]
-            if self._method.__name__ == METHODS["documents"]:
-                return [{"title": title, "text": text} for title, text in parts]
-            texts = [f"{title} {text}" if title else text for title, text in parts]
-        return loader_of(self._kind, texts, parts, BATCH_TEXTS) if METADATA in self._options else texts
+        parts = [title_and_text(text) for text in texts] if self._kind == "documents" else []
+        if parts and self._method.__name__ == METHODS["documents"]:
+            return [{"title": title, "text": text} for title, text in parts]
+        read = [document_text(*each) for each in parts] or texts
+        return loader_of(self._kind, read, parts, BATCH_TEXTS) if METADATA in self._options else read
 
     def _wrong(self, found: str) -> ModelError:
         return ModelError(f"system {self.system.name}: {self._method.__name__} of {self.system.encoder} {found}")
@@ -175,13 +178,28 @@ def _options(method: Callable[..., Any], kind: Kind, task: str) -> dict[str, Any
 
 
 def _as_array(found: Any) -> np.ndarray:
-    """What a class gave, as float32."""
-    if isinstance(found, torch.Tensor):
-        return found.detach().float().cpu().numpy()
-    if isinstance(found, list | tuple) and any(isinstance(row, torch.Tensor) for row in found):
-        return torch.stack([torch.as_tensor(row).detach().float().cpu() for row in found]).numpy()
-    array = np.asarray(found)
+    """What a class gave, as float32, in memory of its own: a class may use the same tensor again."""
+    if isinstance(found, list | tuple):
+        found = [_without_torch(row) for row in found]
+    array = np.asarray(_without_torch(found))
     if array.dtype.kind not in "fiu":
         raise TypeError(f"expected numbers, found {type(found).__name__} of {array.dtype}")
+    if array.dtype.kind != "f" and array.dtype.itemsize == 1:
+        todo = "give astype(float32) of the first, and np.unpackbits of the second"
+        raise TypeError(f"found {array.dtype}, which may be quantised numbers or packed bits; {todo}")
     with np.errstate(over="ignore"):
         return array.astype(np.float32)
+
+
+def _is_reordered(before: list[Any], after: list[Any]) -> bool:
+    """Whether a list has the same objects as before in another order."""
+    places = [list(map(id, each)) for each in (before, after)]
+    return places[0] != places[1] and sorted(places[0]) == sorted(places[1])
+
+
+def _without_torch(value: Any) -> Any:
+    """A tensor as an array, of a type that numpy has."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    tensor = value.detach().cpu()
+    return (tensor.float() if tensor.is_floating_point() else tensor).numpy()

@@ -19,7 +19,6 @@ from beirflow.encoders.onnx_backbone import OnnxBackbone
 from beirflow.encoders.word_vectors import WordVectors
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
-from beirflow.models.model_json import MODULES
 from beirflow.models.settings import ONNX
 
 logger = logging.getLogger(__name__)
@@ -34,7 +33,7 @@ HEADS_WITHOUT_VECTORS = (
     *("cls.", "classifier.", "classification_head.", "qa_outputs.", "score.", "head.", "predictions.", "sop_classifier."),
     *("vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "lm_predictions.", "mask_predictions.", "mlm_head."),
     *("discriminator_predictions.", "generator_predictions.", "generator_lm_head.", "vision_model.", "visual_projection."),
-    "logit_scale",
+    *("logit_scale", "final_logits_bias", "pred_layer.", "embed_out."),
 )
 """How the names of weights begin that transformers gives to heads beside a model."""
 
@@ -87,17 +86,17 @@ class Tower:
             self.backbone = WordVectors(here, first, weights, self.dtype)
         self.max_length = self.backbone.max_length
         self.model: Any = self.backbone.model.to(device).eval()
-        if not (folder / MODULES).is_file():
-            self._check_unused(here / weights)
+        self._check_unused(here / weights)
         self._head = load_head(folder, others, weights).to(device)
+        self.packed = False
         self._check_padding()
         self.packed = can_pack(self.model, device, self.dtype) and self._pack()
         self._measure()
 
     def _check_unused(self, path: Path) -> None:
-        """Refuse weights that may be meant to change vectors; a folder with ``modules.json`` says itself which are.
+        """Refuse weights that may be meant to change vectors.
 
-        A bare folder may have a projection or a norm behind the model, which its own code applies and transformers does not know.
+        A projection, a norm or attention behind the model may be applied by its own code, which transformers does not know.
         """
         unused = getattr(self.backbone, "unused", ())
         if strange := [name for name in unused if not name.startswith(HEADS_WITHOUT_VECTORS)]:
@@ -106,10 +105,9 @@ class Tower:
             raise ModelError(f"{path} has {found}: {', '.join(strange[:5])}; {todo}")
 
     def _check_padding(self) -> None:
-        """Refuse a backbone whose output for a text depends on its batch; a table looks every word up by itself."""
+        """Refuse a model whose vector of a text depends on its batch; a table looks every word up by itself."""
         if isinstance(self.backbone, Backbone):
-            with in_words(self._device, PROBE_TOKENS):
-                self.backbone.check_padding(self._device)
+            self.backbone.check_padding(lambda texts: self.vectors(texts, np.arange(len(texts.lengths)), 0))
 
     @torch.inference_mode()
     def _measure(self) -> None:

@@ -9,7 +9,7 @@ from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import ARCHIVE, CORPUS
 from beirflow.files.records import read_json
 from beirflow.sources.archives import is_archive
-from beirflow.sources.hub_layout import HubForm
+from beirflow.sources.forms import HubForm
 
 CHARACTERS_PER_WORD = 7.0
 """Of English with its spaces, as measured on NFCorpus and SciFact: 6.8 and 7.0."""

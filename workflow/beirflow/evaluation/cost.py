@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from beirflow.files.csv_files import write_csv
 from beirflow.files.layout import BENCHMARK, ENERGY
 from beirflow.files.records import Job, read_json
-from beirflow.files.writing import atomic_path
 
 STAGES = ("load", "queries", "expand", "train", "index", "search", "merge", "fuse", "rerank", "evaluate")
 
@@ -72,8 +72,7 @@ def collect_costs(
             for dataset, corpora in rows.items()
         ]
     )
-    with atomic_path(costs_path) as partial:
-        table.to_csv(partial, index=False)
+    write_csv(table, costs_path)
 
 
 def _of_corpus(means: Mapping[str, Any], run: Mapping[str, Any], results: Path) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from pathlib import Path
 import pandas as pd
 
 from beirflow.evaluation.corpus_sizes import CorpusSize, corpus_size
-from beirflow.evaluation.expected_cost import DIMENSIONS, Part, highest_disk, parts_of
+from beirflow.evaluation.expected_cost import Part, highest_disk, parts_of
 from beirflow.evaluation.measured_rates import Rates, measured_rates
 from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import BENCHMARK, METRICS, SUMMARY
 
 
@@ -136,8 +137,9 @@ def _measured(
     if unknown:
         smallest = min(sizes.values(), key=lambda size: size.documents * size.words).name
         targets = " ".join(f"{results}/{METRICS(system=system, dataset=smallest)}" for system in unknown)
-        if any(experiment.systems[system].family == "dense" for system in unknown):
-            lines.append(f"Assumes vectors of {DIMENSIONS} dimensions for systems that have not run here.")
+        assumed = dict.fromkeys(FAMILIES[experiment.systems[system].family].assumed_size for system in unknown)
+        if any(assumed):
+            lines.append(f"Assumes {' and '.join(filter(None, assumed))} for systems that have not run here.")
         lines.append(f"To measure the rest on the smallest dataset (its results stay): {command} -- {targets}")
     return lines
 

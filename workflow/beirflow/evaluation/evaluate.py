@@ -14,9 +14,8 @@ from beirflow.evaluation.means import read_means
 from beirflow.evaluation.measures import measure
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS
-from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
+from beirflow.files.records import Job, assumed_in, check_inputs, output_digest, read_json, write_record
 from beirflow.files.writing import atomic_path
-from beirflow.runs.ranking import ties_of
 from beirflow.runs.run_file import read_run
 
 CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document")
@@ -59,7 +58,7 @@ def evaluate_run(
     check_inputs(run_record_path, run_record, sources, system=system)
     run_digest = output_digest(run_record, run_path)
     run, qrels = read_run(run_path, run_digest, run_record_path), read_table(qrels_path)
-    table = measure(run, qrels, cutoffs, ties_of(run_record))
+    table = measure(run, qrels, cutoffs)
     with atomic_path(per_query_path) as partial:
         pq.write_table(pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(), partial, compression="zstd")
     names = [name for name in table.columns if name != "query_id"]
@@ -85,6 +84,7 @@ def evaluate_run(
         split=corpus["split"],
         official_data=corpus["official"],
         measures={name: float(table[name].mean()) for name in names},
+        assumed=assumed_in(run_record),
     )
 
 
@@ -115,6 +115,7 @@ def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str,
         official_data=False if False in official else True if all(official) else None,
         measures={name: total / len(forums) for name, total in _sums(forums, "measures").items()},
         forums=[forum["dataset"] for forum in forums],
+        assumed=sorted({sentence for forum in forums for sentence in forum["assumed"]}),
     )
 
 

@@ -5,22 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from beirflow.evaluation.corpus_sizes import CorpusSize
-from beirflow.evaluation.measured_rates import TOKENS_PER_WORD, Rates, jobs, work
+from beirflow.evaluation.measured_rates import Rates, chunk_records, jobs, work
 from beirflow.experiment.experiment import MOST_THREADS, Experiment
 from beirflow.experiment.families import FAMILIES
-from beirflow.files.layout import CHUNK_VECTORS_RECORD, EXPANSION_RECORD, METRICS, POSTINGS_RECORD, TERM_WEIGHTS_RECORD
+from beirflow.files.layout import EXPANSION_RECORD, METRICS
+from beirflow.runs.family import TOKENS_PER_WORD
 
 CORPUS_BYTES = 4.0
 """Of a prepared corpus for each word, as measured on NFCorpus and SciFact: 3.7 and 3.9."""
-
-POSTINGS_BYTES = 1.3
-"""Of an index for each word, as measured there: 1.2."""
-
-WEIGHTS_BYTES = 1500.0
-"""Of learned weights for each document: some two hundred terms."""
-
-DIMENSIONS = 768
-"""Of vectors, until a system has run."""
 
 MODEL_BYTES = 5e8
 """Of an encoder that is not here yet."""
@@ -33,9 +25,6 @@ SPILL_BYTES = 7.0
 
 JOB_SECONDS = 2.0
 """Until a job begins its work."""
-
-RECORDS = tuple(str(pattern) for pattern in (CHUNK_VECTORS_RECORD, POSTINGS_RECORD, TERM_WEIGHTS_RECORD))
-"""Of chunks that are encoded or indexed."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +96,7 @@ def _part(
     settings, family = experiment.settings(system), experiment.systems[system].family
     if (results / METRICS(system=system, dataset=size.name)).is_file():
         return Part(system, row, size.name, 0 if _reads_tokens(family) else None, 0, 0.0, 0.0, 1.0)
-    done = _chunks_done(experiment, results, system, size) / size.chunks
+    done = len(chunk_records(experiment, results, system, size)) / size.chunks
     if stored:
         done = 1.0
     fresh = 1 - done
@@ -122,7 +111,8 @@ def _part(
     per_word = rates.tokens_per_word or TOKENS_PER_WORD
     read = left["rerank"] if family == "rerank" else left["index"] + left["queries"]
     tokens = read * per_word if _reads_tokens(family) else None
-    index = 0.0 if stored else _index_bytes(family, settings, size, rates)
+    made = experiment.systems[system].settings
+    index = 0.0 if stored else FAMILIES[family].stored_bytes(made, size.documents, size.words) * rates.stored
     return Part(system, row, size.name, tokens, steps, seconds if rates.corpora else None, index, 0.0 if stored else done)
 
 
@@ -137,27 +127,6 @@ def _chunks_to_add(results: Path, size: CorpusSize, added: Iterable[tuple[str, s
         for name, dataset in added
         for chunk in range(size.chunks)
     )
-
-
-def _chunks_done(experiment: Experiment, results: Path, system: str, size: CorpusSize) -> int:
-    """How many chunks of a corpus are encoded or indexed."""
-    names = {"analyzer": "", **experiment.in_paths(system), "dataset": size.name}
-    return sum(
-        any((results / record.format(**names, chunk=chunk)).is_file() for record in RECORDS) for chunk in range(size.chunks)
-    )
-
-
-def _index_bytes(family: str, settings: Mapping[str, object], size: CorpusSize, rates: Rates) -> float:
-    """Bytes of what a system stores of the documents of a corpus."""
-    if family == "dense":
-        return (
-            0.0 if settings["variant_of"] else size.documents * (rates.index_bytes[1] if rates.index_bytes else 4.0 * DIMENSIONS)
-        )
-    if family == "sparse":
-        return size.documents * (rates.index_bytes[1] if rates.index_bytes else WEIGHTS_BYTES)
-    if family == "lexical":
-        return size.documents * size.words * POSTINGS_BYTES
-    return 0.0
 
 
 def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> dict[str, float]:

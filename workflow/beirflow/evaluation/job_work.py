@@ -5,28 +5,30 @@ from pathlib import Path
 
 from beirflow.evaluation.corpus_sizes import CorpusSize, corpus_size
 from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.families import FAMILIES
 from beirflow.jobs.overall import Expected
+from beirflow.runs.family import Stage
 from beirflow.training.settings import Training
 
 START = 2.0
-"""Seconds of every job beside its work."""
+"""Fixed start-up time of a job, in seconds."""
 
-INDEXING = ("encode_chunk", "index_chunk", "weigh_chunk")
+SHARED = (
+    Stage("prepare_corpus", word=3e-7),
+    Stage("write_queries", chunked=True, word=5e-2),
+    Stage("weigh_words", chunked=True, word=4e-4),
+    Stage("train_encoder", word=4e-3),
+    Stage("merge_chunks", row=2e-6),
+    Stage("evaluate_run", row=2e-6),
+    Stage("measure_latency", job=60.0),
+)
+"""Stages of no family, or of several."""
+
+STAGES = {stage.rule: stage for stage in (*SHARED, *(stage for family in FAMILIES.values() for stage in family.stages))}
+"""By rule."""
+
+REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family.represents}
 """Rules whose jobs turn documents into what is searched."""
-
-SECONDS_OF_A_WORD = {
-    "prepare_corpus": 3e-7,
-    "encode_chunk": 2e-4,
-    "train_encoder": 4e-3,
-    "weigh_chunk": 4e-4,
-    "index_chunk": 2e-6,
-    "sum_statistics": 1e-8,
-}
-SECONDS_OF_A_PAIR = {"search_chunk": 2e-9, "search_index": 2e-9, "search_weights": 2e-8}
-SECONDS_OF_A_ROW = {"merge_chunks": 2e-6, "evaluate_run": 2e-6, "fuse_runs": 4e-6, "import_run": 4e-6, "rerank_run": 1e-6}
-SECONDS_OF_A_QUERY = {"encode_queries": 2e-3, "weigh_queries": 4e-3, "score_pairs": 2.0}
-SECONDS_OF_A_JOB = {"measure_latency": 60.0}
-"""On two cores, in orders of magnitude: measured times correct them during the run."""
 
 
 def job_work(experiment: Experiment, results: Path, jobs: Mapping[int, tuple[str, Mapping[str, str]]]) -> dict[int, Expected]:
@@ -47,16 +49,15 @@ def job_work(experiment: Experiment, results: Path, jobs: Mapping[int, tuple[str
 
 
 def _expected(rule: str, size: CorpusSize | None, top_k: int) -> Expected:
-    start = START + SECONDS_OF_A_JOB.get(rule, 0.0)
+    stage = STAGES.get(rule, Stage(rule))
     if size is None:
-        return Expected(rule, start)
-    documents = size.documents / size.chunks if rule.endswith("_chunk") or rule.startswith("search_") else float(size.documents)
+        return Expected(rule, START + stage.job)
+    documents = size.documents / size.chunks if stage.chunked else float(size.documents)
     documents = min(documents, Training.documents) if rule == "train_encoder" else documents
-    seconds = (
-        start
-        + SECONDS_OF_A_WORD.get(rule, 0.0) * documents * size.words
-        + SECONDS_OF_A_PAIR.get(rule, 0.0) * documents * size.queries
-        + SECONDS_OF_A_ROW.get(rule, 0.0) * size.queries * min(top_k, size.documents)
-        + SECONDS_OF_A_QUERY.get(rule, 0.0) * size.queries
+    seconds = stage.seconds(
+        words=documents * size.words,
+        pairs=documents * size.queries,
+        queries=size.queries,
+        rows=size.queries * min(top_k, size.documents),
     )
-    return Expected(rule, seconds, documents if rule in INDEXING else 0.0, rule == "evaluate_run")
+    return Expected(rule, START + seconds, documents if rule in REPRESENTING else 0.0, rule == "evaluate_run")

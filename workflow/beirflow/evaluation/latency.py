@@ -190,11 +190,11 @@ class Asking:
         self.read[path] = file_digest(self.job.results / path)
         return read_json(self.job.results / path)
 
-    def opener(self, on: Mapping[str, Any]) -> Callable[[str, int], Opened]:
-        """What opens systems on a device, each once."""
+    def opener(self, on: Mapping[str, Any], top_k: int) -> Callable[[str], Opened]:
+        """Return a function that opens systems on a device by their names, each once, to answer with the first k documents."""
 
         @cache
-        def opened(name: str, top_k: int) -> Opened:
+        def opened(name: str) -> Opened:
             family = FAMILIES[self.systems[name].family]
             if family.answers is None:
                 raise NoAnswerError(f"{name} was made elsewhere, so that it cannot be asked")
@@ -257,7 +257,7 @@ def _measure(
     """On which device a system was measured, and what is said of it there."""
     on = {"device": device, "precision": precision, "token_budget": token_budget}
     try:
-        opened = asking.opener(on)(system, top_k)
+        opened = asking.opener(on, top_k)(system)
         with silence():
             seconds = time_answers(opened.answer, asking.texts)
     except RuntimeError as error:

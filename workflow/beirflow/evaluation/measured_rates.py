@@ -11,11 +11,9 @@ from beirflow.experiment.datasets import BLOCK_QUERIES
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import DataError
-from beirflow.files.layout import METRICS, RUN_RECORD
+from beirflow.files.layout import CORPUS, METRICS, RUN_RECORD, record_of
 from beirflow.files.records import read_json
-
-TOKENS_PER_WORD = 1.3
-"""Of English in the vocabularies of common encoders; replaced by what was measured."""
+from beirflow.runs.family import TOKENS_PER_WORD
 
 BESIDES = ("fuse", "rerank", "evaluate")
 """Stages of a system that is made from the runs of others; its records repeat the other stages of these."""
@@ -29,13 +27,13 @@ class Rates:
         seconds: By stage, seconds of a unit of its work, see :func:`work`.
         corpora: Names of the corpora that were measured.
         tokens_per_word: Tokens that a model read for each word of the texts; None where that is not known.
-        index_bytes: Bytes stored for each unit of work of the index, and for each document.
+        stored: Measured bytes of chunks relative to those that the family expects; 1 until a chunk is stored.
     """
 
     seconds: dict[str, float] = field(default_factory=dict)
     corpora: list[str] = field(default_factory=list)
     tokens_per_word: float | None = None
-    index_bytes: tuple[float, float] | None = None
+    stored: float = 1.0
 
 
 def read_words(settings: Mapping[str, Any], size: CorpusSize) -> float:
@@ -115,14 +113,52 @@ def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:
             if stage in done and (not direct or stage in BESIDES):
                 seconds[stage] += value
                 units[stage] += done[stage]  # type: ignore[assignment]
-        counted = {"tokens": record["tokens"], "words": done["index"] + done["queries"], "documents": size.documents}
-        totals.update(counted | {"bytes": record["index_bytes"], "index": done["index"]})
+        totals.update({"tokens": record["tokens"], "words": done["index"] + done["queries"]})
     rates.seconds = {stage: value / units[stage] for stage, value in seconds.items() if units[stage]}
     if totals["tokens"]:
         rates.tokens_per_word = totals["tokens"] / totals["words"]
-    if totals["bytes"]:
-        rates.index_bytes = totals["bytes"] / totals["index"], totals["bytes"] / totals["documents"]
+    rates.stored = _stored(experiment, results, system)
     return rates
+
+
+def chunk_records(experiment: Experiment, results: Path, system: str, size: CorpusSize) -> list[Path]:
+    """Return the records of the chunks of a corpus that are encoded or indexed for a system.
+
+    Args:
+        experiment: Knows the paths of the system.
+        results: The folder of all results.
+        system: Name of the system.
+        size: The corpus.
+
+    Returns:
+        The paths of the records that exist.
+    """
+    made = experiment.systems[system]
+    patterns = [pattern for pattern in FAMILIES[made.family].searched(made.settings) if "{chunk}" in pattern]
+    if not patterns:
+        return []
+    names = {**experiment.in_paths(system), "dataset": size.name}
+    paths = (results / record_of(patterns[0](**names, chunk=chunk)) for chunk in range(size.chunks))
+    return [path for path in paths if path.is_file()]
+
+
+def _stored(experiment: Experiment, results: Path, system: str) -> float:
+    """Measured bytes of all stored chunks of a system relative to those that its family expects; 1 without a chunk."""
+    made = experiment.systems[system]
+    measured = expected = 0.0
+    for name in experiment.datasets:
+        if not (results / CORPUS(dataset=name)).is_file():
+            continue
+        try:
+            size = corpus_size(experiment, results, name)
+            records = [read_json(path) for path in chunk_records(experiment, results, system, size)]
+        except (DataError, OSError):  # of a file that is being written, or was edited
+            continue
+        sized = [record for record in records if "index" in record.get("bytes", {})]
+        measured += sum(record["bytes"]["index"] for record in sized)
+        rows = sum(record["rows"] for record in sized)
+        expected += FAMILIES[made.family].stored_bytes(made.settings, rows, size.words)
+    return measured / expected if expected else 1.0
 
 
 def _finished(experiment: Experiment, results: Path, system: str) -> Iterable[tuple[str, dict[str, Any], CorpusSize]]:
@@ -138,5 +174,4 @@ def _finished(experiment: Experiment, results: Path, system: str) -> Iterable[tu
             continue
         if run.get("counts", {}).get("documents_reused"):
             continue  # it encoded only some of its documents
-        found = {"seconds": evaluated["seconds"], "tokens": run.get("counts", {}).get("tokens", 0)}
-        yield path.stem, found | {"index_bytes": run.get("bytes", {}).get("index", 0)}, size
+        yield path.stem, {"seconds": evaluated["seconds"], "tokens": run.get("counts", {}).get("tokens", 0)}, size

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytrec_eval
 
-from beirflow.runs.ranking import Ties, byte_order, rank
+from beirflow.runs.ranking import byte_order, rank
 
 TREC_NAMES = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"}
 
@@ -42,20 +42,19 @@ class Ranking:
     missed: np.ndarray
 
 
-def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int], ties: Ties = "descending") -> pd.DataFrame:
+def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> pd.DataFrame:
     """All measures of all judged queries.
 
     Args:
         run: ``query_id``, ``doc_id`` and ``score`` of the retrieved documents, in any order; ranked here by the ranking rule.
         qrels: ``query_id``, ``doc_id`` and ``score`` of the judgements.
         cutoffs: The k of the measures.
-        ties: How ties are ordered.
 
     Returns:
         One row a judged query in byte order of the ids: ``query_id``, then a float64 column a measure, named as BEIR prints
         it, e.g. ``NDCG@10``.
     """
-    ranking = make_ranking(run, qrels, max(cutoffs), ties)
+    ranking = make_ranking(run, qrels, max(cutoffs))
     columns: dict[str, np.ndarray] = _trec_measures(ranking, cutoffs)
     for k in cutoffs:
         columns |= {f"{name}@{k}": values for name, values in _own_measures(ranking, k).items()}
@@ -64,14 +63,13 @@ def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int], ties: Ties =
     return pd.DataFrame({"query_id": ranking.query_ids, **named})
 
 
-def make_ranking(run: pa.Table, qrels: pa.Table, depth: int, ties: Ties = "descending") -> Ranking:
+def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
     """Rank a run and look up its judgements.
 
     Args:
         run: ``query_id``, ``doc_id`` and ``score``.
         qrels: ``query_id``, ``doc_id`` and ``score``.
         depth: Number of ranks to keep, n.
-        ties: How ties are ordered.
 
     Returns:
         Runs and judgements as arrays; queries without judgements are left out.
@@ -84,7 +82,7 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int, ties: Ties = "desce
     run = run.take(pa.array(of_judged_query)) if len(of_judged_query) < run.num_rows else run
     run_query = run_query[of_judged_query]
     kept, ranks = rank(
-        run_query, run["score"].to_numpy(), lambda tied: byte_order(run["doc_id"].take(tied).combine_chunks(), ties), depth
+        run_query, run["score"].to_numpy(), lambda tied: byte_order(run["doc_id"].take(tied).combine_chunks()), depth
     )
     run_query = run_query[kept]
 

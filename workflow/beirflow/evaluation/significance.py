@@ -26,8 +26,8 @@ import pyarrow as pa
 
 from beirflow.evaluation.paired_tests import confidence_interval, effect_size, holm, randomisation_test
 from beirflow.evaluation.scores import main_cutoff, read_per_query
+from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
-from beirflow.files.writing import atomic_path
 
 COLUMNS = (
     *("dataset", "measure", "system_a", "system_b", "queries", "mean_a", "mean_b"),
@@ -56,8 +56,7 @@ def compare_systems(
     found = [row for dataset, corpora in rows.items() for row in _compare(dataset, corpora, systems, values)]
     table = pd.DataFrame([{"measure": measure, **row} for row in found], columns=list(COLUMNS))
     table["p_holm"] = holm(table["p"].to_numpy(dtype=np.float64))
-    with atomic_path(comparison_path) as partial:
-        table.to_csv(partial, index=False)
+    write_csv(table, comparison_path)
 
 
 def _read(means_paths: Sequence[str], per_query_paths: Sequence[str]) -> tuple[str, Values]:

@@ -1,20 +1,24 @@
 """Summarise the metrics of all systems on all datasets in one table."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.evaluation.means import read_means
-from beirflow.experiment.catalogue import Catalogue, load_catalogue
+from beirflow.files.csv_files import write_csv
 from beirflow.files.digests import file_digest
-from beirflow.files.writing import atomic_path
+from beirflow.files.records import ASSUMED
 
 MAIN_MEASURES = ("NDCG@10", "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
 PUBLISHED = ("NDCG@10", "Recall@100")
 LAST = ("documents_per_second", "seconds", "metrics_sha256")
+BETWEEN = "; "
+"""Separates the assumptions of a row, sentences without a semicolon."""
+
 SUMS = ("documents", "queries", "index_seconds", "seconds")
 
 AVERAGES = (
@@ -39,8 +43,7 @@ def summarize(*, means_paths: Sequence[str], summary_path: str) -> str:
         DataError: A file was changed after it was written, or belongs elsewhere.
     """
     table = summary_table(means_paths)
-    with atomic_path(summary_path) as partial:
-        table.to_csv(partial, index=False)
+    write_csv(table, summary_path)
     return for_terminal(table)
 
 
@@ -76,6 +79,8 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any]) -> dict[str, An
         row[f"published_{name}"] = reference.value if reference else None
         row[f"difference_{name}"] = measures[name] - reference.value if reference else None
         row[f"source_{name}"] = reference.source if reference else None
+    if assumed := means.get("assumed"):  # absent from metrics of earlier versions
+        row[ASSUMED] = BETWEEN.join(assumed)
     seconds = means["seconds"]
     return row | {"index_seconds": seconds.get("index", np.nan) or np.nan, "seconds": sum(seconds.values())}
 
@@ -97,8 +102,22 @@ def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
     average: dict[str, Any] = {"system": rows[0]["system"], "dataset": label}
     average |= {key: sum(row[key] for row in rows) for key in SUMS}
     average |= {key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if _is_measure(key)}
+    if assumed := assumptions(row.get(ASSUMED) for row in rows):
+        average[ASSUMED] = BETWEEN.join(assumed)
     digests = "".join(row["metrics_sha256"] for row in rows)
     return average | {"metrics_sha256": hashlib.sha256(digests.encode()).hexdigest()}
+
+
+def assumptions(cells: Iterable[Any]) -> list[str]:
+    """Return the distinct assumptions of some rows of the summary.
+
+    Args:
+        cells: The values of its column ``assumed``; None or not-a-number where nothing was assumed.
+
+    Returns:
+        Sentences, in the order in which they come first.
+    """
+    return list(dict.fromkeys(sentence for cell in cells if isinstance(cell, str) for sentence in cell.split(BETWEEN)))
 
 
 def _is_measure(column: str) -> bool:
@@ -112,9 +131,11 @@ def for_terminal(table: pd.DataFrame) -> str:
         table: The content of ``summary.csv``.
 
     Returns:
-        Lines of text.
+        Lines of text; below the table everything that was assumed.
     """
-    table = table.drop(columns=[name for name in table.columns if name.startswith("source_") or name.endswith("sha256")])
+    assumed = assumptions(table.get(ASSUMED, ()))
+    left_out = [name for name in table.columns if name.startswith("source_") or name.endswith("sha256") or name == ASSUMED]
+    table = table.drop(columns=left_out)
     table = table.dropna(axis="columns", how="all")
     formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
     formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
@@ -130,4 +151,6 @@ def for_terminal(table: pd.DataFrame) -> str:
     for old, new in short.items():
         headers = [header.replace(old, new) for header in headers]
     text.columns = pd.Index(headers)
-    return text.to_string(index=False, justify="right", line_width=None)
+    lines = "".join(f"\n  - {sentence}" for sentence in assumed)
+    below = f"\n\nAssumed, since the files of a model do not say it:{lines}" if assumed else ""
+    return text.to_string(index=False, justify="right", line_width=None) + below

@@ -4,7 +4,7 @@
 configuration where it has one; ``dataset``, a corpus, where the value is not that of all; ``value``, texts as they are, lists
 separated by commas; ``said_by``, who says so: ``configuration`` (the catalogue's entry of a known system too), ``model``, the
 files of the model, or ``record``, what was found while it ran; and ``model_says``, what the files of the model say where the
-configuration says it too.
+configuration says it too. A text that a spreadsheet would take for a formula follows an apostrophe.
 
 ``model_sha256`` is the sha256 of the lines that ``sha256sum`` prints of the model's files, in byte order of their names;
 ``tuned_on`` says on which split or dataset the ``weights`` of a fused system were tuned; ``training_loss`` is how the loss of a
@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from beirflow.files.csv_files import write_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import EXPANSION_MODEL, MODEL, TRAINED_MODEL_RECORD
-from beirflow.files.records import Job, read_json
-from beirflow.files.writing import atomic_path
+from beirflow.files.records import ASSUMED, Job, read_json
 
 COLUMNS = ("system", "setting", "dataset", "value", "said_by", "model_says")
 
@@ -50,7 +50,7 @@ ADDED = ("expansion", "weights", "train", *SCORERS)
 LOSSES = 10
 """How many means of the losses of a training are shown."""
 
-MADE = ("precision", "device", "lossy")
+MADE = ("precision", "device", "lossy", ASSUMED)
 """What a run says of its making that belongs to the system; ``cost.csv`` and the run have the rest."""
 
 Values = dict[str, Any]
@@ -90,8 +90,7 @@ def describe_systems(
         for name, settings in systems.items()
         for fact in _facts(settings, runs[name], job.results)
     ]
-    with atomic_path(systems_path) as partial:
-        pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(partial, index=False)
+    write_csv(pd.DataFrame(rows, columns=list(COLUMNS)), systems_path)
 
 
 def in_words(value: Any) -> str | None:
@@ -120,7 +119,9 @@ def _facts(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], resul
         records = _records(run, results)
         own = next((record for path, record in records.items() if _is_model(path)), {})
         model = own or model
-        facts = _of_run(run, [record for record in records.values() if "encoder" in record])
+        # The record of a class has a key of this name too, its class.
+        encoded = [record for path, record in records.items() if "encoder" in record and not _is_model(path)]
+        facts = _of_run(run, encoded)
         for fact in (*facts, *_of_model(own, run["dataset"])):
             used.setdefault(fact.setting, []).append(fact)
     card = _of_card(model["card"]) if "card" in model else {}

@@ -57,12 +57,13 @@ def _write(chain: Chain, path: Path, text: Callable[[Chain], str]) -> None:
 
 def _write_run(chain: Chain, path: Path, names: dict[str, str]) -> None:
     """A run with its header."""
-    run, record, corpus = layout.RUN(**names), layout.RUN_RECORD(**names), layout.CORPUS(dataset=names["dataset"])
+    run, record, dataset = layout.RUN(**names), layout.RUN_RECORD(**names), names["dataset"]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_open_run(
         run_path=str(chain.file(run)),
         record_path=str(chain.file(record)),
-        corpus_path=str(chain.file(corpus)),
+        corpus_path=str(chain.file(layout.CORPUS(dataset=dataset))),
+        queries_path=str(chain.file(layout.QUERIES(dataset=dataset))),
         manifest_path=str(chain.file(layout.MANIFEST)),
         output_path=str(path),
     )

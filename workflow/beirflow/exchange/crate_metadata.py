@@ -9,10 +9,10 @@ from rocrate.model import ContextEntity, File
 from rocrate.model.entity import Entity
 from rocrate.rocrate import ROCrate
 
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.chain.chain import Chain
 from beirflow.chain.reading import part
 from beirflow.exchange.crate_pages import PAGES
-from beirflow.experiment.catalogue import load_catalogue
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import (
     CORPUS,
@@ -270,9 +270,9 @@ def _outside(path: str, record: Mapping[str, Any], chain: Chain) -> dict[str, An
     corpus = CORPUS.names_in(path)
     found = {"md5 of the archive": chain.corpora[corpus["dataset"]]["md5"]} if corpus else {}
     found |= {key: record[key] for key in ("model", "revision", "split") if key in record and not METRICS.names_in(path)}
-    return found | {
-        f"sha256 of {key}": digest for kind in ("files", "source_sha256") for key, digest in record.get(kind, {}).items()
-    }
+    sources = record.get("source_sha256", {})
+    digests = {**record.get("files", {}), **({"the source": sources} if isinstance(sources, str) else sources)}
+    return found | {f"sha256 of {key}": digest for key, digest in digests.items()}
 
 
 def _plain(value: Any) -> Any:

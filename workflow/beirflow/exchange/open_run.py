@@ -4,7 +4,7 @@ The header follows ir_metadata, Breuer, Keller and Schaer, SIGIR 2022, https://w
 of the PRIMAD model (platform, research goal, implementation, method, actor, data).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from beirflow.chain.reading import part, read_record
 from beirflow.files.errors import DataError
 from beirflow.files.layout import OPEN_RUN
 from beirflow.imported.run_rows import HEADER_END, HEADER_START
-from beirflow.runs.run_file import write_trec
+from beirflow.runs.run_file import queries_without_line, write_trec
 
 START, END = (f"{line.decode()}\n" for line in (HEADER_START, HEADER_END))
 MEASURES = ["NDCG@10", "Recall@100"]
@@ -24,13 +24,16 @@ MEASURES = ["NDCG@10", "Recall@100"]
 OF_THE_MACHINE = ("device", "driver")
 
 
-def write_open_run(*, run_path: str, record_path: str, corpus_path: str, manifest_path: str, output_path: str) -> None:
+def write_open_run(
+    *, run_path: str, record_path: str, corpus_path: str, queries_path: str, manifest_path: str, output_path: str
+) -> None:
     """Write a run in TREC form with a header that says where it comes from.
 
     Args:
         run_path: Parquet file of the run.
         record_path: The record that was written with it.
         corpus_path: ``corpus.json`` of its dataset.
+        queries_path: ``queries.parquet`` of its dataset, next to it.
         manifest_path: ``manifest.json`` of the results.
         output_path: The ``.trec.gz`` to write.
 
@@ -39,12 +42,17 @@ def write_open_run(*, run_path: str, record_path: str, corpus_path: str, manifes
     """
     try:
         record, corpus, manifest = (read_record(Path(path)) for path in (record_path, corpus_path, manifest_path))
-        metadata = metadata_of(record, corpus, manifest)
+        metadata = metadata_of(record, corpus, manifest, queries_without_line(run_path, queries_path))
     except UNREADABLE as error:
         found = f"{run_path} cannot be described: {type(error).__name__}: {error}"
         raise DataError(f"{found}; see what is wrong with: snakemake --cores 1 audit") from error
     write_trec(
-        run_path=run_path, record_path=record_path, output_path=output_path, tag=record["system"], header=header_of(metadata)
+        run_path=run_path,
+        record_path=record_path,
+        queries_path=queries_path,
+        output_path=output_path,
+        tag=record["system"],
+        header=header_of(metadata),
     )
 
 
@@ -61,13 +69,16 @@ def header_of(metadata: Mapping[str, Any]) -> str:
     return START + "".join(f"# {line}\n" for line in content.splitlines()) + END
 
 
-def metadata_of(record: Mapping[str, Any], corpus: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
+def metadata_of(
+    record: Mapping[str, Any], corpus: Mapping[str, Any], manifest: Mapping[str, Any], without_line: Sequence[str]
+) -> dict[str, Any]:
     """What is known of a run, by the parts of PRIMAD.
 
     Args:
         record: The record of the run.
         corpus: The record of its corpus.
         manifest: The manifest of the results.
+        without_line: Judged queries for which the run has no document.
 
     Returns:
         The metadata, without what is not known. Who made the run no record says.
@@ -102,7 +113,7 @@ def metadata_of(record: Mapping[str, Any], corpus: Mapping[str, Any], manifest: 
             },
             "method": {
                 "automatic": True,
-                "score ties": f"document ids {record['ties']}",
+                "score ties": "document ids descending, as trec_eval ranks",
                 "documents": record["top_k"],
                 "retrieval": [retrieval],
             },
@@ -112,6 +123,7 @@ def metadata_of(record: Mapping[str, Any], corpus: Mapping[str, Any], manifest: 
                     "name": dataset,
                     "split": corpus["split"],
                     "counts": corpus["counts"],
+                    "judged queries without a line": list(without_line) or None,
                     "sha256": corpus["source_sha256"],
                 },
                 "sha256 of this run as Parquet": record["outputs"],

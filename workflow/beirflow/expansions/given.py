@@ -21,7 +21,9 @@ from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
+from beirflow.files.verified import unchanged
 from beirflow.files.writing import scratch_file
+from beirflow.runs.searched import EXPANSION_SOURCE
 
 LINE_BYTES = 1 << 26
 """A line this long is refused: a file without line feeds must not fill memory."""
@@ -45,7 +47,7 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
 
     Raises:
         DataError: A line is not as expected, names a document that the corpus does not have, or one that another line named
-            before; or a document of the chunk is in no line.
+            before; a document of the chunk is in no line; or the file changed while it was read.
     """
     start = time.perf_counter()
     with Documents(documents_path) as documents:
@@ -54,13 +56,15 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
     first = sum(sizes[:chunk])
     with scratch_file(output_path) as scratch:
         kept = _Kept(scratch, sizes[chunk])
-        _read_lines(source_path, given.kind, ids, first, kept, job.name)
+        with unchanged(source_path) as digest:
+            _read_lines(source_path, given.kind, ids, first, kept, job.name)
         missing = kept.missing
         if len(missing):
             found = f"{len(missing):,} of the {sizes[chunk]:,} documents of chunk {chunk} have no line, first"
             todo = "an empty list or object stands for no expansion"
             raise DataError(f"{source_path}: {found} {ids[first + int(missing[0])].as_py()!r}; {todo}")
         write_expansion(output_path, given.kind, _windows(given.kind, ids.slice(first, sizes[chunk]), kept))
+    read_from: dict[str, Any] = {EXPANSION_SOURCE: digest}
     write_record(
         record_of(output_path),
         job,
@@ -72,7 +76,7 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
         expansion=given.name,
         kind=given.kind,
         rows=sizes[chunk],
-        expansion_source_sha256=file_digest(source_path),
+        **read_from,
     )
 
 

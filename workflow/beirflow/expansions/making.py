@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -22,7 +23,6 @@ from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
-from beirflow.files.verified import damaged
 from beirflow.jobs.devices import choose_precision, exact_device
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import model_folder
@@ -54,7 +54,7 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
         making: How.
         documents_path: ``documents.parquet``, next to its ``corpus.json``.
         chunk: Number of the chunk.
-        output_path: Parquet to write, and its record; beside it, until it is done, the lines of :class:`ExpansionLog`.
+        output_path: Parquet to write, and its record; beside it, until it is done, its :class:`ExpansionLog`.
         job: The job, for the record.
 
     Raises:
@@ -69,20 +69,20 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
         table = documents.read([chunk], ["doc_id", "text"])
         rows = _rows(expansion, documents, chunk)
     doc_ids, texts = (column.to_pylist() for column in table.take(rows).columns)
-    with making.gpu(saves_memory="lower token_budget or max_length"):
-        start = time.perf_counter()
-        device = exact_device(making.device)
-        precision = str(choose_precision(making.precision, device)).removeprefix("torch.")
-        same = {"inputs": job.digests(inputs), "chunk": chunk, "settings": expansion.made_by, "code": job.code}
-        with ExpansionLog(Path(output_path).with_suffix(".jsonl"), {**same, "precision": precision}) as log:
-            reader = _load(load, making) if len(log.places) < len(doc_ids) else None
+    with ExitStack() as opened:
+        with making.gpu(saves_memory="lower token_budget or max_length"):
+            start = time.perf_counter()
+            device = exact_device(making.device)
+            precision = str(choose_precision(making.precision, device)).removeprefix("torch.")
+            same = {"inputs": job.digests(inputs), "chunk": chunk, "settings": expansion.made_by, "code": job.code}
+            made_from = {**same, "precision": precision}
+            log = opened.enter_context(ExpansionLog(Path(output_path).with_suffix(".jsonl"), made_from))
+            reader = _load(load, making) if len(log.rows) < len(doc_ids) else None
             loaded = time.perf_counter() - start
             if reader:
                 _make(reader, log, doc_ids, texts, job.name)
-        made = {"precision": precision, **made_with(device)}
-    if sorted(log.places) != list(range(len(doc_ids))):
-        raise damaged(log.path, f"found {len(log.places)} documents, expected {len(doc_ids)}")
-    write_expansion(output_path, expansion.kind, _windows(expansion.kind, table["doc_id"].combine_chunks(), rows, log))
+            made = {"precision": precision, **made_with(device)}
+        write_expansion(output_path, expansion.kind, _windows(expansion.kind, table["doc_id"].combine_chunks(), rows, log))
     write_record(
         record_of(output_path),
         job,
@@ -130,11 +130,11 @@ def _load(load: Load, making: Making) -> TextReader:
 
 def _make(reader: TextReader, log: ExpansionLog, doc_ids: list[str], texts: list[str], name: str) -> None:
     """Let the reader go through all documents that are not in the log."""
-    if log.places:
-        logger.info("%s: %d of %d documents are here from before", name, len(log.places), len(doc_ids))
+    if log.rows:
+        logger.info("%s: %d of %d documents are here from before", name, len(log.rows), len(doc_ids))
     before = time.perf_counter()
-    with Progress(name, len(doc_ids) - len(log.places), "documents") as progress:
-        for part in reader.parts(doc_ids, texts, frozenset(log.places)):
+    with Progress(name, len(doc_ids) - len(log.rows), "documents") as progress:
+        for part in reader.parts(doc_ids, texts, frozenset(log.rows)):
             now = time.perf_counter()
             log.add(part.rows.tolist(), part.values, part.counts, now - before)
             before = now

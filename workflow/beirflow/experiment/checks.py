@@ -1,33 +1,35 @@
 """Checks of a configuration with valid syntax: names, and impossible combinations."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from beirflow.catalogue.catalogue import Catalogue
+from beirflow.catalogue.dataset import Dataset, check_shared_texts
+from beirflow.catalogue.schema import Problems, nearest
 from beirflow.dense.settings import DenseSettings
-from beirflow.experiment.catalogue import Catalogue
 from beirflow.experiment.choice import check_own_names, corpora_named
-from beirflow.experiment.dataset import Dataset, check_shared_texts
 from beirflow.experiment.datasets import NO_COPY
 from beirflow.experiment.dependencies import check_dependencies, check_run_files
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.schema import Problems, nearest
+from beirflow.experiment.systems import catalogue_systems
 from beirflow.experiment.tuning import check_tuning
+from beirflow.files.addresses import has_other_variables, shown
 from beirflow.files.errors import ConfigError
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.family import System
-from beirflow.sources.hub_layout import HubForm
-from beirflow.sources.samples import SamplesForm
+from beirflow.sources.forms import HubForm, SamplesForm
 
 
 def check_names(
     config: Mapping[str, Any],
     catalogue: Catalogue,
-    systems: Mapping[str, System],
+    systems: Iterable[str],
     rows: Mapping[str, tuple[Dataset, ...]],
+    wrong_rows: Collection[str],
     problems: Problems,
 ) -> None:
     """Every name is defined, and defined once.
@@ -35,12 +37,13 @@ def check_names(
     Args:
         config: The configuration, with defaults.
         catalogue: What the project knows.
-        systems: The systems of the configuration, by name.
+        systems: Names of the systems of the configuration.
         rows: Its datasets, by name.
+        wrong_rows: Names of its datasets that have a problem already.
         problems: Where what is wrong is added.
     """
     for name in systems:
-        if name in catalogue.systems:
+        if name in catalogue_systems():
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name; choose another")
     known = catalogue.known_datasets
     taken = {corpus.name for corpora in known.values() for corpus in corpora} | set(known)
@@ -50,14 +53,14 @@ def check_names(
                 problems.add(f"custom.datasets.{row}", name, "another dataset or forum has this name; choose another")
             taken.add(name)
     check_own_names(rows, catalogue, problems)
-    known_systems = [*catalogue.systems, *systems]
+    known_systems = [*catalogue_systems(), *systems]
     for i, name in enumerate(config["systems"]):
         if name not in known_systems:
             allowed = f"allowed are {', '.join(known_systems)}, or define it under custom.systems{nearest(name, known_systems)}"
             problems.add(f"systems.{i}", name, allowed)
     known_rows = {**catalogue.known_datasets, **rows}
     for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
-        if corpora_named(name, known_rows) is None:
+        if corpora_named(name, known_rows) is None and not any(f"{name}.".startswith(f"{each}.") for each in wrong_rows):
             problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows))
 
 
@@ -84,6 +87,23 @@ def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
     if config["baseline"] not in (None, *chosen):
         allowed = f"allowed are null and the configured systems, {', '.join(chosen)}{nearest(config['baseline'], chosen)}"
         problems.add("baseline", config["baseline"], allowed)
+
+
+def check_secrets(systems: Mapping[str, Any], problems: Problems) -> None:
+    """No argument of a class is a secret, since arguments are recorded, and only secrets are left to the environment.
+
+    Args:
+        systems: The systems of the configuration, by name.
+        problems: Where what is wrong is added.
+    """
+    for name, entry in systems.items():
+        for key, value in (entry.get("arguments") or {}).items():
+            if shown({key: value}) != {key: value}:
+                allowed = "arguments are recorded; write ${NAME} for a password, key or token, and set that environment variable"
+                problems.add(f"custom.systems.{name}.arguments.{key}", shown({key: value})[key], allowed)
+            elif has_other_variables(key, value):
+                allowed = "${NAME} stands for secrets only: in an address, not as its host, or in an argument such as api_key"
+                problems.add(f"custom.systems.{name}.arguments.{key}", value, allowed)
 
 
 def check_combinations(experiment: Experiment, problems: Problems) -> None:
@@ -140,7 +160,7 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
     for name in used:
         system = experiment.systems[name]
         corpora = [experiment.datasets[dataset] for other, dataset in experiment.needed_runs if other == name]
-        origin = f"custom.systems.{name}" if name not in experiment.catalogue.systems else f"systems.{name}"
+        origin = f"custom.systems.{name}" if name not in catalogue_systems() else f"systems.{name}"
         with _disk_in_words(problems, origin, name):
             if wrong := FAMILIES[system.family].problem(system.settings):
                 problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from beirflow.experiment.catalogue import KINDS, Catalogue
-from beirflow.experiment.dataset import Dataset
-from beirflow.experiment.schema import Problems, nearest
+from beirflow.catalogue.catalogue import KINDS, Catalogue
+from beirflow.catalogue.dataset import Dataset
+from beirflow.catalogue.schema import Problems, nearest
 
 SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<count>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")
 """Of queries."""
@@ -97,7 +97,7 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
 
 def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str]:
     """Names of the datasets of the catalogue that have everything that is asked for."""
-    found = list(catalogue.datasets)
+    found, problems_before = list(catalogue.datasets), len(problems.lines)
     for kind in (kind for kind in KINDS if kind in wanted):
         values = _known_values(kind, wanted[kind], catalogue, problems)
         found = [name for name in found if catalogue.kinds[name][kind] in values]
@@ -105,7 +105,7 @@ def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Proble
         found = [name for name in found if sum(corpus.documents or 0 for corpus in catalogue.datasets[name]) <= wanted["largest"]]
     if "split" in wanted:
         found = _with_split(wanted["split"], found, catalogue, problems)
-    if not found and not problems.lines:
+    if not found and len(problems.lines) == problems_before:
         problems.add("datasets", dict(wanted), f"no dataset has all these properties; there are {_described(catalogue)}")
     return found
 

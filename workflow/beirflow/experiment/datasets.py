@@ -7,17 +7,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from beirflow.catalogue.catalogue import Catalogue
+from beirflow.catalogue.dataset import Dataset
 from beirflow.datasets.document_count import known_documents
 from beirflow.datasets.query_count import count_judged_queries
-from beirflow.experiment.catalogue import Catalogue
-from beirflow.experiment.dataset import Dataset
+from beirflow.files.addresses import address_below
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError
 from beirflow.files.layout import ARCHIVE, HUB_DATASET, RESULTS
 from beirflow.sources.archives import is_archive
 from beirflow.sources.beir_files import required_files
-from beirflow.sources.hub_layout import HubForm
-from beirflow.sources.opening import Form
+from beirflow.sources.forms import Form, HubForm
 
 NO_COPY = "{name} may not be redistributed; to use your own copy, put it in BEIR form into the folder {name} of data_dir"
 
@@ -165,7 +165,7 @@ class Datasets:
 
     def urls(self, archive: str) -> list[str]:
         """Where the archive is looked for, in order: the mirrors, then the official host."""
-        return [f"{base.rstrip('/')}/{archive}.zip" for base in [*self.config["mirrors"], self.catalogue.host]]
+        return [address_below(base, f"{archive}.zip") for base in [*self.config["mirrors"], self.catalogue.host]]
 
 
 @cache

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from beirflow.catalogue.schema import Problems, nearest
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.schema import Problems, nearest
 from beirflow.runs.family import Reads, System
 
 

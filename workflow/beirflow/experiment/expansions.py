@@ -8,7 +8,8 @@ from beirflow.dense.settings import DenseSettings
 from beirflow.expansions.models import expansion_files
 from beirflow.expansions.settings import Expansion
 from beirflow.files.digests import file_state
-from beirflow.lexical.settings import Index, LexicalSettings
+from beirflow.lexical.index import Index
+from beirflow.lexical.settings import LexicalSettings
 from beirflow.runs.family import System
 from beirflow.sparse.settings import SparseSettings
 

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from beirflow.experiment.catalogue import load_catalogue
-from beirflow.experiment.checks import check_baseline, check_combinations, check_names
+from beirflow.catalogue.catalogue import load_catalogue
+from beirflow.catalogue.schema import defaults, problems_with, with_booleans
+from beirflow.experiment.checks import check_baseline, check_combinations, check_names, check_secrets
 from beirflow.experiment.choice import chosen_names, corpora_named
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.own_datasets import check_own_datasets, custom_dataset
-from beirflow.experiment.schema import Problems, defaults, problems_with, with_booleans
-from beirflow.experiment.systems import make_systems
+from beirflow.experiment.systems import catalogue_systems, make_systems
 from beirflow.experiment.tuning import tuning_rows
+from beirflow.experiment.usable import without_wrong_entries, without_wrong_keys
 
 CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"
 """How messages call it."""
@@ -30,28 +31,31 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
             lists every problem with the key's path, what was found, what is allowed and the nearest name.
     """
     config = with_booleans(config, "config")
-    problems_with(config, "config").raise_if_any(CONFIGURATION)
-    config = {**defaults("config"), **config}
+    problems = problems_with(config, "config")
+    config = without_wrong_keys(config, defaults("config"), problems)
     catalogue = load_catalogue()
-    custom = config["custom"] or {}
-    problems = Problems()
-    systems = config["systems"]
-    config |= {
-        "systems": [systems] if isinstance(systems, str) else systems,
-        "datasets": chosen_names(config, catalogue, problems),
-    }
-    systems = make_systems(custom.get("systems") or {}, catalogue.systems, "custom.systems", problems)
-    problems.raise_if_any(CONFIGURATION)  # of variants, which are no systems then
-    check_own_datasets(custom.get("datasets") or {}, problems)
-    rows = {name: custom_dataset(name, entry) for name, entry in (custom.get("datasets") or {}).items()}
-    check_names(config, catalogue, systems, rows, problems)
-    check_baseline(config, problems)
-    problems.raise_if_any(CONFIGURATION)
-    all_rows = {**catalogue.known_datasets, **rows}
+    entries = {kind: (config["custom"] or {}).get(kind) or {} for kind in ("systems", "datasets")}
+    own = {kind: without_wrong_entries(kind, entries[kind], problems) for kind in entries}
+    made = make_systems(own["systems"], catalogue_systems(), "custom.systems", problems)
+    check_secrets(own["systems"], problems)
+    check_own_datasets(own["datasets"], problems)
+    own = {kind: without_wrong_entries(kind, entries[kind], problems) for kind in entries}
+    systems = {name: made[name] for name in own["systems"]}
+    rows = {name: custom_dataset(name, entry) for name, entry in own["datasets"].items()}
+    config |= {"systems": _listed(config["systems"]), "datasets": chosen_names(config, catalogue, problems)}
+    config |= {"custom": own} if problems.lines else {}
+    check_names(config, catalogue, entries["systems"], rows, set(entries["datasets"]) - set(rows), problems)
+    # After a message about a name that is taken, what the project knows counts.
+    all_systems = {**catalogue_systems(), **systems, **catalogue_systems()}
+    all_rows = {**catalogue.known_datasets, **rows, **catalogue.known_datasets}
+    if config["baseline"] not in entries["systems"] or config["baseline"] in systems:
+        check_baseline(config, problems)
+    config["systems"] = [name for name in config["systems"] if name in all_systems]
     chosen = [] if config["datasets"] == "all" else config["datasets"]
     all_rows |= {name: corpora for name in chosen if (corpora := corpora_named(name, all_rows))}
-    all_systems = {**catalogue.systems, **systems}
-    evaluated = [corpus for row in chosen or catalogue.datasets for corpus in all_rows[row]]
+    chosen = [name for name in chosen if name in all_rows]
+    config |= {"datasets": chosen} if config["datasets"] != "all" else {}
+    evaluated = [corpus for row in (catalogue.datasets if config["datasets"] == "all" else chosen) for corpus in all_rows[row]]
     all_rows |= tuning_rows([(name, corpus) for name in config["systems"] for corpus in evaluated], all_systems, all_rows)
     experiment = Experiment(
         config=config,
@@ -63,3 +67,7 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     check_combinations(experiment, problems)
     problems.raise_if_any(CONFIGURATION)
     return experiment
+
+
+def _listed(names: str | list[str]) -> list[str]:
+    return [names] if isinstance(names, str) else names

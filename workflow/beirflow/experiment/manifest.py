@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from beirflow.experiment.experiment import Experiment
-from beirflow.files.addresses import without_credentials
+from beirflow.files.addresses import shown
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.provenance import code_state, environment, run_of_this_job
@@ -67,5 +67,5 @@ def _corpora(experiment: Experiment, rows: Mapping[str, Sequence[str]]) -> dict[
 
 def _shown(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration without what says nothing about a result, and without passwords in addresses."""
-    shown = {key: value for key, value in config.items() if key not in NO_INFLUENCE}
-    return shown | {"mirrors": [without_credentials(url) for url in config["mirrors"]]}
+    influential = {key: value for key, value in config.items() if key not in NO_INFLUENCE}
+    return influential | {"mirrors": shown(config["mirrors"])}

@@ -4,12 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from beirflow.experiment.dataset import Dataset
-from beirflow.experiment.schema import Problems
-from beirflow.sources.hub_layout import HubForm
-from beirflow.sources.labelled import LabelledForm
-from beirflow.sources.opening import Form
-from beirflow.sources.samples import SamplesForm
+from beirflow.catalogue.dataset import Dataset
+from beirflow.catalogue.schema import Problems
+from beirflow.sources.forms import Form, HubForm, LabelledForm, SamplesForm
 
 FILES: Mapping[str, type[LabelledForm | SamplesForm]] = {LabelledForm.kind: LabelledForm, SamplesForm.kind: SamplesForm}
 """Forms of a file whose lines are queries with documents."""

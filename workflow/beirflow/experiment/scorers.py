@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from beirflow.catalogue.schema import Problems, nearest
 from beirflow.dense.settings import DenseSettings
-from beirflow.experiment.schema import Problems, nearest
 from beirflow.late.settings import LateSettings
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.settings import RerankSettings

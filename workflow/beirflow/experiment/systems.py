@@ -5,13 +5,29 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from beirflow.catalogue.mteb_tasks import mteb_tasks
+from beirflow.catalogue.schema import CATALOGUE, Problems, nearest, read_catalogue
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, family_of
-from beirflow.experiment.mteb_tasks import mteb_tasks
-from beirflow.experiment.schema import CATALOGUE, Problems, nearest, read_catalogue
 from beirflow.experiment.scorers import with_scorers
 from beirflow.runs.family import System
 from beirflow.training.settings import Training
+
+
+@cache
+def catalogue_systems() -> Mapping[str, System]:
+    """Read the systems of the catalogue.
+
+    Returns:
+        The systems by name.
+
+    Raises:
+        ConfigError: The file does not follow its schema, or a system names another that it cannot be made from.
+    """
+    path, problems = CATALOGUE / "systems.yaml", Problems()
+    systems = make_systems(read_catalogue(path, "systems"), {}, "systems", problems)
+    problems.raise_if_any(f"catalogue file {path}")
+    return systems
 
 
 def make_system(name: str, entry: Mapping[str, Any]) -> System:

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from pathlib import PurePath
 
+from beirflow.catalogue.schema import nearest
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.schema import nearest
 from beirflow.files import layout
 from beirflow.files.layout import Pattern
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from itertools import product
 
+from beirflow.catalogue.dataset import Dataset
+from beirflow.catalogue.schema import Problems, nearest
 from beirflow.experiment.choice import Rows, corpora_named
-from beirflow.experiment.dataset import Dataset
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.schema import Problems, nearest
 from beirflow.runs.family import System, TunedOn
 
 Run = tuple[str, Dataset]

@@ -1,10 +1,251 @@
-"""URLs without secrets, for display."""
+"""Secrets in addresses and elsewhere: taken from environment variables, found, and hidden.
 
+An address may hold a secret as its user and password, in its query, or in its fragment; there it is hidden from whatever is
+shown. A secret in a path cannot be recognised. A configuration names an environment variable in place of any secret, as
+``${NAME}``: its value is hidden wherever it occurs, and so is what is secret in an address that is used.
+"""
+
+import base64
+import html
+import json
+import os
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, unquote, unquote_plus
 
-CREDENTIALS = re.compile(r"(?<=//)[^/@\s]*@")
+from beirflow.files.errors import ConfigError
+
+HIDDEN = "…"
+"""Written in place of a secret."""
+
+LEAST_LETTERS = 5
+"""Letters of a secret that is hidden wherever it occurs; a shorter one is a part of other words."""
+
+TOKENS_OF_HUB = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+"""Environment variables of the hub's library."""
+
+VARIABLE = re.compile(r"\$\{(\w+)\}")
+"""An environment variable, named in the configuration in place of its value."""
+
+SECRET_NAME = re.compile(
+    r"(.+[_-])?(api[_-]?key|password|passwd|secret|credentials?|(auth|access|bearer|hf|api)[_-]?token)|token|auth|authorization",
+    re.IGNORECASE,
+)
+"""Names of arguments whose values are secrets; not those of tokens that models read."""
+
+HARMLESS = re.compile(r"(api-version|version|revision)=[\w.-]{1,24}", re.IGNORECASE)
+"""A part of a query that is shown."""
+
+# The user of an address ends at its last @ before the path; or at the last of all, if the password has a slash in it.
+_USER = r"(?:[^/?#@:{blank}]*:(?!\d*(?:[/?#{blank}]|$)){any}*@|[^/?#{blank}]*@)"
+_ADDRESS = re.compile(
+    rf"(?P<scheme>[A-Za-z][\w+.-]*://)(?P<user>{_USER.format(blank='', any='.')})?"
+    r"(?P<place>[^?#]*)(?P<query>\?[^#]*)?(?P<fragment>#.*)?",
+    re.DOTALL,
+)
+_ADDRESS_IN_TEXT = re.compile(r"[A-Za-z][\w+.-]*://\S+")
+_USER_IN_TEXT = re.compile("(?<=://)" + _USER.format(blank=r"\s", any=r"\S"))
+_PARAMETER_IN_TEXT = re.compile(r"(?<=[?&;])[^=&;#?\s'\"]+=[^&;#\s]+")
+_BETWEEN = re.compile("([?&;])")
+
+_known: set[str] = set()
+"""Secrets of this process, in every form in which they may be shown."""
 
 
 def without_credentials(text: str) -> str:
-    """A text whose addresses tell no user and no password, for logs, messages and records."""
-    return CREDENTIALS.sub("", text)
+    """Return a text without the secrets of its addresses and those that this process knows.
+
+    Args:
+        text: To be shown or recorded.
+
+    Returns:
+        The text without users and passwords, and with ``…`` in place of the values of queries, of fragments and of known secrets.
+        What names environment variables, as ``${NAME}``, stays.
+    """
+    text = _ADDRESS_IN_TEXT.sub(lambda found: _shown_address(found[0]), without_secrets(text))
+    return _PARAMETER_IN_TEXT.sub(lambda found: _shown_parameter(found[0]), text)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without users and passwords of addresses, and without the secrets that this process knows.
+
+    Args:
+        text: Such as a line of a log, in which a query may belong to the id of a document.
+
+    Returns:
+        The text with ``…`` in place of known secrets.
+    """
+    return _USER_IN_TEXT.sub(lambda user: user[0] if _is_open_user(user[0]) else "", without_known_secrets(text))
+
+
+def without_known_secrets(text: str) -> str:
+    """Return a text without the secrets that this process knows, however long it is.
+
+    Args:
+        text: To be shortened and shown.
+
+    Returns:
+        The text with ``…`` in place of each.
+    """
+    for secret in sorted(_known, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def shown(value: Any) -> Any:
+    """Return a value of the configuration without secrets.
+
+    Args:
+        value: A text, or lists and mappings of texts.
+
+    Returns:
+        The same with the texts of :func:`without_credentials`, and ``…`` in place of each text whose name is that of a secret.
+    """
+    if isinstance(value, Mapping):
+        return {key: HIDDEN if _is_secret(key, each) else shown(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [shown(each) for each in value]
+    return without_credentials(_shown_address(value)) if isinstance(value, str) else value
+
+
+def keep_secret(secret: str) -> None:
+    """Hide a secret from now on, wherever it occurs in this process.
+
+    Args:
+        secret: A key or password; nothing is done about one that is shorter than ``LEAST_LETTERS``.
+    """
+    plain = {each.strip() for each in (secret, unquote(secret), unquote_plus(secret))}
+    forms = {form for each in plain for form in (quote(each), quote(each, safe=""), html.escape(each), *_escaped(each))}
+    coded = {base64.b64encode(each.encode(code, "replace")).decode() for each in plain for code in ("utf-8", "latin-1")}
+    _known.update(each for each in plain | forms | coded if len(each) >= LEAST_LETTERS)
+
+
+def keep_secrets_of(address: str) -> None:
+    """Hide from now on what :func:`shown` hides of an address, and the same in a header.
+
+    Args:
+        address: Of a server.
+    """
+    parts = _ADDRESS.fullmatch(address)
+    if parts is None:
+        return
+    user, _, password = (parts["user"] or "@")[:-1].partition(":")
+    pair = [f"{unquote(user)}:{unquote(password)}"] if password else []
+    query, fragment = (parts["query"] or "")[1:], (parts["fragment"] or "")[1:]
+    values = [_split(each)[1] for part in (query, fragment) for each in _BETWEEN.split(part) if not _is_open(each)]
+    for secret in (password or user, *pair, *values, fragment):
+        keep_secret(secret)
+
+
+def keep_secrets_of_hub() -> None:
+    """Hide from now on what the hub's library takes from the environment: tokens, and what is secret in the endpoint."""
+    for name in TOKENS_OF_HUB:
+        keep_secret(os.environ.get(name, ""))
+    keep_secrets_of(os.environ.get("HF_ENDPOINT", ""))
+
+
+def with_variables(value: Any) -> Any:
+    """Replace every ``${NAME}`` by the value of the environment variable, which is hidden from now on.
+
+    Args:
+        value: A text, or lists and mappings of texts.
+
+    Returns:
+        The same with the values.
+
+    Raises:
+        ConfigError: There is no such variable, or it is empty.
+    """
+    if isinstance(value, Mapping):
+        return {key: with_variables(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [with_variables(each) for each in value]
+    return VARIABLE.sub(_value, value) if isinstance(value, str) else value
+
+
+def has_other_variables(name: str, value: Any) -> bool:
+    """Return whether a variable stands for anything but a secret: its value is not recorded, so results may not depend on it.
+
+    Args:
+        name: Of an argument.
+        value: A text, or lists and mappings of texts.
+
+    Returns:
+        False if variables are only in arguments with the name of a secret, or in addresses, behind or before the host.
+    """
+    if isinstance(value, Mapping):
+        return any(has_other_variables(str(key), each) for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return any(has_other_variables(name, each) for each in value)
+    if not isinstance(value, str) or not VARIABLE.search(value) or SECRET_NAME.fullmatch(name):
+        return False
+    parts = _ADDRESS.fullmatch(value)
+    return parts is None or VARIABLE.search(parts["place"].partition("/")[0]) is not None
+
+
+def address_below(base: str, path: str) -> str:
+    """Return an address further down, with the query of the one above.
+
+    Args:
+        base: An address.
+        path: To be added to its path.
+
+    Returns:
+        The address.
+    """
+    end = min((place for mark in "?#" if (place := base.find(mark)) >= 0), default=len(base))
+    return f"{base[:end].rstrip('/')}/{path}{base[end:]}"
+
+
+def _escaped(text: str) -> Iterator[str]:
+    """A text as it stands between quotes in JSON, in Python, and in an error about bytes."""
+    for code in (json.dumps(text), json.dumps(text, ensure_ascii=False), repr(text)):
+        yield code[1:-1]
+    yield repr(text.encode("utf-8", "replace"))[2:-1]
+
+
+def _value(variable: re.Match[str]) -> str:
+    value = os.environ.get(variable[1])
+    if not value:
+        raise ConfigError(f"the environment variable {variable[1]}, which the configuration names, is not set")
+    keep_secret(value)
+    return value
+
+
+def _shown_address(text: str) -> str:
+    """A text, if it is an address, without its secrets."""
+    parts = _ADDRESS.fullmatch(text)
+    if parts is None:
+        return text
+    user, query, fragment = (parts[name] or "" for name in ("user", "query", "fragment"))
+    query = "".join(map(_shown_parameter, _BETWEEN.split(query)))
+    fragment = fragment if _is_open(fragment[1:]) else f"#{HIDDEN}"
+    return f"{parts['scheme']}{user if _is_open_user(user) else ''}{parts['place']}{query}{fragment}"
+
+
+def _shown_parameter(text: str) -> str:
+    return text if _is_open(text) else f"{_split(text)[0]}{HIDDEN}"
+
+
+def _split(parameter: str) -> tuple[str, str]:
+    """The name of a part of a query, with its mark, and the value; a part without a value, such as a token in base64, is one."""
+    name, mark, value = parameter.partition("=")
+    return (name + mark, value) if value.strip("=") else ("", parameter)
+
+
+def _is_open(parameter: str) -> bool:
+    """Whether a part of a query or a fragment has no secret: a separator, a variable, or what is known to be harmless."""
+    return not VARIABLE.sub("", _split(parameter)[1]).strip("?&;") or HARMLESS.fullmatch(parameter) is not None
+
+
+def _is_open_user(user: str) -> bool:
+    """Whether the user of an address has no secret: the password, or the user without one, names a variable."""
+    name, _, password = user[:-1].partition(":")
+    return not VARIABLE.sub("", password or name)
+
+
+def _is_secret(name: Any, value: Any) -> bool:
+    """Whether an argument is a secret itself, and not a variable that holds it."""
+    is_text = isinstance(value, str) and VARIABLE.sub("", value) != ""
+    return is_text and isinstance(name, str) and SECRET_NAME.fullmatch(name) is not None

@@ -20,6 +20,9 @@ REFUSED = {
 }
 BROKEN = {errno.EIO: "the disk failed", errno.ESTALE: "the network file system has lost this file"}
 
+ARROW_CLOSES = "error closing file"
+"""Message of Arrow's error without a number: network disks and quotas may refuse a write only when the file is closed."""
+
 MOUNTS = Path("/proc/self/mountinfo")
 LOCAL_LOCKS = {"nolock", "local_lock=posix", "local_lock=all", "localflock"}
 """Options with which NFS or Lustre are mounted where a machine does not tell others of its locks."""
@@ -31,12 +34,19 @@ def written_here(path: str | Path) -> Iterator[None]:
 
     Args:
         path: What is written while the block runs.
+
+    Raises:
+        OSError: Any of the block's, with a name and a number.
     """
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno in NO_ROOM:
+        if error.errno is None and ARROW_CLOSES in str(error):
+            raise OSError(errno.EIO, str(error), str(path)) from error
+        if error.filename is None and error.errno is not None:
             error.filename = str(path)
+            if error.errno in BROKEN:  # perhaps while another file was read
+                error.strerror = f"{error.strerror}, while it was made"
         raise
 
 

@@ -5,7 +5,7 @@ Records of all steps have the same keys:
 - ``path``: its place below the results, so that it is never taken for another record;
 - ``format``: the version of these keys, so that a record is never read by the rules of another;
 - ``inputs`` and ``outputs``: paths below the results, each with the sha256 of the file;
-- ``made``: how it was computed, such as precision, device and versions;
+- ``made``: how it was computed, such as precision, device and versions, and what was :data:`ASSUMED`;
 - ``seconds``, ``bytes`` and ``counts``: cost by stage, and counts;
 - ``job`` and ``code``: the rule with its wildcards, and the digest of the code that ran;
 - other facts of the step.
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from beirflow.files.outside_json import parse_json
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
 
@@ -30,6 +31,9 @@ FORMAT = 1
 """Of the records that this code writes; another number where a word means something else."""
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
+
+ASSUMED = "assumed"
+"""Key of ``made``: sentences on what decides over scores, is not in the files of a model, and was assumed."""
 
 Digests = Mapping[str, str] | Mapping[Path, str] | Mapping[str | Path, str]
 """sha256 by the path of the file."""
@@ -138,6 +142,19 @@ def together(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {key: next(iter(values)) if len(values) == 1 else sorted(values) for key, values in found.items()}
 
 
+def assumed_in(record: Mapping[str, Any]) -> list[str]:
+    """Return the assumptions behind a run.
+
+    Args:
+        record: Its record, or another that has ``made``.
+
+    Returns:
+        Sentences, sorted; empty where nothing was assumed.
+    """
+    sentences = record.get("made", {}).get(ASSUMED, [])
+    return [sentences] if isinstance(sentences, str) else sorted(sentences)
+
+
 def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: Mapping[str, str], **facts: str) -> None:
     """Make sure that a file was made from what it is used with.
 
@@ -182,7 +199,7 @@ def read_json(path: str | Path) -> dict[str, Any]:
     """
     content = Path(path).read_bytes()
     try:
-        record = json.loads(content)
+        record = parse_json(content)
         del record[RECORD_DIGEST]
         whole = content == _with_digest(record)
     except (ValueError, KeyError, TypeError, RecursionError):

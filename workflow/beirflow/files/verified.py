@@ -56,6 +56,25 @@ def checked_while_read(digests: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
+def unchanged(path: str | Path) -> Iterator[str]:
+    """Read a source outside the results, and make sure that it stays the same meanwhile.
+
+    Args:
+        path: The file.
+
+    Yields:
+        Its sha256.
+
+    Raises:
+        DataError: It changed while the block ran.
+    """
+    digest = file_digest(path)
+    yield digest
+    if file_digest(path) != digest:
+        raise DataError(f"{path}: the file changed while it was read; run again once it is complete")
+
+
+@contextmanager
 def parquet_errors(path: str | Path) -> Iterator[None]:
     """Say of a Parquet file that cannot be read that it is damaged; but not where the disk or the network is to blame."""
     try:

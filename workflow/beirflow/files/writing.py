@@ -92,11 +92,11 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
                 found = f"{partial.name} is gone, probably because two jobs write this file at the same time"
                 raise FileNotFoundError(errno.ENOENT, found, str(path))
             _flush(partial)
-        os.replace(partial, path)
+            os.replace(partial, path)
+            _flush(path.parent)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
-    _flush(path.parent)
 
 
 @contextmanager
@@ -119,12 +119,12 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
             for each in sorted(partial.rglob("*"), reverse=True):
                 _flush(each)
             _flush(partial)
-        shutil.rmtree(path, ignore_errors=True)
-        partial.rename(path)
+            shutil.rmtree(path, ignore_errors=True)
+            partial.rename(path)
+            _flush(path.parent)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    _flush(path.parent)
 
 
 class Buffer(Protocol):

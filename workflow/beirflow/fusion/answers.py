@@ -19,7 +19,7 @@ def open_answers(asked: Asked) -> Opened:
         NoAnswerError: One of its systems cannot be asked.
     """
     settings: FusionSettings = asked.system.settings.with_weights_of(asked.run)
-    systems = {name: asked.open(name, settings.depth or asked.top_k) for name in settings.of}
+    systems = {name: asked.open(name) for name in settings.of}
 
     def answer(query: str) -> Hits:
         answers = {name: system.answer(query) for name, system in systems.items()}

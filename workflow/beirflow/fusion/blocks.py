@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from beirflow.fusion.contributions import contributions
 from beirflow.fusion.settings import FusionSettings
-from beirflow.runs.ranking import byte_order, merge_hits
+from beirflow.runs.ranking import rank_hits
 
 QUERIES = 512
 """Fused at once; a thousand documents of each in three runs are some 100 MB."""
@@ -102,9 +102,5 @@ def ranked(block: Block, weights: Sequence[float], top_k: int) -> Rows:
     scores = np.zeros(len(block.row))
     for column in np.sort(block.values * np.array(weights, np.float64), axis=1).T:
         scores += column
-    query, row, score, rank = merge_hits(
-        [(block.query, block.row, scores.astype(np.float32))],
-        lambda tied: byte_order(block.doc_ids.take(pa.array(tied))),
-        top_k,
-    )
+    query, row, score, rank = rank_hits([(block.query, block.row, scores.astype(np.float32))], block.doc_ids, top_k)
     return block.query_ids.take(pa.array(query)), block.doc_ids.take(pa.array(row)), score, rank

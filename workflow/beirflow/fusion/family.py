@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from beirflow.fusion.settings import FusionSettings
-from beirflow.runs.family import Family, Reads, Setting, TunedOn
+from beirflow.runs.family import Family, Reads, Setting, Stage, TunedOn
 
 STEP = 0.1
 """From one weight that is tried to the next, unless stated."""
@@ -58,4 +58,5 @@ FAMILY = Family(
     spot_checks="beirflow.fusion.spot_check:spot_checks",
     follows="beirflow.fusion.spot_check:spot_checks",
     answers="beirflow.fusion.answers:open_answers",
+    other_stages=(Stage("fuse_runs", row=4e-6),),
 )

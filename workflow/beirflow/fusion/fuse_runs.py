@@ -69,7 +69,6 @@ def fuse_runs(
         counts={},
         dataset=dataset,
         top_k=top_k,
-        ties="descending",
         **facts,
     )
 

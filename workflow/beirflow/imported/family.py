@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.imported.settings import ImportedSettings
-from beirflow.runs.family import Family, Setting
+from beirflow.runs.family import Family, Setting, Stage
 
 
 def problem(settings: Any) -> Setting | None:
@@ -25,4 +25,5 @@ FAMILY = Family(
     direct=True,
     spot_checks="beirflow.imported.spot_check:spot_checks",
     follows="beirflow.imported.spot_check:spot_checks",
+    other_stages=(Stage("import_run", row=4e-6),),
 )

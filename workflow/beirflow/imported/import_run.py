@@ -12,8 +12,9 @@ from beirflow.datasets.corpus_files import Documents, read_table, recorded_diges
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_record
+from beirflow.files.verified import unchanged
 from beirflow.imported.run_rows import Rows, concatenated, read_rows
-from beirflow.runs.ranking import Ties, byte_order, merge_hits
+from beirflow.runs.ranking import rank_hits
 from beirflow.runs.run_file import run_writer
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,6 @@ def import_run(
     documents_path: str,
     top_k: int,
     drop_self_matches: bool,
-    ties: Ties,
     run_path: str,
     record_path: str,
     job: Job,
@@ -43,7 +43,6 @@ def import_run(
         documents_path: ``documents.parquet``, likewise.
         top_k: Documents to keep for each query.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
-        ties: How documents with the same score are ordered.
         run_path: Parquet to write.
         record_path: The record to write: the digest of the source, and what was left out of it.
         job: The job, for the record.
@@ -51,13 +50,11 @@ def import_run(
     Raises:
         DataError: The file is no run on this corpus; the message names file and line.
     """
-    digest = file_digest(source_path)
     query_ids = read_table(queries_path)["query_id"].combine_chunks()
     with Documents(documents_path) as file:
         doc_ids = file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks()
-    rows, unjudged = _of_judged_queries(Path(source_path), query_ids)
-    if file_digest(source_path) != digest:
-        raise DataError(f"{source_path}: the file changed while it was read; run again once it is complete")
+    with unchanged(source_path) as digest:
+        rows, unjudged = _of_judged_queries(Path(source_path), query_ids)
     query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()
     row = _rows_of_documents(source_path, dataset, rows, doc_ids)
     _check_repetition(source_path, rows, query, row)
@@ -70,11 +67,7 @@ def import_run(
         logger.warning(
             "%s: the ranks of %d queries contradict their scores; scores decide, as for trec_eval", source_path, otherwise
         )
-    hits = merge_hits(
-        [(query[kept], row[kept].astype(np.int32), rows.scores[kept])],
-        lambda tied: byte_order(doc_ids.take(pa.array(tied)), ties),
-        top_k,
-    )
+    hits = rank_hits([(query[kept], row[kept].astype(np.int32), rows.scores[kept])], doc_ids, top_k)
     with run_writer(run_path) as write:
         write(query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), hits[2], hits[3])
     write_record(
@@ -92,7 +85,6 @@ def import_run(
         system=system,
         dataset=dataset,
         top_k=top_k,
-        ties=ties,
         source_sha256=digest,
     )
 

@@ -146,7 +146,7 @@ def _parquet_rows(path: Path) -> Iterator[Rows]:
                     if column.null_count:
                         row = int(lines[np.argmax(column.is_null().to_numpy(zero_copy_only=False))])
                         raise DataError(f"{path}:{row}: a row of a run has no empty cell, found one")
-                query_ids, doc_ids = (batch[name].cast(pa.string()) for name in ("query_id", "doc_id"))
+                query_ids, doc_ids = (_in_utf8(path, lines, batch[name].cast(pa.string())) for name in ("query_id", "doc_id"))
                 scores = batch["score"].cast(pa.float64()).to_numpy()
                 ranks = batch["rank"].cast(pa.int64()).to_numpy() if ranked else None
                 yield Rows(lines, query_ids, doc_ids, _float32(path, lines, scores), ranks)
@@ -154,6 +154,17 @@ def _parquet_rows(path: Path) -> Iterator[Rows]:
         if getattr(error, "errno", None):
             raise
         raise DataError(f"{path}: the file begins like Parquet but cannot be read ({error}); write it again") from error
+
+
+def _in_utf8(path: Path, lines: np.ndarray, texts: pa.Array) -> pa.Array:
+    """Return texts as they are, unless one is not UTF-8, which Arrow does not look at while it reads."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        for line, content in zip(lines, texts.cast(pa.binary()).to_pylist(), strict=True):
+            _check_utf8(path, line, content)
+        raise
+    return texts
 
 
 def _check_columns(path: Path, schema: pa.Schema) -> bool:

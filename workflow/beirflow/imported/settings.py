@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from beirflow.runs.ranking import Ties
-
 DATASET = "{dataset}"
 """What stands for the name of a corpus in a path."""
 
@@ -16,12 +14,10 @@ class ImportedSettings:
     Attributes:
         name: Name of the system.
         run: Path of the run on a corpus, with ``{dataset}`` in place of its name.
-        ties: How documents with the same score are ordered by their ids.
     """
 
     name: str
     run: str
-    ties: Ties = "descending"
 
     def path(self, dataset: str) -> Path:
         """The file of a corpus."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from beirflow.files.addresses import without_secrets
 from beirflow.files.disks import disk_problem
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import ENERGY
@@ -132,13 +133,21 @@ def _errors_in_words(log_path: str | Path) -> Iterator[None]:
         sys.exit(1)
 
 
+class _Formatter(logging.Formatter):
+    """Lines of a log, with tracebacks, in which no secret is shown, whoever wrote it there."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The text of a record."""
+        return without_secrets(super().format(record))
+
+
 class _LogFile(logging.FileHandler):
     """The log file, which also gets the warnings of libraries. A full disk makes it shorter and nothing else fail."""
 
     def __init__(self, path: str | Path) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         super().__init__(path, mode="w", encoding="utf-8")
-        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        self.setFormatter(_Formatter("%(asctime)s %(levelname)s %(message)s"))
         logging.captureWarnings(True)
         logging.getLogger("py.warnings").addHandler(self)
 
@@ -156,7 +165,7 @@ class _LogFile(logging.FileHandler):
 def _terminal() -> logging.Handler:
     handler = logging.StreamHandler(sys.stderr)
     handler.setLevel(logging.WARNING)
-    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    handler.setFormatter(_Formatter("%(levelname)s: %(message)s"))
     return handler
 
 

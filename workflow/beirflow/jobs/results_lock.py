@@ -23,6 +23,7 @@ from pathlib import Path
 
 from beirflow.files.disks import local_locks
 from beirflow.files.errors import LockError
+from beirflow.files.outside_json import parse_json
 
 logger = logging.getLogger(__name__)
 
@@ -169,7 +170,7 @@ def _write(descriptor: int, content: bytes) -> None:
 def _parsed(content: bytes) -> dict[str, str]:
     """What the file says; nothing where it was cut."""
     try:
-        found = json.loads(content)
+        found = parse_json(content)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

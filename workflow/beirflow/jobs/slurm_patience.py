@@ -3,6 +3,7 @@
 It stands before the command of the same name, see :mod:`beirflow.jobs.slurm_host`, and imports nothing that is slow.
 """
 
+import itertools
 import os
 import re
 import subprocess
@@ -21,7 +22,9 @@ AWAY = re.compile(
     re.IGNORECASE,
 )
 FULL = re.compile(r"MaxSubmitJob")
-"""Of an association or a QOS: too many jobs, not too large ones."""
+"""Limit of an association or a QOS: too many jobs, not too large ones."""
+
+ADVICE = "; these are more jobs at once than you may submit: lower slurm-array-limit and jobs in the profile"
 
 AWAY_SECONDS = 3600.0
 PAUSES_SECONDS = (1.0, 5.0, 15.0, 30.0)
@@ -46,34 +49,32 @@ def call(command: str, *arguments: str) -> int:
         Its exit status; what it printed at last has been printed.
     """
     script = sys.stdin.buffer.read() if "/dev/stdin" in arguments else b""
-    start, reported, attempt = time.monotonic(), -REPORT_SECONDS, 0
-    while True:
+    start, reported = time.monotonic(), -REPORT_SECONDS
+    for attempt in itertools.count():
         done = subprocess.run([command, *arguments], input=script, capture_output=True, check=False)  # noqa: S603
-        says = done.stderr.decode(errors="replace").strip()
-        advice = ""
-        if done.returncode and FULL.search(says):
-            if _has_jobs():
-                why = "the cluster lets you submit no more for now"
-            else:
-                why, advice = (
-                    "",
-                    "; these are more jobs at once than you may submit: lower slurm-array-limit and jobs in the profile",
-                )
-        else:
-            why = "SLURM does not answer" if AWAY.search(says) and time.monotonic() - start < AWAY_SECONDS else ""
-        if not done.returncode or not why:
-            sys.stdout.buffer.write(done.stdout)
-            sys.stderr.write(f"{says}{advice}\n" if says else "")
-            return done.returncode
+        message = done.stderr.decode(errors="replace").strip()
+        reason = _reason_to_wait(message, time.monotonic() - start) if done.returncode else ""
+        if not reason:
+            break
         if time.monotonic() - reported >= REPORT_SECONDS:
             reported = time.monotonic()
-            _tell(f"{Path(command).name}: {why}, so it is repeated until it succeeds ({says.splitlines()[-1]})")
+            _tell(f"{Path(command).name}: {reason}, so it is repeated until it succeeds ({message.splitlines()[-1]})")
         time.sleep(PAUSES_SECONDS[min(attempt, len(PAUSES_SECONDS) - 1)])
-        attempt += 1
+    sys.stdout.buffer.write(done.stdout)
+    if message:
+        sys.stderr.write(f"{message}{ADVICE if FULL.search(message) else ''}\n")
+    return done.returncode
+
+
+def _reason_to_wait(message: str, elapsed: float) -> str:
+    """Return why a failed command is repeated; empty if waiting does not help."""
+    if FULL.search(message):
+        return "the cluster lets you submit no more for now" if _has_jobs() else ""
+    return "SLURM does not answer" if AWAY.search(message) and elapsed < AWAY_SECONDS else ""
 
 
 def _has_jobs() -> bool:
-    """Whether this user has a job in the queue, whose end makes room; also where SLURM does not say."""
+    """Test whether this user has a job in the queue, whose end makes room; True if SLURM does not answer."""
     done = subprocess.run(["squeue", "--me", "--noheader"], capture_output=True, check=False)  # noqa: S607
     return bool(done.returncode or done.stdout.strip())
 

@@ -37,9 +37,10 @@ class Reading:
     Attributes:
         steps: The backbone, and what changes the vector of each token after it.
         prompt: What is written before every text.
-        marker: The token that is put in after the first one, which the tokenizer knows as one; None for none.
+        marker: The token that is put in after the first one, special or not, which the tokenizer knows as one; None for none.
         expansion: What a text is filled up with; None for nothing.
         skipped: Tokens whose vectors do not count.
+        skips_unknown: Whether unknown tokens do not count either if one of the skipped words is no token, as in PyLate.
     """
 
     steps: tuple[Step, ...]
@@ -47,6 +48,7 @@ class Reading:
     marker: str | None = None
     expansion: Expansion | None = None
     skipped: tuple[str, ...] = ()
+    skips_unknown: bool = False
 
     @property
     def max_length(self) -> int | None:
@@ -84,7 +86,7 @@ class TokenCard:
     def of_kind(self, kind: Kind) -> dict[str, Any]:
         """What holds for one kind of text, for a record."""
         reading = self.of(kind)
-        facts = {key: value for key, value in asdict(reading).items() if value not in (None, ())}
+        facts = {key: value for key, value in asdict(reading).items() if value not in (None, (), False)}
         facts["steps"] = [asdict(step) for step in reading.steps]
         if reading.skipped:
             facts["skipped"] = " ".join(reading.skipped)

@@ -2,6 +2,7 @@
 
 import string
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,7 @@ def _of_modules(folder: Path) -> TokenCard:
             prompt=prompts[kind].removeprefix(str(marker)),
             marker=str(marker) or None,
             skipped=words if kind in skipping else (),
+            skips_unknown=mask is None and kind in skipping,
         )
         readings[kind] = _with_lengths(folder, reading, kind, library, pylate)
     return TokenCard(readings["queries"], readings["documents"], open_prompts)
@@ -193,9 +195,7 @@ def _with_lengths(folder: Path, reading: Reading, kind: Kind, library: Mapping[s
     if expansion is None:
         return reading if length is None else reading.cut_at(length)
     longest = expansion.length if expansion.cut else length and max(length, expansion.length)
-    cut = Reading(reading.steps, reading.prompt, reading.marker, None, reading.skipped)
-    cut = cut if longest is None else cut.cut_at(longest)
-    return Reading(cut.steps, cut.prompt, cut.marker, expansion, cut.skipped)
+    return replace(reading if longest is None else reading.cut_at(longest), expansion=expansion)
 
 
 def _expansion(path: Path, wanted: Any) -> Expansion | None:

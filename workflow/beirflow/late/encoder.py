@@ -114,28 +114,35 @@ class TokenEncoder:
             raise ModelError(f"{folder / first.folder / weights} has unused weights: {', '.join(unused[:5])}")
         self._head = load_head(folder, others, weights).to(self.device)
         self._model = self.backbone.model.to(self.device).eval()
-        with in_words(self.device, self.backbone.max_length or 0):
-            self.backbone.check_padding(self.device)
         self.max_length = self.backbone.max_length
         if self.max_length is not None and self.max_length <= inserted:
             raise ModelError(f"texts are cut after {self.max_length} tokens, which leaves no room for text")
-        self._marker = self._marker_id(reading.marker)
+        self._marker = self._marker_id(reading.marker, of_colbert)
         self._filler = self._filler_id(reading)
-        self._skipped = self._skipped_ids(reading.skipped)
+        self._skipped = self._skipped_ids(reading)
+        with in_words(self.device, self.max_length or 0):
+            self.backbone.check_padding(
+                lambda texts: self._compute(self._window(texts, texts.lengths), np.arange(len(texts.lengths)))
+            )
 
-    def _marker_id(self, marker: str | None) -> int | None:
+    def _marker_id(self, marker: str | None, of_colbert: bool) -> int | None:
         """The token that is put in after the first one."""
         if marker is None:
             return None
-        number = self.backbone.tokenizer.get_vocab().get(marker)
+        tokenizer = self.backbone.tokenizer
+        number = tokenizer.get_vocab().get(marker)
         if number is None:
             raise ModelError(f"the tokenizer does not know the marker {marker!r}, which the model was trained with")
-        if self.backbone.tokenizer.truncation_side != "right":
+        if tokenizer.truncation_side != "right":
             found = "the tokenizer cuts texts at their beginning"
             raise ModelError(f"{found}, where the marker {marker!r} stands, with which the model was trained")
         nothing = self.backbone.token_ids([""])[0]
-        if not nothing or nothing[0] not in self.backbone.tokenizer.all_special_ids:
-            raise ModelError(f"the tokenizer begins no text with a special token, after which the marker {marker!r} belongs")
+        if not nothing or nothing[0] not in tokenizer.all_special_ids:
+            found = "the tokenizer begins no text with a special token"
+            if of_colbert:  # which writes the marker over the second token
+                raise ModelError(f"{found}, after which the marker {marker!r} belongs")
+            if tokenizer.padding_side != "right":
+                raise ModelError(f"{found} and pads at the beginning: the place of the marker {marker!r} depends on the batch")
         return int(number)
 
     def _filler_id(self, reading: Reading) -> int | None:
@@ -151,10 +158,12 @@ class TokenEncoder:
             raise ModelError(f"the tokenizer does not know the padding token of queries, {token or 'its mask'!r}")
         return int(number)
 
-    def _skipped_ids(self, skipped: Sequence[str]) -> np.ndarray:
-        """Tokens whose vectors do not count; a word that is no token of its own is none of them."""
-        vocabulary = self.backbone.tokenizer.get_vocab()
-        return np.array([vocabulary[word] for word in skipped if word in vocabulary], np.int64)
+    def _skipped_ids(self, reading: Reading) -> np.ndarray:
+        """Tokens whose vectors do not count; a skipped word that is no token is the unknown token in PyLate, and else none."""
+        tokenizer = self.backbone.tokenizer
+        vocabulary, unknown = tokenizer.get_vocab(), tokenizer.unk_token_id if reading.skips_unknown else None
+        ids = {vocabulary.get(word, unknown) for word in reading.skipped}
+        return np.array(sorted(ids - {None}), np.int64)
 
     def made(self) -> dict[str, str]:
         """Precision, device and versions that the vectors are made with, and whether something is lost, for the record."""
@@ -215,6 +224,10 @@ class TokenEncoder:
         if highest >= self.backbone.vocabulary:
             found = f"the tokenizer gives the token {highest}, but the model knows only {self.backbone.vocabulary}"
             raise ModelError(f"system {self.system.name}: {found}; they do not belong together, save both again")
+        return self._window(tokens, own)
+
+    def _window(self, tokens: Tokens, own: np.ndarray) -> Window:
+        """The same texts with the tokens that count; ``own`` as for :class:`Window`."""
         return Window(tokens, own, ~np.isin(tokens.ids, self._skipped))
 
     @torch.inference_mode()

@@ -9,7 +9,7 @@ from beirflow.late.card_files import read_token_card
 from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
-from beirflow.runs.family import Family, Setting
+from beirflow.runs.family import TOKENS_PER_WORD, Family, Setting, Stage
 
 
 def problem(settings: Any) -> Setting | None:
@@ -28,6 +28,17 @@ def matches(settings: LateSettings) -> str | None:
     return None if settings.pool_factor else "beirflow.late.matches:match_tokens"
 
 
+DIMENSIONS = 128
+"""Dimensions of token vectors, until a system has run."""
+
+
+def stored_bytes(settings: LateSettings, documents: int, words: float) -> float:
+    """Return the bytes of one float16 vector for each token, or for each group of pooled tokens."""
+    tokens = words * TOKENS_PER_WORD
+    kept = min(tokens, settings.document_length or tokens) / (settings.pool_factor or 1)
+    return 2.0 * DIMENSIONS * kept * documents
+
+
 FAMILY = Family(
     name="late-interaction",
     settings=LateSettings,
@@ -42,4 +53,9 @@ FAMILY = Family(
     matches=matches,
     searched=lambda _: (TOKEN_VECTORS,),
     stored=(QUERY_TOKEN_VECTORS,),
+    represents=Stage("encode_tokens", chunked=True, word=2e-4),
+    searches=Stage("search_tokens", chunked=True, pair=3e-5),
+    other_stages=(Stage("encode_query_tokens", query=2e-3),),
+    stored_bytes=stored_bytes,
+    assumed_size=f"token vectors of {DIMENSIONS} dimensions",
 )

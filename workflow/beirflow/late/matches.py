@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from beirflow.late.encode import TokenEncoding, load_encoder
 from beirflow.late.settings import LateSettings
-from beirflow.late.steps import TokenEncoding, load_encoder
 from beirflow.late.vectors import TokenVectors
 from beirflow.models.card import Kind
 from beirflow.runs.matches import Match, Matched, Pairs

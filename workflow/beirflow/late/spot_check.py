@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from beirflow.datasets.corpus_reader import as_read
+from beirflow.datasets.document_text import as_read
 from beirflow.files.layout import QUERY_TOKEN_VECTORS, RUN, TOKEN_VECTORS
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.late.encoder import TokenEncoder

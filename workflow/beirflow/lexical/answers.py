@@ -11,7 +11,7 @@ from beirflow.lexical.search import inverse_norms_of, search_postings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, Frequencies
 from beirflow.runs.answers import Asked, Opened
-from beirflow.runs.ranking import Hits, byte_order, merge_hits
+from beirflow.runs.ranking import Hits, byte_order, rank_hits
 
 IN_MEMORY = 4.0
 """Times what postings take on the disk, where they are compressed."""
@@ -60,6 +60,6 @@ def open_answers(asked: Asked) -> Opened:
                 inverse_norms=inverse_norms,
             )
             parts.append((number, row + np.int32(span.start), score))
-        return merge_hits(parts, lambda rows: order[rows], asked.top_k)[:3]
+        return rank_hits(parts, asked.doc_ids, asked.top_k, settings.ties)[:3]
 
     return Opened(answer, {"postings": "cpu"})

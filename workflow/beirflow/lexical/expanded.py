@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 from beirflow.datasets.corpus_files import Documents
 from beirflow.expansions.files import ExpansionFile
 from beirflow.files.verified import damaged
+from beirflow.lexical.index import Index
 from beirflow.lexical.indexing import Texts, WeightedWords, index_texts, index_words
 from beirflow.lexical.postings import Postings
-from beirflow.lexical.settings import Index
 
 BATCH_DOCUMENTS = 4096
 """Documents that are read at once."""

@@ -6,7 +6,7 @@ from typing import Any
 from beirflow.expansions.models import model_problem
 from beirflow.files.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.runs.family import Family, Setting
+from beirflow.runs.family import Family, Setting, Stage
 
 
 def problem(settings: Any) -> Setting | None:
@@ -32,6 +32,10 @@ def given_files(settings: Any, dataset: str) -> dict[str, Path]:
     return {f"{key}.path": path for key, path in found.items() if path}
 
 
+WORD_BYTES = 1.3
+"""Bytes of postings for each word, as measured on NFCorpus and SciFact: 1.2."""
+
+
 FAMILY = Family(
     name="lexical",
     settings=LexicalSettings,
@@ -40,4 +44,8 @@ FAMILY = Family(
     spot_checks="beirflow.lexical.spot_check:spot_checks",
     answers="beirflow.lexical.answers:open_answers",
     searched=lambda _: (POSTINGS, STATISTICS, STATISTICS_RECORD),
+    represents=Stage("index_chunk", chunked=True, word=2e-6),
+    searches=Stage("search_index", chunked=True, pair=2e-9),
+    other_stages=(Stage("sum_statistics", word=1e-8),),
+    stored_bytes=lambda _, documents, words: WORD_BYTES * words * documents,
 )

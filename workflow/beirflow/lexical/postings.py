@@ -5,6 +5,7 @@ terms. So a search reads one part after the other, in several threads, and memor
 as differences, which compress to little more than a byte.
 """
 
+import platform
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -135,7 +136,7 @@ def write_postings(path: str | Path, postings: Postings, analyzer: str) -> None:
     columns = {field.name: getattr(postings, field.name) for field in fields(postings)} | {PARTS: part_terms}
     nothing = {name: values[:0] for name, values in columns.items()}
     nothing["terms"] = pa.array([], pa.large_string())  # of an empty slice of strings, all would be written
-    with atomic_path(path) as partial, ColumnWriter(str(partial), _metadata(analyzer)) as writer:
+    with atomic_path(path) as partial, partial.open("wb") as sink, ColumnWriter(sink, _metadata(analyzer)) as writer:
         writer.write(columns | {name: nothing[name] for name in POSTING_COLUMNS})
         for first, last in pairwise([*postings.starts[part_terms].tolist(), len(postings.rows)]):
             part = {name: columns[name][first:last] for name in POSTING_COLUMNS}
@@ -227,3 +228,9 @@ def _problem_of_part(part: Part, expected: int, documents: int) -> str | None:
     if len(part.rows) and not 0 <= part.rows.min() <= part.rows.max() < documents:
         return f"found postings of the rows {part.rows.min()} to {part.rows.max()} among {documents} documents"
     return None
+
+
+def made_with(analyzer: str) -> dict[str, str]:
+    """Return the analyzer, the processor and the versions of the packages that make postings, for records."""
+    versions = {"python": platform.python_version(), "numpy": np.__version__, "pyarrow": pa.__version__}
+    return {"analyzer": analyzer, "device": platform.processor() or platform.machine(), **versions}

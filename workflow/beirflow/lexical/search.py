@@ -39,21 +39,22 @@ def search_postings(
     threads: int = 1,
     inverse_norms: Sequence[np.ndarray] | None = None,
 ) -> tuple[Hits, int]:
-    """The k best documents of each query by the ranking rule, among those that have one of its terms.
+    """Find the k best documents of each query, among those that have one of its terms.
 
     Args:
         queries: The queries.
         fields: What their terms weigh.
         postings: The chunk.
-        id_order: Place of each document's id in the order of ties, Lucene's of which ascend; int64 of shape (documents,).
+        id_order: Place of each document's id in the order of ties at the cut, Lucene's of which ascend; int64 of shape
+            (documents,).
         k: Documents to keep for each query.
         excluded: For each query the row of a document that is left out, or -1; shape (queries,).
         threads: Threads to compute with.
         inverse_norms: What :func:`inverse_norms_of` gives, where the same postings are searched again and again for a few terms.
 
     Returns:
-        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank; and how
-        many documents have a term of the query, but were left out.
+        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and that
+        order of ids; and how many documents have a term of the query, but were left out.
     """
     find = places_in_order if inverse_norms else places_of
     places = find(queries.terms, postings.head.terms)[queries.pair_terms]

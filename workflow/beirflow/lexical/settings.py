@@ -2,37 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from beirflow.expansions.settings import Expansion, WordWeights, WrittenQueries
-from beirflow.runs.ranking import Ties
-
-ANALYZER = "lucene-english"
-"""The only analyzer; another one, or a change of the terms, needs another name."""
-
-
-class Index(NamedTuple):
-    """What decides over the postings of a corpus.
-
-    Attributes:
-        analyzer: What turns texts into terms.
-        expansion: Name of what is added to the documents; None where nothing is.
-        use: How: ``append``, ``field``, or how weights become frequencies, ``sqrt`` or ``none``; empty where nothing is.
-    """
-
-    analyzer: str = ANALYZER
-    expansion: str | None = None
-    use: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The kind of the expansion, ``queries`` or ``weights``."""
-        return WrittenQueries.kind if self.use in ("append", "field") else WordWeights.kind
-
-    @property
-    def name(self) -> str:
-        """What it is called in paths, shared by all systems that search it."""
-        return self.analyzer if self.expansion is None else f"{self.analyzer}-{self.use}-{self.expansion}"
+from beirflow.lexical.index import ANALYZER, Index
+from beirflow.runs.ties import Ties
 
 
 @dataclass(frozen=True)
@@ -46,7 +20,7 @@ class LexicalSettings:
         fields: ``("contents",)``, title and text as one field; or ``title``, ``text`` or both, each with statistics of its own,
             and their scores added.
         analyzer: What turns texts into terms.
-        ties: How documents with the same score are ordered by their ids; Lucene's ascend.
+        ties: Order of ids by which the cut keeps the first of documents with the same score; Lucene's ascend.
         expansion: Queries that are added to the documents; None if none are.
         weights: Weights that the words of the documents have in place of their frequencies; None if they have none.
     """

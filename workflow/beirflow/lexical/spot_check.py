@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.datasets.corpus_reader import split_title_and_text
+from beirflow.datasets.document_text import split_title_and_text
 from beirflow.expansions.files import stored_rows
 from beirflow.expansions.settings import Expansion
 from beirflow.files.layout import EXPANSION, POSTINGS, RUN, STATISTICS, STATISTICS_RECORD
@@ -147,7 +147,8 @@ class _Again:
         frequencies = {field: frequencies_of(statistics, analyzed.terms, field) for field in self.settings.searched}
         fields = weigh(analyzed, self.settings, CorpusStatistics.of_record(record["statistics"]), frequencies)
         blocks = (block for chunk in range(self.subject.chunks) for block in self._blocks(chunk, analyzed, fields))
-        return compare_ranks(self.subject, queries["query_id"].to_pylist(), blocks, partial(np.zeros, queries.num_rows))
+        query_ids, exact = queries["query_id"].to_pylist(), partial(np.zeros, queries.num_rows)
+        return compare_ranks(self.subject, query_ids, blocks, exact, ties=self.settings.ties)
 
     def _blocks(self, chunk: int, queries: AnalyzedQueries, fields: list[ScoredField]) -> Iterator[tuple[pa.Array, np.ndarray]]:
         """Ids and scores of the documents of a chunk, some at a time."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from beirflow.files.errors import ModelError
 from beirflow.models.card import KINDS, Card, Kind, Step
-from beirflow.models.card_modules import MODEL_CONFIG, READERS, other_family, transformer_step
-from beirflow.models.model_json import COLBERT, MODULES, below, listed_modules, read_object
+from beirflow.models.card_modules import MODEL_CONFIG, READERS, RUN_THE_LIBRARY, other_family, transformer_step
+from beirflow.models.model_json import COLBERT, MODULES, read_object
+from beirflow.models.module_chain import Module, modules_of
 
 LIBRARY_CONFIG = "config_sentence_transformers.json"
 
@@ -37,7 +38,7 @@ def read_card(folder: Path) -> Card:
     if (folder / MODULES).is_file():
         return _of_modules(folder)
     if (folder / LIBRARY_CONFIG).is_file():
-        _refuse_other_libraries(read_object(folder / LIBRARY_CONFIG))
+        refuse_other_libraries(read_object(folder / LIBRARY_CONFIG))
     if (folder / COLBERT).is_file():
         raise ModelError(f"{folder} has {COLBERT}, so it is a ColBERT, no dense encoder{other_family('ColBERT')}")
     step = transformer_step(folder, "", KINDS[0])
@@ -49,12 +50,11 @@ def read_card(folder: Path) -> Card:
 def _of_modules(folder: Path) -> Card:
     """The card of a folder in the layout of sentence-transformers."""
     library = read_object(folder / LIBRARY_CONFIG) if (folder / LIBRARY_CONFIG).is_file() else {}
-    _refuse_other_libraries(library)
+    refuse_other_libraries(library)
     steps: dict[Kind, tuple[Step, ...]] = dict.fromkeys(KINDS, ())
-    for entry in listed_modules(folder):
-        for kind in KINDS:
-            steps[kind] += _steps(folder, below(folder, entry["path"]), entry["type"], kind)
     for kind in KINDS:
+        for module in modules_of(folder, kind):
+            steps[kind] += _step(folder, module, kind)
         _check_order(folder, steps[kind])
     prompts, open_prompts = read_prompts(library)
     # A model whose similarity is not named is compared by cosine: the default of the library that wrote the folder.
@@ -68,8 +68,15 @@ def _of_modules(folder: Path) -> Card:
     return Card(steps, prompts, similarity, dimensions, open_prompts)
 
 
-def _refuse_other_libraries(library: Mapping[str, Any]) -> None:
-    """A model that sentence-transformers uses for something else than dense vectors."""
+def refuse_other_libraries(library: Mapping[str, Any]) -> None:
+    """Refuse a model that sentence-transformers uses for something else than dense vectors.
+
+    Args:
+        library: What ``config_sentence_transformers.json`` holds.
+
+    Raises:
+        ModelError: It is such a model; the message names the family of systems that takes it.
+    """
     kind = library.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
         raise ModelError(f"{LIBRARY_CONFIG} says that this is a {kind}, no dense encoder{other_family(str(kind))}")
@@ -107,47 +114,23 @@ def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str,
     return found, open_keys
 
 
-def _steps(folder: Path, place: str, module: str, kind: Kind) -> tuple[Step, ...]:
-    """The steps of one module for one kind of text: one, none, or those of the route that it takes."""
-    name = module.rpartition(".")[2] if module.startswith("sentence_transformers.") else ""
-    if name in ("Router", "Asym"):
-        return _route(folder, place, kind)
-    if name == "Transformer":
-        return (transformer_step(folder, place, kind),)
+def _step(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
+    """The step that a module is for one kind of text, or none."""
+    name = module.name
+    if name in ("Transformer", "CLIPModel"):
+        return (transformer_step(folder, module.place, kind),)
     if name == "Dropout":
         return ()  # does nothing when a model is used
     read = READERS.get(name)
     if read is None:
+        other = other_family(module.type)
+        todo = f"Or {RUN_THE_LIBRARY}" if name and not other else "Or name a class of your own in 'encoder'"
         raise ModelError(
-            f"{folder / MODULES} asks for {module}, which beirflow does not know{other_family(module)}; known are Transformer,"
-            f" Router, Asym, Dropout, {', '.join(READERS)} of sentence-transformers. Or name a class of your own in 'encoder'"
+            f"{folder / MODULES} asks for {module.type}, which beirflow does not know{other}; known are Transformer,"
+            f" CLIPModel, Router, Asym, Dropout, {', '.join(READERS)} of sentence-transformers. {todo}"
         )
-    config = folder / place / MODEL_CONFIG
-    return (read(place, read_object(config) if config.is_file() else {}),)
-
-
-def _route(folder: Path, place: str, kind: Kind) -> tuple[Step, ...]:
-    """The steps of a Router, or an Asym of old, for one kind of text."""
-    path = next(
-        (folder / place / name for name in ("router_config.json", MODEL_CONFIG) if (folder / place / name).is_file()), None
-    )
-    if path is None:
-        raise ModelError(f"{folder / place} has no router_config.json, which assigns modules to queries and documents")
-    config = read_object(path)
-    types, structure = config.get("types"), config.get("structure")
-    parameters = config.get("parameters") or {}
-    if not isinstance(types, dict) or not isinstance(structure, dict) or not isinstance(parameters, dict):
-        raise ModelError(f"{path} lacks types and structure, which define the routes")
-    task = {"queries": "query", "documents": "document"}[kind]
-    mappings = parameters.get("route_mappings") or {}
-    keys = [f"('{task}', 'text')", f"('{task}', None)", "(None, 'text')", "(None, None)"]
-    route = next((mappings[key] for key in keys if key in mappings), task if task in structure else "text")
-    if route not in structure or not all(name in types for name in structure[route]):
-        raise ModelError(f"{path} has no route for {kind}; it has {', '.join(structure)}, and {task!r} was expected")
-    prefix = f"{place}/" if place else ""
-    return tuple(
-        step for name in structure[route] for step in _steps(folder, below(folder, prefix + name), str(types[name]), kind)
-    )
+    config = folder / module.place / MODEL_CONFIG
+    return (read(module.place, read_object(config) if config.is_file() else {}),)
 
 
 def _check_order(folder: Path, steps: tuple[Step, ...]) -> None:

@@ -51,8 +51,14 @@ OUTPUTS = {"sparse": "logits", "rerank": "logits"}
 HARMLESS = {"torch_dtype", "dtype", "attn_implementation", "add_pooling_layer", "use_safetensors", "use_fast", "padding_side"}
 """Arguments of a backend that change no vector here: precision is a setting of its own, and padding is masked."""
 
-ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid", "SiLU", "LeakyReLU", "ELU", "Softplus")
-"""Activations of a Dense module that are known, by their names in torch.nn."""
+ACTIVATIONS = (
+    *("Identity", "Tanh", "ReLU", "ReLU6", "GELU", "Sigmoid", "SiLU", "LeakyReLU", "ELU", "SELU", "CELU", "Softplus", "Softsign"),
+    *("Mish", "Hardtanh", "Hardsigmoid", "Hardswish", "Hardshrink", "Softshrink", "Tanhshrink", "LogSigmoid"),
+)
+"""Known activations of a Dense module, by their names in torch.nn: functions of one number, without weights."""
+
+RUN_THE_LIBRARY = "`encoder: sentence-transformers` runs that library itself (docs/own-encoders.md)"
+"""Remedy for modules of sentence-transformers that are not read here."""
 
 
 LATE = "late-interaction"

@@ -10,10 +10,11 @@ Examples are vLLM, llama.cpp, Ollama, text-embeddings-inference, OpenAI and othe
 It is also the example for a class of your own: a constructor with plain arguments, ``encode_queries`` and ``encode_corpus``.
 """
 
+import base64
 import logging
-import os
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -22,18 +23,62 @@ from typing import Any
 import numpy as np
 import requests
 
+from beirflow.datasets.document_text import document_text
+from beirflow.files.addresses import (
+    address_below,
+    keep_secrets_of,
+    shown,
+    with_variables,
+    without_credentials,
+    without_known_secrets,
+)
 from beirflow.files.errors import ModelError
+from beirflow.files.outside_json import parse_json
 
 logger = logging.getLogger(__name__)
 
-AGAIN = (408, 409, 425, 429, 500, 502, 503, 504)
-"""Statuses of a server that is busy, or not there for a moment."""
+BUSY = (408, 409, 425, 429)
+"""Statuses of a server that will answer later; so will one that says a status from 500 on."""
+
+TOO_LARGE = 413
+"""Status of a server that takes fewer texts at once, such as text-embeddings-inference with more than 32."""
+
+PASSING = (
+    requests.ConnectionError,
+    requests.Timeout,
+    requests.exceptions.ChunkedEncodingError,
+    requests.exceptions.ContentDecodingError,
+)
+"""Errors of a connection that may be gone at the next attempt."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 """Seconds before the second attempt, doubled for each one after it."""
 
+NUMBER = re.compile("[0-9]{1,12}")
+"""Seconds in a header."""
+
 LONGEST_RETRY_AFTER = 600.0
 """Seconds that a server may ask to wait; where it wants more, such as the rest of a day, the job ends and says so."""
+
+ANSWER_BYTES = 1 << 20
+"""Most bytes of an answer for each text, and once more: a vector of 16,384 numbers has less than half."""
+
+
+class _TooLargeError(Exception):
+    """A request has more texts than the server takes."""
+
+
+class _LaterError(Exception):
+    """An attempt failed, and another one may not.
+
+    Args:
+        problem: What happened.
+        seconds: How long the server asks to wait.
+    """
+
+    def __init__(self, problem: str, seconds: float = 0.0) -> None:
+        super().__init__(problem)
+        self.seconds = seconds
 
 
 class _Key(requests.auth.AuthBase):
@@ -80,21 +125,16 @@ class EmbeddingServer:
         attempts: int = 8,
         timeout: float = 120.0,
     ) -> None:
-        self._url, self._batch_texts, self._attempts, self._timeout = (
-            f"{url.rstrip('/')}/embeddings",
-            batch_texts,
-            attempts,
-            timeout,
-        )
-        self._prefixes = query_prefix, document_prefix
+        keep_secrets_of(url)
+        self._url = address_below(url, "embeddings")
+        self._batch_texts, self._attempts, self._timeout = batch_texts, attempts, timeout
+        self._prefixes, self._dimensions = (query_prefix, document_prefix), dimensions
         self._body: dict[str, Any] = {"model": model, "encoding_format": "float"}
         if dimensions is not None:
             self._body["dimensions"] = dimensions
         self._session = requests.Session()
         if key_variable is not None:
-            if not os.environ.get(key_variable):
-                raise ModelError(f"the environment variable {key_variable} with the key of {url} is not set")
-            self._session.auth = _Key(os.environ[key_variable])
+            self._session.auth = _Key(with_variables(f"${{{key_variable}}}").strip())
         self._threads = ThreadPoolExecutor(max_workers=requests_at_once)
 
     def encode_queries(self, queries: Sequence[str]) -> np.ndarray:
@@ -117,7 +157,7 @@ class EmbeddingServer:
         Returns:
             float32 of shape (n, dim).
         """
-        texts = (f"{document['title']} {document['text']}".strip() for document in corpus)
+        texts = (document_text(document["title"], document["text"]) for document in corpus)
         return self._encode([self._prefixes[1] + text for text in texts])
 
     def _encode(self, texts: list[str]) -> np.ndarray:
@@ -125,65 +165,123 @@ class EmbeddingServer:
         if not sent:
             return np.zeros((len(texts), len(self._ask(["dimensions"])[0])), dtype=np.float32)
         batches = [sent[start : start + self._batch_texts] for start in range(0, len(sent), self._batch_texts)]
-        answers = list(self._threads.map(lambda rows: self._ask([texts[row] for row in rows]), batches))
-        vectors = np.zeros((len(texts), len(answers[0][0])), dtype=np.float32)
-        for rows, answer in zip(batches, answers, strict=True):
-            vectors[rows] = answer
+        answers = self._joined(self._threads.map(lambda rows: self._ask([texts[row] for row in rows]), batches))
+        vectors = np.zeros((len(texts), answers.shape[1]), dtype=np.float32)
+        vectors[sent] = answers
         return vectors
 
+    def _joined(self, answers: Iterable[np.ndarray]) -> np.ndarray:
+        """The vectors of several answers, which have equal dimensions."""
+        arrays = list(answers)
+        widths = sorted({array.shape[1] for array in arrays})
+        if len(widths) > 1:
+            raise self._wrong(f"vectors of {widths[0]} and of {widths[-1]} dimensions; is it one model that answers?")
+        return np.concatenate(arrays)
+
     def _ask(self, texts: list[str]) -> np.ndarray:
-        """Vectors of the texts of one request, as often as it takes."""
-        wait, found = FIRST_WAIT, ""
-        for attempt in range(self._attempts):
-            if attempt:
-                logger.info("%s: %s; again in %.1f s", self._url, found, wait)
-                time.sleep(wait)
-            wait = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT)
+        """Vectors of some texts, in as many requests as it takes."""
+        if len(texts) <= self._batch_texts:
             try:
-                answer = self._session.post(
-                    self._url, json={**self._body, "input": texts}, timeout=self._timeout, allow_redirects=False
-                )
-            except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
-                found = f"no answer ({type(error).__name__})"
-                continue
-            if answer.status_code == 200:
-                try:
-                    return self._vectors(answer.json(), len(texts))
-                except requests.JSONDecodeError:
-                    found = "an answer that is not JSON"
-                    continue
-            found = f"status {answer.status_code}"
-            if answer.status_code not in AGAIN:
-                said = " ".join(answer.text[:300].split())
-                raise ModelError(f"{self._url}: {found}, {said!r}; look at url, model, key and the length of the texts")
-            asked = _retry_after(answer.headers.get("Retry-After"))
-            if asked > LONGEST_RETRY_AFTER:
-                raise ModelError(f"{self._url}: {found}, and asks to wait for {asked:.0f} s; run again then, which resumes here")
-            wait = max(wait, asked)
-        raise ModelError(f"{self._url}: {found}, after {self._attempts} attempts; run again once the server is up")
+                return self._request(texts)
+            except _TooLargeError:
+                self._batch_texts = min(self._batch_texts, len(texts) // 2)
+                logger.info("%s: %d texts are too many; asking for %d at a time", self._shown, len(texts), self._batch_texts)
+        size = self._batch_texts
+        return self._joined(self._ask(texts[start : start + size]) for start in range(0, len(texts), size))
+
+    def _request(self, texts: list[str]) -> np.ndarray:
+        """Vectors of the texts of one request, in as many attempts as it takes."""
+        problem = ""
+        for attempt in range(self._attempts):
+            try:
+                return self._attempt(texts)
+            except _LaterError as later:
+                problem, wait = str(later), max(min(FIRST_WAIT * 2**attempt, LONGEST_WAIT), later.seconds)
+            if attempt + 1 < self._attempts:
+                logger.info("%s: %s; again in %.1f s", self._shown, problem, wait)
+                time.sleep(wait)
+        raise self._wrong(f"{problem}, after {self._attempts} attempts; run again once the server is up")
+
+    def _attempt(self, texts: list[str]) -> np.ndarray:
+        try:
+            answer, content = self._post(texts)
+        except PASSING as error:
+            raise _LaterError(f"no answer ({type(error).__name__})") from error
+        if answer.status_code != requests.codes.ok:
+            raise self._refusal(answer, content, len(texts))
+        try:
+            held = parse_json(content)
+        except ValueError as error:
+            raise _LaterError("an answer that is not JSON") from error
+        return self._vectors(held, len(texts))
+
+    def _post(self, texts: list[str]) -> tuple[requests.Response, bytes]:
+        """The answer to one attempt, and its content, which may be endless."""
+        most = ANSWER_BYTES * (len(texts) + 1)
+        told: dict[str, Any] = {"timeout": self._timeout, "allow_redirects": False, "stream": True}
+        try:
+            with self._session.post(self._url, json={**self._body, "input": texts}, **told) as answer:
+                content = bytearray()
+                for block in answer.iter_content(1 << 16):
+                    content += block
+                    if len(content) > most:
+                        raise self._wrong(f"an answer of more than {most:,} bytes for {len(texts)} texts")
+        except PASSING:
+            raise
+        except (requests.RequestException, ValueError) as error:
+            raise self._wrong(f"this address or its key cannot be used ({type(error).__name__})") from error
+        return answer, bytes(content)
+
+    def _refusal(self, answer: requests.Response, content: bytes, count: int) -> Exception:
+        """What to make of an answer without vectors."""
+        status = answer.status_code
+        if status == TOO_LARGE and count > 1:
+            return _TooLargeError()
+        if status in BUSY or status >= requests.codes.server_error:
+            seconds = _retry_after(answer.headers.get("Retry-After"))
+            if seconds <= LONGEST_RETRY_AFTER:
+                return _LaterError(f"status {status}", seconds)
+            return self._wrong(f"status {status}, and asks to wait for {seconds:.0f} s; run again then, which resumes here")
+        # Shortened twice: half a secret is none that is known, and to look for addresses takes long in long texts.
+        said = without_known_secrets(" ".join(content.decode("utf-8", "replace").split()))[:3000]
+        said = without_credentials(said)[:300]
+        return self._wrong(f"status {status}, {said!r}; look at url, model, key and the length of the texts")
 
     def _vectors(self, held: Any, count: int) -> np.ndarray:
         """What an answer holds, one vector a text, in the order of the texts."""
         try:
             rows = held["data"]
-            by_index = {int(row["index"]): row["embedding"] for row in rows}
+            by_index = {int(row["index"]): _numbers(row["embedding"]) for row in rows}
             vectors = np.array([by_index[index] for index in range(count)], dtype=np.float32)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ModelError(
-                f"{self._url}: the answer holds no vector for each text ({type(error).__name__}: {error})"
-            ) from error
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            raise self._wrong(f"the answer holds no vector for each text ({type(error).__name__}: {error})") from error
         if len(rows) != count or vectors.ndim != 2:
-            raise ModelError(f"{self._url}: {len(rows)} vectors for {count} texts, of shape {vectors.shape}")
+            raise self._wrong(f"{len(rows)} vectors for {count} texts, of shape {vectors.shape}")
+        if self._dimensions not in (None, vectors.shape[1]):
+            raise self._wrong(f"vectors of {vectors.shape[1]} dimensions, asked for {self._dimensions}; leave dimensions out")
         return vectors
+
+    @property
+    def _shown(self) -> str:
+        """The address for messages."""
+        return str(shown(self._url))
+
+    def _wrong(self, problem: str) -> ModelError:
+        return ModelError(f"{self._shown}: {without_credentials(problem)}")
+
+
+def _numbers(embedding: Any) -> Any:
+    """The numbers of a vector, which some servers encode as OpenAI's base64 whatever is asked for: float32, little-endian."""
+    return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4") if isinstance(embedding, str) else embedding
 
 
 def _retry_after(value: str | None) -> float:
     """Seconds that a server asks to wait, which it says as a number or as a date; 0 where it says nothing."""
     if value is None:
         return 0.0
-    if value.strip().isdigit():
+    if NUMBER.fullmatch(value.strip()):
         return float(value)
     try:
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):  # TypeError: a date without a time zone
+    except (ValueError, TypeError, OverflowError, IndexError):  # TypeError: a date without a time zone
         return 0.0

@@ -1,14 +1,17 @@
 """The JSON files of a model folder, from outside: read with limits, and never from outside the folder."""
 
-import json
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from beirflow.files.errors import ModelError
+from beirflow.files.outside_json import parse_json
 
 MODULES = "modules.json"
 COLBERT = "artifact.metadata"
 """What ColBERT writes beside its models: JSON."""
+
+ROUTER_CONFIGS = ("router_config.json", "config.json")
+"""Files that describe a Router of sentence-transformers; the second one that of its earlier Asym."""
 
 LARGEST_JSON = 64 << 20
 """Bytes: more than any configuration has."""
@@ -85,6 +88,6 @@ def read_json_file(path: Path) -> Any:
     try:
         if path.stat().st_size > LARGEST_JSON:
             raise ModelError(f"{path} is too large for a configuration")
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read as JSON ({error}); fetch or save the model again") from error

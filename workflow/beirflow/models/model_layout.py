@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 from beirflow.files.errors import ModelError
-from beirflow.models.model_json import COLBERT, MODULES, below, listed_modules, read_object
+from beirflow.models.card_modules import RUN_THE_LIBRARY
+from beirflow.models.model_json import COLBERT, MODULES, ROUTER_CONFIGS, below, listed_modules, read_object
 from beirflow.models.onnx_file import read_onnx
 from beirflow.models.settings import ONNX, ModelSettings
 
@@ -22,7 +23,7 @@ TOKENIZER_FILES = (
 OF_SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
 READ_SENTENCEPIECE = ("sentencepiece", "google.protobuf")
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
-PATTERNS = ("*.json", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
+PATTERNS = ("*.json", "*.jinja", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
 """Files that describe a model, and all that tokenizers read."""
 
 PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")
@@ -36,18 +37,23 @@ def module_folders(folder: Path) -> list[Path]:
         folder: The folder of the model.
 
     Returns:
-        That folder first; then those that ``modules.json`` names, and those that a router in there names.
+        That folder first; then those that ``modules.json`` names, and those that a router in there names, or a router in that.
 
     Raises:
         ModelError: A module is outside the folder of the model, or the files cannot be read.
     """
     found = [folder]
     for module in listed_modules(folder) if (folder / MODULES).is_file() else []:
-        here = folder / below(folder, module["path"])
-        router = next((here / name for name in ("router_config.json", "config.json") if (here / name).is_file()), None)
-        routes = read_object(router).get("types") if router else None
-        found += [here, *(here / below(folder, name) for name in (routes if isinstance(routes, dict) else {}))]
+        found += _with_routes(folder / below(folder, module["path"]))
     return list(dict.fromkeys(found))
+
+
+def _with_routes(here: Path) -> list[Path]:
+    """The folder of a module, and those of its routes' modules if it is a router."""
+    path = next((here / name for name in ROUTER_CONFIGS if (here / name).is_file()), None)
+    types = read_object(path).get("types") if path else None
+    routed = [here / below(here, name) for name in types] if isinstance(types, dict) else []
+    return [here, *(each for place in routed if place != here for each in _with_routes(place))]
 
 
 def weight_files(folder: Path, weights: str) -> list[Path]:
@@ -136,6 +142,8 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
     try:
         folders = module_folders(folder)
         if not any(_has_tokenizer(here) for here in folders):
+            if (folder / MODULES).is_file() and any(each["type"].endswith(".BoW") for each in listed_modules(folder)):
+                return f"{folder} has a bag of words (BoW), which beirflow does not read; {RUN_THE_LIBRARY}"
             expected = f"one of {', '.join(TOKENIZER_FILES)} was expected, as tokenizer.save_pretrained writes"
             return f"{folder} has no tokenizer; {expected}"
         if problem := next(filter(None, map(_sentencepiece_problem, folders)), None):

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from beirflow.files.addresses import keep_secrets_of_hub, without_credentials
 from beirflow.files.errors import ModelError
 from beirflow.models.model_layout import PATTERNS, incomplete, module_folders, module_weight_files
 from beirflow.models.own_class import class_problem
@@ -177,14 +178,16 @@ def fetching(system: ModelSettings) -> Iterator[None]:
     Raises:
         ModelError: It cannot.
     """
+    keep_secrets_of_hub()
     try:
         yield
     except ModelError:
         raise
     except Exception as error:  # the HTTP library below huggingface_hub differs between versions, and its exceptions with it
         todo = "check HF_ENDPOINT and the network, or put the model into a folder and name it under custom.systems"
+        said = without_credentials(str(error))
         raise ModelError(
-            f"system {system.name}: {system.model} at {system.revision} could not be fetched ({error}); {todo}"
+            f"system {system.name}: {system.model} at {system.revision} could not be fetched ({said}); {todo}"
         ) from error
 
 

@@ -15,11 +15,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from beirflow.files.errors import ModelError
+from beirflow.files.addresses import with_variables, without_credentials
+from beirflow.files.errors import BeirflowError, ModelError
+from beirflow.models.sentence_transformers_model import LIBRARY, SentenceTransformersModel, check_folder
 from beirflow.models.settings import ModelSettings
 
 NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
 """A module and a class in it."""
+
+SHORT_NAMES = {LIBRARY: f"{SentenceTransformersModel.__module__}:{SentenceTransformersModel.__name__}"}
+"""Classes of beirflow that a configuration names by one word."""
 
 MOST_FILES = 1000
 """In the files and folders that arguments name."""
@@ -39,6 +44,8 @@ def class_problem(system: ModelSettings) -> str | None:
     """
     try:
         class_files(system)
+        if system.encoder == LIBRARY:
+            check_folder(**{"model": "", **(system.arguments or {})})
     except ModelError as error:
         return str(error)
     return None
@@ -73,7 +80,7 @@ def load_class(system: ModelSettings) -> Any:
         system: The system.
 
     Returns:
-        The object, made with the arguments of the configuration.
+        The object, made with the arguments of the configuration, in which variables of the environment have their values.
 
     Raises:
         ModelError: It cannot be imported or made, or what is imported is another file than the one that was hashed.
@@ -86,15 +93,15 @@ def load_class(system: ModelSettings) -> Any:
         imported = importlib.import_module(module)
         if not expected.samefile(str(imported.__file__)):
             raise ModelError(f"{module} is {imported.__file__} when it is imported, but {expected} was found; rename yours")
-        return getattr(imported, name)(**(system.arguments or {}))
-    except ModelError:
-        raise
-    except Exception as error:  # of code that is not ours
+        return getattr(imported, name)(**with_variables(dict(system.arguments or {})))
+    except BeirflowError as error:
+        raise ModelError(str(error)) from error
+    except (Exception, SystemExit) as error:  # of code that is not ours
         raise ModelError(f"{system.encoder} cannot be made: {described_error(error)}") from error
 
 
-def described_error(error: Exception) -> str:
-    """An error of the user's code, and where it was raised.
+def described_error(error: BaseException) -> str:
+    """An error of the user's code, and where it was raised, without secrets of its arguments.
 
     Args:
         error: The error.
@@ -106,14 +113,14 @@ def described_error(error: Exception) -> str:
     while trace and trace.tb_next:
         trace = trace.tb_next
     place = f" in {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}" if trace else ""
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}{place}"
+    return f"{type(error).__name__}: {without_credentials(str(error).strip().partition(chr(10))[0])}{place}"
 
 
 def _parts(system: ModelSettings) -> tuple[str, str]:
-    found = NAME.fullmatch(system.encoder or "")
-    if found is None:
-        raise ModelError(f"{system.encoder!r} names no class; expected package.module:Class")
-    return found[1], found[2]
+    name = NAME.fullmatch(SHORT_NAMES.get(system.encoder or "", system.encoder or ""))
+    if name is None:
+        raise ModelError(f"{system.encoder!r} names no class; expected package.module:Class or {', '.join(SHORT_NAMES)}")
+    return name[1], name[2]
 
 
 def _module_file(module: str) -> Path:

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from beirflow.datasets.document_text import TITLE_END
+
 ONNX = ".onnx"
 """How the name of weights ends that ONNX Runtime computes."""
-
-TITLE_END = "\ufdd0"
-"""Stands between title and text where a class of the user's own is to get the two apart: Unicode has it for no text."""
 
 
 @dataclass(frozen=True)

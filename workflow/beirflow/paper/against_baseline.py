@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from beirflow.files.writing import atomic_path
+from beirflow.files.csv_files import write_csv
 from beirflow.paper.facts import BM25, PaperFacts, load_facts
 from beirflow.paper.scores import Scores, printed_scores, read_scores
 from beirflow.report.leaderboard import HIGHER, LOWER, Marks, significance_marks
@@ -35,8 +35,7 @@ def write_against_baseline(*, means_paths: Sequence[str], comparison_path: str, 
     facts, comparison = load_facts(), read_named_csv(comparison_path)
     measure = "NDCG@10" if comparison.empty else str(comparison["measure"].iloc[0])
     marks = significance_marks(comparison, measure, baseline)
-    with atomic_path(table_path) as partial:
-        against_baseline(read_scores(means_paths, measure, facts), marks, baseline, facts).to_csv(partial, index=False)
+    write_csv(against_baseline(read_scores(means_paths, measure, facts), marks, baseline, facts), table_path)
 
 
 def against_baseline(ours: Scores, marks: Marks, baseline: str, facts: PaperFacts) -> pd.DataFrame:

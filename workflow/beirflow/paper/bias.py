@@ -22,11 +22,10 @@ import pytrec_eval
 
 from beirflow.datasets.corpus_files import read_table
 from beirflow.evaluation.measures import measure
+from beirflow.files.csv_files import write_csv
 from beirflow.files.records import Job, read_json
-from beirflow.files.writing import atomic_path
 from beirflow.paper.extra_judgements import read_extra
 from beirflow.paper.facts import load_facts
-from beirflow.runs.ranking import Ties, ties_of
 from beirflow.runs.run_file import read_run
 
 CUTOFF = 10
@@ -44,7 +43,6 @@ def measure_bias(
     *,
     means_paths: Sequence[str],
     run_paths: Sequence[str],
-    record_paths: Sequence[str],
     qrels_paths: Mapping[str, str],
     rows: Mapping[str, Sequence[str]],
     bias_path: str,
@@ -56,7 +54,6 @@ def measure_bias(
     Args:
         means_paths: The ``metrics`` JSON of every system on every corpus.
         run_paths: Parquet of the run of every system on every corpus, in the same order.
-        record_paths: The record of every run, in the same order.
         qrels_paths: By corpus, ``qrels.parquet``.
         rows: By dataset the names of its corpora.
         bias_path: CSV to write, as this module says.
@@ -70,14 +67,14 @@ def measure_bias(
     pooled = {name: bool((table["score"].to_numpy() <= 0).any()) for name, table in qrels.items()}
     extra = {name: read_extra(path, qrels[name]) for name, path in (extra_paths or {}).items() if name in qrels}
     found: dict[tuple[str, str], dict[str, float]] = {}
-    for means_path, run_path, record_path in zip(means_paths, run_paths, record_paths, strict=True):
+    for means_path, run_path in zip(means_paths, run_paths, strict=True):
         means = read_json(means_path)
         name, values = means["dataset"], means["measures"]
         of_run = {"hole": values.get(f"Hole@{CUTOFF}", np.nan), "ndcg": values.get(f"NDCG@{CUTOFF}", np.nan)}
         if pooled[name] or name in extra:
-            run, ties = read_run(run_path, means["inputs"][job.below(run_path)], means_path), ties_of(read_json(record_path))
-            of_run |= of_pooled(run, qrels[name], ties) if pooled[name] else {}
-            of_run |= _with_extra(run, qrels[name], extra[name], ties) if name in extra else {}
+            run = read_run(run_path, means["inputs"][job.below(run_path)], means_path)
+            of_run |= of_pooled(run, qrels[name]) if pooled[name] else {}
+            of_run |= _with_extra(run, qrels[name], extra[name]) if name in extra else {}
         found[name, means["system"]] = of_run
     systems = list(dict.fromkeys(system for _, system in found))
     table = [
@@ -87,17 +84,15 @@ def measure_bias(
         for row, names in rows.items()
         for system in systems
     ]
-    with atomic_path(bias_path) as partial:
-        pd.DataFrame(table, columns=list(COLUMNS)).to_csv(partial, index=False)
+    write_csv(pd.DataFrame(table, columns=list(COLUMNS)), bias_path)
 
 
-def of_pooled(run: pa.Table, qrels: pa.Table, ties: Ties) -> dict[str, float]:
+def of_pooled(run: pa.Table, qrels: pa.Table) -> dict[str, float]:
     """What can be said of a run where documents were also judged irrelevant.
 
     Args:
         run: With the columns of ``RUN``.
         qrels: ``query_id``, ``doc_id`` and ``score``.
-        ties: How ties are ordered.
 
     Returns:
         By column of ``bias.csv``, the mean over all judged queries.
@@ -112,20 +107,20 @@ def of_pooled(run: pa.Table, qrels: pa.Table, ties: Ties) -> dict[str, float]:
     return {
         "unjudged": holes.num_rows / (CUTOFF * queries),
         "bpref": _bpref(run, qrels),
-        "ndcg_condensed": _ndcg(judged, qrels, ties),
-        "ndcg_holes_relevant": _ndcg(run, filled, ties),
+        "ndcg_condensed": _ndcg(judged, qrels),
+        "ndcg_holes_relevant": _ndcg(run, filled),
     }
 
 
-def _with_extra(run: pa.Table, qrels: pa.Table, every: pa.Table, ties: Ties) -> dict[str, float]:
+def _with_extra(run: pa.Table, qrels: pa.Table, every: pa.Table) -> dict[str, float]:
     """Holes and NDCG with further judgements, and how many these are."""
-    measured = measure(run, every, [CUTOFF], ties)
+    measured = measure(run, every, [CUTOFF])
     values = {"hole_extra": measured[f"Hole@{CUTOFF}"].mean(), "ndcg_extra": measured[f"NDCG@{CUTOFF}"].mean()}
     return {"extra": every.num_rows - qrels.num_rows, **{name: float(value) for name, value in values.items()}}
 
 
-def _ndcg(run: pa.Table, qrels: pa.Table, ties: Ties) -> float:
-    return float(measure(run, qrels, [CUTOFF], ties)[f"NDCG@{CUTOFF}"].mean())
+def _ndcg(run: pa.Table, qrels: pa.Table) -> float:
+    return float(measure(run, qrels, [CUTOFF])[f"NDCG@{CUTOFF}"].mean())
 
 
 def _bpref(run: pa.Table, qrels: pa.Table) -> float:

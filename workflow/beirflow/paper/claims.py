@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from beirflow.analysis.lengths import median
+from beirflow.files.csv_files import write_csv
 from beirflow.files.records import read_json
-from beirflow.files.writing import atomic_path
 from beirflow.paper.evidence import Evidence
 from beirflow.paper.facts import PaperFacts, load_facts
 from beirflow.paper.findings import FINDINGS
@@ -56,8 +56,7 @@ def write_claims(
         for row, corpora in rows.items()
     }
     here = Evidence(scores.named(names), facts, words, _seconds(read_named_csv(costs_path), names))
-    with atomic_path(claims_path) as partial:
-        claims(here, facts).to_csv(partial, index=False)
+    write_csv(claims(here, facts), claims_path)
 
 
 def claims(here: Evidence, facts: PaperFacts) -> pd.DataFrame:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
+from beirflow.files.csv_files import write_csv
 from beirflow.files.records import read_json
-from beirflow.files.writing import atomic_path
 from beirflow.paper.facts import PaperFacts, load_facts
 
 QUOTED, HERE = "as quoted elsewhere", "here"
@@ -43,8 +43,7 @@ def tabulate_efficiency(*, latency_paths: Sequence[str], table_path: str) -> Non
         DataError: A file was changed after it was written.
     """
     table = efficiency([read_json(path) for path in latency_paths], load_facts())
-    with atomic_path(table_path) as partial:
-        table.to_csv(partial, index=False)
+    write_csv(table, table_path)
 
 
 def efficiency(latencies: Sequence[Mapping[str, Any]], facts: PaperFacts) -> pd.DataFrame:

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from beirflow.experiment.catalogue import Catalogue, load_catalogue
-from beirflow.experiment.schema import CATALOGUE, problems_with, read_yaml
+from beirflow.catalogue.catalogue import Catalogue, load_catalogue
+from beirflow.catalogue.schema import CATALOGUE, problems_with, read_yaml
 from beirflow.files.digests import file_digest
 
 BM25 = "bm25-multifield"

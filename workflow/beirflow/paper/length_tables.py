@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from beirflow.analysis.lengths import added_up, median
+from beirflow.files.csv_files import write_csv
 from beirflow.files.records import read_json
-from beirflow.files.writing import atomic_path
 from beirflow.paper.facts import load_facts
 
 RETRIEVED, JUDGED, MEDIANS = TABLES = ("lengths-retrieved", "lengths-judged", "lengths-medians")
@@ -57,8 +57,7 @@ def write_length_tables(
     systems = [name for found in by_row[RETRIEVED].values() for name in found[0]]
     tables = {name: _bins(found) for name, found in by_row.items()} | {MEDIANS: _medians(by_row, systems)}
     for name, table in tables.items():
-        with atomic_path(Path(folder, f"{name}.csv")) as partial:
-            table.to_csv(partial, index=False)
+        write_csv(table, Path(folder, f"{name}.csv"))
 
 
 def _retrieved(lengths: Mapping[str, Any]) -> Named:

@@ -17,9 +17,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beirflow.files.csv_files import write_csv
 from beirflow.files.records import output_digest, read_json
 from beirflow.files.verified import check_digest
-from beirflow.files.writing import atomic_path
 from beirflow.paper.words import read_words
 
 BLOCK = 1 << 16
@@ -58,8 +58,7 @@ def measure_overlap(
         (a, b, smaller[i, j] / (2 - smaller[i, j]) if of_row[i] and of_row[j] else np.nan)
         for (i, a), (j, b) in combinations(enumerate(rows), 2)
     ]
-    with atomic_path(overlap_path) as partial:
-        pd.DataFrame(pairs, columns=list(COLUMNS)).to_csv(partial, index=False)
+    write_csv(pd.DataFrame(pairs, columns=list(COLUMNS)), overlap_path)
 
 
 def _side_by_side(words_paths: Sequence[str], places: np.ndarray, rows: int) -> Iterator[np.ndarray]:

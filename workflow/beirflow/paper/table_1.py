@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
+from beirflow.files.csv_files import write_csv
 from beirflow.files.records import read_json
-from beirflow.files.writing import atomic_path
 from beirflow.paper.facts import PaperFacts, load_facts
 from beirflow.paper.table_2 import NOT_HERE, NOT_PUBLIC
 
@@ -37,8 +37,7 @@ def write_table_1(*, statistics_paths: Sequence[str], rows: Mapping[str, Sequenc
     """
     of_corpus = {each["dataset"]: each for each in map(read_json, statistics_paths)}
     table = table_1({row: [of_corpus[name] for name in names] for row, names in rows.items()}, load_facts())
-    with atomic_path(table_path) as partial:
-        table.to_csv(partial, index=False)
+    write_csv(table, table_path)
 
 
 def table_1(statistics: Mapping[str, Sequence[Mapping[str, Any]]], facts: PaperFacts) -> pd.DataFrame:

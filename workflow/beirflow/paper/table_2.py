@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from beirflow.files.writing import atomic_path
+from beirflow.files.csv_files import write_csv
 from beirflow.paper.facts import BM25, PaperFacts, load_facts
 from beirflow.paper.scores import CAPPED, NDCG, RECALL, Scores, printed_scores, read_scores
 
@@ -39,8 +39,7 @@ def write_tables(*, means_paths: Sequence[str], folder: str) -> None:
     facts = load_facts()
     for name, measure in MEASURES.items():
         table = table_2(read_scores(means_paths, measure, facts), facts)
-        with atomic_path(Path(folder, f"{name}.csv")) as partial:
-            table.to_csv(partial, index=False)
+        write_csv(table, Path(folder, f"{name}.csv"))
 
 
 def table_2(ours: Scores, facts: PaperFacts) -> pd.DataFrame:

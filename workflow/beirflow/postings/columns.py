@@ -20,7 +20,7 @@ class ColumnWriter:
     """Writes batches of columns; the first batch says their names and types.
 
     Args:
-        sink: A path, or a file that is open for writing bytes.
+        sink: A file that is open for writing bytes; Arrow would ignore that one which it opened itself cannot be closed.
         metadata: What a reader expects to find.
         compression: ``zstd``; or None for numbers that do not get smaller.
     """

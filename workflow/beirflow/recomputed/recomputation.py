@@ -103,7 +103,7 @@ def _check_ranking(
     problem = problem or (f"query {absent[0]!r} and {len(absent) - 1} others have no documents" if absent else "")
     found, files = f"{run_path}: {problem or f'{len(with_results)} queries, {retrieved} documents'}", (run_path,)
     if problem:
-        expected = f"score descending, then document id {rules.ties}; each document of the corpus at most once"
+        expected = "score descending, then document id descending; each document of the corpus at most once"
         return Check(RANKED, FAILED, found, expected, files, results, chain.repair_command(run_path))
     return Check(RANKED, PASSED, found, files=files)
 

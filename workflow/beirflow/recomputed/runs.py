@@ -15,8 +15,7 @@ from beirflow.chain.reading import part, read_columns, read_rows
 from beirflow.consistency.corpora import Corpora
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.experiment.families import FAMILIES
-from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN, RUN_RECORD
-from beirflow.runs.ranking import ties_of
+from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN
 
 Ranked = tuple[str, list[str], list[float]]
 """A query, the ids of its documents, best first, and their scores."""
@@ -29,7 +28,6 @@ class RunRules:
     Attributes:
         top_k: Most documents.
         drop: Whether the document with the id of the query is dropped.
-        ties: How documents with the same score are ordered.
         documents: Documents of the corpus.
         queries: Ids of the queries that there are.
         own: Those of them that are also ids of documents.
@@ -39,7 +37,6 @@ class RunRules:
 
     top_k: int
     drop: bool
-    ties: str
     documents: int
     queries: frozenset[str]
     own: frozenset[str]
@@ -65,7 +62,7 @@ class RunRules:
             return f"query {query!r} has a score that is no finite number"
         # Code points of Python sort as bytes of UTF-8 do.
         pairs = pairwise(zip(scores, ids, strict=True))
-        if not all(a > b or (a == b and (x < y if self.ties == "ascending" else x > y)) for (a, x), (b, y) in pairs):
+        if not all(first > second for first, second in pairs):
             return f"query {query!r} is out of order"
         return ""
 
@@ -93,7 +90,6 @@ def run_rules(chain: Chain, corpora: Corpora, system: str, dataset: str) -> RunR
     return RunRules(
         top_k=part(chain.manifest, "configuration", "top_k", kind=int),
         drop=part(chain.corpora[dataset], "drop_self_matches", kind=bool),
-        ties=ties_of(chain.records.get(RUN_RECORD(system=system, dataset=dataset)) or {}),
         documents=len(ids),
         queries=frozenset(queries.to_pylist()),
         own=frozenset(own.to_pylist()),

@@ -5,11 +5,12 @@ import io
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from beirflow.catalogue.schema import CATALOGUE
 from beirflow.chain.chain import Chain
 from beirflow.chain.checks import FAILED, PASSED, UNREADABLE, WARNING, Check, RecordError, Result, unique, unreadable
 from beirflow.chain.reading import part
 from beirflow.evaluation.summary import PUBLISHED, summary_table
-from beirflow.experiment.schema import CATALOGUE
+from beirflow.files.csv_files import csv_text
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SUMMARY
 
@@ -41,7 +42,7 @@ def check_summary(chain: Chain) -> list[Check]:
         if list(part(chain.manifest, "outputs", kind=dict)) != [SUMMARY]:
             raise RecordError(f"names {', '.join(chain.manifest['outputs'])} as its outputs, expected {SUMMARY}", MANIFEST)
         written = chain.file(SUMMARY).read_bytes().decode("utf-8")
-        made = summary_table([str(chain.file(name)) for name in chain.means]).to_csv(index=False, lineterminator="\n")
+        made = csv_text(summary_table([str(chain.file(name)) for name in chain.means]))
         same_catalogue = part(chain.manifest, "published_sha256") == file_digest(CATALOGUE / "published.yaml")
         differs = _difference(written, made, () if same_catalogue else FROM_THE_CATALOGUE)
     except UNREADABLE as error:

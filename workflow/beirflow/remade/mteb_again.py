@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from beirflow.experiment.catalogue import load_catalogue
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.files import layout
 from beirflow.remade.made_again import other_page
 from beirflow.remade.paper_again import Step

@@ -156,7 +156,6 @@ class PaperAgain:
         measure_bias(
             means_paths=self._pairs(layout.METRICS, self._corpora),
             run_paths=self._pairs(layout.RUN, self._corpora),
-            record_paths=self._pairs(layout.RUN_RECORD, self._corpora),
             qrels_paths=dict(zip(self._corpora, self._each(layout.QRELS), strict=True)),
             rows=self.rows,
             bias_path=self._to("bias"),

@@ -6,8 +6,8 @@ from functools import cache
 
 import pandas as pd
 
-from beirflow.experiment.catalogue import load_catalogue
-from beirflow.experiment.schema import CATALOGUE
+from beirflow.catalogue.catalogue import load_catalogue
+from beirflow.catalogue.schema import CATALOGUE
 from beirflow.report.pages import Cell, Column, Table, number
 
 NAME = Column("Dataset", number=False, classes="stub")

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from beirflow.experiment.schema import nearest
+from beirflow.catalogue.schema import nearest
 from beirflow.files.errors import DataError
 from beirflow.files.writing import atomic_path
 

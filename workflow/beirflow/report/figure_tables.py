@@ -19,8 +19,8 @@ import pandas as pd
 
 from beirflow.evaluation.ranks import alike, average_ranks, friedman
 from beirflow.evaluation.scores import main_cutoff
+from beirflow.files.csv_files import write_csv
 from beirflow.files.records import read_json
-from beirflow.files.writing import atomic_path
 from beirflow.report.named_tables import read_named_csv
 
 TABLES = ("pareto", "critical_difference")
@@ -48,8 +48,7 @@ def write_figure_tables(*, means_paths: Sequence[str], costs_path: str, folder: 
     means = {(each["system"], each["dataset"]): each["measures"] for each in every}
     tables = {"pareto": pareto_table(means, read_named_csv(costs_path)), "critical_difference": ranks_table(means)}
     for name, table in tables.items():
-        with atomic_path(Path(folder, f"{name}.csv")) as partial:
-            table.to_csv(partial, index=False)
+        write_csv(table, Path(folder, f"{name}.csv"))
 
 
 def pareto_table(means: Means, costs: pd.DataFrame) -> pd.DataFrame:

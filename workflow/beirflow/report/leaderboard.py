@@ -5,7 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from beirflow.experiment.catalogue import Catalogue, load_catalogue
+from beirflow.catalogue.catalogue import Catalogue, load_catalogue
+from beirflow.evaluation.summary import BETWEEN, assumptions
+from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
 from beirflow.report.tables import MOST_FLAT, Sources
 
@@ -192,4 +194,6 @@ def notes(summary: pd.DataFrame, marks: Marks, baseline: str) -> list[str]:
     means = _names(summary[summary["split"].isna()])
     for label, _, members in (name.partition(" (") for name in means):
         found.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
+    if assumed := assumptions(summary.get(ASSUMED, ())):
+        found.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
     return found

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from beirflow.evaluation.systems import MADE, PROMPTS, RECORD, TRUNCATED
+from beirflow.files.records import ASSUMED
 from beirflow.report.pages import Cell, Column, Table
 
 SYSTEM = Column("System", number=False, classes="stub")
@@ -17,7 +18,7 @@ OF_ITS_OWN = (
 )
 """Settings that have a column of their own, or are only in the table of all settings."""
 
-FOUND = ("tuned_on", "lossy")
+FOUND = ("tuned_on", "lossy", ASSUMED)
 """What records alone say, and everybody should see."""
 
 SHOWN_OF_A_REVISION = 10

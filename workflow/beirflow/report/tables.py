@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.evaluation.cost import KILOWATT_HOUR
 from beirflow.evaluation.summary import PUBLISHED
-from beirflow.experiment.catalogue import load_catalogue
 from beirflow.report.pages import Cell, Column, Table, number
 
 NAME = Column("Dataset", number=False, classes="stub")

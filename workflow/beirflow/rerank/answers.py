@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents
-from beirflow.datasets.corpus_reader import as_read
+from beirflow.datasets.document_text import as_read
 from beirflow.files.layout import MODEL
 from beirflow.models.model_files import check_model
 from beirflow.rerank.load import load_scorer
@@ -29,7 +29,7 @@ def open_answers(asked: Asked) -> Opened:
         NoAnswerError: Its first stage cannot be asked.
     """
     settings: RerankSettings = asked.system.settings
-    first = asked.open(settings.first, settings.depth if settings.below == "drop" else asked.top_k)
+    first = asked.open(settings.first)
     check_model(settings, asked.file(MODEL))
     model = load_scorer(settings, **asked.on)
     asked.make_room([asked.documents_path], IN_MEMORY)

@@ -10,7 +10,7 @@ from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
 from beirflow.rerank.kinds import kind_of
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.family import Family, Reads, Setting
+from beirflow.runs.family import Family, Reads, Setting, Stage
 
 
 def problem(settings: Any) -> Setting | None:
@@ -46,4 +46,5 @@ FAMILY = Family(
     follows="beirflow.rerank.ranked_again:spot_checks",
     answers="beirflow.rerank.answers:open_answers",
     stored=(PAIRS,),
+    other_stages=(Stage("score_pairs", query=2.0), Stage("rerank_run", row=1e-6)),
 )

@@ -1,6 +1,5 @@
 """Language models as rerankers: the score is the log probability of the answer that the document is relevant."""
 
-import logging
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -9,13 +8,9 @@ import numpy as np
 import torch
 
 from beirflow.computing.batching import pad
-from beirflow.computing.model_limits import readable_tokens
-from beirflow.models.card_modules import MODEL_CONFIG, transformer_config
-from beirflow.models.model_json import MODULES, below
-from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, in_float32, read_optional
+from beirflow.files.errors import ModelError
+from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, beside_one, in_float32
 from beirflow.rerank.prompts import MONO_T5, Prompt, qwen3_prompt
-
-logger = logging.getLogger(__name__)
 
 KNOWN = ("What is the capital of France?", "Paris is the capital of France.")
 """A pair about which a model of this kind says one of its two words."""
@@ -32,6 +27,9 @@ class Answers(PairScorer):
 
     prompt: Prompt
 
+    special_tokens = True
+    """Use of the tokenizer's special tokens around what is not tokenised by itself."""
+
     @property
     @abstractmethod
     def _asked(self) -> Prompt:
@@ -46,29 +44,30 @@ class Answers(PairScorer):
         self.prompt = self._asked
         self._fast: Any = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._fast is None:
-            raise self._wrong(f"{self.folder} has no tokenizer.json, by which texts are cut; save its tokenizer as a fast one")
-        readable = readable_tokens(self.model)
-        asked = self.system.max_length
-        if asked is not None and asked > readable:
-            raise self._wrong(f"max_length is {asked}, but the model reads at most {readable} tokens; set another max_length")
-        return int(asked or min(self.prompt.max_length, readable))
+            raise ModelError(f"{self.folder} has no tokenizer.json, by which texts are cut; save its tokenizer as a fast one")
+        return self._length(None, self.prompt.max_length)
 
     def _prepare(self) -> None:
-        """Find the two words, and let the last layer give their logits only."""
+        """Find the answers, and let the last layer give their logits only."""
         self._fast.no_padding()
         self._fast.no_truncation()
-        words = [self._word(word) for word in self.prompt.words]
+        words = self._answers()
         self._before, self._after = (self._own_ids(text) for text in (self.prompt.before, self.prompt.after))
         shortest = len(self._read([("", "")])[0][0]) + 2
         if self.max_length < shortest:
             found = f"max_length is {self.max_length}, and the question alone has {shortest - 2} tokens"
-            raise self._wrong(f"{found}; set a larger max_length")
+            raise ModelError(f"{found}; set a larger max_length")
         self._check_answer(words)
         head = self.model.get_output_embeddings()
-        both = torch.nn.Linear(head.in_features, 2, bias=head.bias is not None, device=self.device)
-        both.load_state_dict({name: value.detach()[words] for name, value in head.named_parameters()})
-        in_float32(both)
-        self.model.set_output_embeddings(both)
+        few = torch.nn.Linear(head.in_features, len(words), bias=head.bias is not None, device=self.device)
+        few.load_state_dict({name: value.detach()[words] for name, value in head.named_parameters()})
+        in_float32(few)
+        self.model.set_output_embeddings(few)
+        self._check_padding(lambda ids, mask: beside_one(self._logits(ids, mask)), self.tokenizer.pad_token_id or 0)
+
+    def _answers(self) -> list[int]:
+        """The tokens of the answers, that for a relevant document first."""
+        return [self._word(word) for word in self.prompt.words]
 
     def _own_ids(self, text: str) -> list[int]:
         """Token ids of a text without special tokens around it."""
@@ -80,25 +79,29 @@ class Answers(PairScorer):
         ids = self._own_ids(word)
         if len(ids) != 1 or ids[0] == self.tokenizer.unk_token_id:
             found = f"the tokenizer in {self.folder} has no single token for {word!r}, which the model would answer"
-            raise self._wrong(f"{found}; it is another model")
+            raise ModelError(f"{found}; it is another model")
         return ids[0]
 
     @torch.inference_mode()
     def _check_answer(self, words: Sequence[int]) -> None:
-        """Say so where the model answers something else: its files do not tell what it was trained for."""
+        """Record an assumption if the model answers something else: its files do not tell what it was trained for."""
         ids = torch.tensor(self._read([KNOWN])[0], device=self.device)
-        found = int(self._logits(ids, torch.ones_like(ids)).argmax())
-        if found not in words:
-            says, (relevant, other) = self.tokenizer.decode([found]), self.prompt.words
-            logger.warning(
-                "%s: asked about a pair, the model in %s says %r and neither %r nor %r; is it a reranker of this kind?",
-                *(self.system.name, self.folder, says, relevant, other),
+        answer = int(self._logits(ids, torch.ones_like(ids)).argmax())
+        if answer not in words:
+            says, (relevant, other) = self.tokenizer.decode([answer]), self.prompt.words
+            self.assumed.append(
+                f"{self.system.name}: its model is a reranker that answers {relevant!r} or {other!r}, as 'kind' says, although"
+                f" it answers {says!r} when it is asked about a pair"
             )
 
     def _read(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]] | None]:
         """Token ids of pairs; the special tokens of the tokenizer are around what is not tokenised by itself."""
+        pairs = [(query.strip(), document.strip()) for query, document in pairs] if self.prompt.strip else pairs
         texts = [self.prompt.text(*pair) for pair in pairs]
-        found = [[*self._before, *each.ids, *self._after] for each in self._fast.encode_batch_fast(texts)]
+        found = [
+            [*self._before, *each.ids, *self._after]
+            for each in self._fast.encode_batch_fast(texts, add_special_tokens=self.special_tokens)
+        ]
         for row, ids in enumerate(found):
             if len(ids) > self.max_length:
                 found[row] = [*self._before, *self._cut(pairs[row]), *self._after]
@@ -106,7 +109,7 @@ class Answers(PairScorer):
 
     def _cut(self, pair: Pair) -> list[int]:
         """Token ids of a pair that is too long, without the last tokens of the longer of its texts."""
-        encoding = self._fast.encode(self.prompt.text(*pair))
+        encoding = self._fast.encode(self.prompt.text(*pair), add_special_tokens=self.special_tokens)
         ends = np.array([end for _, end in encoding.offsets])
         start = len(self.prompt.opening)
         query = np.flatnonzero((ends > start) & (ends <= start + len(pair[0])))
@@ -121,9 +124,15 @@ class Answers(PairScorer):
     def _compute(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
         """Scores of one batch, float32 of shape (rows,)."""
         ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window.ids, rows, self.tokenizer.pad_token_id or 0))
-        relevant, other = self._logits(ids, mask).cpu().double().numpy().T
-        scores: np.ndarray = -np.logaddexp(0, other - relevant)
+        scores: np.ndarray = self._scores_of(self._logits(ids, mask).cpu().double().numpy().T)
         return scores.astype(np.float32)
+
+    @staticmethod
+    def _scores_of(logits: np.ndarray) -> np.ndarray:
+        """Scores from the logits of the answers, of shape (answers, rows)."""
+        relevant, other = logits
+        scores: np.ndarray = -np.logaddexp(0, other - relevant)
+        return scores
 
 
 class MonoT5(Answers):
@@ -135,65 +144,35 @@ class MonoT5(Answers):
     def _asked(self) -> Prompt:
         return MONO_T5
 
-    def _logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        first = self._first_token()
-        begin = torch.full((len(ids), 1), first, device=ids.device)
-        found: torch.Tensor = self.model(input_ids=ids, attention_mask=mask, decoder_input_ids=begin, use_cache=False).logits[
-            :, 0
-        ]
-        return found
-
-    def _first_token(self) -> int:
-        """The token that begins every answer."""
-        config: Any = self.model.config
-        first = config.decoder_start_token_id
-        if first is None:
-            raise self._wrong(f"{self.folder}/config.json has no decoder_start_token_id, which begins every answer")
-        return int(first)
-
-
-class Qwen3Reranker(Answers):
-    """A decoder that says ``yes`` or ``no`` behind the prompt; its tokens see only those before them, and padding comes last."""
-
-    loader = "AutoModelForCausalLM"
-    own_modules = ("LogitScore",)
-
     def _prepare(self) -> None:
-        """Make sure that the words are those of the module that sentence-transformers would score with, where there is one."""
-        words = dict(zip(("true_token_id", "false_token_id"), map(self._word, self.prompt.words), strict=True))
-        for module in read_optional(self.folder / MODULES, [])[1:]:
-            said = read_optional(self.folder / below(self.folder, str(module.get("path"))) / MODEL_CONFIG)
-            if any(said.get(name) != word for name, word in words.items()):
-                raise self._wrong(
-                    f"{self.folder} scores by the tokens {said}, and Qwen3-Reranker by {words}; it is another model"
-                )
-        self._check_question()
+        """Find the token that begins every answer, too."""
+        first = self.model.config.decoder_start_token_id
+        if first is None:
+            raise ModelError(f"{self.folder}/config.json has no decoder_start_token_id, which begins every answer")
+        self._first = int(first)
         super()._prepare()
 
-    def _check_question(self) -> None:
-        """Make sure that sentence-transformers, where it wrote the folder, would ask the same of a pair: by its chat template."""
-        said = transformer_config(self.folder)
-        if not said:
-            return
-        of_messages = (said.get("modality_config") or {}).get("message")
-        arguments = (said.get("processing_kwargs") or {}).get("chat_template") or {}
-        prompt, asked = qwen3_prompt(None), None
-        if of_messages:
-            parts = [[{"type": "text", "text": text}] if of_messages.get("format") == "structured" else text for text in KNOWN]
-            messages = [{"role": role, "content": part} for role, part in zip(("query", "document"), parts, strict=True)]
-            try:
-                asked = self.tokenizer.apply_chat_template(messages, tokenize=False, **arguments)
-            except Exception as error:  # templates raise what they like
-                logger.info("the chat template in %s gives no question: %s", self.folder, error)
-        if asked != prompt.before + prompt.text(*KNOWN) + prompt.after:
-            found = f"with the files in {self.folder}, sentence-transformers would ask another question than Qwen3-Reranker"
-            raise self._wrong(f"{found}; take the folder of its own authors")
+    def _logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        begin = torch.full((len(ids), 1), self._first, device=ids.device)
+        output = self.model(input_ids=ids, attention_mask=mask, decoder_input_ids=begin, use_cache=False)
+        logits: torch.Tensor = output.logits[:, 0]
+        return logits
+
+
+class Decoder(Answers):
+    """A decoder that answers behind the prompt; its tokens see only those before them, and padding comes last."""
+
+    loader = "AutoModelForCausalLM"
+
+    def _logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        states = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
+        logits: torch.Tensor = states[torch.arange(len(ids), device=ids.device), mask.sum(dim=1) - 1]
+        return logits
+
+
+class Qwen3Reranker(Decoder):
+    """A decoder that says ``yes`` or ``no``, asked as its model card asks it."""
 
     @property
     def _asked(self) -> Prompt:
         return qwen3_prompt(self.system.instruction)
-
-    def _logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        states = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
-        found: torch.Tensor = states[torch.arange(len(ids), device=ids.device), mask.sum(dim=1) - 1]
-        return found

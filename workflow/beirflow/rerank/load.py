@@ -6,10 +6,18 @@ from beirflow.rerank.cross_encoder import CrossEncoder
 from beirflow.rerank.encoders import DensePairs, EncodedPairs, LatePairs
 from beirflow.rerank.kinds import Kind, kind_of
 from beirflow.rerank.language_models import MonoT5, Qwen3Reranker
+from beirflow.rerank.logit_score import LogitScorer
 from beirflow.rerank.pair_scorer import PairScorer
+from beirflow.rerank.pooled import PooledCrossEncoder
 from beirflow.rerank.settings import RerankSettings
 
-SCORERS: dict[Kind, type[PairScorer]] = {"cross-encoder": CrossEncoder, "monot5": MonoT5, "qwen3-reranker": Qwen3Reranker}
+SCORERS: dict[Kind, type[PairScorer]] = {
+    "cross-encoder": CrossEncoder,
+    "pooled-cross-encoder": PooledCrossEncoder,
+    "logit-score": LogitScorer,
+    "monot5": MonoT5,
+    "qwen3-reranker": Qwen3Reranker,
+}
 
 
 def load_scorer(system: RerankSettings, *, device: str, precision: str, token_budget: int | str) -> PairScorer | EncodedPairs:

@@ -1,8 +1,10 @@
 """Pairs of texts in, one float32 score per pair out: shared by all models that read both texts at once."""
 
 import logging
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -12,17 +14,18 @@ import torch
 import transformers
 from transformers.utils import logging as transformers_logging
 
-from beirflow.computing.batching import Tokens, plan
+from beirflow.computing.batching import Tokens, pad, plan
 from beirflow.computing.failing import in_words
 from beirflow.computing.lean_imports import load_lean
 from beirflow.computing.made import made_with
-from beirflow.computing.model_limits import known_tokens
+from beirflow.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens
+from beirflow.computing.padding_check import PROBE_TEXT, check_padding
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
 from beirflow.models.card_modules import refuse_what_is_not_hashed
-from beirflow.models.model_json import read_json_file
+from beirflow.rerank.saved_settings import default_prompt, saved_modules
 from beirflow.rerank.settings import RerankSettings
 
 logger = logging.getLogger(__name__)
@@ -58,6 +61,7 @@ class PairScorer(ABC):
         max_length: Tokens after which a pair is cut.
         tokens: Tokens read so far, padding not counted.
         truncated: Pairs that were as long as the maximum, so probably cut.
+        assumed: Sentences on what the files of the model leave open, for the record and the summary.
 
     Raises:
         ModelError: The model cannot be loaded whole, or is none that gives a query and a document one score.
@@ -66,8 +70,14 @@ class PairScorer(ABC):
     loader: ClassVar[str]
     """The class of transformers that loads such models."""
 
+    left_over: ClassVar[re.Pattern[str]] = re.compile("(?!)")
+    """Names of weights that a file may have beyond those of the model: parts that no score is computed with."""
+
     own_modules: ClassVar[tuple[str, ...]] = ()
     """Modules of sentence-transformers that do what is done here anyway."""
+
+    takes_prompt: ClassVar[bool] = False
+    """Support of the default prompt of sentence-transformers."""
 
     def __init__(self, system: RerankSettings, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
         self.system, self.folder = system, folder
@@ -75,39 +85,49 @@ class PairScorer(ABC):
         self.dtype = choose_precision(precision, self.device)
         self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
         self.tokens = self.truncated = 0
-        self._check_folder()
+        self.assumed: list[str] = []
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()
+        with self._named():
+            self._check_folder()
+            self.tokenizer, self.model, report = self._loaded()
+            self._check_weights(report)
+            self._vocabulary = known_tokens(self.model)
+            self.model.to(self.device).eval()
+            self.max_length = self._longest()
+            self._prepare()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the system in errors of its model's files."""
         try:
-            self.tokenizer, self.model, report = load_lean(self._load)
-        except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
-            found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
-            todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
-            raise self._wrong(f"{found}; {todo}") from error
-        self._check_weights(report)
-        self._vocabulary = known_tokens(self.model)
-        self.model.to(self.device).eval()
-        self.max_length = self._longest()
-        self._prepare()
+            yield
+        except ModelError as error:
+            raise self._wrong(str(error)) from error
 
     def _wrong(self, found: str) -> ModelError:
         return ModelError(f"system {self.system.name}: {found}")
 
     def _check_folder(self) -> None:
-        """Refuse what no digest covers, and what sentence-transformers would do besides."""
+        """Refuse what no digest covers, and modules that sentence-transformers would run besides."""
+        refuse_what_is_not_hashed(self.folder)
+        names = [module["type"] for module in saved_modules(self.folder)]
+        if others := [name for name in names if not name.endswith(self.own_modules)]:
+            raise ModelError(f"{self.folder} also asks for {', '.join(others)}, which is not done here")
+        self._prompt = default_prompt(self.folder)
+        if self._prompt and not self.takes_prompt:
+            raise ModelError(f"{self.folder} also asks for the prompt {self._prompt!r}, which its kind of reranker does not read")
+
+    def _loaded(self) -> tuple[Any, Any, dict[str, Any]]:
+        """Tokenizer, model, and the report on its weights."""
         try:
-            refuse_what_is_not_hashed(self.folder)
-        except ModelError as error:
-            raise self._wrong(str(error)) from error
-        modules = read_optional(self.folder / "modules.json", [])
-        prompts = read_optional(self.folder / "config_sentence_transformers.json").get("prompts") or {}
-        others = [name for name in (str(module.get("type")) for module in modules[1:]) if not name.endswith(self.own_modules)]
-        if others or any(prompts.values()):
-            names = ", ".join(others + [f"prompt {name}" for name in prompts])
-            raise self._wrong(f"{self.folder} also asks for {names}, which is not done here")
+            return load_lean(self._load)
+        except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
+            found = f"the model in {self.folder} cannot be loaded ({type(error).__name__}: {error})"
+            todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
+            raise ModelError(f"{found}; {todo}") from error
 
     def _load(self) -> tuple[Any, Any, dict[str, Any]]:
-        """Tokenizer, model, and the report on its weights."""
         tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False, local_files_only=True)
         model, report = getattr(transformers, self.loader).from_pretrained(
             self.folder,
@@ -121,20 +141,40 @@ class PairScorer(ABC):
         return tokenizer, model, report
 
     def _check_weights(self, report: dict[str, Any]) -> None:
-        """Refuse weights that are missing, which would be random, or that would not be used."""
-        for key, says in (("missing_keys", "no weights for"), ("unexpected_keys", "weights that the model does not use:")):
-            names = sorted(report[key])
+        """Refuse weights that are missing, which would be random, or that would not be used, but for known parts left over."""
+        unused = [name for name in report["unexpected_keys"] if not self.left_over.search(name)]
+        for names, says in ((report["missing_keys"], "no weights for"), (unused, "weights that the model does not use:")):
+            names = sorted(names)
             if names:
                 found = f"{says} {', '.join(names[:5])}" + (" and others" if len(names) > 5 else "")
-                raise self._wrong(f"{self.folder / self.system.weights} has {found}; it is another model")
+                raise ModelError(f"{self.folder / self.system.weights} has {found}; it is another model")
 
     @abstractmethod
     def _longest(self) -> int:
         """Tokens of the longest pair."""
 
+    def _length(self, said: int | None, usual: int) -> int:
+        """Tokens of the longest pair: those that the configuration or else the model's files say, or as many as are usual."""
+        longest = self.system.max_length or said or min(readable_tokens(self.model), usual)
+        if longest >= UNLIMITED:
+            raise ModelError("the model names no length; set max_length")
+        check_length(self.model, longest)
+        return int(longest)
+
     @abstractmethod
     def _prepare(self) -> None:
         """Check and change the model once it is loaded."""
+
+    def _check_padding(self, compute: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], padding: int) -> None:
+        """Refuse a model whose output for ids and mask, of shape (rows, tokens), depends on the other texts of a batch."""
+
+        def padded(texts: Tokens) -> torch.Tensor:
+            ids, mask = pad(texts, np.arange(len(texts.lengths)), padding)
+            return compute(torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device))
+
+        ids = self.tokenizer(PROBE_TEXT)["input_ids"]
+        with in_words(self.device, len(ids)):
+            check_padding(self.folder, padded, ids, longest=self.max_length, dtype=self.dtype)
 
     @abstractmethod
     def _read(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]] | None]:
@@ -144,9 +184,9 @@ class PairScorer(ABC):
     def _compute(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
         """Scores of one batch, float32 of shape (rows,)."""
 
-    def made(self) -> dict[str, str]:
-        """Precision, device and versions that pairs are scored with, for the record."""
-        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
+    def made(self) -> dict[str, Any]:
+        """Precision, device, versions and assumptions that pairs are scored with, for the record."""
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, self.assumed)}
 
     def counts(self) -> dict[str, int]:
         """Tokens that were read so far, and pairs that were probably cut, by name."""
@@ -221,19 +261,13 @@ def in_float32(head: torch.nn.Module) -> None:
     head.float().register_forward_pre_hook(lambda _, inputs: tuple(each.float() for each in inputs))
 
 
-def read_optional(path: Path, missing: Any = None) -> Any:
-    """Read a JSON file of a model that need not exist.
+def beside_one(logits: torch.Tensor) -> torch.Tensor:
+    """Append a 1 to the logits of each text, so that a change of small logits is not measured over them alone.
 
     Args:
-        path: The file.
-        missing: Stands for a missing file; an empty object if None.
+        logits: Of shape (rows, n).
 
     Returns:
-        Its content.
-
-    Raises:
-        ModelError: It is not JSON, or too large for a configuration.
+        float32 of shape (rows, n + 1).
     """
-    if path.is_file():
-        return read_json_file(path)
-    return {} if missing is None else missing
+    return torch.cat([logits.float(), torch.ones_like(logits[:, :1], dtype=torch.float32)], dim=1)

@@ -14,19 +14,21 @@ class Prompt:
         opening: What stands before the query.
         middle: What stands between query and document.
         closing: What stands behind the document.
-        words: The answer for a relevant document, and that for any other.
+        words: The answer for a relevant document, and that for any other; none where a folder has their tokens.
         max_length: Tokens after which a pair is cut, those of the prompt included.
         before: What stands before everything, and is tokenised by itself.
         after: What stands behind everything, and is tokenised by itself.
+        strip: Whether white space at the ends of query and document is left out.
     """
 
     opening: str
     middle: str
     closing: str
-    words: tuple[str, str]
+    words: tuple[str, ...]
     max_length: int
     before: str = ""
     after: str = ""
+    strip: bool = False
 
     def text(self, query: str, document: str) -> str:
         """What is asked of a pair, without what is tokenised by itself."""

@@ -16,7 +16,7 @@ from beirflow.files.verified import damaged
 from beirflow.rerank.pairs import PAIRS, read_pairs
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.first_stages import FirstStages
-from beirflow.runs.ranking import byte_order, merge_hits
+from beirflow.runs.ranking import rank_hits
 from beirflow.runs.run_file import run_writer
 
 
@@ -75,7 +75,6 @@ def rerank_run(
         top_k=top_k,
         depth=settings.depth,
         below=settings.below,
-        ties="descending",
     )
 
 
@@ -112,9 +111,7 @@ def reranked(
     np.minimum.at(lowest, query[scored], scores[scored])
     scores[~scored] = np.floor(lowest[query[~scored]]) - (rank[~scored] - settings.depth)
     kept = scored if settings.below == "drop" else np.ones(len(query), bool)
-    hits = merge_hits(
-        [(query[kept], row[kept], scores[kept])], lambda tied: byte_order(doc_ids.dictionary.take(pa.array(tied))), top_k
-    )
+    hits = rank_hits([(query[kept], row[kept], scores[kept])], doc_ids.dictionary, top_k)
     return query_ids.dictionary.take(pa.array(hits[0])), doc_ids.dictionary.take(pa.array(hits[1])), hits[2], hits[3]
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from beirflow.computing.made import made_with
 from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
 from beirflow.datasets.corpus_files import Documents, own_candidates, read_table
-from beirflow.datasets.corpus_reader import as_read
+from beirflow.datasets.document_text import as_read
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of

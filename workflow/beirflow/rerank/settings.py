@@ -21,6 +21,7 @@ class RerankSettings(ModelSettings):
         first: Name of the system whose run is ranked again.
         depth: Documents of each query that are scored.
         below: Whether the documents below the depth are dropped, or keep their order behind the others.
+        kind: ``monot5`` or ``qwen3-reranker``, of models whose files do not say it; None for all others.
         max_length: Tokens after which a pair is cut, special tokens and prompt included; what the model says if None.
         instruction: What queries are for, where the prompt of the model has a place for it; what its card says if None.
         instructions: The same by dataset, which goes before it.
@@ -31,6 +32,7 @@ class RerankSettings(ModelSettings):
     first: str = field(kw_only=True)
     depth: int = 100
     below: Below = "drop"
+    kind: str | None = None
     max_length: int | None = None
     instruction: str | None = None
     instructions: Mapping[str, str] = field(default_factory=dict, hash=False)

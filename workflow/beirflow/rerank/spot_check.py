@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_reader import as_read
+from beirflow.datasets.document_text import as_read
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.rerank import ranked_again
 from beirflow.rerank.encoders import EncodedPairs

@@ -60,7 +60,8 @@ class Asked:
         token_budget: Tokens of a batch, or ``auto``.
         threads: Threads to compute with on the CPU.
         read: Digests of what was read, by path below the results; grows.
-        open: Opens another system on the same corpus, for this many documents of an answer.
+        open: Opens another system on the same corpus. It answers with as many documents: the first of them are then those of its
+            run, also where its cut breaks ties another way than ranks do.
     """
 
     job: Job
@@ -75,7 +76,7 @@ class Asked:
     token_budget: int | str
     threads: int
     read: dict[str, str]
-    open: Callable[[str, int], Opened]
+    open: Callable[[str], Opened]
 
     @property
     def on(self) -> dict[str, Any]:

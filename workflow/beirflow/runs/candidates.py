@@ -13,11 +13,12 @@ from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
-from beirflow.runs.ranking import Ties
+from beirflow.runs.searched import EXPANSION_SOURCE
+from beirflow.runs.ties import Ties
 
 
 class Candidates(NamedTuple):
-    """The top k of one chunk for every query, sorted by query and rank.
+    """The top k of one chunk for every query, sorted by query, score and the order of ids at the cut.
 
     Attributes:
         query: Numbers of the queries, int32 of shape (n,).
@@ -41,11 +42,11 @@ class Found:
         chunk: Number of the chunk.
         top_k: Documents kept for each query.
         inputs: What was read, queries and documents among it: sha256 by path below the results.
-        sources: By path, those of the inputs that are records with ``made``, ``seconds``, ``bytes`` or ``counts`` of their own;
+        sources: By path, those of the inputs that are records with one of :data:`OF_A_SOURCE`;
             what several chunks share, such as the queries, is counted once.
         seconds: How long the search took.
         made: What searched, besides what the sources were made with.
-        ties: How documents with the same score are ordered.
+        ties: Order of the ids of documents with the same score at the cut.
         job: The job that searched.
         code: Digest of the code that searched.
     """
@@ -62,8 +63,8 @@ class Found:
     code: str = ""
 
 
-OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job")
-"""What a run says of each record that it was made from."""
+OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job", EXPANSION_SOURCE)
+"""Keys of each record behind a run that the merge needs."""
 
 
 def found_by(

@@ -7,10 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.files.layout import QRELS, RUN, RUN_RECORD
-from beirflow.files.records import read_json
-from beirflow.runs.ranking import ties_of
+from beirflow.files.layout import QRELS, RUN
 from beirflow.runs.spot_check import Finding, Subject
+from beirflow.runs.ties import Ties
 
 
 def as_block(scores: Sequence[Mapping[str, float]]) -> tuple[pa.Array, np.ndarray]:
@@ -33,6 +32,7 @@ def compare_ranks(
     blocks: Iterable[tuple[pa.Array, np.ndarray]],
     slack: Callable[[], np.ndarray],
     expected: str = "exact search over all documents",
+    ties: Ties = "descending",
 ) -> Finding:
     """Compare the run of some queries with the scores of all documents.
 
@@ -43,13 +43,14 @@ def compare_ranks(
             infinity where a document is not retrieved. Together all documents, each once.
         slack: How far two scores of each query may be apart, shape (queries,); asked once all blocks have been read.
         expected: What the run should agree with.
+        ties: Order of the ids of documents with the same score at the cut.
 
     Returns:
         Whether every query has as many documents as there are, up to the cut, each once and with its score, and none was left
-        out that scores higher.
+        out that scores higher; nor, where scores are exact, one that comes first at the cut.
     """
     path = RUN(system=subject.system.name, dataset=subject.dataset)
-    ranks = _Ranks(subject, query_ids)
+    ranks = _Ranks(subject, query_ids, ties)
     for doc_ids, scores in blocks:
         ranks.add(doc_ids, scores)
     for number, (query, within) in enumerate(zip(query_ids, slack().tolist(), strict=True)):
@@ -61,8 +62,8 @@ def compare_ranks(
 class _Ranks:
     """The best scores of some queries so far, and the scores of the documents that their run has."""
 
-    def __init__(self, subject: Subject, query_ids: list[str]) -> None:
-        self.subject, self.query_ids = subject, pa.array(query_ids, pa.string())
+    def __init__(self, subject: Subject, query_ids: list[str], ties: Ties) -> None:
+        self.subject, self.query_ids, self._ties = subject, pa.array(query_ids, pa.string()), ties
         self._candidates: pa.Table | None = None
         if subject.own_candidates:
             self._candidates = pq.read_table(subject.file(QRELS(dataset=subject.dataset)))
@@ -97,14 +98,14 @@ class _Ranks:
                 self._left_out[number] = {min(left_out), max(left_out)}
 
     def _problem_at_the_cut(self, number: int) -> str:
-        """Whether one of these comes before the last one by its id."""
+        """Describe a document that was left out though it comes before one that was kept; empty if there is none."""
         if number not in self._left_out:
             return ""
-        last, left_out = self._last[number][1][-1], self._left_out[number]
-        ties = ties_of(read_json(self.subject.file(RUN_RECORD(system=self.subject.system.name, dataset=self.subject.dataset))))
-        first = min(left_out) if ties == "ascending" else max(left_out)
-        before = first < last if ties == "ascending" else first > last
-        return f"ends with {last!r}, but {first!r} has the same score and comes before it" if before else ""
+        kept, left_out = self._last[number][1], self._left_out[number]
+        ascending = self._ties == "ascending"
+        first, last = (min(left_out), max(kept)) if ascending else (max(left_out), min(kept))
+        before = first < last if ascending else first > last
+        return f"has {last!r}, but not {first!r}, which has the same score and comes before it at the cut" if before else ""
 
     def add(self, doc_ids: pa.Array, scores: np.ndarray) -> None:
         """Take in the scores of the next documents."""

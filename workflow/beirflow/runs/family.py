@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 from beirflow.files.layout import Pattern
 
+TOKENS_PER_WORD = 1.3
+"""Tokens of an English word in the vocabularies of common encoders; what was measured replaces it."""
+
 
 class Setting(NamedTuple):
     """A setting that cannot be used: its key, its value, and a sentence that says why and what to do."""
@@ -33,6 +36,35 @@ class System:
     name: str
     family: str
     settings: Any
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step of a family, and the seconds that two cores need for a unit of its work, in orders of magnitude.
+
+    Progress starts from these seconds; measured times correct them during a run.
+
+    Attributes:
+        rule: Name of its rule.
+        chunked: True if every chunk of a corpus has a job of its own, False if a corpus has one.
+        word: Seconds for each word of the documents.
+        pair: Seconds for each pair of a query and a document.
+        query: Seconds for each query.
+        row: Seconds for each row of the run.
+        job: Seconds for each job, besides its start.
+    """
+
+    rule: str
+    chunked: bool = False
+    word: float = 0.0
+    pair: float = 0.0
+    query: float = 0.0
+    row: float = 0.0
+    job: float = 0.0
+
+    def seconds(self, *, words: float = 0.0, pairs: float = 0.0, queries: float = 0.0, rows: float = 0.0) -> float:
+        """Return the expected seconds of a job without its start, for its amounts of work."""
+        return self.word * words + self.pair * pairs + self.query * queries + self.row * rows + self.job
 
 
 class Reads(NamedTuple):
@@ -86,6 +118,11 @@ def nothing_searched(settings: Any) -> tuple[Pattern, ...]:
     return ()
 
 
+def nothing_stored(settings: Any, documents: int, words: float) -> float:
+    """Return the bytes that a family stores of documents if it makes its runs of others: 0."""
+    return 0.0
+
+
 def matches_unknown(settings: Any) -> str | None:
     """What finds the matches of a family whose scores do not come from parts of texts: nothing."""
     return None
@@ -126,6 +163,12 @@ class Family:
         matches: ``module:function`` that says which parts of two texts match, :data:`~beirflow.runs.matches.FindMatches`; None
             where a score does not come from such parts.
         searched: The representations that a system searches, of every chunk where they have one.
+        represents: The stage that turns the documents of a chunk into what is searched; None if nothing is.
+        searches: The stage that searches a chunk; None if nothing is searched.
+        other_stages: All others.
+        stored_bytes: Bytes that the representation of a number of documents takes, from the settings of a system, the number, and
+            the mean number of words of a document; what was measured here corrects it.
+        assumed_size: Sizes that ``stored_bytes`` assumes, in words.
         stored: What else of its own a run is made from: representations of queries, or scores of pairs.
     """
 
@@ -148,6 +191,16 @@ class Family:
     matches: Callable[[Any], str | None] = matches_unknown
     searched: Callable[[Any], tuple[Pattern, ...]] = nothing_searched
     stored: tuple[Pattern, ...] = ()
+    represents: Stage | None = None
+    searches: Stage | None = None
+    other_stages: tuple[Stage, ...] = ()
+    stored_bytes: Callable[[Any, int, float], float] = nothing_stored
+    assumed_size: str = ""
+
+    @property
+    def stages(self) -> list[Stage]:
+        """All stages."""
+        return [stage for stage in (self.represents, self.searches, *self.other_stages) if stage]
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:
         """A system of this family.

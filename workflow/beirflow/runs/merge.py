@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import Job, together, write_record
 from beirflow.files.verified import damaged
 from beirflow.runs.candidates import Candidates, Found, read_candidates
-from beirflow.runs.ranking import Hits, Ties, byte_order, merge_hits
+from beirflow.runs.ranking import Hits, rank_hits
 from beirflow.runs.run_file import run_writer
+from beirflow.runs.searched import check_one_source
+from beirflow.runs.ties import Ties
 
 CANDIDATES = 1 << 24
 """Candidates beyond which they are cut to the k best; these and one more chunk's are sorted at once, some 70 bytes each."""
@@ -50,8 +53,8 @@ def merge_chunks(
         job: The job, for the record.
 
     Raises:
-        DataError: A file is not the one that was recorded, or the candidates are not those of all chunks of this corpus, found in
-            the same representations.
+        DataError: A file is not the one that was recorded; or the candidates are not those of all chunks of this corpus, found in
+            the same representations, whose given expansion was read from one file.
     """
     start = time.perf_counter()
     corpus = job.digests({path: recorded_digest(path) for path in (queries_path, documents_path)})
@@ -66,6 +69,8 @@ def merge_chunks(
     chunks = _Chunks(system, top_k, corpus, job)
     first_rows = np.cumsum([0, *sizes[:-1]])
     query, row, score, ranks = _merge_candidates(chunks, candidate_paths, len(query_ids), first_rows, doc_ids)
+    places = {(job.results / path).parent for path in chunks.sources}
+    check_one_source(chunks.sources, places | {Path(path).parent for path in candidate_paths})
     with run_writer(run_path) as write:
         for start_row in range(0, len(query), RUN_ROWS):
             part = slice(start_row, start_row + RUN_ROWS)
@@ -153,11 +158,6 @@ def _merge_candidates(
     Candidates are cut to the k best whenever many have been read, so that memory does not grow with the number of chunks; from
     then on only those are kept that score at least as high as the k-th, which leaves fewer from each chunk.
     """
-
-    def id_order(rows: np.ndarray) -> np.ndarray:
-        """Only for tied scores: sorting millions of ids is slow."""
-        return byte_order(doc_ids.take(pa.array(rows)), chunks.ties)
-
     k = chunks.top_k
     parts: list[Hits] = []
     least = np.full(queries, -np.inf, np.float32)
@@ -166,7 +166,7 @@ def _merge_candidates(
         rows = (found.row[may_stay] + first_row).astype(np.int32)
         parts.append((found.query[may_stay], rows, found.score[may_stay]))
         if sum(len(part[0]) for part in parts) > CANDIDATES:
-            query, row, score, ranks = merge_hits(parts, id_order, k)
+            query, row, score, ranks = rank_hits(parts, doc_ids, k, chunks.ties)
             parts = [(query, row, score)]
             least[query[ranks == k]] = score[ranks == k]
-    return merge_hits(parts, id_order, k)
+    return rank_hits(parts, doc_ids, k, chunks.ties)

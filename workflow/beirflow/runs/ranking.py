@@ -1,38 +1,30 @@
-"""The ranking rule, written once: score descending as float32, then document id in byte order.
+"""The ranking rule, written once: score descending as float32, then document id descending in byte order, as trec_eval ranks.
 
-Ids descend, which is trec_eval's order, unless the system says that its ties ascend, as Lucene's do. The rule is used for the cut
-at k in every chunk, in the merge, and in every measure.
+Stored runs have this order, and so has everything that reads one. A system may break ties at its cut at k as Lucene does, by
+ascending ids: that decides which documents are kept, in every chunk and in the merge, and nothing else.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beirflow.runs.ties import Ties
+
 Hits = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Number of the query and row of the document, integers, and score, float32, of n hits, each of shape (n,)."""
 
 
-Ties = Literal["descending", "ascending"]
-"""How the ids of documents with the same score are ordered."""
-
-
-def ties_of(run_record: Mapping[str, Any]) -> Ties:
-    """How a run orders ties, as its record says; descending where it says nothing."""
-    return run_record.get("ties", "descending")
-
-
 def byte_order(ids: pa.Array, ties: Ties = "descending") -> np.ndarray:
-    """Position of every id in the byte order of all of them.
+    """Return the position of every id in the byte order of all of them.
 
     Args:
         ids: n ids; the order of equal ones is not defined.
-        ties: How ties are ordered.
+        ties: ``descending``, the order of the ranking rule; ``ascending`` only for the cut of a system that says so.
 
     Returns:
-        int64 of shape (n,); of documents with the same score, the one with the larger number ranks first.
+        int64 of shape (n,); of documents with the same score, the one with the larger number comes first.
     """
     positions = np.empty(len(ids), dtype=np.int64)
     positions[pc.sort_indices(ids).to_numpy()] = np.arange(len(ids)) if ties == "descending" else -np.arange(len(ids))
@@ -82,6 +74,29 @@ def merge_hits(
     query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     kept, ranks = rank(query, score, lambda tied: id_order(row[tied]), k)
     return query[kept], row[kept], score[kept], ranks
+
+
+def rank_hits(
+    parts: Sequence[Hits], doc_ids: pa.Array, k: int, ties: Ties = "descending"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Cut lists of hits to the first k of each query, and rank what is kept: the rows of a run.
+
+    Args:
+        parts: The lists, in any order.
+        doc_ids: Ids of the documents, by their rows.
+        k: Documents to keep for each query.
+        ties: Order of the ids of documents with the same score at the cut; the ranks follow the ranking rule whatever it is.
+
+    Returns:
+        Number of the query, row and score of each hit, sorted by query and then by rank; and its rank from 1, int32.
+    """
+
+    def id_order(rows: np.ndarray, ties: Ties = "descending") -> np.ndarray:
+        # Only of tied documents: sorting millions of ids is slow.
+        return byte_order(doc_ids.take(pa.array(rows)), ties)
+
+    kept = merge_hits(parts, lambda rows: id_order(rows, ties), k)
+    return kept if ties == "descending" else merge_hits([kept[:3]], id_order, k)
 
 
 def _sort_key(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import gzip
 import logging
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,18 +13,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from beirflow.datasets.corpus_files import read_table, recorded_digest
 from beirflow.files.errors import DataError
+from beirflow.files.layout import QUERIES
 from beirflow.files.records import check_inputs, output_digest, read_json
 from beirflow.files.verified import check_digest
 from beirflow.files.writing import atomic_path
-from beirflow.runs.ranking import ties_of
+from beirflow.runs.ranking import byte_order, rank
 
 RUN = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32()), ("rank", pa.int32())])
-"""Columns of a run, sorted by query id in byte order and rank; ranks begin at 1."""
+"""Columns of a run, sorted by query id in byte order and rank; ranks begin at 1 and follow the ranking rule."""
 
 logger = logging.getLogger(__name__)
 
 WHITESPACE = re.compile(r"\s")
+
+NUL = "\0"
+"""It ends a text for trec_eval, so that two ids which differ behind it would be the same."""
 
 
 def read_run(path: str, expected: str, record_path: str) -> pa.Table:
@@ -38,13 +44,14 @@ def read_run(path: str, expected: str, record_path: str) -> pa.Table:
         The run, with the columns of ``RUN``.
 
     Raises:
-        DataError: The run was changed after it was written, or it is none: other columns, a score that is not a number, or a
-            document twice for one query.
+        DataError: The run was changed after it was written, or it is none: other columns, a score that is not a number, a
+            document twice for one query, or ranks that do not follow the ranking rule.
     """
     check_digest(path, expected, record_path)
     run = pq.read_table(path)
     if problem := _problem_with(run):
-        raise DataError(f"{path}: {problem}; a run has {_columns(RUN)}, each document once for a query")
+        expected = f"a run has {_columns(RUN)}, each document once for a query, ranked by score and id, both descending"
+        raise DataError(f"{path}: {problem}; {expected}; to make it again, delete it: rm {shlex.quote(path)}")
     return run
 
 
@@ -67,12 +74,31 @@ def _problem_with(run: pa.Table) -> str | None:
     if len(twice):
         row = int(np.argmax(pairs == twice[0]))
         return f"found the document {run['doc_id'][row].as_py()!r} twice for the query {run['query_id'][row].as_py()!r}"
+    return _problem_with_ranks(run, query)
+
+
+def _problem_with_ranks(run: pa.Table, query: np.ndarray) -> str | None:
+    """Compare ranks with the ranking rule; runs that were made before lexical systems followed it differ where scores tie.
+
+    Args:
+        run: With the columns of ``RUN``.
+        query: Number of the query of each row.
+
+    Returns:
+        The first difference; None if there is none.
+    """
+    doc_ids, ranks = run["doc_id"].combine_chunks(), run["rank"].to_numpy()
+    order, expected = rank(query, run["score"].to_numpy(), lambda tied: byte_order(doc_ids.take(pa.array(tied))))
+    for place in np.flatnonzero(ranks[order] != expected)[:1].tolist():
+        row = order[place].item()
+        found = f"found the document {doc_ids[row].as_py()!r} at rank {ranks[row]} for the query {run['query_id'][row].as_py()!r}"
+        return f"{found}, expected rank {expected[place]}"
     return None
 
 
 @contextmanager
 def run_writer(path: str | Path) -> Iterator[Callable[[pa.Array, pa.Array, np.ndarray, np.ndarray], None]]:
-    """Write a run a part at a time.
+    """Write a run a part at a time, and warn of one that ranks nothing.
 
     Args:
         path: Parquet to write.
@@ -80,29 +106,86 @@ def run_writer(path: str | Path) -> Iterator[Callable[[pa.Array, pa.Array, np.nd
     Yields:
         A function that takes the next rows: ids of queries and documents, scores and ranks, sorted by query and rank.
     """
+    ranking = _Ranking()
     with atomic_path(path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
-        yield lambda *columns: writer.write_table(pa.table(list(columns), schema=RUN))
+
+        def write(*columns: pa.Array | np.ndarray) -> None:
+            rows = pa.table(list(columns), schema=RUN)
+            ranking.add(rows)
+            writer.write_table(rows)
+
+        yield write
+    ranking.warn(path)
 
 
-def write_trec(*, run_path: str, record_path: str, output_path: str, tag: str, header: str = "") -> None:
+class _Ranking:
+    """Record of the ties of a run, to find one whose scores rank nothing."""
+
+    def __init__(self) -> None:
+        self._rows, self._tied, self._differ = 0, False, False
+
+    def add(self, rows: pa.Table) -> None:
+        """Look at more rows, sorted by query and rank."""
+        self._rows += len(rows)
+        if not self._differ:
+            same_query = pc.equal(rows["query_id"][1:], rows["query_id"][:-1])
+            same_score = pc.equal(rows["score"][1:], rows["score"][:-1])
+            self._tied = self._tied or pc.any(pc.and_(same_query, same_score)).as_py() is True
+            self._differ = pc.any(pc.and_(same_query, pc.invert(same_score))).as_py() is True
+
+    def warn(self, path: str | Path) -> None:
+        """Warn if no query has a document, or no two documents of any query have different scores."""
+        if not self._rows:
+            logger.warning("%s: no query has a document, so all measures are 0; look at the system", path)
+        elif self._tied and not self._differ:
+            logger.warning(
+                "%s: all documents of a query have the same score, so their ids alone rank them; look at the system", path
+            )
+
+
+def queries_without_line(run_path: str, queries_path: str) -> list[str]:
+    """Return the judged queries for which a run has no document.
+
+    Args:
+        run_path: Parquet file of the run.
+        queries_path: ``queries.parquet`` of its corpus, next to its ``corpus.json``.
+
+    Returns:
+        Their ids in byte order.
+
+    Raises:
+        DataError: The queries were changed after they were written.
+    """
+    query_ids = read_table(queries_path)["query_id"]
+    answered = pc.unique(pq.ParquetFile(run_path).read(["query_id"])["query_id"])
+    return query_ids.filter(pc.invert(pc.is_in(query_ids, value_set=answered))).to_pylist()
+
+
+def write_trec(*, run_path: str, record_path: str, queries_path: str, output_path: str, tag: str, header: str = "") -> None:
     """Write a run in TREC form, ``query Q0 document rank score tag``, compressed with gzip.
 
     Args:
         run_path: Parquet file of the run.
         record_path: JSON that was written with the run.
+        queries_path: ``queries.parquet`` of its corpus, next to its ``corpus.json``.
         output_path: The ``.trec.gz`` to write.
         tag: Name of the system.
         header: Lines that begin with ``#``, which come first.
 
     Raises:
-        DataError: The run was changed after it was written, or an id holds whitespace, which separates the columns of a TREC run;
-            nothing is written.
+        DataError: The run or the queries were changed after they were written, the run is of other queries, or an id holds
+            whitespace, which separates the columns of a TREC run, or NUL; nothing is written.
     """
     record = read_json(record_path)
-    check_inputs(record_path, record, {}, system=tag)
+    queries = {QUERIES(dataset=record["dataset"]): recorded_digest(queries_path)}
+    check_inputs(record_path, record, queries, system=tag)
     check_digest(run_path, output_digest(record, run_path), record_path)
-    if (ties := ties_of(record)) != "descending":
-        logger.warning("%s: ids of tied documents are %s, but trec_eval sorts them descending", output_path, ties)
+    if missing := queries_without_line(run_path, queries_path):
+        logger.warning(
+            "%s: %d judged queries have no line, because the system found nothing for them: %s; "
+            "count them as 0, with trec_eval by its option -c",
+            *(output_path, len(missing), ", ".join(missing)),
+        )
     run = pq.ParquetFile(run_path)
     with (
         atomic_path(output_path) as partial,
@@ -120,8 +203,9 @@ def write_trec(*, run_path: str, record_path: str, output_path: str, tag: str, h
 
 def _trec_line(query_id: str, doc_id: str, score: float, rank: int, *, tag: str, path: Path) -> str:
     for identifier in (query_id, doc_id):
-        if WHITESPACE.search(identifier):
+        if WHITESPACE.search(identifier) or NUL in identifier:
+            sign = "NUL" if NUL in identifier else "whitespace"
             raise DataError(
-                f"{path}: a TREC run cannot hold the id {identifier!r}, because of the whitespace in it; use the Parquet file"
+                f"{path}: a TREC run cannot hold the id {identifier!r}, because of the {sign} in it; use the Parquet file"
             )
     return f"{query_id} Q0 {doc_id} {rank} {score:.9g} {tag}\n"

@@ -1,6 +1,7 @@
 """The start of the search of a chunk: ids of queries and documents, and the checked records of their representations."""
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,9 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, read_json
+
+EXPANSION_SOURCE = "expansion_source_sha256"
+"""Key in the record of a chunk of a given expansion: the digest of the file that it was read from."""
 
 
 class Ids(NamedTuple):
@@ -131,6 +135,26 @@ def read_expansion(expansion_path: str, path: str, record: Mapping[str, Any], jo
     """
     check_inputs(record_of(path), record, job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))}))
     return read_json(record_of(expansion_path))
+
+
+def check_one_source(records: Mapping[str, Mapping[str, Any]], made_of_it: Iterable[str | Path]) -> None:
+    """Make sure that all chunks of a given expansion were read from one version of its file.
+
+    Args:
+        records: By path, records of chunks of the expansion, and of anything else.
+        made_of_it: Folders of the expansion, and of what was made of it so far, for the message.
+
+    Raises:
+        DataError: The file was replaced between the jobs of two chunks.
+    """
+    digests = {path: record[EXPANSION_SOURCE] for path, record in records.items() if EXPANSION_SOURCE in record}
+    for path, digest in digests.items():
+        first, expected = next(iter(digests.items()))
+        if digest != expected:
+            found = f"{path}: read from a file with the sha256 {digest}, but {first} from one with {expected}"
+            reason = "the file that 'path' of the expansion names was replaced between the two jobs"
+            folders = shlex.join(sorted(map(str, made_of_it)))
+            raise DataError(f"{found}; {reason}; delete what was made of both and run again: rm -r {folders}")
 
 
 def check_same(records: Mapping[str, Mapping[str, Any]], what: Callable[[Mapping[str, Any]], Any], name: str, again: str) -> None:

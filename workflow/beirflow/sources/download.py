@@ -10,7 +10,7 @@ from pathlib import Path
 import requests
 import urllib3
 
-from beirflow.files.addresses import without_credentials
+from beirflow.files.addresses import keep_secrets_of, shown, with_variables, without_credentials
 from beirflow.files.digests import file_digest
 from beirflow.files.disks import written_here
 from beirflow.files.errors import DownloadError
@@ -56,16 +56,17 @@ def download_dataset(
     if part.is_dir():
         raise DownloadError(f"{part}: a folder is in the place of the partial download; remove it and run again")
     failures = []
-    for url in urls:
-        shown = without_credentials(url)
+    for url in map(with_variables, urls):
+        keep_secrets_of(url)
+        place = shown(url)
         try:
             _Download(url, part, md5, size, attempts, first_pause).fetch()
         except _GiveUpError as error:
-            failures.append(f"{shown}: {without_credentials(str(error))}")
+            failures.append(f"{place}: {without_credentials(str(error))}")
             logger.warning("%s", failures[-1])
             continue
         os.replace(part, output)
-        logger.info("%s: fetched from %s, md5 %s", output, shown, md5)
+        logger.info("%s: fetched from %s, md5 %s", output, place, md5)
         return
     todo = f"check the network, name a mirror in 'mirrors', or put the archive there yourself as {output}"
     raise DownloadError("\n  ".join([f"{output.name} could not be downloaded; {todo}", *failures]))
@@ -117,7 +118,7 @@ class _Download:
                 if failed >= self.attempts:
                     raise _GiveUpError(f"{failed} attempts failed, the last: {error}") from error
                 pause = self.first_pause * 2 ** (failed - 1)
-                found = without_credentials(f"{self.url}: {error}")
+                found = f"{shown(self.url)}: {without_credentials(str(error))}"
                 logger.warning("%s; attempt %d of %d in %.0f s", found, failed + 1, self.attempts, pause)
                 time.sleep(pause)
             except (requests.RequestException, ValueError) as error:  # requests lets some addresses of redirects through

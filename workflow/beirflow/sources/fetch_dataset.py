@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from beirflow.files.addresses import keep_secrets_of_hub, without_credentials
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError, DownloadError
 from beirflow.files.records import Job, write_record
-from beirflow.sources.hub_layout import CARD, ROLES, HubForm, files_of
+from beirflow.sources.forms import ROLES, HubForm
+from beirflow.sources.hub_layout import CARD, files_of
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,7 @@ class _Repository:
     def __init__(self, hub: str, revision: str) -> None:
         from huggingface_hub import HfApi, RepoFile
 
+        keep_secrets_of_hub()
         self.hub, self.revision, self.where = hub, revision, f"{hub} at {revision}"
         try:
             tree = HfApi().list_repo_tree(hub, recursive=True, revision=revision, repo_type="dataset")
@@ -81,7 +84,7 @@ class _Repository:
 
     def _failed(self, found: str) -> DownloadError:
         todo = "check HF_ENDPOINT, the network and, for a dataset that is not public, HF_TOKEN"
-        return DownloadError(f"the dataset {self.where} could not be fetched ({found}); {todo}")
+        return DownloadError(f"the dataset {self.where} could not be fetched ({without_credentials(found)}); {todo}")
 
 
 def _blob_id(path: Path) -> str:

@@ -6,15 +6,16 @@ their names do.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import islice
+from typing import Any
 
 import yaml
 
 from beirflow.files.errors import DataError
-
-CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")
+from beirflow.sources.forms import CORPUS, QRELS, QUERIES, ROLES
+from beirflow.sources.path_patterns import has_wildcards, matching
 
 CONFIGS = {CORPUS: ("corpus",), QUERIES: ("queries", "query"), QRELS: ("default", "qrels")}
 """What MTEB calls the config of each."""
@@ -28,6 +29,12 @@ OTHER_TASKS = {
 CARD = "README" + ".md"
 """The card of a dataset."""
 
+FRONT_MATTER = 1 << 21
+"""Most characters of the front matter of a card: one with a thousand configs has some 100,000."""
+
+MOST_PATTERNS, MOST_WITH_WILDCARDS, LONGEST_PATTERN = 10_000, 100, 1_000
+"""Most entries of ``data_files`` of a config, most of them with wildcards, and most characters of one."""
+
 SAFE = re.compile(r"(?:\w[\w.=+-]*/)*\w[\w.=+-]*", re.ASCII)
 """The path of a file that names one inside its repository, and no pattern."""
 
@@ -35,36 +42,6 @@ DATA_FILE = re.compile(r"(?:(?P<folder>[^/]+)/)?(?P<split>[^/]+?)(?:-\d{5}-of-\d
 
 Splits = dict[str, list[str]]
 """Files by split."""
-
-
-@dataclass(frozen=True)
-class HubForm:
-    """A dataset on a hub.
-
-    Attributes:
-        hub: Its id there.
-        revision: The commit that pins it.
-        subset: The language or part of it, if it has several.
-        qrels_hub: Id of another dataset that has the judgements; None where it has them itself.
-        qrels_revision: The commit that pins that one.
-        kind: What tells this form from others.
-    """
-
-    hub: str
-    revision: str
-    subset: str | None = None
-    qrels_hub: str | None = None
-    qrels_revision: str | None = None
-    kind: Literal["hub"] = "hub"
-
-    has_splits: ClassVar[bool] = True
-    own_candidates: ClassVar[bool] = False
-
-    def place(self, role: str) -> tuple[str, str]:
-        """Id and revision of the dataset that has the documents, the queries or the judgements."""
-        if role == QRELS and self.qrels_hub and self.qrels_revision:
-            return self.qrels_hub, self.qrels_revision
-        return self.hub, self.revision
 
 
 def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, split: str, where: str) -> list[str]:
@@ -84,7 +61,8 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
     Raises:
         DataError: There are none, or more than one could be meant.
     """
-    configs = _configs([name for name in names if SAFE.fullmatch(name)], card, where)
+    names = [name for name in names if SAFE.fullmatch(name)]
+    configs: dict[str, Any] = _configs(names) | _configs_of_card(card, where)
     for config in (_with(subset, name)[0] for name in OTHER_TASKS):
         if config in configs:
             task = OTHER_TASKS[config.rpartition("-")[2]]
@@ -94,7 +72,7 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
     if found is None:
         todo = "" if subset else "; name one of its languages or parts in 'subset'"
         raise DataError(f"{where}: expected {' or '.join(wanted)} in it, found {_listed(configs)}{todo}")
-    splits = configs[found]
+    splits = _splits_of(configs[found], names, where) if found in _configs_of_card(card, where) else configs[found]
     if split in splits:
         return sorted(splits[split])
     if role != QRELS and len(splits) == 1:
@@ -112,51 +90,73 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(found[:30]) + (f" and {len(found) - 30} others" if len(found) > 30 else "") or "nothing"
 
 
-def _configs(names: list[str], card: str, where: str) -> dict[str, Splits]:
-    """Files by config and split: by their names, and, where the card has a config of that name, as the card says."""
-    found: dict[str, Splits] = {}
+def _configs(names: list[str]) -> dict[str, Splits]:
+    """Return files by config and split, according to their names."""
+    configs: dict[str, Splits] = {}
     for name in names:
         if match := DATA_FILE.fullmatch(name):
             folder, split = match["folder"], match["split"]
             if folder is None:
                 folder = split if split.rpartition("-")[2] in (CORPUS, QUERIES) else QRELS
-            found.setdefault("default" if folder == "data" else folder, {}).setdefault(split, []).append(name)
-    return found | _configs_of_card(names, card, where)
+            configs.setdefault("default" if folder == "data" else folder, {}).setdefault(split, []).append(name)
+    return configs
 
 
-def _configs_of_card(names: list[str], card: str, where: str) -> dict[str, Splits]:
-    """What the card says in its front matter."""
+@lru_cache(maxsize=len(ROLES))
+def _configs_of_card(card: str, where: str) -> dict[str, Mapping[str, Any]]:
+    """Return the configs in the front matter of a card by name; every scalar is a text."""
     if not card.startswith("---"):
         return {}
+    front = card.split("\n---", 1)[0].removeprefix("---")
+    if len(front) > FRONT_MATTER:
+        raise DataError(f"{where}: the front matter of {CARD} has {len(front):,} characters, more than {FRONT_MATTER:,}")
     try:
-        front = yaml.safe_load(card.split("\n---", 1)[0].removeprefix("---"))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        content = yaml.load(front, yaml.BaseLoader)  # noqa: S506 - it makes texts, lists and dicts only, and merges nothing
+    except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{where}: the front matter of {CARD} is not YAML ({str(error)[:200]})") from None
-    listed = front.get("configs") if isinstance(front, dict) else None
-    found: dict[str, Splits] = {}
-    for config in listed if isinstance(listed, list) else []:
-        if isinstance(config, dict) and isinstance(config.get("config_name"), str) and "data_files" in config:
-            found[config["config_name"]] = _splits_of(config, names)
-    return found
+    listed = content.get("configs") if isinstance(content, dict) else None
+    return {
+        config["config_name"]: config
+        for config in (listed if isinstance(listed, list) else [])
+        if isinstance(config, dict) and isinstance(config.get("config_name"), str) and "data_files" in config
+    }
 
 
-def _splits_of(config: Mapping[str, Any], names: list[str]) -> Splits:
-    """Files of one config of the card, by split."""
-    folder = config.get("data_dir")
-    said = config["data_files"]
+def _splits_of(config: Mapping[str, Any], names: list[str], where: str) -> Splits:
+    """Return the files of a config of the card by split; a file that a split names twice counts once."""
+    patterns = list(islice(_patterns_of(config, where), MOST_PATTERNS + 1))
+    if len(patterns) > MOST_PATTERNS or sum(has_wildcards(pattern) for _, pattern in patterns) > MOST_WITH_WILDCARDS:
+        limits = f"{MOST_PATTERNS:,} files, or {MOST_WITH_WILDCARDS} patterns"
+        raise DataError(f"{where}: {CARD} lists more than {limits}, for {config['config_name']!r}")
+    splits: dict[str, dict[str, None]] = {}
+    for split, pattern in patterns:
+        splits.setdefault(split, {}).update(dict.fromkeys(_named_by(pattern, names, where)))
+    return {split: list(files) for split, files in splits.items()}
+
+
+def _named_by(pattern: str, names: list[str], where: str) -> list[str]:
+    """Return the files that a pattern of the card names; at least one, since none would silently be fewer documents."""
+    if len(pattern) > LONGEST_PATTERN:
+        raise DataError(
+            f"{where}: {CARD} has a pattern of {len(pattern):,} characters; at most {LONGEST_PATTERN:,} were expected"
+        )
+    pattern = pattern.removeprefix("./")
+    try:
+        files = matching(pattern, names)
+    except ValueError as error:
+        raise DataError(f"{where}: data_files of {CARD}: {error}") from None
+    if not files:
+        raise DataError(f"{where}: {CARD} names {pattern!r}, but no file of the dataset that can be read is called so")
+    return files
+
+
+def _patterns_of(config: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
+    """Yield the split and the pattern of each entry of a config of the card."""
+    said, folder = config["data_files"], config.get("data_dir")
     entries = said if isinstance(said, list) and all(isinstance(each, dict) for each in said) else [{"path": said}]
-    splits: Splits = {}
     for entry in entries:
-        paths = entry.get("path")
+        paths, split = entry.get("path"), entry.get("split", "train")
         for path in paths if isinstance(paths, list) else [paths]:
-            if isinstance(path, str):
-                pattern = _expression(f"{folder}/{path}" if isinstance(folder, str) else path)
-                splits.setdefault(str(entry.get("split", "train")), []).extend(filter(pattern.fullmatch, names))
-    return {split: files for split, files in splits.items() if files}
-
-
-def _expression(pattern: str) -> re.Pattern[str]:
-    """A pattern of paths as an expression: ``*`` within a folder, ``**`` in all below it."""
-    parts = re.split(r"(\*\*/?|\*|\?)", pattern.removeprefix("./"))
-    meanings = {"**": ".*", "**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(meanings.get(part, re.escape(part)) for part in parts))
+            if not isinstance(path, str) or not isinstance(split, str):
+                raise DataError(f"{where}: data_files of {CARD} must hold texts, or lists of texts; see its configs")
+            yield split, f"{folder}/{path}" if isinstance(folder, str) else path

@@ -8,8 +8,8 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from beirflow.sources import source
+from beirflow.sources.forms import CORPUS, QRELS, QUERIES, HubForm
 from beirflow.sources.hub_files import Row, judgement_lines, row_of_line, rows_of_parquet, stream_of_lines, text_line
-from beirflow.sources.hub_layout import CORPUS, QRELS, QUERIES, HubForm
 from beirflow.sources.json_lines import lines_in
 from beirflow.sources.source import Block, DatasetSource, blocks_of
 

@@ -6,47 +6,19 @@ digests of the text, so that ids do not change when lines are added or moved.
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from beirflow.files.errors import DataError
 from beirflow.sources.beir_files import judgement_line
+from beirflow.sources.forms import LabelledForm
 from beirflow.sources.json_lines import lines_in, read_value, short
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 
 ID_DIGITS = 16
 """Of the digest of a text, in hexadecimal."""
-
-
-@dataclass(frozen=True)
-class LabelledForm:
-    """What the fields of such a file are called, and what its labels mean.
-
-    Attributes:
-        query: Field of a line: the text of the query.
-        documents: Field of a line: the list of its documents.
-        id: Field of a document: its id, a string or an integer; one that has none gets one from its title and text.
-        title: Field of a document: its title, which may be missing.
-        text: Field of a document: its text.
-        label: Field of a document: its label; one that has none is in the corpus, but not judged.
-        labels: Labels with the score that each stands for; without any, labels are the scores, as integers.
-        kind: What tells this form from others.
-    """
-
-    query: str = "query"
-    documents: str = "data"
-    id: str = "id"
-    title: str = "title"
-    text: str = "summary"
-    label: str = "answer"
-    labels: tuple[tuple[str, int], ...] = ()
-    kind: Literal["labelled"] = "labelled"
-
-    has_splits: ClassVar[bool] = False
-    own_candidates: ClassVar[bool] = False
 
 
 class _Document(NamedTuple):

@@ -1,32 +1,13 @@
 """Open a dataset in any form."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from beirflow.sources.beir_files import Source
-from beirflow.sources.hub_layout import HubForm
+from beirflow.sources.forms import Form, HubForm, SamplesForm
 from beirflow.sources.hub_source import HubSource
-from beirflow.sources.labelled import LabelledForm, LabelledSource
-from beirflow.sources.samples import SamplesForm, SamplesSource
+from beirflow.sources.labelled import LabelledSource
+from beirflow.sources.samples import SamplesSource
 from beirflow.sources.source import DatasetSource
-
-Form = LabelledForm | SamplesForm | HubForm
-"""Another than BEIR's."""
-
-FORMS: Mapping[str, type[Form]] = {form.kind: form for form in (LabelledForm, SamplesForm, HubForm)}
-
-
-def form_of(fields: Mapping[str, Any] | None) -> Form | None:
-    """The form of a dataset from the parameters of a rule.
-
-    Args:
-        fields: Its fields, ``kind`` among them; None for the form of BEIR.
-
-    Returns:
-        The form.
-    """
-    return FORMS[fields["kind"]](**fields) if fields else None
 
 
 def open_source(path: str | Path, forum: str | None = None, form: Form | None = None) -> DatasetSource:

@@ -7,42 +7,20 @@ appears twice in a sample is two documents.
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from beirflow.files.errors import DataError
 from beirflow.sources.beir_files import judgement_line
+from beirflow.sources.forms import SamplesForm
 from beirflow.sources.json_lines import lines_in, read_value, short
 from beirflow.sources.query_lists import as_query
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 
 ID_DIGITS = 16
 """Of the digest of a document, in hexadecimal."""
-
-
-@dataclass(frozen=True)
-class SamplesForm:
-    """What the fields of such a file are called, and what a list of queries means.
-
-    Attributes:
-        query: The text of the query, or its list of texts.
-        positive: The list of its relevant documents.
-        negative: The list of the others.
-        query_lists: Whether a query may be a list of texts, which then has the mean of their vectors; None if not.
-        kind: What tells this form from others.
-    """
-
-    query: str = "query"
-    positive: str = "positive"
-    negative: str = "negative"
-    query_lists: Literal["averaged"] | None = None
-    kind: Literal["samples"] = "samples"
-
-    has_splits: ClassVar[bool] = False
-    own_candidates: ClassVar[bool] = True
 
 
 class _Sample(NamedTuple):

@@ -5,7 +5,7 @@ import numpy as np
 from beirflow.computing.made import made_with
 from beirflow.files.layout import MODEL, TERM_WEIGHTS
 from beirflow.runs.answers import Asked, Opened
-from beirflow.runs.ranking import Hits, byte_order
+from beirflow.runs.ranking import Hits, byte_order, rank_hits
 from beirflow.sparse.files import read_segments
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import check_models, model_folders
@@ -52,7 +52,7 @@ def open_answers(asked: Asked) -> Opened:
             threads=asked.threads,
             id_order=order,
         )
-        return hits
+        return rank_hits([hits], asked.doc_ids, asked.top_k, settings.ties)[:3]
 
     where = {"model": weigher.device.type if weigher.loaded else "cpu", "weights": "cpu"}
     return Opened(answer, where, {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from beirflow.expansions.models import model_problem as expansion_problem
 from beirflow.files.layout import QUERY_WEIGHTS, TERM_WEIGHTS
-from beirflow.runs.family import Family, Setting
+from beirflow.runs.family import Family, Setting, Stage
 from beirflow.sparse.model_folders import digests_of, local_files, model_problem
 from beirflow.sparse.parts import AROUND
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
@@ -48,6 +48,10 @@ def matches(settings: SparseSettings) -> str | None:
     return None if settings.expansion else "beirflow.sparse.matches:match_terms"
 
 
+DOCUMENT_BYTES = 1500.0
+"""Bytes of the weights of a document: some two hundred terms."""
+
+
 FAMILY = Family(
     name="sparse",
     settings=SparseSettings,
@@ -60,4 +64,9 @@ FAMILY = Family(
     matches=matches,
     searched=lambda _: (TERM_WEIGHTS,),
     stored=(QUERY_WEIGHTS,),
+    represents=Stage("weigh_chunk", chunked=True, word=4e-4),
+    searches=Stage("search_weights", chunked=True, pair=2e-8),
+    other_stages=(Stage("weigh_queries", query=4e-3),),
+    stored_bytes=lambda _settings, documents, _words: DOCUMENT_BYTES * documents,
+    assumed_size=f"weights of {DOCUMENT_BYTES:,.0f} bytes a document",
 )

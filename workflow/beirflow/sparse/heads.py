@@ -1,6 +1,5 @@
 """Load the models of sparse systems by the names of their weights: every weight is used, or the model is refused."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -12,6 +11,7 @@ import torch
 from beirflow.computing.lean_imports import load_lean
 from beirflow.computing.model_limits import known_tokens, readable_tokens, refuse_token_types
 from beirflow.files.errors import ModelError
+from beirflow.models.model_json import read_json_file
 from beirflow.sparse.parts import Part
 from beirflow.sparse.pooling import Vocabulary
 
@@ -30,8 +30,8 @@ class Loaded(NamedTuple):
 
     Attributes:
         model: Called with ``input_ids`` and ``attention_mask``.
-        output: Name of the hidden states in what it returns.
-        vocabulary: Gives terms their logits; None of ``unicoil``.
+        output: Name of the hidden states, or of the logits, in what it returns.
+        vocabulary: Gives terms their logits; None of ``unicoil``, and where the output is the logits themselves.
         projection: Gives each token one weight, of ``unicoil``; else None.
         terms: Size of the vocabulary.
         longest: Tokens that the model can read.
@@ -82,37 +82,50 @@ def _load_tokenizer(folder: Path) -> Any:
 
 
 def _load_splade(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
-    """A masked language model, its head up to the last layer, and that layer."""
+    """A masked language model: its head up to the last layer and that layer, or the whole head if it cannot be split there."""
     from transformers import AutoModelForMaskedLM
 
-    model = _from_pretrained(AutoModelForMaskedLM, part, dtype)
+    model = _from_pretrained(AutoModelForMaskedLM, part, dtype).eval()
+    known, longest = known_tokens(model), readable_tokens(model)
+    ids = torch.tensor([[token for token in range(min(known, PROBE_TOKENS)) if token != tokenizer.pad_token_id][:longest]])
+    with torch.inference_mode():
+        expected = _logits(model, ids)
+        if not bool(expected.isfinite().all()):
+            raise ModelError(f"the logits of the {model.config.model_type} model in {part.folder} are not finite")
+        vocabulary = _split(model, ids, expected, PROBE_TOLERANCE * torch.finfo(dtype).eps)
+    return Loaded(model, "logits", vocabulary, None, expected.shape[-1], longest)
+
+
+def _logits(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    logits: torch.Tensor = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+    return logits
+
+
+def _split(model: Any, ids: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Vocabulary | None:
+    """Take the last layer out of the model; leave it there, and return None, if its products are not the logits.
+
+    Heads of MobileBERT and of newer DeBERTa read the weights of that layer without calling it.
+    """
     last = model.get_output_embeddings()
     place = next((name for name, module in model.named_modules() if module is last), None)
     if not isinstance(last, torch.nn.Linear) or place is None:
-        raise ModelError(f"the head of the {model.config.model_type} model in {part.folder} has no last layer that is known here")
+        return None
     vocabulary = Vocabulary(last.weight.detach(), None if last.bias is None else last.bias.detach())
-    longest = readable_tokens(model)
-    known = known_tokens(model)
-    ids = torch.tensor([[token for token in range(min(known, PROBE_TOKENS)) if token != tokenizer.pad_token_id][:longest]])
-    with torch.inference_mode():
-        expected = model.eval()(input_ids=ids, attention_mask=torch.ones_like(ids)).logits.float()
-        parent, _, name = place.rpartition(".")
-        setattr(model.get_submodule(parent), name, torch.nn.Identity())
-        difference = _difference(model, ids, vocabulary, expected)
-    if not difference <= PROBE_TOLERANCE * torch.finfo(dtype).eps:
-        found_here = f"the logits of the {model.config.model_type} model in {part.folder} are not products of its last layer"
-        raise ModelError(f"{found_here} with hidden states (off by {difference:.1g} of the largest), or are not finite")
-    return Loaded(model, "logits", vocabulary, None, len(vocabulary.matrix), longest)
+    parent, _, name = place.rpartition(".")
+    setattr(model.get_submodule(parent), name, torch.nn.Identity())
+    if _difference(model, ids, vocabulary, expected) <= tolerance:
+        return vocabulary
+    setattr(model.get_submodule(parent), name, last)
+    return None
 
 
 def _difference(model: Any, ids: torch.Tensor, vocabulary: Vocabulary, expected: torch.Tensor) -> float:
     """By how much the logits of two steps are not those of the model, over the largest; infinity if there are none."""
     try:
-        hidden = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
-        found = torch.nn.functional.linear(hidden, *vocabulary).float()
+        found = torch.nn.functional.linear(_logits(model, ids), *vocabulary)
     except (AttributeError, IndexError, RuntimeError, TypeError):  # its head does not leave that layer to itself
         return float("inf")
-    return float((found - expected).abs().max() / expected.abs().max().clamp_min(1e-30))
+    return float((found.float() - expected.float()).abs().max() / expected.float().abs().max().clamp_min(1e-30))
 
 
 def _load_sparta(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
@@ -192,7 +205,7 @@ def _load_table(part: Part, tokenizer: Any) -> torch.Tensor:
     """The weight of every token: from a tensor ``weight``, or from a JSON of weights by token."""
     (path,) = part.weights
     if path.suffix == ".json":
-        table = _table_of(json.loads(path.read_text(encoding="utf-8")), tokenizer.get_vocab(), path)
+        table = _table_of(read_json_file(path), tokenizer.get_vocab(), path)
     else:
         tensors = _tensors(part)
         if set(tensors) != {"weight"} or tensors["weight"].ndim != 1:

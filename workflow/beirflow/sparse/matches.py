@@ -8,7 +8,7 @@ from beirflow.computing.made import made_with
 from beirflow.runs.matches import Match, Matched, Pairs, readable
 from beirflow.sparse.rows import Rows, quantized
 from beirflow.sparse.settings import SparseSettings
-from beirflow.sparse.steps import Weighing, load_weigher
+from beirflow.sparse.weigh import Weighing, load_weigher
 
 MOST_TERMS = 12
 """Of a pair, those that add most."""

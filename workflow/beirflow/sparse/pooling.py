@@ -70,6 +70,23 @@ def pool_terms(
     return _activate(weights if vocabulary.bias is None else weights.add_(vocabulary.bias.float()), activation)
 
 
+def pool_logits(logits: torch.Tensor, mask: torch.Tensor, *, pooling: str = "max", activation: str = "relu") -> torch.Tensor:
+    """The same as :func:`pool_terms` from logits that are there already.
+
+    Args:
+        logits: Of shape (batch, positions, terms).
+        mask: As for :func:`pool_terms`, and so are the others.
+        pooling: ``max`` or ``sum``.
+        activation: ``relu`` or ``log1p_relu``.
+
+    Returns:
+        float32 of shape (batch, terms).
+    """
+    if pooling == "sum":
+        return _sum(logits, mask, None, activation)
+    return _activate(torch.where(mask[:, :, None] > 0, logits, logits[:, :1]).amax(dim=1).float(), activation)
+
+
 def _sum(logits: torch.Tensor, mask: torch.Tensor, bias: torch.Tensor | None, activation: str) -> torch.Tensor:
     """Sums of a block, float32 of shape (texts, terms)."""
     found = logits.float() if bias is None else logits.float() + bias

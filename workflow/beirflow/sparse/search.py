@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from beirflow.files.background import map_ahead
 from beirflow.postings.search import NO_DOCUMENT, Best, Cut, better_of, ranked, search_lists, slices_of
-from beirflow.runs.ranking import Hits, Ties, byte_order
+from beirflow.runs.ranking import Hits, byte_order
+from beirflow.runs.ties import Ties
 from beirflow.sparse.products import Backward, lists_of
 from beirflow.sparse.rows import Rows
 
@@ -27,7 +28,7 @@ def search_segments(
     threads: int = 1,
     id_order: np.ndarray | None = None,
 ) -> tuple[Hits, int]:
-    """The k best documents of each query by the ranking rule, among those that have one of its terms.
+    """Find the k best documents of each query, among those that have one of its terms.
 
     Args:
         queries: The weights of the queries.
@@ -35,13 +36,13 @@ def search_segments(
         doc_ids: Ids of the documents of the chunk, strings of shape (documents,).
         k: Documents to keep for each query.
         excluded: For each query the row of a document that is left out, or -1; shape (queries,).
-        ties: How ties are ordered.
+        ties: Order of ids by which the cut keeps the first of documents with the same score.
         threads: Threads to compute with.
         id_order: Place of each document's id in that order, int64 of shape (documents,), where it is known already.
 
     Returns:
-        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank; and how
-        many documents have a term of the query, but were left out.
+        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and that
+        order of ids; and how many documents have a term of the query, but were left out.
     """
     id_order = byte_order(doc_ids, ties) if id_order is None else id_order
     slices = slices_of(range(len(queries.counts)))

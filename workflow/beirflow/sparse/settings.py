@@ -6,7 +6,7 @@ from typing import Any
 
 from beirflow.expansions.settings import WrittenQueries
 from beirflow.models.settings import ModelSettings
-from beirflow.runs.ranking import Ties
+from beirflow.runs.ties import Ties
 
 INJECT = "inject"
 """How queries are joined with a document: those of their tokens that its text does not have stand behind it."""
@@ -38,7 +38,7 @@ class SparseSettings(ModelSettings):
         document_prefix: What is written before every document; nothing if nothing says otherwise.
         most_terms: Terms kept of a text, those that weigh most; of ``sparta`` 2000, else all, if nothing says otherwise.
         quantize: ``lucene``, weights are integers, 256 for a weight of 5, as runs with Lucene have them; or ``none``.
-        ties: How documents with the same score are ordered by their ids.
+        ties: Order of ids by which the cut keeps the first of documents with the same score.
         expansion: Queries whose new tokens stand behind the text of every document, of ``unicoil``; None if there are none.
         text_length: Tokens after which the text of such a document is cut; 400 if nothing says otherwise.
         expansion_length: Tokens after which its queries, one after the other, are cut; 100 if nothing says otherwise.

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from beirflow.datasets.corpus_reader import as_read
+from beirflow.datasets.document_text import as_read
 from beirflow.expansions.files import stored_rows
 from beirflow.expansions.spot_check import expansion_checks
 from beirflow.files.layout import EXPANSION, QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, RUN, TERM_WEIGHTS, Pattern
@@ -116,7 +116,7 @@ class _Again:
         ids = table["query_id"].take(pa.array(drawn)).to_pylist()
         weights = [dict(zip(*_row(queries, row), strict=True)) for row in drawn.tolist()]
         blocks = (block for chunk in range(self.subject.chunks) for block in self._blocks(chunk, weights))
-        return compare_ranks(self.subject, ids, blocks, partial(np.zeros, len(ids)))
+        return compare_ranks(self.subject, ids, blocks, partial(np.zeros, len(ids)), ties=self.settings.ties)
 
     def _blocks(self, chunk: int, queries: list[dict[int, float]]) -> Iterator[tuple[pa.Array, np.ndarray]]:
         """Ids and scores of the documents of a chunk, segment by segment."""

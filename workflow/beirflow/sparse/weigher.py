@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Sequence
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from transformers.utils import logging as transformers_logging
 
 from beirflow.computing.batching import Tokens, pad, plan
 from beirflow.computing.failing import in_words
-from beirflow.computing.model_limits import UNLIMITED
+from beirflow.computing.model_limits import UNLIMITED, check_length
 from beirflow.computing.padding_check import PROBE_TEXT, check_padding
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
@@ -20,7 +19,7 @@ from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
 from beirflow.sparse.heads import Loaded, load_part
 from beirflow.sparse.parts import Part
-from beirflow.sparse.pooling import Vocabulary, keep_most, pool_terms
+from beirflow.sparse.pooling import CUDA_LOGITS, Vocabulary, keep_most, pool_logits, pool_terms
 from beirflow.sparse.rows import Rows
 from beirflow.sparse.settings import USUAL_LENGTHS
 from beirflow.sparse.token_weights import Weights, count_tokens, merge_tokens
@@ -77,29 +76,31 @@ class Weigher:
             raise ModelError(f"system {name}: {error}") from error
         vocabulary = max(self.tokenizer.get_vocab().values(), default=-1) + 1
         self.terms = self.loaded.terms if self.loaded else vocabulary if self.table is None else len(self.table)
+        if self.loaded and self.loaded.vocabulary is None and self.loaded.projection is None:
+            self.token_budget = min(self.token_budget, CUDA_LOGITS // self.terms)  # every logit of a batch is in memory
 
     def _check_padding(self, loaded: Loaded) -> None:
-        """Refuse a model whose output for a text depends on the other texts of its batch."""
+        """Refuse a model whose weights of a text depend on the other texts of its batch."""
+
+        def weights(texts: Tokens) -> np.ndarray:
+            dense = np.zeros((len(texts.lengths), loaded.terms), np.float32)
+            try:
+                text, term, weight = self._compute(texts, np.arange(len(texts.lengths)), "documents")
+            except NotFiniteError:  # a text of the system is named instead, once it is read
+                return np.full_like(dense, np.nan)
+            dense[text, term] = weight
+            return dense
+
         ids = self.tokenizer(PROBE_TEXT)["input_ids"]
-        with in_words(self.device, len(ids)):
-            check_padding(
-                self.part.folder,
-                lambda ids, mask: SimpleNamespace(
-                    last_hidden_state=loaded.model(input_ids=ids, attention_mask=mask)[loaded.output]
-                ),
-                ids,
-                padding=self.tokenizer.pad_token_id or 0,
-                longest=min(loaded.longest, self.max_length),
-                device=self.device,
-                dtype=self.dtype,
-            )
+        check_padding(self.part.folder, weights, ids, longest=self.max_length, dtype=self.dtype)
 
     def _longest_text(self) -> int:
         """Tokens after which a text is cut, which the model has to be able to read."""
-        reads, asked = self.loaded.longest if self.loaded else UNLIMITED, self.part.max_length
-        if asked is not None and asked > reads:
-            raise ModelError(f"max_length is {asked}, but the model in {self.part.folder} reads at most {reads} tokens")
-        return min(reads, self.tokenizer.model_max_length) if asked is None else asked
+        readable = self.loaded.longest if self.loaded else UNLIMITED
+        longest = self.part.max_length or min(readable, self.tokenizer.model_max_length)
+        if self.loaded:
+            check_length(self.loaded.model, longest)
+        return longest
 
     def described(self) -> dict[str, Any]:
         """How texts are weighed, for the record of their weights."""
@@ -192,8 +193,9 @@ class Weigher:
             self._check_finite(weights, window, rows)
             first = self.tokenizer.cls_token_id
             return merge_tokens(window, rows, weights[mask > 0].cpu().numpy(), first=first, add=kind == "queries")
-        assert self.loaded.vocabulary is not None  # noqa: S101 - the same
-        weights = pool_terms(hidden, mask, self.loaded.vocabulary, pooling=self.part.pooling, activation=self.part.activation)
+        how = {"pooling": self.part.pooling, "activation": self.part.activation}
+        vocabulary = self.loaded.vocabulary
+        weights = pool_logits(hidden, mask, **how) if vocabulary is None else pool_terms(hidden, mask, vocabulary, **how)
         self._check_finite(weights, window, rows)
         if self.part.most_terms is not None:
             weights = keep_most(weights, self.part.most_terms)

@@ -1,9 +1,6 @@
 """The checkpoint from which an interrupted training resumes: weights, optimizer state, number of steps."""
 
-import hashlib
-import json
 import logging
-import pickle
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +8,7 @@ from typing import Any
 
 import torch
 
+from beirflow.files.resume import ResumeFile
 from beirflow.files.writing import atomic_path
 
 logger = logging.getLogger(__name__)
@@ -20,11 +18,11 @@ EVERY_SECONDS = 300.0
 
 
 class Checkpoint:
-    """A file that is replaced now and then; that of another model, corpus, code or setting counts as none, as a damaged one does.
+    """A file of one record that is replaced now and then.
 
     Args:
         path: The file.
-        made_from: All that decides over the weights.
+        made_from: All that decides over the weights; the checkpoint of something else counts as none, as a damaged one does.
 
     Attributes:
         losses: Of each step so far.
@@ -35,32 +33,25 @@ class Checkpoint:
         self.path = Path(path)
         self.losses: list[float] = []
         self.seconds = 0.0
-        self._made_from = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
+        self._made_from = made_from
         self._written = time.monotonic()
 
     def restore(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
-        """Go on where an earlier job has written the file, if it has.
+        """Resume from the file, if an earlier job of the same training wrote one.
 
         Args:
             model: Whose weights are trained; changed.
             optimizer: Likewise.
         """
-        found = self._read()
-        if found is not None:
-            model.load_state_dict(found["model"])
-            optimizer.load_state_dict(found["optimizer"])
-            self.losses, self.seconds = found["losses"], found["seconds"]
-            logger.info("resuming after %d steps", len(self.losses))
-
-    def _read(self) -> dict[str, Any] | None:
-        if self.path.is_symlink() or not self.path.is_file():
-            self.path.unlink(missing_ok=True)  # perhaps a link that somebody left, which would be written through
-            return None
-        try:
-            found: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
-            return found if found["made_from_sha256"] == self._made_from else None
-        except (RuntimeError, EOFError, KeyError, TypeError, ValueError, pickle.UnpicklingError):
-            return None
+        if not self.path.exists():
+            return
+        with ResumeFile(self.path, self._made_from) as file:
+            for place in file.places[-1:]:
+                state = torch.load(file.read(place), map_location="cpu", weights_only=True)
+                model.load_state_dict(state["model"])
+                optimizer.load_state_dict(state["optimizer"])
+                self.losses, self.seconds = state["losses"], state["seconds"]
+                logger.info("resuming after %d steps", len(self.losses))
 
     def add(self, loss: float, seconds: float, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
         """Note a step, and write the file when the last one is old enough.
@@ -75,7 +66,7 @@ class Checkpoint:
         self.seconds += seconds
         if time.monotonic() - self._written >= EVERY_SECONDS:
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            how_far = {"made_from_sha256": self._made_from, "losses": self.losses, "seconds": self.seconds}
-            with atomic_path(self.path) as partial:
-                torch.save(state | how_far, partial)
+            so_far = {"losses": self.losses, "seconds": self.seconds}
+            with atomic_path(self.path) as partial, ResumeFile(partial, self._made_from) as file, file.record() as stream:
+                torch.save(state | so_far, stream)
             self._written = time.monotonic()

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents
-from beirflow.datasets.corpus_reader import as_read
+from beirflow.datasets.document_text import as_read
 from beirflow.expansions.files import COLUMNS, ExpansionFile
 from beirflow.files.records import Job
 from beirflow.files.verified import damaged

@@ -24,6 +24,7 @@ from beirflow.models.model_files import check_model
 from beirflow.models.model_layout import weight_files
 from beirflow.models.model_places import model_folder
 from beirflow.models.settings import EncoderSettings
+from beirflow.runs.searched import check_one_source
 from beirflow.training.checkpoint import Checkpoint
 from beirflow.training.pairs import Pairs, read_pairs
 from beirflow.training.problems import card_problem
@@ -70,11 +71,12 @@ def train_encoder(
         ConfigError: There are too few pairs for a batch.
         ModelError: The model cannot be loaded or is not one that is trained, or a loss is not finite.
         DeviceError: The GPU fails or has too little memory.
-        DataError: A file is not the one that was recorded.
+        DataError: A file is not the one that was recorded, or given queries were read from several versions of their file.
     """
     base.use_threads()
     settings, model_record = base.settings, read_json(base.model_path)
-    written = [read_json(record_of(path)) for path in query_paths]
+    records = {job.below(record_of(path)): read_json(record_of(path)) for path in query_paths}
+    check_one_source(records, {Path(path).parent for path in query_paths})
     inputs = _inputs(base.model_path, documents_path, query_paths)
     pairs = read_pairs(documents_path, query_paths, settings.title_separator, job)
     by_epoch = [pairs.batches(training.batch, training.seed, epoch) for epoch in range(training.epochs)]
@@ -107,7 +109,7 @@ def train_encoder(
         "training_pairs": len(pairs.queries),
         "training_steps": len(batches),
         "pairs_left_out": training.epochs * len(pairs.queries) - len(batches) * training.batch,
-        "empty_queries": sum(record["counts"].get("empty_queries", 0) for record in written),
+        "empty_queries": sum(record["counts"].get("empty_queries", 0) for record in records.values()),
     }
     write_record(
         record_path,
@@ -117,7 +119,7 @@ def train_encoder(
         made=made,
         seconds={
             "load": loaded,
-            "expand": sum(sum(record["seconds"].values()) for record in written),
+            "expand": sum(sum(record["seconds"].values()) for record in records.values()),
             "train": checkpoint.seconds,
         },
         sizes={"train": sum(path.stat().st_size for path in outputs)},

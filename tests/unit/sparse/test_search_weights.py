@@ -13,7 +13,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import DOCUMENTS, MODEL, QUERIES, QUERY_WEIGHTS, RUN_RECORD, TERM_WEIGHTS, TERM_WEIGHTS_RECORD
 from beirflow.files.records import read_json, write_json
-from beirflow.sparse import files, steps
+from beirflow.sparse import files, weigh
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.rows import Rows, quantized
 from beirflow.sparse.settings import SparseSettings
@@ -21,6 +21,7 @@ from beirflow.sparse.weigher import Weigher
 from lexical_results import Row, damage, rows_of
 from lucene_reference import Document
 from model_results import SparseResults
+from run_results import ranked
 from safetensors.torch import load_file, save_file
 from tiny_bert import WORDS
 from tiny_sparse import save_masked_lm, save_unicoil, spread
@@ -53,7 +54,7 @@ def settings(model: Path, request: pytest.FixtureRequest) -> SparseSettings:
 
 
 def plainly(settings: SparseSettings, k: int, drop: bool = True) -> list[Row]:
-    """Weigh every text by itself and score every pair."""
+    """Weigh every text by itself, score every pair, cut as the system breaks ties, and rank as runs are."""
     folder = Path(settings.model)
     parts = read_parts(settings, folder, None)
 
@@ -62,16 +63,16 @@ def plainly(settings: SparseSettings, k: int, drop: bool = True) -> list[Row]:
         return spread(quantized(Rows.together(list(weigher.windows(texts, kind))), settings.quantize)).astype(np.float64)
 
     documents = weights([f"{title} {text}".strip() for _, title, text in CORPUS], "documents")
-    rows: list[Row] = []
-    for query_id in sorted(TEXTS, key=str.encode):
+    kept: dict[str, dict[str, float]] = {}
+    for query_id in TEXTS:
         products = documents * weights([TEXTS[query_id]], "queries")
         scores = products.sum(axis=1).astype(np.float32)
         ids = [doc_id for doc_id, *_ in CORPUS]
         found = [hit for hit in zip(ids, scores, strict=True) if hit[1] > 0 and not (drop and hit[0] == query_id)]
         found.sort(key=lambda hit: hit[0].encode(), reverse=settings.ties == "descending")
         found.sort(key=lambda hit: -hit[1])
-        rows += [(query_id, doc_id, float(score), rank) for rank, (doc_id, score) in enumerate(found[:k], 1)]
-    return rows
+        kept[query_id] = {doc_id: float(score) for doc_id, score in found[:k]}
+    return ranked(kept)
 
 
 @pytest.mark.parametrize("ties", ["ascending", "descending"])
@@ -104,6 +105,20 @@ def test_chunks_segments_threads_and_batches_change_no_byte_of_the_run(
         made.make_all(settings, token_budget=(1, 50, "auto")[number])
         runs.add(Path(made.find_all(settings, threads=1 + number)).read_bytes())
     assert len(runs) == 1
+
+
+@pytest.mark.parametrize(("token_budget", "tolerance"), [(1, 0), ("auto", 1e-5)])
+def test_chunks_change_scores_only_by_the_batches_of_the_encoder(
+    tmp_path: Path, model: Path, token_budget: int | str, tolerance: float
+) -> None:
+    """A text that is a batch of its own has the same weights in every chunk, so what differs then would be the search."""
+    random, settings, runs = Random(2), SparseSettings("s", model=str(model)), []
+    corpus = [(f"d{i}", "", " ".join(random.choices(WORDS, k=random.randrange(1, 60)))) for i in range(60)]
+    for size in (1000, 7):
+        made = SparseResults(tmp_path / str(size), corpus, TEXTS, size=size).make_all(settings, token_budget=token_budget)
+        runs.append({(query, doc_id): score for query, doc_id, score, _ in rows_of(made.find_all(settings, threads=size % 3))})
+    assert len(runs[0]) > 100
+    assert runs[0] == pytest.approx(runs[1], rel=tolerance, abs=0)
 
 
 @pytest.fixture
@@ -230,7 +245,7 @@ def test_what_a_killed_job_leaves_is_made_anew(small: SparseResults, model: Path
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(steps, "quantized", fails)
+        patch.setattr(weigh, "quantized", fails)
         with pytest.raises(KeyboardInterrupt):
             small.make(settings, 0)
     assert not path.exists()

@@ -24,10 +24,12 @@ from beirflow.files.layout import (
     STATISTICS_RECORD,
 )
 from beirflow.files.records import read_json, write_json
-from beirflow.lexical.settings import Index, LexicalSettings
-from beirflow.runs.ranking import Ties
+from beirflow.lexical.index import Index
+from beirflow.lexical.settings import LexicalSettings
+from beirflow.runs.ties import Ties
 from lexical_results import LexicalResults, Row, damage, rows_of
 from lucene_reference import Document
+from run_results import ranked
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "data/lucene_golden.json").read_text(encoding="utf-8"))["mini"]
 GOLDEN_CORPUS: list[Document] = [(document["_id"], document["title"], document["text"]) for document in GOLDEN["corpus"]]
@@ -73,13 +75,13 @@ def small(small_once: LexicalResults, tmp_path: Path) -> LexicalResults:
 def plainly(
     corpus: list[Document], queries: dict[str, str], system: LexicalSettings, k: int = 1000, *, drop: bool = True
 ) -> list[Row]:
-    """The rows of the run that the slow search gives."""
+    """The rows of the run that the slow search gives, which breaks ties as the system does at the cut; ranked as runs are."""
     fields = lucene_reference.build(corpus, tuple(system.fields), system.k1, system.b)
-    rows: list[Row] = []
-    for query_id in sorted(queries, key=str.encode):
-        hits = lucene_reference.search(fields, queries[query_id], k, query_id if drop else None, system.ties)
-        rows += [(query_id, doc_id, score, rank) for rank, (doc_id, score) in enumerate(hits, 1)]
-    return rows
+    found = {
+        query_id: dict(lucene_reference.search(fields, text, k, query_id if drop else None, system.ties))
+        for query_id, text in queries.items()
+    }
+    return ranked(found)
 
 
 def files_in(folder: Path) -> set[str]:
@@ -98,13 +100,12 @@ def refused(step: Callable[[], object], folder: Path, *said: str) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 @pytest.mark.parametrize(("name", "system"), [("flat", FLAT), ("multifield", MULTIFIELD)])
-def test_the_run_is_lucenes_in_every_bit_and_in_its_order(tmp_path: Path, name: str, system: LexicalSettings, size: int) -> None:
+def test_the_run_is_lucenes_in_every_bit_and_ranked_as_runs_are(
+    tmp_path: Path, name: str, system: LexicalSettings, size: int
+) -> None:
     made = LexicalResults(tmp_path, GOLDEN_CORPUS, GOLDEN_QUERIES, size=size).index_all()
-    expected = [
-        (query, doc_id, float(np.float32(score)), rank)
-        for query in sorted(GOLDEN_QUERIES)
-        for rank, (doc_id, score) in enumerate(GOLDEN[name]["run"].get(query, []), 1)
-    ]
+    hits = {query: GOLDEN[name]["run"].get(query, []) for query in GOLDEN_QUERIES}
+    expected = ranked({query: {doc_id: float(np.float32(score)) for doc_id, score in found} for query, found in hits.items()})
     assert rows_of(made.run(system, drop=False)) == expected
 
 
@@ -200,16 +201,19 @@ def test_self_matches_are_dropped_before_the_cut_where_the_dataset_says_so(tmp_p
     assert made.record(RUN_RECORD, system="bm25")["counts"]["self_matches_dropped"] == (2 if drop else 0)
 
 
-def test_ties_ascend_as_lucenes_do_unless_the_system_says_otherwise_and_measures_follow(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_the_cut_keeps_lucenes_first_of_ties_unless_the_system_says_otherwise_and_ranks_descend(
+    tmp_path: Path, size: int
+) -> None:
     corpus = [(doc_id, "", "one two") for doc_id in ("b", "a", "\u00e9", "d", "Z", "\U00010000", "\uffee")]
-    judgements = {"q": {"\U00010000": 1}}
-    made = LexicalResults(tmp_path, corpus, {"q": "one"}, size=3, judgements=judgements).index_all()
+    judgements = {"q": {"d": 1}}
+    made = LexicalResults(tmp_path, corpus, {"q": "one"}, size=size, judgements=judgements, top_k=4).index_all()
     in_bytes = ["Z", "a", "b", "d", "\u00e9", "\uffee", "\U00010000"]
-    for system, ids, first in (
-        (FLAT, in_bytes, 0.0),
-        (LexicalSettings("trec", ties="descending"), in_bytes[::-1], 1.0),
+    for system, kept, first in (
+        (FLAT, in_bytes[:4], 1.0),
+        (LexicalSettings("trec", ties="descending"), in_bytes[3:], 0.0),
     ):
-        assert [doc_id for _, doc_id, *_ in rows_of(made.run(system))] == ids
+        assert [doc_id for _, doc_id, *_ in rows_of(made.run(system))] == kept[::-1]
         assert made.evaluate(system.name)["measures"]["P@1"] == first
 
 

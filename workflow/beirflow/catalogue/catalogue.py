@@ -1,4 +1,4 @@
-"""The known datasets, systems and published scores, read from YAML and from the configuration."""
+"""The known datasets and published scores, read from YAML."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,11 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from beirflow.experiment.dataset import Dataset, check_shared_texts, official_dataset, own_copy
-from beirflow.experiment.mteb_tasks import MtebTask, mteb_tasks
-from beirflow.experiment.schema import CATALOGUE, Problems, read_catalogue
-from beirflow.experiment.systems import make_systems
-from beirflow.runs.family import System
+from beirflow.catalogue.dataset import Dataset, check_shared_texts, official_dataset, own_copy
+from beirflow.catalogue.mteb_tasks import MtebTask, mteb_tasks
+from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
 
 KINDS = ("task", "domain", "language")
 """By which datasets can be chosen."""
@@ -32,7 +30,6 @@ class Catalogue:
 
     Attributes:
         host: Base URL of the official archives.
-        systems: By name.
         datasets: By the name of the dataset, its corpora: one, or one a forum.
         own_copies: The same of datasets that nobody may hand out, so that only those who have a copy can evaluate on them.
         published: By system, its sources, the most precise first, as in ``published.yaml``.
@@ -42,7 +39,6 @@ class Catalogue:
     """
 
     host: str
-    systems: Mapping[str, System]
     datasets: Mapping[str, tuple[Dataset, ...]]
     published: Mapping[str, list[dict[str, Any]]]
     own_copies: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
@@ -80,7 +76,7 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     """Read and check the catalogue.
 
     Args:
-        folder: Holds ``datasets.yaml``, ``systems.yaml`` and ``published.yaml``.
+        folder: Holds ``datasets.yaml`` and ``published.yaml``.
 
     Returns:
         The catalogue.
@@ -88,19 +84,14 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     Raises:
         ConfigError: A file does not follow its schema, or names a dataset that texts cannot be shared with.
     """
-    datasets, systems, published = (
-        read_catalogue(folder / f"{name}.yaml", name) for name in ("datasets", "systems", "published")
-    )
+    datasets, published = (read_catalogue(folder / f"{name}.yaml", name) for name in ("datasets", "published"))
     rows = {name: official_dataset(name, entry) for name, entry in datasets["datasets"].items()}
     problems = Problems()
     check_shared_texts(rows, rows, "datasets", problems)
     problems.raise_if_any(f"catalogue file {folder / 'datasets.yaml'}")
-    made = make_systems(systems, {}, "systems", problems)
-    problems.raise_if_any(f"catalogue file {folder / 'systems.yaml'}")
     known = {**datasets["datasets"], **datasets["own_copies"]}
     return Catalogue(
         host=datasets["host"],
-        systems=made,
         datasets=rows,
         published=published["systems"],
         own_copies={name: (own_copy(name, entry),) for name, entry in datasets["own_copies"].items()},

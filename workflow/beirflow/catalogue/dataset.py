@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from beirflow.experiment.schema import Problems, nearest
-from beirflow.sources.opening import Form
+from beirflow.catalogue.schema import Problems, nearest
+from beirflow.sources.forms import Form
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from beir_names import FIFTEEN, FORUMS
-from beirflow.experiment.catalogue import Catalogue, load_catalogue
+from beirflow.catalogue.catalogue import Catalogue, load_catalogue
+from beirflow.catalogue.schema import CATALOGUE
 from beirflow.experiment.own_datasets import custom_dataset
-from beirflow.experiment.schema import CATALOGUE
+from beirflow.experiment.systems import catalogue_systems
 from beirflow.files.errors import ConfigError
 
 
@@ -65,16 +66,16 @@ def test_files_are_named_by_their_place_in_the_archive(known: Catalogue) -> None
     assert with_files == dict.fromkeys(("nfcorpus", "arguana", "scifact"), named)
 
 
-def test_contriever_is_encoded_by_its_recipe(known: Catalogue) -> None:
-    assert known.systems["contriever"].family == "dense"
-    system = known.systems["contriever"].settings
+def test_contriever_is_encoded_by_its_recipe() -> None:
+    assert catalogue_systems()["contriever"].family == "dense"
+    system = catalogue_systems()["contriever"].settings
     assert (system.pooling, system.similarity, system.normalize, system.max_length) == ("mean", "dot", False, 512)
     assert (system.query_prefix, system.document_prefix) == ("", "")
 
 
-def test_models_of_a_hub_are_pinned(known: Catalogue) -> None:
-    assert {"contriever", "contriever-msmarco", "all-minilm-l6-v2"} <= set(known.systems)
-    dense = [system.settings for system in known.systems.values() if system.family == "dense"]
+def test_models_of_a_hub_are_pinned() -> None:
+    assert {"contriever", "contriever-msmarco", "all-minilm-l6-v2"} <= set(catalogue_systems())
+    dense = [system.settings for system in catalogue_systems().values() if system.family == "dense"]
     assert all(len(settings.revision or "") == 40 for settings in dense)
 
 
@@ -162,7 +163,7 @@ def test_published_fusions_have_the_means_that_are_known_of_them(
     (source,) = known.published[system]
     means = [sum(scores) / 14 for scores in zip(*source["scores"].values(), strict=True)]
     assert means == pytest.approx([ndcg, recall], abs=1e-4)
-    assert list(known.systems[system].settings.of) == ["bm25", "bge-base-en-v1.5"]
+    assert list(catalogue_systems()[system].settings.of) == ["bm25", "bge-base-en-v1.5"]
 
 
 @pytest.mark.parametrize(

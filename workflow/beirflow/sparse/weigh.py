@@ -1,4 +1,4 @@
-"""The steps of a sparse system: weigh the queries and each chunk, search each chunk."""
+"""Term weights of the queries and of each chunk of documents."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,25 +12,20 @@ import pyarrow as pa
 from beirflow.computing.made import made_with
 from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
 from beirflow.datasets.corpus_files import Documents, read_table
-from beirflow.datasets.corpus_reader import as_read
+from beirflow.datasets.document_text import as_read
 from beirflow.expansions.files import ExpansionFile
 from beirflow.expansions.settings import WrittenQueries
-from beirflow.files.background import read_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.layout import record_of
-from beirflow.files.records import Job, output_digest, write_record
-from beirflow.files.verified import checked_while_read
+from beirflow.files.records import Job, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path
-from beirflow.runs.candidates import Candidates, found_by, write_candidates
-from beirflow.runs.searched import check_precision, check_rows, read_expansion, read_ids, read_searched, sources_of
+from beirflow.runs.searched import sources_of
 from beirflow.sparse.expanded import different_texts, with_added
-from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
+from beirflow.sparse.files import SegmentWriter, write_queries
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
 from beirflow.sparse.parts import Part
-from beirflow.sparse.products import turned_round
 from beirflow.sparse.rows import Rows, in_rows, quantized
-from beirflow.sparse.search import search_segments
 from beirflow.sparse.settings import INJECT, SparseSettings
 from beirflow.sparse.weigher import NotFiniteError, Weigher
 
@@ -184,66 +179,3 @@ def _check_vocabulary(name: str, queries: Weigher, folders: Folders, documents: 
         differs = next(iter(sorted(ours.items() ^ theirs.items())))
         found = f"the queries' model in {queries.part.folder} has another vocabulary than the documents' in {documents.folder}"
         raise ModelError(f"system {name}: {found}, first at {differs[0]!r}; they must have the same terms")
-
-
-def search_weights(
-    *,
-    settings: SparseSettings,
-    queries_path: str,
-    documents_path: str,
-    model_path: str,
-    chunk: int,
-    query_weights_path: str,
-    chunk_weights_path: str,
-    output_path: str,
-    top_k: int,
-    drop_self_matches: bool,
-    job: Job,
-    expansion_path: str | None = None,
-    threads: int = 1,
-) -> None:
-    """Find the top k of one chunk for every query, among the documents that have one of its terms.
-
-    Args:
-        settings: The system.
-        queries_path: ``queries.parquet``, next to its ``corpus.json``.
-        documents_path: ``documents.parquet``, likewise.
-        model_path: The record of the models.
-        chunk: Number of the chunk.
-        query_weights_path: The weights of the queries, with their record.
-        chunk_weights_path: The weights of the chunk, likewise.
-        output_path: ``.npz`` to write, as :func:`~beirflow.runs.candidates.write_candidates` does.
-        top_k: Documents to keep for each query.
-        drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
-        job: The job, for the record of the run.
-        expansion_path: What was added to the documents of the chunk; only its record is read, for what it cost.
-        threads: Threads to compute with.
-
-    Raises:
-        DataError: A file is not the one that was recorded, or weights are not those of this system, model and dataset, or not of
-            one precision.
-    """
-    weights_of = {query_weights_path: queries_path, chunk_weights_path: documents_path}
-    records = read_searched(weights_of, model_path, job, system=settings.name)
-    digests = {path: output_digest(record, path) for path, record in records.items()}
-    check_precision(records, "weigh")
-    if expansion_path is not None:
-        records[expansion_path] = read_expansion(expansion_path, chunk_weights_path, records[chunk_weights_path], job)
-    with checked_while_read(digests):
-        ids = read_ids(queries_path, documents_path, chunk, drop_self_matches=drop_self_matches)
-        start = time.perf_counter()
-        queries = read_queries(query_weights_path, settings.quantize)
-        check_rows(query_weights_path, len(queries.counts), len(ids.queries), "weigh")
-        check_rows(chunk_weights_path, records[chunk_weights_path]["rows"], len(ids.documents), "weigh")
-        hits, self_matches = search_segments(
-            queries,
-            turned_round(read_ahead(read_segments(chunk_weights_path, settings.quantize)), threads),
-            ids.documents,
-            top_k,
-            excluded=ids.own,
-            ties=settings.ties,
-            threads=threads,
-        )
-        seconds = time.perf_counter() - start
-    found = found_by(job, system=settings.name, chunk=chunk, top_k=top_k, searched=records, seconds=seconds, ties=settings.ties)
-    write_candidates(output_path, Candidates(*hits, self_matches), found)

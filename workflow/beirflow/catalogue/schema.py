@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator, TypeChecker, ValidationError, valid
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from beirflow.files.addresses import shown, without_credentials
 from beirflow.files.errors import ConfigError
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
@@ -36,15 +37,22 @@ _Validator: Any = validators.extend(Draft202012Validator, type_checker=_TYPES)  
 
 @dataclass
 class Problems:
-    """What is wrong with a configuration or a catalogue file, one line a problem."""
+    """Mistakes in a configuration or a catalogue file.
+
+    Attributes:
+        lines: A line for each.
+        keys: The path of the key of each.
+    """
 
     lines: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
 
     def add(self, key: str, found: Any, allowed: str) -> None:
-        """Note a problem: the path of the key, the value found, what would be allowed."""
-        line = f"{key}: found {found!r}; {allowed}"
+        """Note a problem: the path of the key, the value found, but for secrets, and what would be allowed."""
+        line = f"{key}: found {shown(found)!r}; {without_credentials(allowed)}"
         if line not in self.lines:  # of a dataset, and again of each of its forums
             self.lines.append(line)
+            self.keys.append(key)
 
     def raise_if_any(self, where: str) -> None:
         """Raise all the problems at once.

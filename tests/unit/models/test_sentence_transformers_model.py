@@ -1,0 +1,246 @@
+"""Folders that sentence-transformers itself encodes: its vectors, and the folders that are refused."""
+
+import importlib.metadata
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from beirflow.encoders.load import load_encoder
+from beirflow.files.errors import DataError, ModelError
+from beirflow.files.records import Job, read_json
+from beirflow.models.model_files import check_model, fetch_model, model_card
+from beirflow.models.model_places import model_problem
+from beirflow.models.settings import EncoderSettings
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from tiny_bert import WORDS
+from zoo import KINDS, LIBRARY_ALONE, QUERY, Build, change_json, of_bert
+
+RNG = np.random.default_rng(5)
+TEXTS = [*(" ".join(RNG.choice(WORDS, length)) for length in (5, 1, 17, 9, 40, 2)), "", "W1 w2, w3 unknown"]
+
+BERT = "BERT, mean, 256 tokens, length 1"
+
+
+def system(folder: Path, **arguments: Any) -> EncoderSettings:
+    return EncoderSettings("theirs", encoder="sentence-transformers", arguments={"model": str(folder), **arguments})
+
+
+def encoded(settings: EncoderSettings, kind: Any, texts: list[str] = TEXTS) -> np.ndarray:
+    encoder = load_encoder(settings, kind, device="cpu", precision="float32", token_budget=300)
+    return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
+
+
+@pytest.mark.parametrize("kind", LIBRARY_ALONE)
+def test_what_is_not_read_here_has_the_vectors_of_the_library(kind: str, tmp_path: Path) -> None:
+    folder = LIBRARY_ALONE[kind](tmp_path)
+    with pytest.raises(ModelError, match=r"`encoder: sentence-transformers` runs that library itself"):
+        model_card(EncoderSettings(name="mine", model=str(folder)))
+    reference = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    settings = system(folder, device="cpu")
+    assert model_problem(settings) is None
+    np.testing.assert_allclose(encoded(settings, "queries"), reference.encode_query(TEXTS), atol=1e-6)
+    np.testing.assert_allclose(encoded(settings, "documents"), reference.encode_document(TEXTS), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        of_bert("cls", prompts={"query": "w1 ", "document": "w2 w3 "}, transformer={"max_seq_length": 9}, truncate_dim=8),
+        KINDS["two towers of transformers (Router)"],
+    ],
+)
+def test_prompts_lengths_routes_and_dimensions_are_those_of_the_folder(build: Build, tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    reference = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    np.testing.assert_allclose(encoded(system(folder), "queries"), reference.encode_query(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(encoded(system(folder), "documents"), reference.encode_document(TEXTS), atol=1e-5)
+
+
+def test_prefixes_of_the_arguments_win(tmp_path: Path) -> None:
+    folder = of_bert("mean", prompts=QUERY)(tmp_path)
+    plain = SentenceTransformer(str(folder), device="cpu", prompts={}, local_files_only=True)
+    own = system(folder, query_prefix="w7 ", document_prefix="w8 ")
+    for kind, prefix in (("queries", "w7 "), ("documents", "w8 ")):
+        expected = plain.encode([prefix + text for text in TEXTS], prompt="")
+        np.testing.assert_allclose(encoded(own, kind), expected, atol=1e-5)
+
+
+def test_half_precision_weights_are_computed_in_float32(tmp_path: Path) -> None:
+    folder = KINDS[BERT](tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: each.half() for name, each in weights.items()}, folder / "model.safetensors", metadata={"format": "pt"})
+    change_json(folder / "config.json", dtype="float16")
+    reference = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32}, local_files_only=True)
+    np.testing.assert_allclose(encoded(system(folder), "queries"), reference.encode_query(TEXTS), atol=1e-5)
+
+
+def test_the_record_has_digests_of_the_folder_and_the_version_of_the_library(tmp_path: Path) -> None:
+    folder = LIBRARY_ALONE["LSTM"](tmp_path)
+    settings, record = system(folder), tmp_path / "record.json"
+    fetch_model(system=settings, said=["similarity"], output_path=str(record), job=Job(tmp_path))
+    held = read_json(record)
+    assert (held["encoder"], held["arguments"]) == ("sentence-transformers", {"model": str(folder)})
+    assert "arguments/model/model/1_LSTM/model.safetensors" in held["files"]
+    assert "beirflow/models/sentence_transformers_model.py" in held["files"]
+    encoder = load_encoder(settings, "queries", device="cpu", precision="float32", token_budget=300)
+    assert encoder.made()["sentence_transformers"] == importlib.metadata.version("sentence-transformers")
+    change_json(folder / "config_sentence_transformers.json", default_prompt_name="query")
+    with pytest.raises(DataError, match=r"sentence-transformers has another arguments/model/model/config_sentence_transformers"):
+        check_model(settings, str(record))
+
+
+def modules(folder: Path, *types: str) -> None:
+    entries = ", ".join(f'{{"idx": {i}, "name": "{i}", "path": "", "type": "{name}"}}' for i, name in enumerate(types))
+    (folder / "modules.json").write_text(f"[{entries}]")
+
+
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no folder of the library": (
+        lambda folder: (folder / "modules.json").unlink(),
+        "expected the absolute path of a folder with",
+    ),
+    "another family": (
+        lambda folder: change_json(folder / "config_sentence_transformers.json", model_type="SparseEncoder"),
+        "this is a SparseEncoder, no dense encoder; a system of family sparse takes such models",
+    ),
+    "a prompt that would be left out": (
+        lambda folder: change_json(folder / "config_sentence_transformers.json", prompts={"passage": "w1 "}),
+        "has the prompt 'passage' and none called 'document', .*Set arguments.document_prefix",
+    ),
+    "code": (
+        lambda folder: change_json(folder / "config.json", auto_map={"AutoModel": "modeling.Mine"}),
+        "has auto_map: the model needs its own code",
+    ),
+    "an adapter": (lambda folder: change_json(folder / "adapter_config.json", r=4), "has an adapter"),
+    "a tokenizer elsewhere": (
+        lambda folder: change_json(folder / "sentence_bert_config.json", tokenizer_name_or_path="bert-base-uncased"),
+        "names 'bert-base-uncased' in tokenizer_name_or_path, which no digest covers",
+    ),
+    "a kernel elsewhere": (
+        lambda folder: change_json(folder / "sentence_bert_config.json", model_args={"attn_implementation": "someone/kernel"}),
+        "names 'someone/kernel' in attn_implementation, which no digest covers",
+    ),
+    "a module elsewhere": (
+        lambda folder: (folder / "modules.json").write_text('[{"type": "a.B", "path": "../other"}]'),
+        "the module '../other' is outside the folder",
+    ),
+    "a link to a folder": (
+        lambda folder: (
+            (folder / "2_Normalize").rename(folder.parent / "other")
+            and (folder / "2_Normalize").symlink_to(folder.parent / "other")
+        ),
+        "2_Normalize is a link to a folder, whose files no digest covers",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def bert_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return KINDS[BERT](tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture
+def bert(bert_once: Path, tmp_path: Path) -> Path:
+    for path in bert_once.rglob("*"):
+        copy = tmp_path / "model" / path.relative_to(bert_once)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            copy.mkdir(exist_ok=True)
+        else:
+            copy.write_bytes(path.read_bytes())
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_folder_is_refused_before_anything_is_loaded(name: str, bert: Path) -> None:
+    change, reason = REFUSED[name]
+    change(bert)
+    with pytest.raises(ModelError, match=reason):
+        load_encoder(system(bert), "queries", device="cpu", precision="float32", token_budget=300)
+    assert model_problem(system(bert))
+
+
+def test_a_relative_path_is_refused_since_its_files_would_have_no_digests(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(bert.parent)
+    assert "arguments.model is 'model'; expected the absolute path" in str(model_problem(system(Path("model"))))
+    assert "arguments.model is ''" in str(model_problem(EncoderSettings("theirs", encoder="sentence-transformers")))
+
+
+class _Touch:
+    """What a hostile pickle holds: it makes a file when it is read as code."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "CNN"])
+def test_no_code_of_a_folder_runs(kind: str, tmp_path: Path) -> None:
+    folder = LIBRARY_ALONE[kind](tmp_path)
+    (place,) = folder.glob(f"1_{kind}")
+    (place / "model.safetensors").unlink()
+    (place / "pytorch_model.bin").write_bytes(pickle.dumps(_Touch(tmp_path / "ran")))
+    with pytest.raises(ModelError, match="sentence-transformers cannot be made: UnpicklingError"):
+        encoded(system(folder), "queries")
+    assert not (tmp_path / "ran").exists()
+    (folder / "mine_of_folder.py").write_text(f"import os\nos.mkdir({str(tmp_path / 'ran')!r})\nclass Mine: pass\n")
+    modules(folder, "mine_of_folder.Mine")
+    with pytest.raises(ModelError, match=r"references the module class 'mine_of_folder\.Mine'"):
+        encoded(system(folder), "queries")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_weights_that_the_files_lack_are_not_left_at_random(bert: Path) -> None:
+    path = bert / "model.safetensors"
+    lacking = {name: each for name, each in load_file(path).items() if name != "encoder.layer.1.output.dense.weight"}
+    save_file({name: each for name, each in lacking.items() if "pooler" not in name}, path, metadata={"format": "pt"})
+    with pytest.raises(ModelError, match="gives different vectors each time it is loaded: its files lack weights"):
+        encoded(system(bert), "queries")
+
+
+def test_weights_that_no_vector_needs_may_be_absent(bert: Path) -> None:
+    expected = encoded(system(bert), "documents")
+    path = bert / "model.safetensors"
+    save_file({name: each for name, each in load_file(path).items() if "pooler" not in name}, path, metadata={"format": "pt"})
+    np.testing.assert_array_equal(encoded(system(bert), "documents"), expected)
+
+
+def cnn_that_reads_padding(folder: Path) -> Path:
+    """A CNN whose padding has a vector of its own, as a table has that was not read from a text file."""
+    model = LIBRARY_ALONE["CNN"](folder)
+    path = next(each for each in model.rglob("model.safetensors") if "emb_layer.weight" in load_file(each))
+    save_file({"emb_layer.weight": load_file(path)["emb_layer.weight"] + 1}, path)
+    return model
+
+
+@pytest.mark.parametrize(
+    "build", [of_bert("mean", model_type="fnet", sizes={"use_tpu_fourier_optimizations": False}), cnn_that_reads_padding]
+)
+def test_a_model_whose_vectors_depend_on_their_batch_is_refused(build: Build, tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    with pytest.raises(ModelError, match="gives a text different vectors alone and in a batch with a longer one"):
+        encoded(system(folder), "documents")
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"), [(None, "not installed here; install it with"), ("5.2.0", "5.2.0 imports any class")]
+)
+def test_the_library_has_to_be_there_in_a_version_that_runs_no_code(
+    version: str | None, reason: str, bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_library(name: str) -> str:
+        if version is None:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version
+
+    monkeypatch.setattr(importlib.metadata, "version", of_library)
+    with pytest.raises(ModelError, match=rf"{reason}.*pip install --requirement envs/requirements-sentence-transformers\.txt"):
+        encoded(system(bert), "queries")

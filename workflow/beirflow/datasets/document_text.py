@@ -1,0 +1,111 @@
+"""Title and text of a document: joined as a corpus stores them and as a model reads them, and apart again."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+TITLE_END = "\ufdd0"
+"""Separator between title and text of documents whose parts a user's class gets apart. No text has it: Unicode reserves it."""
+
+
+def document_text(title: str, text: str, separator: str = " ") -> str:
+    """Join title and text as the beir package and MTEB do, without white space at the ends.
+
+    Args:
+        title: The title; empty if there is none.
+        text: The text.
+        separator: Written between the two, even if the title is empty.
+
+    Returns:
+        The text that a model reads; with ``TITLE_END`` as separator, both parts as they are, for :func:`title_and_text`.
+    """
+    joined = f"{title}{separator}{text}"
+    return joined if separator == TITLE_END else joined.strip()
+
+
+def title_and_text(marked: str) -> tuple[str, str]:
+    """Undo :func:`document_text` with ``TITLE_END`` as separator.
+
+    Args:
+        marked: The joined text.
+
+    Returns:
+        Title and text as the dataset has them; an empty title if there is no ``TITLE_END``.
+    """
+    title, end, text = marked.partition(TITLE_END)
+    return (title, text) if end else ("", title)
+
+
+def join_title_and_text(titles: pa.Array, texts: pa.Array) -> pa.Array:
+    """The texts of documents as systems see them: title, space, text where there is a title, else the text.
+
+    Contriever's recipe; the one place where the two are joined.
+
+    Args:
+        titles: n titles; null or empty where there is none.
+        texts: n texts.
+
+    Returns:
+        n strings of the same type.
+    """
+    titled = pc.fill_null(pc.not_equal(titles, pa.scalar("", titles.type)), False)
+    if not pc.any(titled).as_py():
+        return texts
+    joined = pc.binary_join_element_wise(titles, texts, pa.scalar(" ", titles.type))
+    return joined if pc.all(titled).as_py() else pc.if_else(titled, joined, texts)
+
+
+def as_read(documents: pa.Table, separator: str | None = None) -> pa.Table:
+    """Ids and texts of documents as models read them: :func:`document_text` of every row.
+
+    Tokenizers of bytes, such as RoBERTa's, ModernBERT's and those of decoders, read a line feed at the end as a token.
+
+    Args:
+        documents: ``doc_id`` and ``text``, and ``title_bytes`` where there is a separator.
+        separator: What stands between title and text; None for the space that is there, which takes no work of Python.
+
+    Returns:
+        ``doc_id`` and ``text``.
+    """
+    joined = documents["text"]
+    if separator is not None:
+        texts = separated(joined.combine_chunks(), documents["title_bytes"].to_numpy(), separator)
+    else:
+        texts = pc.utf8_trim_whitespace(joined)
+    return pa.table({"doc_id": documents["doc_id"], "text": texts})
+
+
+def separated(joined: pa.Array, title_bytes: np.ndarray, separator: str) -> pa.Array:
+    """The texts of documents with another separator between title and text.
+
+    Args:
+        joined: n texts of :func:`join_title_and_text`.
+        title_bytes: Bytes of each that are the title, integers of shape (n,).
+        separator: What stands between the two, also where a title is missing.
+
+    Returns:
+        n strings.
+    """
+    titles, texts = split_title_and_text(joined, title_bytes)
+    pairs = zip(titles.to_pylist(), texts.to_pylist(), strict=True)
+    return pa.array([document_text(title, text[1:] if title else text, separator) for title, text in pairs], joined.type)
+
+
+def split_title_and_text(joined: pa.Array, title_bytes: np.ndarray) -> tuple[pa.Array, pa.Array]:
+    """Undo :func:`join_title_and_text`, but for the separator, which stays before the text.
+
+    Args:
+        joined: n joined texts, large_string without null.
+        title_bytes: Bytes of each that are the title, integers of shape (n,).
+
+    Returns:
+        n titles, empty where there is none, and n texts, each with a space before it where there is a title.
+    """
+    _, offsets, data = joined.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[joined.offset : joined.offset + len(joined) + 1]
+    cuts = np.empty(2 * len(joined) + 1, np.int64)
+    cuts[::2] = bounds
+    cuts[1::2] = bounds[:-1] + title_bytes
+    pieces = pa.Array.from_buffers(joined.type, 2 * len(joined), [None, pa.py_buffer(cuts), data])
+    even = pa.array(np.arange(0, 2 * len(joined), 2))
+    return pieces.take(even), pieces.take(pc.add(even, 1))

@@ -1,0 +1,65 @@
+"""CSV files for people, spreadsheets and other programs: every cell stays one cell, and no text is run as a formula."""
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from beirflow.files.writing import atomic_path
+
+FORMULA = re.compile(r"[=+\-@\t\r]")
+"""First characters by which spreadsheets know formulas, https://owasp.org/www-community/attacks/CSV_Injection."""
+
+
+def write_csv(table: pd.DataFrame, path: str | Path) -> None:
+    """Write a table, whole or absent.
+
+    Args:
+        table: Its index is left out.
+        path: CSV to write. Missing parent folders are made.
+    """
+    with atomic_path(path) as partial:
+        partial.write_text(csv_text(table), encoding="utf-8", newline="")
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    r"""Return a table as CSV with rows that end in ``\n``.
+
+    Args:
+        table: Its index is left out.
+
+    Returns:
+        The header and the rows. A text that a spreadsheet would compute has an apostrophe before it.
+    """
+    safe, lines = table.copy(deep=False), _Lines()
+    for name, column in table.select_dtypes(exclude="number").items():
+        safe[name] = pd.Series(map(_without_formula, column), column.index, column.dtype)
+    safe.to_csv(lines, index=False, lineterminator="\r\n")
+    return lines.getvalue()
+
+
+def _without_formula(cell: Any) -> Any:
+    """Return a cell as it is, unless it is a text like a formula."""
+    is_formula = isinstance(cell, str) and FORMULA.match(cell) and not _is_number(cell)
+    return f"'{cell}" if is_formula else cell
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class _Lines(io.StringIO):
+    r"""The lines of a CSV writer, whose terminator is shortened to ``\n``.
+
+    Python 3.11 and 3.12 quote a carriage return only if the terminator has one, and readers end a row at one without quotes.
+    """
+
+    def write(self, line: str, /) -> int:
+        """Add a line, which the writer hands over as a whole."""
+        return super().write(line.removesuffix("\r\n") + "\n")

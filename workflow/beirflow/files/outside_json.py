@@ -1,0 +1,23 @@
+"""JSON of unknown origin: files of models, records that somebody sent, answers of servers."""
+
+import json
+from typing import Any
+
+
+def parse_json(content: str | bytes, **options: Any) -> Any:
+    """Parse JSON that somebody else wrote.
+
+    Args:
+        content: The JSON.
+        **options: As for ``json.loads``.
+
+    Returns:
+        What it holds.
+
+    Raises:
+        ValueError: It is not JSON in UTF-8, or nested too deeply.
+    """
+    try:
+        return json.loads(content, **options)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None

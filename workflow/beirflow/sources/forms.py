@@ -1,0 +1,106 @@
+"""The forms of datasets other than BEIR's: the fields of each, without the code that reads it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")
+"""The parts of a dataset on a hub."""
+
+
+@dataclass(frozen=True)
+class LabelledForm:
+    """What the fields of such a file are called, and what its labels mean.
+
+    Attributes:
+        query: Field of a line: the text of the query.
+        documents: Field of a line: the list of its documents.
+        id: Field of a document: its id, a string or an integer; one that has none gets one from its title and text.
+        title: Field of a document: its title, which may be missing.
+        text: Field of a document: its text.
+        label: Field of a document: its label; one that has none is in the corpus, but not judged.
+        labels: Labels with the score that each stands for; without any, labels are the scores, as integers.
+        kind: What tells this form from others.
+    """
+
+    query: str = "query"
+    documents: str = "data"
+    id: str = "id"
+    title: str = "title"
+    text: str = "summary"
+    label: str = "answer"
+    labels: tuple[tuple[str, int], ...] = ()
+    kind: Literal["labelled"] = "labelled"
+
+    has_splits: ClassVar[bool] = False
+    own_candidates: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class SamplesForm:
+    """What the fields of such a file are called, and what a list of queries means.
+
+    Attributes:
+        query: The text of the query, or its list of texts.
+        positive: The list of its relevant documents.
+        negative: The list of the others.
+        query_lists: Whether a query may be a list of texts, which then has the mean of their vectors; None if not.
+        kind: What tells this form from others.
+    """
+
+    query: str = "query"
+    positive: str = "positive"
+    negative: str = "negative"
+    query_lists: Literal["averaged"] | None = None
+    kind: Literal["samples"] = "samples"
+
+    has_splits: ClassVar[bool] = False
+    own_candidates: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class HubForm:
+    """A dataset on a hub.
+
+    Attributes:
+        hub: Its id there.
+        revision: The commit that pins it.
+        subset: The language or part of it, if it has several.
+        qrels_hub: Id of another dataset that has the judgements; None where it has them itself.
+        qrels_revision: The commit that pins that one.
+        kind: What tells this form from others.
+    """
+
+    hub: str
+    revision: str
+    subset: str | None = None
+    qrels_hub: str | None = None
+    qrels_revision: str | None = None
+    kind: Literal["hub"] = "hub"
+
+    has_splits: ClassVar[bool] = True
+    own_candidates: ClassVar[bool] = False
+
+    def place(self, role: str) -> tuple[str, str]:
+        """Id and revision of the dataset that has the documents, the queries or the judgements."""
+        if role == QRELS and self.qrels_hub and self.qrels_revision:
+            return self.qrels_hub, self.qrels_revision
+        return self.hub, self.revision
+
+
+Form = LabelledForm | SamplesForm | HubForm
+"""Another than BEIR's."""
+
+FORMS: Mapping[str, type[Form]] = {form.kind: form for form in (LabelledForm, SamplesForm, HubForm)}
+
+
+def form_of(fields: Mapping[str, Any] | None) -> Form | None:
+    """The form of a dataset from the parameters of a rule.
+
+    Args:
+        fields: Its fields, ``kind`` among them; None for the form of BEIR.
+
+    Returns:
+        The form.
+    """
+    return FORMS[fields["kind"]](**fields) if fields else None
