@@ -77,6 +77,17 @@ def wait_until_runs(cluster: Cluster, rule: str) -> str:
     return found[0]
 
 
+def slow_down(workflow: Workflow) -> None:
+    """Let every job hold the right to write for some seconds before it goes on."""
+    workflow.environment["PYTHONPATH"] = str(REPOSITORY / "tests/slow_jobs")
+
+
+def wait_for_writer(workflow: Workflow, run: subprocess.Popen[bytes]) -> int:
+    """The process of a job of a run, once one holds the right to write its results."""
+    wait_for(lambda: writer(workflow) not in (0, run.pid), "a job that has the right to write")
+    return writer(workflow)
+
+
 def writer(workflow: Workflow) -> int:
     """The process of a job that holds the right to write its results; 0 if none does."""
     lock = workflow.result(f"logs/{LOCK}").stat().st_ino

@@ -26,8 +26,9 @@ from slurm_runs import (
     changed_profile,
     end,
     forget,
+    slow_down,
+    wait_for_writer,
     wait_until_runs,
-    writer,
 )
 from workflow_runs import SNAKEMAKE, Workflow
 
@@ -91,13 +92,14 @@ def test_a_controller_that_is_away_is_waited_for_and_no_job_is_forgotten(
 ) -> None:
     """It is away twice: when the run begins, and while its job ends."""
     forget(on_cluster, STATISTICS)
+    slow_down(on_cluster)
     cluster.stop_controller()
     process = begin(on_cluster, *arguments(*STATISTICS))
     output = on_cluster.folder / "output.txt"
     wait_for(lambda: "SLURM does not answer, so it is repeated" in output.read_text(), "a word about the controller")
     assert process.poll() is None
     cluster.start_controller()
-    wait_for(lambda: process.pid != writer(on_cluster) != 0, "a job that has the right to write")
+    wait_for_writer(on_cluster, process)
     cluster.stop_controller()
     time.sleep(QUESTIONS_SECONDS)
     assert process.poll() is None
@@ -149,9 +151,9 @@ def test_jobs_of_a_run_that_was_killed_keep_the_results_from_another(
     cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
 ) -> None:
     forget(on_cluster, STATISTICS)
+    slow_down(on_cluster)
     process = begin(on_cluster, *arguments(*STATISTICS))
-    wait_for(lambda: process.pid != writer(on_cluster) != 0, "a job that has the right to write")
-    job = writer(on_cluster)
+    job = wait_for_writer(on_cluster, process)
     os.kill(job, signal.SIGSTOP)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -224,10 +226,10 @@ def test_a_job_that_exceeds_its_time_gets_more(
         profile["default-resources"].update(runtime="1 if attempt == 1 else 60")
 
     forget(on_cluster, STATISTICS)
+    slow_down(on_cluster)
     before = len(cluster.ended())
     process = begin(on_cluster, *arguments(*STATISTICS, profile=changed_profile(tmp_path / "profile", little_time)))
-    wait_for(lambda: process.pid != writer(on_cluster) != 0, "a job that has the right to write")
-    os.kill(writer(on_cluster), signal.SIGSTOP)
+    os.kill(wait_for_writer(on_cluster, process), signal.SIGSTOP)
     output = end(on_cluster, process)
     assert "SLURM status is: 'TIMEOUT'" in output
     assert [(job["JobState"], job["TimeLimit"]) for job in cluster.ended()[before:]] == [
