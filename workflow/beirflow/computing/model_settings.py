@@ -16,7 +16,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Computing(Generic[S]):
-    """How a job computes with a model.
+    """Settings of a computation with a model.
 
     Attributes:
         settings: Of the system, or of whatever else has the model.
@@ -59,7 +59,7 @@ class Computing(Generic[S]):
 
 
 def computing_of(snakemake: Any, settings: S, precision: str | None = None) -> Computing[S]:
-    """How a job computes, from Snakemake's object of that name.
+    """Build the computing settings from Snakemake's object of that name.
 
     Args:
         snakemake: That object.

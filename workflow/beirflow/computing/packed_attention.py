@@ -18,7 +18,7 @@ MODEL_TYPES = ("bert", "roberta", "xlm-roberta")
 
 
 def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether texts may be packed: torch's kernel wants CUDA from Ampere on, half precision, and heads of certain sizes."""
+    """Test whether texts may be packed: torch's kernel wants CUDA from Ampere on, half precision, and heads of certain sizes."""
     if device.type != "cuda" or dtype == torch.float32:
         return False
     if getattr(getattr(model, "config", None), "model_type", None) not in MODEL_TYPES or getattr(

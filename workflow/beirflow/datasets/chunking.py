@@ -25,7 +25,7 @@ OPEN_FILES = 128
 
 @dataclass
 class Scan:
-    """What one pass over a corpus leaves in memory, one entry a document in the order of the file.
+    """Memory of one pass over a corpus, one entry per document in the order of the file.
 
     Attributes:
         ids: Document ids, large_string.

@@ -105,7 +105,7 @@ def _documents(ids: pa.Array, titles: pa.Array, texts: pa.Array) -> pa.RecordBat
 
 
 def _is_one_object_a_line(block: bytes) -> bool:
-    """Whether every line begins and ends as an object does, and nothing follows an object that the fast parser does not survive.
+    """Test whether every line begins and ends as an object does, and nothing follows an object that breaks the fast parser.
 
     No string holds a line feed. So where a brace closes before each and one opens after it, each line is one object or several.
     """

@@ -15,7 +15,7 @@ from beirflow.sources.opening import open_source
 from beirflow.sources.source import CORPUS
 
 COUNTS = Path(".snakemake/beirflow/documents")
-"""Where counts are kept, in the working directory: next to Snakemake's own notes, and as safe to delete."""
+"""Folder of the counts, in the working directory: next to Snakemake's own notes, and as safe to delete."""
 
 
 def known_documents(source: str, forum: str | None, form: Form | None = None) -> int:

@@ -72,7 +72,7 @@ class TextIndex:
         self._keys = keys[self._order]
 
     def places(self, keys: np.ndarray) -> pa.Table:
-        """Where texts are in the corpus.
+        """Return the places of texts in the corpus.
 
         Args:
             keys: Digests of n texts, 16 bytes each, of shape (n,).

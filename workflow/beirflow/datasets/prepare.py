@@ -188,7 +188,7 @@ def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
 
 
 def _compare(source: DatasetSource, expected: dict[str, Any], queries: int) -> bool | None:
-    """Whether this is the official data: None where the catalogue does not know, a warning where it is not."""
+    """Test for official data: None for a dataset outside the catalogue, False with a warning if the data differ."""
     differences = [
         f"{source.where(name)}: sha256 {source.digests[name]}, expected {digest}"
         for name, digest in expected["files"].items()
@@ -204,7 +204,7 @@ def _compare(source: DatasetSource, expected: dict[str, Any], queries: int) -> b
 
 
 def length_statistics(lengths: np.ndarray) -> dict[str, float]:
-    """What a record says of the lengths of texts.
+    """Return the statistics of text lengths for a record.
 
     Args:
         lengths: Characters of each, of shape (n,).

@@ -47,7 +47,7 @@ def sampled_queries(queries: pa.Table, qrels: pa.Table, *, wanted: int, seed: in
 
 
 def judged_among(queries: pa.Table, qrels: pa.Table, doc_ids: pa.Array) -> tuple[pa.Table, pa.Table]:
-    """What is left of queries and judgements where a corpus is a sample of documents.
+    """Restrict queries and judgements to a sample of documents.
 
     Args:
         queries: A table with ``query_id``.

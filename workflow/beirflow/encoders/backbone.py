@@ -24,7 +24,7 @@ from beirflow.models.model_json import read_object
 logger = logging.getLogger(__name__)
 
 LOCAL = {"trust_remote_code": False, "local_files_only": True}
-"""How everything is loaded: without code of the model's, and without a hub."""
+"""Arguments of every loading function: no code of the model's, and no hub."""
 
 ENCODER_CLASSES = {
     "t5": "T5EncoderModel",
@@ -252,7 +252,7 @@ class Backbone:
         return len(ids) - (1 if ids and ids[-1] in self.tokenizer.all_special_ids else 0)
 
     def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
-        """What the model computes for a padded batch, ids and mask of shape (batch, tokens)."""
+        """Return the model's output for a padded batch, ids and mask of shape (batch, tokens)."""
         return (self.features or self.model)(input_ids=ids, attention_mask=mask)
 
 

@@ -51,7 +51,7 @@ class Encoder(Protocol):
         """Precision, device and versions that the vectors are made with, for the record."""
 
     def described(self) -> dict[str, Any]:
-        """How a text becomes a vector, for the record."""
+        """Describe the way from a text to its vector, for the record."""
 
     def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
         """Encode n texts in order: index of the first text of a window, and float32 of shape (texts, dim)."""
@@ -145,7 +145,7 @@ class TransformersEncoder:
         return self._whole(texts, "documents")
 
     def described(self) -> dict[str, Any]:
-        """How a text becomes a vector, for the record."""
+        """Describe the way from a text to its vector, for the record."""
         return self.card.of_kind(self._kind) | {"max_length": self.tower.max_length}
 
     def _whole(self, texts: Sequence[str], kind: Kind) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What MTEB passes to the ``encode`` of an encoder: the kind of text, the task, and from its version 2 on a DataLoader.
+"""Arguments that MTEB passes to the ``encode`` of an encoder: the kind of text, the task, and from its version 2 on a DataLoader.
 
 Sources: ``mteb/encoder_interface.py`` of MTEB 1.38, ``mteb/models/models_protocols.py`` and ``mteb/types`` of MTEB 2.26.
 """
@@ -53,7 +53,7 @@ def mteb_options(method: Callable[..., Any], names: Collection[str], kind: Kind,
 
 
 def described_options(options: Mapping[str, Any]) -> dict[str, str]:
-    """What is recorded of these keywords: the prompt type and the name of the task."""
+    """Describe these keywords for the record: the prompt type and the name of the task."""
     values = {name: options[name] for name in ("task_name", "prompt_type") if name in options}
     if METADATA in options:
         values["task_name"] = options[METADATA].name
@@ -94,7 +94,7 @@ def prompt_type(method: Callable[..., Any], kind: Kind) -> str:
 
 
 def _metadata(task: str) -> Any:
-    """What MTEB says of a task."""
+    """Return MTEB's metadata of a task."""
     try:
         import mteb  # type: ignore[import-not-found]  # of the user: the class asks for what only this has
     except ImportError as error:

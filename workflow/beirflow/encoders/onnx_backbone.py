@@ -90,11 +90,11 @@ class OnnxBackbone(Backbone):
         """Nothing: the outputs of the graph have said whether it has one."""
 
     def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
-        """What the graph computes for a padded batch, ids and mask of shape (batch, tokens)."""
+        """Return the graph's output for a padded batch, ids and mask of shape (batch, tokens)."""
         return self.model(ids, mask)
 
     def made(self) -> dict[str, str]:
-        """What the graph is computed with, for a record."""
+        """Return the library and device that compute the graph, for a record."""
         return {"precision": self.precision, **self.model.made()}
 
     def check_padding(self, compute: Compute) -> None:
@@ -150,7 +150,7 @@ class _Graph(nn.Module):
 
 
 def _session(path: Path, device: torch.device) -> Any:
-    """What computes a graph."""
+    """Open an inference session for a graph."""
     try:
         import onnxruntime
     except ImportError as error:

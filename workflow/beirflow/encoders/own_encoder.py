@@ -85,7 +85,7 @@ class OwnEncoder:
         return {"precision": "unknown", **versions, "python": platform.python_version()}
 
     def described(self) -> dict[str, Any]:
-        """How a text becomes a vector, for the record."""
+        """Describe the way from a text to its vector, for the record."""
         own = {"encoder": self.system.encoder, "arguments": dict(self.system.arguments or {})}
         return {**own, "method": self._method.__name__, **described_options(self._options)}
 
@@ -145,7 +145,7 @@ class OwnEncoder:
 
 
 def _method(made: Any, name: str, kind: Kind) -> Callable[..., Any]:
-    """What encodes one kind of text."""
+    """Return the method that encodes one kind of text."""
     for names in (METHODS, OF_TEXTS):
         both = [getattr(made, method, None) for method in names.values()]
         if all(map(callable, both)):
@@ -178,7 +178,7 @@ def _options(method: Callable[..., Any], kind: Kind, task: str) -> dict[str, Any
 
 
 def _as_array(found: Any) -> np.ndarray:
-    """What a class gave, as float32, in memory of its own: a class may use the same tensor again."""
+    """Return the output of a class as float32, in memory of its own: a class may use the same tensor again."""
     if isinstance(found, list | tuple):
         found = [_without_torch(row) for row in found]
     array = np.asarray(_without_torch(found))
@@ -192,7 +192,7 @@ def _as_array(found: Any) -> np.ndarray:
 
 
 def _is_reordered(before: list[Any], after: list[Any]) -> bool:
-    """Whether a list has the same objects as before in another order."""
+    """Test whether a list has the same objects as before in another order."""
     places = [list(map(id, each)) for each in (before, after)]
     return places[0] != places[1] and sorted(places[0]) == sorted(places[1])
 

@@ -35,7 +35,7 @@ HEADS_WITHOUT_VECTORS = (
     *("discriminator_predictions.", "generator_predictions.", "generator_lm_head.", "vision_model.", "visual_projection."),
     *("logit_scale", "final_logits_bias", "pred_layer.", "embed_out."),
 )
-"""How the names of weights begin that transformers gives to heads beside a model."""
+"""Prefixes of the weights of heads that transformers loads beside a model."""
 
 
 class Tower:
@@ -175,7 +175,7 @@ class Tower:
         return self.finish(self._pooled(texts, rows, left_out))
 
     def finish(self, pooled: torch.Tensor) -> torch.Tensor:
-        """What follows the pooling, in float32: vectors of shape (n, pooled dim) to (n, dim)."""
+        """Apply the steps after the pooling, in float32: vectors of shape (n, pooled dim) to (n, dim)."""
         finished: torch.Tensor = self._head(pooled)
         return finished
 

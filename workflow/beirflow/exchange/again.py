@@ -21,7 +21,7 @@ AT_ONCE = 1 << 20
 
 
 def exports_again(chain: Chain, target: Path) -> Callable[[str], Step | None]:
-    """What makes exported files again.
+    """Return the functions that rebuild exported files.
 
     Args:
         chain: What records say.
@@ -70,7 +70,7 @@ def _write_run(chain: Chain, path: Path, names: dict[str, str]) -> None:
 
 
 def other_unpacked(here: Path, made: Path) -> str:
-    """Where a packed text differs.
+    """Return the difference between a packed text and another.
 
     Args:
         here: The file in the results.

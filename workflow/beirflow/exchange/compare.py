@@ -35,7 +35,7 @@ REPRODUCED = [MAIN, "Recall@100"]
 """Measures whose reproduction is judged: those of the BEIR paper."""
 
 OF_THE_JOB = ("path", "job", "code", "inputs", "outputs", "seconds", "bytes", RECORD_DIGEST)
-"""What a record says of its job and of other files, which differs where nothing that matters does."""
+"""Keys of a record about its job and other files; they may differ between equal results."""
 
 
 def compare(*, folder: str, other: str | None) -> str:
@@ -114,7 +114,7 @@ def _baseline(manifests: list[Any]) -> str | None:
 
 
 def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:
-    """How well the folder that is looked at reproduces the other, by system, corpus and measure."""
+    """Measure the reproduction of the other folder by this one, by system, corpus and measure."""
     found = []
     for system, dataset in pairs:
         mine = [per_query(side / PER_QUERY(system=system, dataset=dataset), REPRODUCED) for side in sides]
@@ -169,7 +169,7 @@ def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
 
 
 def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
-    """Where corpora of the same name, or models, are not the same, by their records."""
+    """Return the corpora of the same name, and the models, whose records differ."""
     found = []
     for pattern in (CORPUS(dataset="*"), MODEL(system="*"), TRAINED_MODEL_RECORD(system="*", dataset="*")):
         here, there = ({path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides)
@@ -182,7 +182,7 @@ def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
 
 
 def for_terminal(report: Mapping[str, Any]) -> str:
-    """What differs, in a few lines.
+    """Summarise the differences in a few lines.
 
     Args:
         report: The content of ``comparison.json``.

@@ -18,7 +18,7 @@ from beirflow.files.writing import atomic_path
 from beirflow.jobs.provenance import REPOSITORY
 
 COPIED = ("Snakefile", "config.yaml", "LICENSE", "workflow", "envs", "profiles")
-"""What of the repository a crate holds: enough to make its results again."""
+"""Files of the repository that a crate holds: enough to rebuild its results."""
 
 README = """# {name}
 
@@ -76,7 +76,7 @@ def configuration_of(manifest: Mapping[str, Any]) -> str:
 
 
 def readme_of(chain: Chain) -> str:
-    """How to make the results again, in Markdown."""
+    """Return the instructions to rebuild the results, in Markdown."""
     places = {"configuration": CRATE_CONFIGURATION, "goal": f"results/{SUMMARY}", "code": CRATE_CODE}
     return README.format(**words_of(chain.manifest), **places, crate=CRATE, manifest=MANIFEST)
 

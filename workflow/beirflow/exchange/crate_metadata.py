@@ -196,7 +196,7 @@ class _Describer:
         self.crate.metadata["conformsTo"] = [{"@id": f"{self.crate.metadata.profile}"}, {"@id": PROFILES[-1][2]}]
 
     def _sources(self) -> list[Entity]:
-        """Where the official archives come from, and their licences."""
+        """Return the addresses of the official archives, and their licences."""
         host, found = load_catalogue().host, {}
         for corpus in self.chain.corpora.values():
             if corpus["archive"] is not None:
@@ -261,12 +261,12 @@ class _Describer:
         return action
 
     def _depends(self, path: str, system: str) -> bool:
-        """Whether a system needs a file."""
+        """Test whether a system needs a file."""
         return any(result[0] == system for result in self.chain.results.get(path, ()))
 
 
 def _outside(path: str, record: Mapping[str, Any], chain: Chain) -> dict[str, Any]:
-    """What a record says of things outside the results: a model and its files, or the source of a corpus."""
+    """Return the things outside the results that a record names: a model and its files, or the source of a corpus."""
     corpus = CORPUS.names_in(path)
     found = {"md5 of the archive": chain.corpora[corpus["dataset"]]["md5"]} if corpus else {}
     found |= {key: record[key] for key in ("model", "revision", "split") if key in record and not METRICS.names_in(path)}

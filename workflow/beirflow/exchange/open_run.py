@@ -72,7 +72,7 @@ def header_of(metadata: Mapping[str, Any]) -> str:
 def metadata_of(
     record: Mapping[str, Any], corpus: Mapping[str, Any], manifest: Mapping[str, Any], without_line: Sequence[str]
 ) -> dict[str, Any]:
-    """What is known of a run, by the parts of PRIMAD.
+    """Return the metadata of a run, by the parts of PRIMAD.
 
     Args:
         record: The record of the run.

@@ -101,7 +101,7 @@ def paired_p_value(original: Scores, reproduced: Scores) -> float | None:
 
 
 def effect_ratio(original: tuple[Scores, Scores], reproduced: tuple[Scores, Scores]) -> float | None:
-    """How much of the mean improvement over a baseline was found again.
+    """Return the share of the mean improvement over a baseline that was reproduced.
 
     Args:
         original: Values of the baseline and of the advanced system, by query.

@@ -21,7 +21,7 @@ COLUMNS = ["query_id", "doc_id", "score", "rank"]
 
 
 def doubts_about_record(path: Path) -> list[str]:
-    """What is wrong with a record.
+    """Return the problems of a record.
 
     Args:
         path: The JSON file.
@@ -55,7 +55,7 @@ def per_query(path: Path, measures: list[str]) -> dict[str, Scores]:
 
 
 def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) -> list[str]:
-    """What is wrong with the means of measures.
+    """Return the problems of the means of measures.
 
     Args:
         means: By measure, as recorded.
@@ -74,12 +74,12 @@ def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) 
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a value is a number, and neither infinity nor not-a-number."""
+    """Test whether a value is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def doubts_about_run(path: Path) -> list[str]:
-    """What is wrong with a run.
+    """Return the problems of a run.
 
     Args:
         path: Parquet file of the run.

@@ -42,7 +42,7 @@ def write_expansion(path: str | Path, kind: str, windows: Iterable[Sequence[Any]
 
 
 class ExpansionFile:
-    """What is added to the documents of a chunk, read only if it is what was recorded and belongs to this corpus.
+    """Additions to the documents of a chunk, read only if they match their record and belong to this corpus.
 
     Args:
         path: What :func:`write_expansion` wrote, next to its record.
@@ -114,7 +114,7 @@ class ExpansionFile:
 
 
 def stored_rows(path: str | Path, kind: str, rows: pa.Array) -> list[Any]:
-    """What a file says is added to some documents, for an audit, which compares digests itself.
+    """Return the stored additions to some documents, for an audit, which compares digests itself.
 
     Args:
         path: What :func:`write_expansion` wrote.

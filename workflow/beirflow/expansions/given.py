@@ -81,7 +81,7 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
 
 
 class _Kept:
-    """What is added to the documents of a chunk, until it is written in their order: on the disk, since it may be large.
+    """Additions to the documents of a chunk until they are written in order: on the disk, since they may be large.
 
     Args:
         stream: An empty file to write and read.
@@ -110,7 +110,7 @@ class _Kept:
         self.added += len(value)
 
     def read(self, rows: range) -> list[Any]:
-        """What is added to some documents, one after the other."""
+        """Read the additions to some documents, one after the other."""
         found: dict[int, Any] = {}
         for row in (rows.start + np.argsort(self._places[rows.start : rows.stop])).tolist():
             self._stream.seek(self._places[row])
@@ -140,7 +140,7 @@ def _read_lines(path: str, kind: str, ids: pa.Array, first: int, kept: _Kept, na
 
 
 def given_values(path: str, kind: str, ids: pa.Array, progress: Progress | None = None) -> Iterator[tuple[int, Any]]:
-    """What a file adds to documents; every line is checked.
+    """Read the additions of a file to its documents; every line is checked.
 
     Args:
         path: The JSONL file, plain or gzipped.

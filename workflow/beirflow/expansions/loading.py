@@ -26,7 +26,7 @@ WINDOW_TEXTS = 1024
 
 
 class Part(NamedTuple):
-    """What is added to some documents.
+    """Additions to some documents.
 
     Attributes:
         rows: Their rows, int64 of shape (n,).
@@ -114,7 +114,7 @@ class TextReader(ABC):
 
     @abstractmethod
     def _compute(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> tuple[list[Any], dict[str, int]]:
-        """What is added to the documents of a batch, and what was counted."""
+        """Compute the additions to a batch of documents, and their counts."""
 
     def parts(self, doc_ids: Sequence[str], texts: Sequence[str], done: Collection[int] = ()) -> Iterator[Part]:
         """Make an expansion a batch at a time; the batches are the same whatever has been done before.

@@ -34,15 +34,15 @@ class Load(Protocol):
     """Loads what makes an expansion, from its settings and the folder of its model."""
 
     def __call__(self, settings: Any, folder: Path, *, device: str, precision: str, token_budget: int | str) -> TextReader:
-        """What reads documents."""
+        """Open the reader of the documents."""
 
 
 Making: TypeAlias = Computing[Expansion]
-"""How an expansion is made."""
+"""Settings of a job that expands documents."""
 
 
 def making_of(snakemake: Any, kind: str) -> Making:
-    """How a job makes an expansion, from Snakemake's object of that name."""
+    """Build the settings of an expansion from Snakemake's object of that name."""
     return computing_of(snakemake, KINDS[kind](**snakemake.params.settings))
 
 

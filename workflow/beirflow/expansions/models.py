@@ -16,7 +16,7 @@ CLASSIFIER = "ForTokenClassification"
 
 
 def model_problem(expansion: Expansion) -> str | None:
-    """What keeps the model of an expansion from being used, as far as a look at the disk can tell.
+    """Return why the model of an expansion cannot be used, as far as a look at the disk can tell; None if it can.
 
     Args:
         expansion: The expansion.

@@ -33,7 +33,7 @@ def draws(seed: int, doc_ids: Sequence[str], queries: int, length: int) -> np.nd
 
 
 def probabilities(logits: torch.Tensor, top_k: int, top_p: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the next token is drawn from.
+    """Return the distribution of the next token.
 
     Args:
         logits: Of the whole vocabulary, of shape (…, terms).

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from beirflow.models.settings import ModelSettings
 
 DATASET = "{dataset}"
-"""What stands for the name of a corpus in a path."""
+"""Placeholder for the name of a corpus in a path."""
 
 DIGITS = 10
 """Of the digest in a name: two expansions of one experiment never share it."""
@@ -21,7 +21,7 @@ PLACES = ("offline", "weights_sha256")
 
 @dataclass(frozen=True)
 class Expansion:
-    """What is added to documents, by a model or from files. The schema checks what may be written.
+    """Additions to documents, by a model or from files; the schema checks the entries.
 
     Attributes:
         model: Hub id, folder, or ``package:<import name>/<folder>``; empty where there is a ``path``.
@@ -55,7 +55,7 @@ class Expansion:
 
     @property
     def name(self) -> str:
-        """What it is called in paths: the model or file, and a digest of the settings that decide what is made."""
+        """Return its name in paths: the model or file, and a digest of the settings that decide its content."""
         digest = hashlib.sha256(json.dumps(self.made_by, sort_keys=True).encode()).hexdigest()[:DIGITS]
         file = None if self.path is None else Path(self.path).name.partition(".jsonl")[0].replace(DATASET, "")
         place = self.model.rstrip("/").rpartition("/")[2] if file is None else file
@@ -67,7 +67,7 @@ class Expansion:
         return None if self.path is None else Path(self.path.replace(DATASET, dataset)).expanduser()
 
     def as_model(self) -> ModelSettings:
-        """Where the model is."""
+        """Return the place of the model."""
         names = ("model", "revision", "offline", "weights", "weights_sha256")
         return ModelSettings(self.name, **{key: getattr(self, key) for key in names})
 
@@ -107,7 +107,7 @@ class WrittenQueries(Expansion):
 
 @dataclass(frozen=True)
 class WordWeights(Expansion):
-    """How much each word of a document says of it, weighed by a BERT (DeepCT).
+    """Importance of each word in its document, weighed by a BERT (DeepCT).
 
     Attributes:
         scale: How a weight becomes the frequency of a word: ``sqrt``, a hundred times its root; or ``none``, a hundred times it.

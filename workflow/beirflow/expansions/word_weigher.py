@@ -18,7 +18,7 @@ from beirflow.jobs.devices import choose_precision, exact_device
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 
 CONTINUES = "##"
-"""What a piece of a word begins with that is not its first."""
+"""Prefix of a word piece that continues a word."""
 
 DECIMALS = 5
 """Of a weight, as the authors' program prints them."""

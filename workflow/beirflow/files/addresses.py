@@ -235,17 +235,17 @@ def _split(parameter: str) -> tuple[str, str]:
 
 
 def _is_open(parameter: str) -> bool:
-    """Whether a part of a query or a fragment has no secret: a separator, a variable, or what is known to be harmless."""
+    """Test whether a part of a query or a fragment has no secret: a separator, a variable, or a harmless value."""
     return not VARIABLE.sub("", _split(parameter)[1]).strip("?&;") or HARMLESS.fullmatch(parameter) is not None
 
 
 def _is_open_user(user: str) -> bool:
-    """Whether the user of an address has no secret: the password, or the user without one, names a variable."""
+    """Test whether the user of an address has no secret: the password, or the user without one, names a variable."""
     name, _, password = user[:-1].partition(":")
     return not VARIABLE.sub("", password or name)
 
 
 def _is_secret(name: Any, value: Any) -> bool:
-    """Whether an argument is a secret itself, and not a variable that holds it."""
+    """Test whether an argument is a secret itself, and not a variable that holds it."""
     is_text = isinstance(value, str) and VARIABLE.sub("", value) != ""
     return is_text and isinstance(name, str) and SECRET_NAME.fullmatch(name) is not None

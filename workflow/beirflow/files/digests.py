@@ -14,7 +14,7 @@ def file_digest(path: str | Path, algorithm: str = "sha256") -> str:
 
 
 def file_state(path: str | Path) -> str:
-    """What tells a file from another that takes its name, even one that is older, as Snakemake would not.
+    """Return a file's identity, to notice another that takes its name, even an older one, as Snakemake would not.
 
     Args:
         path: A file.

@@ -51,7 +51,7 @@ def written_here(path: str | Path) -> Iterator[None]:
 
 
 def local_locks(folder: Path) -> str | None:
-    """What keeps locks in a folder from other machines that share it.
+    """Return the mount option that keeps locks in a folder from other machines that share it.
 
     Args:
         folder: It is there.
@@ -69,7 +69,7 @@ def local_locks(folder: Path) -> str | None:
 
 
 def disk_problem(error: OSError) -> str | None:
-    """What a person can do about an error of the operating system.
+    """Return the remedy for an operating system's error about a disk.
 
     Args:
         error: Python's own, or one of Arrow's, which are of the same kind.
@@ -89,7 +89,7 @@ def disk_problem(error: OSError) -> str | None:
 
 
 def _free(path: Path) -> str:
-    """How much room is there now that the job has removed what it had begun."""
+    """Return the free room, after the job has removed its unfinished files."""
     folder = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     files = os.statvfs(folder).f_favail
     free = f"{shutil.disk_usage(folder).free / 1e6:,.1f} MB"

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
-"""What a system, a dataset or another name may look like, so that it names one folder and never leaves it."""
+"""Form of the name of a system, a dataset or the like: it names one folder and never leaves it."""
 
 RESULTS = "<results>"
 """The folder of all results, as Snakemake fills it in."""
@@ -33,7 +33,7 @@ class Pattern(str):
         return str(self).format(**names)  # of no name in braces, a plain string too
 
     def names_in(self, path: str) -> dict[str, str] | None:
-        """What a path has in place of the names.
+        """Return the parts of a path that stand for the names.
 
         Args:
             path: A path below the results.
@@ -71,7 +71,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 ARCHIVE = Pattern("data/{archive}.zip")
 HUB_DATASET = Pattern("data/{dataset}.json")
-"""What was fetched of a dataset on a hub."""
+"""Record of a dataset that was fetched from a hub."""
 
 MODEL = Pattern("models/{system}.json")
 TRAINED_MODEL = Pattern("models/{system}/{dataset}")
@@ -181,10 +181,10 @@ LOG = Pattern("logs/{job}.log")
 BENCHMARK = Pattern("benchmarks/{job}.tsv")
 ENERGY = Pattern("energy/{job}.tsv")
 TRACES = ("logs/", "benchmarks/", "energy/")
-"""What jobs said and what they took; no result depends on it."""
+"""Folders of logs, times and energy; no result depends on them."""
 
 REPRESENTATIONS = ("embeddings/", "expansions/", "postings/", "tokens/")
-"""What a family stores of texts. It may be deleted to save disk; its digests stay known."""
+"""Folders of representations. They may be deleted to save disk; their digests stay known."""
 
 CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, POSTINGS, TERM_WEIGHTS, TOKEN_VECTORS)
 """Those that grow with the corpus, and that no later step needs once a chunk has been searched."""
@@ -200,17 +200,17 @@ FOR_READING = (
 
 
 def is_for_reading(path: str) -> bool:
-    """Whether a path below the results is that of a file for reading."""
+    """Test whether a path below the results is that of a file for reading."""
     return path.startswith(f"{CRATE_CODE}/") or any(pattern.names_in(path) is not None for pattern in FOR_READING)
 
 
 def is_trace(path: str) -> bool:
-    """Whether a path below the results is that of a log, a benchmark, of counted energy or a lock."""
+    """Test whether a path below the results is that of a log, a benchmark, of counted energy or a lock."""
     return is_safe(path) and path.endswith((".log", ".tsv", ".lock"))
 
 
 def is_safe(path: str) -> bool:
-    """Whether a path stays below the results, whatever wrote it."""
+    """Test whether a path stays below the results, whatever wrote it."""
     return SAFE_PATH.fullmatch(path) is not None
 
 

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 LOG_EVERY_SECONDS = 10.0
 
 _of_job: list[str] = []
-"""What this process is the job of, if it is one."""
+"""Name of the job that this process runs, if any."""
 
 
 @contextmanager

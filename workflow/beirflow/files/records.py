@@ -41,7 +41,7 @@ Digests = Mapping[str, str] | Mapping[Path, str] | Mapping[str | Path, str]
 
 @dataclass(frozen=True)
 class Job:
-    """What every record says of the job that wrote it.
+    """Facts about a job that its records state.
 
     Attributes:
         results: The folder of all results.
@@ -127,7 +127,7 @@ def output_digest(record: Mapping[str, Any], path: str | Path) -> str:
 
 
 def together(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What computed several files.
+    """Merge the computing facts of several files.
 
     Args:
         made: ``made`` of their records.

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from beirflow.files.errors import DataError
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
-"""How such files begin."""
+"""First bytes of compressed and columnar files."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLOCK_BYTES = 1 << 23
@@ -187,7 +187,7 @@ def _check_columns(path: Path, schema: pa.Schema) -> bool:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    """Whether a column holds strings, which pandas writes as categories too and polars as views."""
+    """Test whether a column holds strings, which pandas writes as categories too and polars as views."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain)
 

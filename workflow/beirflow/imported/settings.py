@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DATASET = "{dataset}"
-"""What stands for the name of a corpus in a path."""
+"""Placeholder for the name of a corpus in a path."""
 
 
 @dataclass(frozen=True)
 class ImportedSettings:
-    """Where the runs of a system are. The schema checks what may be written.
+    """Places of a system's runs; the schema checks the entries.
 
     Attributes:
         name: Name of the system.

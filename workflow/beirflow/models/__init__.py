@@ -1,1 +1,1 @@
-"""What a model is: its settings, its files, where they lie, and what they say."""
+"""Models: their settings, files, places, and the facts that the files state."""

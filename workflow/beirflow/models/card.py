@@ -8,7 +8,7 @@ from beirflow.files.errors import ModelError
 from beirflow.models.settings import EncoderSettings
 
 Kind = Literal["queries", "documents"]
-"""What is encoded: each has a prompt of its own, and may have a model of its own."""
+"""Kind of text: each has a prompt of its own, and may have a model of its own."""
 
 KINDS: tuple[Kind, Kind] = ("queries", "documents")
 
@@ -36,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Card:
-    """How a model turns texts into vectors.
+    """Recipe of a model that turns texts into vectors.
 
     Attributes:
         steps: By kind of text, the modules that it goes through, in order.
@@ -60,12 +60,12 @@ class Card:
         return asdict(self) | {"steps": steps, "overridden": list(self.overridden)}
 
     def of_kind(self, kind: Kind) -> dict[str, Any]:
-        """What holds for one kind of text, for a record."""
+        """Return the recipe for one kind of text, for a record."""
         facts = {"steps": [asdict(step) for step in self.steps[kind]], "prompt": self.prompts[kind]}
         return facts | {"dimensions": self.dimensions, "overridden": list(self.overridden)}
 
     def problem(self) -> str | None:
-        """What the files leave open and the configuration does not say, in a sentence; None if nothing is."""
+        """Return what neither the files nor the configuration state, in a sentence; None if nothing is missing."""
         if not self.open:
             return None
         reasons = "; ".join(dict.fromkeys(self.open.values()))
@@ -90,7 +90,7 @@ def joined(documents: Card, queries: Card) -> Card:
 
 
 def with_settings(card: Card, settings: EncoderSettings) -> Card:
-    """What a configuration says wins over what the files of the model say.
+    """Override the statements of the model's files by those of the configuration.
 
     Args:
         card: What the files say.

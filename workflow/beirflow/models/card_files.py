@@ -83,7 +83,7 @@ def refuse_other_libraries(library: Mapping[str, Any]) -> None:
 
 
 def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str, str]]:
-    """What is written before queries and documents, as ``encode_query`` and ``encode_document`` do it.
+    """Read the prompts of queries and documents, as ``encode_query`` and ``encode_document`` do it.
 
     Args:
         library: What ``config_sentence_transformers.json`` holds.

@@ -77,7 +77,7 @@ def other_family(name: str) -> str:
 
 
 def transformer_config(here: Path) -> dict[str, Any]:
-    """What sentence-transformers wrote of a backbone, in the first file that says something; nothing where it wrote none."""
+    """Read sentence-transformers' settings of a backbone, from the first file that has some; empty without one."""
     found = (read_object(here / name) for name in TRANSFORMER_CONFIGS if (here / name).is_file())
     return next(filter(None, found), {})
 

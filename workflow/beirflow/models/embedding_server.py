@@ -233,7 +233,7 @@ class EmbeddingServer:
         return answer, bytes(content)
 
     def _refusal(self, answer: requests.Response, content: bytes, count: int) -> Exception:
-        """What to make of an answer without vectors."""
+        """Convert an answer without vectors to an error."""
         status = answer.status_code
         if status == TOO_LARGE and count > 1:
             return _TooLargeError()
@@ -248,7 +248,7 @@ class EmbeddingServer:
         return self._wrong(f"status {status}, {said!r}; look at url, model, key and the length of the texts")
 
     def _vectors(self, held: Any, count: int) -> np.ndarray:
-        """What an answer holds, one vector a text, in the order of the texts."""
+        """Read the vectors of an answer, one per text, in the order of the texts."""
         try:
             rows = held["data"]
             by_index = {int(row["index"]): _numbers(row["embedding"]) for row in rows}

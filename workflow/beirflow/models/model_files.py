@@ -41,7 +41,7 @@ def model_files(system: ModelSettings) -> list[Path]:
 
 
 def model_card(system: EncoderSettings) -> Card:
-    """How a model on this machine turns texts into vectors: what its files say, and what its settings say instead.
+    """Read the recipe of a model on this machine: the statements of its files, overridden by its settings.
 
     Args:
         system: The system.
@@ -62,7 +62,7 @@ def model_card(system: EncoderSettings) -> Card:
 
 
 def _card(folders: Sequence[Path]) -> Card:
-    """What the files of the models say."""
+    """Read the recipe in the files of the models."""
     cards = [read_card(folder) for folder in folders]
     return cards[0] if len(cards) == 1 else joined(*cards)
 

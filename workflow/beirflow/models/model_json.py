@@ -8,7 +8,7 @@ from beirflow.files.outside_json import parse_json
 
 MODULES = "modules.json"
 COLBERT = "artifact.metadata"
-"""What ColBERT writes beside its models: JSON."""
+"""JSON file that ColBERT writes beside its models."""
 
 ROUTER_CONFIGS = ("router_config.json", "config.json")
 """Files that describe a Router of sentence-transformers; the second one that of its earlier Asym."""

@@ -128,7 +128,7 @@ def files_that_count(folder: Path, system: ModelSettings) -> list[Path]:
 
 
 def incomplete(folder: Path, system: ModelSettings) -> str | None:
-    """What a folder lacks to be a model.
+    """Return what a folder lacks to be a model.
 
     Args:
         folder: The folder.
@@ -160,7 +160,7 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
 
 
 def _has_tokenizer(folder: Path) -> bool:
-    """Whether a folder has a tokenizer; some read bytes or characters and need no vocabulary."""
+    """Test whether a folder has a tokenizer; some read bytes or characters and need no vocabulary."""
     config = folder / "tokenizer_config.json"
     kind = read_object(config).get("tokenizer_class") if config.is_file() else None
     return kind in WITHOUT_VOCABULARY or any((folder / name).is_file() for name in TOKENIZER_FILES)

@@ -39,7 +39,7 @@ def local_folder(system: ModelSettings) -> Path | None:
 
 
 def is_local(system: ModelSettings) -> bool:
-    """Whether all models of a system need no hub."""
+    """Test whether all models of a system need no hub."""
     return all(local_folder(tower) is not None for tower in towers(system))
 
 
@@ -67,7 +67,7 @@ def towers(system: Settings) -> list[Settings]:
 
 
 def model_problem(system: ModelSettings) -> str | None:
-    """What keeps a system's model from being used, as far as a look at the disk can tell.
+    """Return why a system's model cannot be used, as far as a look at the disk can tell; None if it can.
 
     Args:
         system: The system.
@@ -95,7 +95,7 @@ def next_to_record(system: Settings, record_path: str | Path) -> Settings:
 
 
 def _problem(system: ModelSettings) -> str | None:
-    """What keeps one model from being used."""
+    """Return why one model cannot be used; None if it can."""
     folder = local_folder(system)
     if folder is None:
         return (

@@ -34,7 +34,7 @@ INSTALLED = ("site-packages", "dist-packages")
 
 
 def class_problem(system: ModelSettings) -> str | None:
-    """What keeps a class from being used, as far as its files can tell.
+    """Return why a class cannot be used, as far as its files can tell; None if it can.
 
     Args:
         system: The system.

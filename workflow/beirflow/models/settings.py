@@ -7,7 +7,7 @@ from typing import Any
 from beirflow.datasets.document_text import TITLE_END
 
 ONNX = ".onnx"
-"""How the name of weights ends that ONNX Runtime computes."""
+"""Suffix of the weights that ONNX Runtime computes."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ModelSettings:
 
     @property
     def has_own_precision(self) -> bool:
-        """Whether the model computes in a precision of its own, whatever is configured."""
+        """Test whether the model computes in a precision of its own, whatever is configured."""
         return self.encoder is not None or self.weights.endswith(ONNX)
 
 
@@ -76,5 +76,5 @@ class EncoderSettings(ModelSettings):
 
     @property
     def between(self) -> str | None:
-        """What stands between title and text of the documents that the encoder gets; one space if None."""
+        """Return the separator of title and text of the documents that the encoder gets; one space if None."""
         return TITLE_END if self.encoder else self.title_separator

@@ -55,7 +55,7 @@ class WantedLists(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Which documents of a query are kept.
+    """Rule that decides which documents of a query are kept.
 
     Attributes:
         k: Documents to keep for each query.
@@ -147,7 +147,7 @@ def ranked(queries: Sequence[int], best: Sequence[Best], id_order: np.ndarray, k
 
 
 def _sums(lists: Lists, wanted: WantedLists, queries: Sequence[int]) -> Iterator[np.ndarray]:
-    """What documents score for each query, 0 for no match, float64 of shape (documents,).
+    """Sum up the scores of the documents for each query, 0 for no match, float64 of shape (documents,).
 
     The lists of a query are the columns of a matrix, its factors a vector: scipy adds their product in compiled code, in the
     order of the columns, while other threads compute. So that no list is copied, the matrix holds all of them, and between two

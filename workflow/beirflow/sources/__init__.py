@@ -1,1 +1,1 @@
-"""Where datasets come from, in whatever form: each source yields the lines of the files of BEIR."""
+"""Sources of datasets, in whatever form: each yields the lines of the files of BEIR."""

@@ -25,16 +25,16 @@ ZIP_ERRORS = (
     RuntimeError,
     ValueError,
 )
-"""What the standard library raises, by where the damage is."""
+"""Errors of the standard library, by the place of the damage."""
 
 
 def is_archive(path: str | Path) -> bool:
-    """Whether a dataset's path is that of an archive, by its name, and not of a folder that is called like one."""
+    """Test whether a dataset's path is that of an archive, by its name, and not of a folder with such a name."""
     return Path(path).suffix.lower() == ".zip" and not Path(path).is_dir()
 
 
 def get_again(path: Path) -> str:
-    """What to do about an archive that is damaged."""
+    """Return the advice about a damaged archive."""
     return f"replace it, or, if it was downloaded by beirflow, delete it and run again: rm {shlex.quote(str(path))}"
 
 
@@ -65,7 +65,7 @@ def open_archive(path: Path) -> zipfile.ZipFile:
 
 
 def _problem_with(member: zipfile.ZipInfo, names: Container[str]) -> str | None:
-    """What no member of an honest archive does."""
+    """Return the property that no member of an honest archive has."""
     name = member.filename
     if name.startswith(("/", "\\")) or ".." in PurePosixPath(name.replace("\\", "/")).parts or ":" in name.split("/")[0]:
         return "would leave its folder"

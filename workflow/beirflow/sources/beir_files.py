@@ -18,7 +18,7 @@ INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class Judgement(NamedTuple):
-    """How relevant a document is to a query, as one line of a qrels file says."""
+    """Relevance of a document to a query, as one line of a qrels file states it."""
 
     query_id: str
     doc_id: str
@@ -76,7 +76,7 @@ class Source(DatasetSource):
         return roots[0]
 
     def where(self, name: str) -> str:
-        """How messages call a file of the dataset."""
+        """Return the name of a file of the dataset in messages."""
         return f"{self.path}:{self._root / name}" if self._archive else str(self._root / name)
 
     @contextmanager

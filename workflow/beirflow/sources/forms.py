@@ -10,7 +10,7 @@ CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")
 
 @dataclass(frozen=True)
 class LabelledForm:
-    """What the fields of such a file are called, and what its labels mean.
+    """Names of the fields of such a file, and the meaning of its labels.
 
     Attributes:
         query: Field of a line: the text of the query.
@@ -38,7 +38,7 @@ class LabelledForm:
 
 @dataclass(frozen=True)
 class SamplesForm:
-    """What the fields of such a file are called, and what a list of queries means.
+    """Names of the fields of such a file, and the meaning of a list of queries.
 
     Attributes:
         query: The text of the query, or its list of texts.

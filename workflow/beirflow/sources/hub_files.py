@@ -107,7 +107,7 @@ class _Unpacked:
 
 
 def row_of_line(where: str, number: int, line: bytes) -> Row:
-    """What a line of JSON holds.
+    """Parse a line of JSON into a row.
 
     Args:
         where: How messages call the file.

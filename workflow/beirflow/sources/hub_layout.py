@@ -18,7 +18,7 @@ from beirflow.sources.forms import CORPUS, QRELS, QUERIES, ROLES
 from beirflow.sources.path_patterns import has_wildcards, matching
 
 CONFIGS = {CORPUS: ("corpus",), QUERIES: ("queries", "query"), QRELS: ("default", "qrels")}
-"""What MTEB calls the config of each."""
+"""MTEB's names of the config of each file."""
 
 OTHER_TASKS = {
     "top_ranked": "each query has candidates of its own, which are to be reranked",
@@ -81,7 +81,7 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
 
 
 def _with(subset: str | None, config: str) -> list[str]:
-    """What the config of a subset is called."""
+    """Return the name of a subset's config."""
     return [f"{subset}-{config}", f"{config}-{subset}"] if subset else [config]
 
 

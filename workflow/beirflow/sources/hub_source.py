@@ -34,13 +34,13 @@ class HubSource(DatasetSource):
         self._without_score = 0
 
     def where(self, name: str) -> str:
-        """How messages call what has the documents, the queries or the judgements."""
+        """Return the name in messages of the part with the documents, the queries or the judgements."""
         role = _role(name)
         hub, files = self.form.place(role)[0], list(self._files[role])
         return f"{hub}/{files[0]}" if len(files) == 1 else f"{hub}, {role}"
 
     def blocks(self, name: str) -> Iterator[Block]:
-        """What one of the three files of BEIR would have, numbered by lines or rows where they come from."""
+        """Yield the lines of one of the three files of BEIR, numbered by lines or rows of their origin."""
         role = _role(name)
         hub, revision = self.form.place(role)
         self._without_score = 0
@@ -86,7 +86,7 @@ def _rows(path: Path, where: str, role: str) -> Iterator[tuple[int, Row]]:
 
 
 def fetched_files(path: str | Path, form: HubForm) -> dict[str, dict[str, str]]:
-    """What was fetched.
+    """Return the fetched files.
 
     Args:
         path: The record.
@@ -107,7 +107,7 @@ def fetched_files(path: str | Path, form: HubForm) -> dict[str, dict[str, str]]:
 
 
 def fetched_file(hub: str, revision: str, name: str) -> Path:
-    """Where a file that was fetched lies on this machine.
+    """Return the path of a fetched file on this machine.
 
     Args:
         hub: Id of the dataset.
@@ -132,7 +132,7 @@ def fetched_file(hub: str, revision: str, name: str) -> Path:
 
 
 def is_here(path: str | Path, form: HubForm) -> bool:
-    """Whether all that was fetched is still on this machine.
+    """Test whether all fetched files are still on this machine.
 
     Args:
         path: The record of what was fetched.

@@ -27,7 +27,7 @@ def lines_in(numbers: Sequence[int], block: bytes) -> Iterator[tuple[int, bytes]
 
 
 def read_value(where: str, number: int, line: bytes) -> Any:
-    """What a line of JSON holds.
+    """Parse a line of JSON.
 
     Args:
         where: How messages call the file.
@@ -66,6 +66,6 @@ def snippet(line: bytes) -> str:
 
 
 def short(value: object) -> str:
-    """What was found, or its two ends if it is long."""
+    """Shorten a value for a message to its two ends if it is long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:40]} … {text[-40:]}"

@@ -46,11 +46,11 @@ class LabelledSource(DatasetSource):
         self._scores = dict(form.labels)
 
     def where(self, name: str) -> str:
-        """How messages call the file, whichever of the three it stands for."""
+        """Return the name of the file in messages, whichever of the three it stands for."""
         return str(self.path)
 
     def blocks(self, name: str) -> Iterator[Block]:
-        """What one of the three files of BEIR would have, with the numbers of the lines where it comes from."""
+        """Yield the lines of one of the three files of BEIR, with the numbers of their original lines."""
         if name == CORPUS:
             yield from blocks_of(self._documents())
             return
@@ -147,7 +147,7 @@ class LabelledSource(DatasetSource):
         return _Document(str(doc_id), title, text, self._score(where, entry.get(form.label)))
 
     def _score(self, where: str, label: Any) -> int | None:
-        """What a label stands for; None where there is none."""
+        """Return the score of a label; None without one."""
         if label is None:
             return None
         if isinstance(label, str | int):

@@ -47,11 +47,11 @@ class SamplesSource(DatasetSource):
         self.query_lists = form.query_lists is not None
 
     def where(self, name: str) -> str:
-        """How messages call the file, whichever of the three it stands for."""
+        """Return the name of the file in messages, whichever of the three it stands for."""
         return str(self.path)
 
     def blocks(self, name: str) -> Iterator[Block]:
-        """What one of the three files of BEIR would have, with the numbers of the lines where it comes from."""
+        """Yield the lines of one of the three files of BEIR, with the numbers of their original lines."""
         yield from blocks_of((number, line) for number, sample in self._samples() for line in _lines_of(sample, name))
 
     def _samples(self) -> Iterator[tuple[int, _Sample]]:

@@ -26,7 +26,7 @@ def qrels_of(split: str) -> str:
 
 
 class DatasetSource(ABC):
-    """Where a dataset is read from.
+    """Place that a dataset is read from.
 
     Args:
         path: Its file or folder.
@@ -48,7 +48,7 @@ class DatasetSource(ABC):
 
     @abstractmethod
     def where(self, name: str) -> str:
-        """How messages call a file of the dataset; line numbers follow.
+        """Return the name of a file of the dataset in messages; line numbers follow.
 
         Args:
             name: ``corpus.jsonl``, ``queries.jsonl`` or ``qrels/<split>.tsv``.
@@ -59,7 +59,7 @@ class DatasetSource(ABC):
 
     @abstractmethod
     def blocks(self, name: str) -> Iterator[Block]:
-        """What such a file has, in blocks of whole lines, each with the numbers of its lines where they come from.
+        """Yield the blocks of whole lines of such a file, each with the original numbers of its lines.
 
         Args:
             name: ``corpus.jsonl``, ``queries.jsonl`` or ``qrels/<split>.tsv``.
@@ -82,7 +82,7 @@ class DatasetSource(ABC):
 
 
 class Noted(Protocol):
-    """What takes in every byte of a file, such as a digest."""
+    """Consumer of every byte of a file, such as a digest."""
 
     def update(self, data: bytes, /) -> None:
         """Take in what comes next."""

@@ -20,7 +20,7 @@ FILE_ROWS = 65_536
 
 @dataclass(frozen=True)
 class Pairs:
-    """What an encoder is trained on: p pairs of n documents.
+    """Training data of an encoder: p pairs of n documents.
 
     Attributes:
         doc_ids: Ids of the documents that have a query.

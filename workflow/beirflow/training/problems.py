@@ -14,7 +14,7 @@ NOT_TRAINED = "only a single torch transformer for queries and documents can be 
 
 
 def training_problem(base: EncoderSettings, training: Training) -> Setting | None:
-    """What keeps an encoder from being trained.
+    """Return why an encoder cannot be trained; None if it can.
 
     Args:
         base: The encoder that it begins as.
@@ -37,7 +37,7 @@ def training_problem(base: EncoderSettings, training: Training) -> Setting | Non
 
 
 def card_problem(folder: Path) -> str | None:
-    """What the files of a model say that keeps it from being trained.
+    """Return why the files of a model keep it from being trained; None if they do not.
 
     Args:
         folder: Of the model.

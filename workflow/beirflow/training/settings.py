@@ -9,7 +9,7 @@ from beirflow.expansions.settings import WrittenQueries
 
 @dataclass(frozen=True)
 class Training:
-    """Which queries are written, and how an encoder is trained on them. The schema checks what may be written.
+    """Settings of written queries and of the training on them; the schema checks the entries.
 
     Queries, documents, ``top_k`` and ``top_p`` are those of the BEIR paper, which does not say the rest. Batch and ``max_length``
     are those of its authors' later training with this loss (GPL), rate, warm-up and one epoch the defaults of their package.

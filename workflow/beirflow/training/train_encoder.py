@@ -37,7 +37,7 @@ CURVE_POINTS = 100
 
 
 def training_of(snakemake: Any) -> dict[str, Any]:
-    """How a job trains, from Snakemake's object of that name: ``base``, ``similarity`` and ``training``."""
+    """Build the training settings from Snakemake's object of that name: ``base``, ``similarity`` and ``training``."""
     settings = snakemake.params.settings
     base = computing_of(snakemake, EncoderSettings(**settings["encoder"]))
     return {"base": base, "similarity": settings["similarity"], "training": Training(**settings["train"])}
@@ -136,7 +136,7 @@ def train_encoder(
 
 
 def curve(losses: Sequence[float], points: int = CURVE_POINTS) -> list[float]:
-    """How the loss went, in few numbers.
+    """Summarise the course of the loss in few numbers.
 
     Args:
         losses: Of every step.
@@ -149,7 +149,7 @@ def curve(losses: Sequence[float], points: int = CURVE_POINTS) -> list[float]:
 
 
 def _inputs(model_path: str, documents_path: str, query_paths: Sequence[str]) -> dict[str | Path, str]:
-    """What the encoder is trained from."""
+    """Return the inputs of the training."""
     files = [model_path, *query_paths, *(str(record_of(path)) for path in query_paths)]
     return {documents_path: recorded_digest(documents_path), **{path: file_digest(path) for path in files}}
 

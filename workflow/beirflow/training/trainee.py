@@ -15,11 +15,11 @@ from beirflow.models.card import Kind
 from beirflow.models.settings import EncoderSettings
 
 COSINE_SCALE = 20.0
-"""What cosines are multiplied by, as sentence-transformers does; dot products stay as they are."""
+"""Factor of cosines, as in sentence-transformers; dot products stay as they are."""
 
 
 def in_batch_loss(queries: torch.Tensor, documents: torch.Tensor, similarity: str) -> torch.Tensor:
-    """How far each query is from its own document and near to those of the others: MultipleNegativesRankingLoss.
+    """Compute the in-batch loss, low if each query is nearer to its own document than to others: MultipleNegativesRankingLoss.
 
     Args:
         queries: Vectors, float32 of shape (n, dim).
