@@ -23,10 +23,10 @@ def mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]
     Returns:
         The tasks, in the order of the datasets; none for a dataset without a task.
     """
-    found = {}
+    tasks = {}
     for name, entry in datasets.items():
         forums = {f"{name}-{forum}": each for forum, each in entry.get("forums", {}).items()}
         for each, facts in {name: entry, **forums}.items():
             if "mteb" in facts:
-                found[each] = MtebTask(facts["mteb"]["task"], facts["mteb"]["dataset"], entry["language"])
-    return found
+                tasks[each] = MtebTask(facts["mteb"]["task"], facts["mteb"]["dataset"], entry["language"])
+    return tasks

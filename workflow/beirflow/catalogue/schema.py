@@ -87,8 +87,8 @@ def problems_with(value: Any, schema: str) -> Problems:
     problems = Problems()
     for error in sorted(_validator(schema).iter_errors(value), key=lambda error: [str(part) for part in error.absolute_path]):
         for inner in error.context or [error]:
-            for key, found, allowed in _explain(inner):
-                problems.add(key, found, allowed)
+            for key, given, allowed in _explain(inner):
+                problems.add(key, given, allowed)
     return problems
 
 

@@ -36,6 +36,6 @@ def in_words(device: torch.device, tokens: int, system: str | None = None) -> It
 
 def _failed(tokens: int, system: str | None, error: Exception) -> ModelError:
     reason = str(error).strip().partition("\n")[0]
-    found = f"the model fails on texts of up to {tokens} tokens ({type(error).__name__}: {reason})"
+    problem = f"the model fails on texts of up to {tokens} tokens ({type(error).__name__}: {reason})"
     where = f"system {system}: " if system else ""
-    return ModelError(f"{where}{found}; look at its config.json, or lower max_length")
+    return ModelError(f"{where}{problem}; look at its config.json, or lower max_length")

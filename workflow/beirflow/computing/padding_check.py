@@ -62,8 +62,8 @@ def check_padding(folder: Path, compute: Compute, ids: Sequence[int], *, longest
     """
     apart = changed_by_padding(compute, ids, longest)
     if apart > TOLERANCE[dtype]:  # not-a-number is told of with the text that has it
-        found = f"gives a text different vectors alone and in a batch with longer ones (by a share of {apart:.2g})"
-        raise ModelError(f"the model in {folder} {found}, so no vector is the right one")
+        problem = f"gives a text different vectors alone and in a batch with longer ones (by a share of {apart:.2g})"
+        raise ModelError(f"the model in {folder} {problem}, so no vector is the right one")
 
 
 def _on_host(numbers: torch.Tensor | np.ndarray) -> np.ndarray:

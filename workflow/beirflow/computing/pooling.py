@@ -45,11 +45,11 @@ def pool(modes: Sequence[str], output: Any, mask: torch.Tensor, prompt: int = 0)
 
 def pooler_output(output: Any) -> torch.Tensor:
     """The vector that a model itself makes of a text."""
-    found = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
-    found = getattr(output, "text_embeds", None) if found is None else found
-    if found is None:
+    vectors = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
+    vectors = getattr(output, "text_embeds", None) if vectors is None else vectors
+    if vectors is None:
         raise ModelError("pooling is 'pooler', but the model gives no vector of its own; use mean or cls")
-    return found
+    return vectors
 
 
 def _pool(mode: str, hidden: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:

@@ -86,9 +86,9 @@ class Documents:
 
     def __init__(self, path: str | Path, *, piecewise: bool = False) -> None:
         self.path = Path(path)
-        found, expected = footer_digest(path), read_json(_record_of(path))[FOOTER]
-        if found != expected:
-            raise damaged(path, f"the sha256 of its footer is {found}, but {_record_of(path)} says {expected}")
+        digest, expected = footer_digest(path), read_json(_record_of(path))[FOOTER]
+        if digest != expected:
+            raise damaged(path, f"the sha256 of its footer is {digest}, but {_record_of(path)} says {expected}")
         how = {"buffer_size": PIECE_BYTES, "pre_buffer": False} if piecewise else {}
         self._file = pq.ParquetFile(path, page_checksum_verification=True, **how)
         groups = self._file.metadata

@@ -53,9 +53,9 @@ def _judgements(source: DatasetSource, split: str) -> list[Judgement]:
             raise DataError(f"{where}:{line}: a score of at most {HIGHEST_SCORE} was expected, found {score}")
         first_line, first_score = seen.setdefault((query_id, doc_id), (line, score))
         if score != first_score:
-            found = f"{score} for query {query_id!r} and document {doc_id!r}"
+            problem = f"{score} for query {query_id!r} and document {doc_id!r}"
             raise DataError(
-                f"{where}:{line}: found the score {found}, but line {first_line} says {first_score}; keep one of them"
+                f"{where}:{line}: found the score {problem}, but line {first_line} says {first_score}; keep one of them"
             )
     if not seen:
         raise DataError(f"{where}: no judgements; at least one was expected")
@@ -71,13 +71,13 @@ def _texts(source: DatasetSource, judged: set[str]) -> dict[str, str]:
         if query_id not in judged:
             continue
         if query_id in lines:
-            found = f"the query id {query_id!r} is already in line {lines[query_id]}"
-            raise DataError(f"{where}:{line}: {found}; ids must be unique")
+            problem = f"the query id {query_id!r} is already in line {lines[query_id]}"
+            raise DataError(f"{where}:{line}: {problem}; ids must be unique")
         lines[query_id] = line
         if text is None:
             raise DataError(f"{where}:{line}: the query {query_id!r} has judgements but no text")
         if not source.query_lists and len(texts_of(text)) > 1:
-            found = f"the text of query {query_id!r} has the character U+FDD1 between spaces"
-            raise DataError(f"{where}:{line}: {found}, which stands between the texts of a query that is a list; remove it")
+            problem = f"the text of query {query_id!r} has the character U+FDD1 between spaces"
+            raise DataError(f"{where}:{line}: {problem}, which stands between the texts of a query that is a list; remove it")
         texts[query_id] = text
     return texts

@@ -38,7 +38,7 @@ def match_texts(*, documents_path: str, other_path: str, output_path: str) -> No
         DataError: A corpus was changed after it was written.
     """
     digests = {"documents": recorded_digest(documents_path), "other": recorded_digest(other_path)}
-    found = rows = 0
+    matched = rows = 0
     with Documents(documents_path) as documents, Documents(other_path) as other:
         total = sum(documents.sizes) + sum(other.sizes)
         with (
@@ -50,10 +50,10 @@ def match_texts(*, documents_path: str, other_path: str, output_path: str) -> No
             for chunk in range(len(documents.sizes)):
                 table = index.places(_text_keys(documents, chunk, progress))
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
-                found += int((table["chunk"].to_numpy() >= 0).sum())
+                matched += int((table["chunk"].to_numpy() >= 0).sum())
                 rows += table.num_rows
     name, other_name = (Path(path).parent.name for path in (documents_path, other_path))
-    logger.info("%s has the texts of %d of the %d documents of %s", other_name, found, rows, name)
+    logger.info("%s has the texts of %d of the %d documents of %s", other_name, matched, rows, name)
 
 
 class TextIndex:

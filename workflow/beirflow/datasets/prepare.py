@@ -167,12 +167,12 @@ def _check_documents(source: DatasetSource, scan: Scan, expected: int | None, mo
         for batch in read_batches(source, threads=1):
             for doc_id, line in zip(batch.documents["doc_id"].to_pylist(), batch.lines.tolist(), strict=True):
                 if doc_id in first_line:
-                    found = f"the document id {doc_id!r} is already in line {first_line[doc_id]}"
-                    raise DataError(f"{where}:{line}: {found}; ids must be unique")
+                    problem = f"the document id {doc_id!r} is already in line {first_line[doc_id]}"
+                    raise DataError(f"{where}:{line}: {problem}; ids must be unique")
                 first_line[doc_id] = line
     if most is not None and len(scan.ids) > most:
-        found = f"{len(scan.ids):,} documents, and a chunk has at most {most:,} (chunk_documents)"
-        raise DataError(f"{where}: found {found}; say 'documents: {len(scan.ids)}' for it under custom.datasets, and run again")
+        problem = f"{len(scan.ids):,} documents, and a chunk has at most {most:,} (chunk_documents)"
+        raise DataError(f"{where}: found {problem}; say 'documents: {len(scan.ids)}' for it under custom.datasets, and run again")
     if expected is not None and len(scan.ids) != expected:
         raise DataError(
             f"{where}: expected {expected:,} documents, found {len(scan.ids):,}; is this another version of the dataset,"

@@ -83,9 +83,9 @@ class Backbone:
         except ModelError:
             raise
         except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
-            found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {_first_line(error)})"
+            problem = f"the model in {folder} cannot be loaded ({type(error).__name__}: {_first_line(error)})"
             todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
-            raise ModelError(f"{found}; {todo}") from error
+            raise ModelError(f"{problem}; {todo}") from error
         self._check_weights(report, pooling)
         self._check_pooler(pooling, step)
         self.features = getattr(self.model, "get_text_features", None) if step.settings["output"] == "vector" else None

@@ -202,8 +202,8 @@ class TransformersEncoder:
         tokens = Tokens.of(start, self.tower.backbone.token_ids([prefix + text for text in texts[start : start + WINDOW_TEXTS]]))
         highest = int(tokens.ids.max(initial=0))
         if highest >= self.tower.backbone.vocabulary:
-            found = f"the tokenizer gives the token {highest}, but the model knows only {self.tower.backbone.vocabulary}"
-            raise ModelError(f"system {self.system.name}: {found}; they do not belong together, save both again")
+            problem = f"the tokenizer gives the token {highest}, but the model knows only {self.tower.backbone.vocabulary}"
+            raise ModelError(f"system {self.system.name}: {problem}; they do not belong together, save both again")
         return tokens
 
     @torch.inference_mode()
@@ -235,9 +235,9 @@ class TransformersEncoder:
             if not is_out_of_memory(error):
                 raise
             if len(rows) == 1:
-                found = f"a text of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
+                problem = f"a text of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
                 raise ModelError(
-                    f"system {self.system.name}: {found}; free memory, lower max_length, or use another device"
+                    f"system {self.system.name}: {problem}; free memory, lower max_length, or use another device"
                 ) from error
         if self.device.type == "cuda":
             torch.cuda.empty_cache()

@@ -82,9 +82,9 @@ def _check_dense(here: Path, tensors: dict[str, torch.Tensor]) -> None:
     """Refuse weights that are not those of the layer that ``config.json`` describes."""
     said = read_object(here / MODEL_CONFIG) if (here / MODEL_CONFIG).is_file() else {}
     shape = tensors["linear.weight"].shape if "linear.weight" in tensors else (None, None)
-    found = {"out_features": shape[0], "in_features": shape[1], "bias": "linear.bias" in tensors}
-    if wrong := [key for key, value in found.items() if said.get(key, value) != value]:
-        described = ", ".join(f"{key} {found[key]}, and {MODEL_CONFIG} says {said[key]}" for key in wrong)
+    actual = {"out_features": shape[0], "in_features": shape[1], "bias": "linear.bias" in tensors}
+    if wrong := [key for key, value in actual.items() if said.get(key, value) != value]:
+        described = ", ".join(f"{key} {actual[key]}, and {MODEL_CONFIG} says {said[key]}" for key in wrong)
         raise ModelError(f"{here} has weights with {described}; save the model again")
 
 
@@ -125,7 +125,7 @@ def read_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
     """
     path = module_weights(folder, weights)
     try:
-        found = load_file(path) if path.suffix == ".safetensors" else torch.load(path, map_location="cpu", weights_only=True)
+        tensors = load_file(path) if path.suffix == ".safetensors" else torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # safetensors and pickle each have exceptions of their own
         raise ModelError(f"{path} cannot be read as weights ({type(error).__name__}); fetch or save the model again") from error
-    return {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in found.items()}
+    return {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}

@@ -128,17 +128,17 @@ class _Graph(nn.Module):
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
         feed = {name: given[name].cpu().numpy().astype(kind) for name, kind in self._inputs.items()}
         try:
-            [found] = self._session.run([self._output], feed)
+            [output] = self._session.run([self._output], feed)
         except Exception as error:  # ONNX Runtime has exceptions of its own
             raise RuntimeError(str(error).strip()) from error
-        if found.ndim != self._rank or len(found) != len(ids):
-            raise ValueError(f"its output {self._output} has the shape {found.shape} for ids of shape {tuple(ids.shape)}")
-        if self._width not in (None, found.shape[-1]):
+        if output.ndim != self._rank or len(output) != len(ids):
+            raise ValueError(f"its output {self._output} has the shape {output.shape} for ids of shape {tuple(ids.shape)}")
+        if self._width not in (None, output.shape[-1]):
             raise ModelError(
-                f"{self._path}: its output {self._output} has {found.shape[-1]} dimensions, and hidden_size in config.json is"
+                f"{self._path}: its output {self._output} has {output.shape[-1]} dimensions, and hidden_size in config.json is"
                 f" {self._width}; export the model again, with last_hidden_state"
             )
-        vectors = torch.from_numpy(found).to(ids.device)
+        vectors = torch.from_numpy(output).to(ids.device)
         return SimpleNamespace(**{"last_hidden_state" if self._rank == 3 else "pooler_output": vectors})
 
     def made(self) -> dict[str, str]:
@@ -198,24 +198,24 @@ def _known_inputs(path: Path, inputs: Sequence[Any]) -> dict[str, Any]:
 def _choose_output(path: Path, outputs: Sequence[Any], modes: Sequence[str], others: Sequence[Step]) -> tuple[str, int]:
     """The output that a card means, and its rank: by its name, or else by its rank where only one has it."""
     ranks = {each.name: len(each.shape) for each in outputs if each.type in ("tensor(float)", "tensor(float16)")}
-    found = ", ".join(f"{name} ({rank} dimensions)" for name, rank in ranks.items()) or "nothing with numbers of a vector"
+    named = ", ".join(f"{name} ({rank} dimensions)" for name, rank in ranks.items()) or "nothing with numbers of a vector"
     known, rank = (VECTOR, 2) if list(modes) == ["pooler"] else (TOKENS, 3)
     if name := _named(ranks, known, rank):
         return name, rank
     if rank == 3 and ranks.get(WHOLE) == 2:
         if extra := [step.kind for step in others if step.kind not in ("pooling", "normalize")]:
             raise ModelError(
-                f"{path} gives {found}, and does not say whether the {' and '.join(extra)} of the model is in the graph; export"
+                f"{path} gives {named}, and does not say whether the {' and '.join(extra)} of the model is in the graph; export"
                 " it with last_hidden_state"
             )
         return WHOLE, 2
     raise ModelError(
-        f"{path} gives {found}; expected {' or '.join(known)}, or a single output of {rank} dimensions. For the vector that the"
+        f"{path} gives {named}; expected {' or '.join(known)}, or a single output of {rank} dimensions. For the vector that the"
         " graph makes itself, say pooling: pooler"
     )
 
 
 def _named(ranks: Mapping[str, int], names: Sequence[str], rank: int) -> str | None:
     """The first of some names that has a rank; else the only output that has it."""
-    of_rank = [name for name, found in ranks.items() if found == rank and name != LOGITS]
+    of_rank = [name for name, output_rank in ranks.items() if output_rank == rank and name != LOGITS]
     return next((name for name in names if name in of_rank), of_rank[0] if len(of_rank) == 1 else None)

@@ -140,8 +140,8 @@ class OwnEncoder:
         read = [document_text(*each) for each in parts] or texts
         return loader_of(self._kind, read, parts, BATCH_TEXTS) if METADATA in self._options else read
 
-    def _wrong(self, found: str) -> ModelError:
-        return ModelError(f"system {self.system.name}: {self._method.__name__} of {self.system.encoder} {found}")
+    def _wrong(self, problem: str) -> ModelError:
+        return ModelError(f"system {self.system.name}: {self._method.__name__} of {self.system.encoder} {problem}")
 
 
 def _method(made: Any, name: str, kind: Kind) -> Callable[..., Any]:
@@ -165,25 +165,27 @@ def _options(method: Callable[..., Any], kind: Kind, task: str) -> dict[str, Any
     usual = {"batch_size": BATCH_TEXTS, "show_progress_bar": False, "convert_to_tensor": False}
     parameters = inspect.signature(method).parameters
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
-    found: dict[str, Any] = {name: value for name, value in usual.items() if takes_all or name in parameters}
-    found |= mteb_options(method, parameters, kind, task, takes_all=takes_all)
+    arguments: dict[str, Any] = {name: value for name, value in usual.items() if takes_all or name in parameters}
+    arguments |= mteb_options(method, parameters, kind, task, takes_all=takes_all)
     others = list(parameters.values())[1:]
-    needed = [each.name for each in others if each.default is each.empty and each.kind not in VARIABLE and each.name not in found]
+    needed = [
+        each.name for each in others if each.default is each.empty and each.kind not in VARIABLE and each.name not in arguments
+    ]
     if needed:
         raise ModelError(
             f"{method.__name__} wants {', '.join(needed)}, which beirflow does not pass; give them defaults, or write"
             f" {' and '.join(METHODS.values())}"
         )
-    return found
+    return arguments
 
 
-def _as_array(found: Any) -> np.ndarray:
+def _as_array(output: Any) -> np.ndarray:
     """Return the output of a class as float32, in memory of its own: a class may use the same tensor again."""
-    if isinstance(found, list | tuple):
-        found = [_without_torch(row) for row in found]
-    array = np.asarray(_without_torch(found))
+    if isinstance(output, list | tuple):
+        output = [_without_torch(row) for row in output]
+    array = np.asarray(_without_torch(output))
     if array.dtype.kind not in "fiu":
-        raise TypeError(f"expected numbers, found {type(found).__name__} of {array.dtype}")
+        raise TypeError(f"expected numbers, found {type(output).__name__} of {array.dtype}")
     if array.dtype.kind != "f" and array.dtype.itemsize == 1:
         todo = "give astype(float32) of the first, and np.unpackbits of the second"
         raise TypeError(f"found {array.dtype}, which may be quantised numbers or packed bits; {todo}")

@@ -37,7 +37,9 @@ def _means(encoder: Encoder, lists: Sequence[Sequence[str]], kind: Kind, start: 
     counts = np.array([len(each) for each in lists])
     firsts = np.cumsum(counts) - counts
     try:
-        vectors = np.concatenate([found for _, found in encoder.windows([text for each in lists for text in each], kind)])
+        vectors = np.concatenate(
+            [window_vectors for _, window_vectors in encoder.windows([text for each in lists for text in each], kind)]
+        )
     except NotFiniteError as error:
         raise NotFiniteError(start + int(np.searchsorted(firsts, error.row, side="right")) - 1) from error
     sums = np.add.reduceat(vectors, firsts, axis=0, dtype=np.float64)

@@ -100,9 +100,9 @@ class Tower:
         """
         unused = getattr(self.backbone, "unused", ())
         if strange := [name for name in unused if not name.startswith(HEADS_WITHOUT_VECTORS)]:
-            found = "weights that the model of config.json does not use, and that are of no head known to give no vectors"
+            problem = "weights that the model of config.json does not use, and that are of no head known to give no vectors"
             todo = "if they change vectors, name a class of your own in 'encoder', else save the model without them"
-            raise ModelError(f"{path} has {found}: {', '.join(strange[:5])}; {todo}")
+            raise ModelError(f"{path} has {problem}: {', '.join(strange[:5])}; {todo}")
 
     def _check_padding(self) -> None:
         """Refuse a model whose vector of a text depends on its batch; a table looks every word up by itself."""

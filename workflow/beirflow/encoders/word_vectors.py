@@ -105,7 +105,7 @@ def _whitespace_tokenizer(folder: Path, kind: str) -> Callable[[list[str]], list
         return None
 
     def token_ids(texts: list[str]) -> list[list[int]]:
-        found = ([row(word) for word in (text.lower() if lower else text).split()] for text in texts)
-        return [[each for each in words if each is not None] for words in found]
+        rows = ([row(word) for word in (text.lower() if lower else text).split()] for text in texts)
+        return [[each for each in words if each is not None] for words in rows]
 
     return token_ids

@@ -81,9 +81,9 @@ def other_unpacked(here: Path, made: Path) -> str:
     """
     place = 0
     try:
-        with gzip.open(here) as found, gzip.open(made) as expected:
+        with gzip.open(here) as stored, gzip.open(made) as expected:
             while True:
-                one, other = found.read(AT_ONCE), expected.read(AT_ONCE)
+                one, other = stored.read(AT_ONCE), expected.read(AT_ONCE)
                 if one != other:
                     first = next((i for i, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
                     shown, right = one[first : first + 60], other[first : first + 60]

@@ -78,8 +78,8 @@ def compare(*, folder: str, other: str | None) -> str:
             ),
         }
     except UNREADABLE as error:
-        found = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
-        raise DataError(f"{found}; audit both: snakemake --cores 1 audit") from error
+        problem = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
+        raise DataError(f"{problem}; audit both: snakemake --cores 1 audit") from error
     write_json(sides[0] / COMPARISON_RECORD, report)
     write_page("comparison.html.j2", sides[0] / COMPARISON, report | {"title": "Comparison of two folders of results"})
     return for_terminal(report)
@@ -87,7 +87,7 @@ def compare(*, folder: str, other: str | None) -> str:
 
 def _doubts(sides: list[Path], pairs: list[tuple[str, str]], runs: list[tuple[str, str]]) -> list[dict[str, str]]:
     """Numbers of either folder that do not follow from its files."""
-    found = []
+    doubts = []
     for side in sides:
         about = {str(MANIFEST): doubts_about_record(side / MANIFEST)}
         for system, dataset in dict.fromkeys([*pairs, *runs]):
@@ -98,8 +98,8 @@ def _doubts(sides: list[Path], pairs: list[tuple[str, str]], runs: list[tuple[st
         for system, dataset in runs:
             path = RUN(system=system, dataset=dataset)
             about[path] = doubts_about_run(side / path)
-        found += [{"folder": str(side), "file": path, "found": says} for path, all_says in about.items() for says in all_says]
-    return found
+        doubts += [{"folder": str(side), "file": path, "found": says} for path, all_says in about.items() for says in all_says]
+    return doubts
 
 
 def _doubted(doubts: list[dict[str, str]], pattern: Pattern, pair: tuple[str, str]) -> bool:
@@ -115,7 +115,7 @@ def _baseline(manifests: list[Any]) -> str | None:
 
 def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:
     """Measure the reproduction of the other folder by this one, by system, corpus and measure."""
-    found = []
+    rows = []
     for system, dataset in pairs:
         mine = [per_query(side / PER_QUERY(system=system, dataset=dataset), REPRODUCED) for side in sides]
         base = [per_query(side / PER_QUERY(system=baseline or "", dataset=dataset), REPRODUCED) for side in sides]
@@ -129,8 +129,8 @@ def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str
             if compared and all(scores.get(measure) for scores in base):
                 pair = tuple((base[i][measure], mine[i][measure]) for i in (1, 0))
                 row |= {"baseline": baseline, "er": effect_ratio(*pair), "dri": delta_relative_improvement(*pair)}
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 def _manifest(folder: Path) -> Any:
@@ -143,8 +143,8 @@ def _manifest(folder: Path) -> Any:
 
 def _names(manifest: Any) -> list[tuple[str, str]]:
     """Systems and datasets that a summary has, in its order."""
-    found = (METRICS.names_in(path) for path in part(manifest, "inputs", kind=dict))
-    return [(names["system"], names["dataset"]) for names in found if names]
+    matches = (METRICS.names_in(path) for path in part(manifest, "inputs", kind=dict))
+    return [(names["system"], names["dataset"]) for names in matches if names]
 
 
 def _common(manifests: list[Any]) -> list[tuple[str, str]]:
@@ -156,29 +156,31 @@ def _common_runs(sides: list[Path]) -> list[tuple[str, str]]:
     """Systems and corpora that both folders have runs of."""
     pattern = RUN(system="*", dataset="*")
     names = [{path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides]
-    found = (RUN.names_in(path) for path in sorted(names[0] & names[1]))
-    return [(run["system"], run["dataset"]) for run in found if run]
+    matches = (RUN.names_in(path) for path in sorted(names[0] & names[1]))
+    return [(run["system"], run["dataset"]) for run in matches if run]
 
 
 def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
     """The places where two values differ, each with the values of both sides."""
     if isinstance(one, dict) and isinstance(other, dict):
         keys = [*one, *(key for key in other if key not in one)]
-        return [found for key in keys for found in _differences(one.get(key), other.get(key), f"{path}.{key}".lstrip("."))]
+        return [
+            difference for key in keys for difference in _differences(one.get(key), other.get(key), f"{path}.{key}".lstrip("."))
+        ]
     return [] if one == other else [{"what": path, "here": one, "there": other}]
 
 
 def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
     """Return the corpora of the same name, and the models, whose records differ."""
-    found = []
+    differences = []
     for pattern in (CORPUS(dataset="*"), MODEL(system="*"), TRAINED_MODEL_RECORD(system="*", dataset="*")):
         here, there = ({path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides)
         for name in sorted(here & there):
             one, other = (
                 {key: value for key, value in read_record(side / name).items() if key not in OF_THE_JOB} for side in sides
             )
-            found += _differences(one, other, name)
-    return found
+            differences += _differences(one, other, name)
+    return differences
 
 
 def for_terminal(report: Mapping[str, Any]) -> str:

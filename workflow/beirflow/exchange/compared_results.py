@@ -77,15 +77,15 @@ def compare_rankings(sides: list[Path], system: str, dataset: str) -> dict[str, 
                 "difference": None if scores[0] is None or scores[1] is None else scores[0] - scores[1],
             }
         )
-    most = sorted(queries, key=lambda found: (-abs(found["difference"] or 0), found["rbo"], found["query"]))[:CHANGED_MOST]
-    values = {key: [found[key] for found in queries if found[key] is not None] for key in ("rbo", "overlap@10", *AGREEMENT)}
+    most = sorted(queries, key=lambda query: (-abs(query["difference"] or 0), query["rbo"], query["query"]))[:CHANGED_MOST]
+    values = {key: [query[key] for query in queries if query[key] is not None] for key in ("rbo", "overlap@10", *AGREEMENT)}
     return {
         "system": system,
         "dataset": dataset,
         "queries": len(queries),
-        "same": sum(found["same"] for found in queries),
-        **{key: fmean(found) if found else None for key, found in values.items()},
-        "changed most": [found for found in most if not found["same"] or found["difference"]],
+        "same": sum(query["same"] for query in queries),
+        **{key: fmean(known) if known else None for key, known in values.items()},
+        "changed most": [query for query in most if not query["same"] or query["difference"]],
     }
 
 
@@ -102,7 +102,7 @@ def _both(sides: list[Rankings]) -> Iterator[tuple[str, list[str], list[str]]]:
     """Queries that either side has, with the documents of both; none where a side has no results."""
     here, there = (next(side, None) for side in sides)
     while here or there:
-        first = min(found[0] for found in (here, there) if found)
+        first = min(ranking[0] for ranking in (here, there) if ranking)
         yield first, here[1] if here and here[0] == first else [], there[1] if there and there[0] == first else []
         if here and here[0] == first:
             here = next(sides[0], None)

@@ -61,8 +61,8 @@ def export_crate(
         check_pages(chain, pages)
         metadata = crate_of(chain, pages)
     except UNREADABLE as error:
-        found = f"{folder} cannot be described: {type(error).__name__}: {error}"
-        raise DataError(f"{found}; see what is wrong with: snakemake --cores 1 audit") from error
+        problem = f"{folder} cannot be described: {type(error).__name__}: {error}"
+        raise DataError(f"{problem}; see what is wrong with: snakemake --cores 1 audit") from error
     with atomic_path(crate_path) as partial:
         partial.write_text(metadata, encoding="utf-8")
 

@@ -116,8 +116,8 @@ class _Describer:
         return [entity for path, entity in self.files.items() if path.startswith(start)]
 
     def _thing(self, identifier: str, kind: str | list[str], **properties: Any) -> Entity:
-        found = {"@type": kind, **{key: value for key, value in properties.items() if value is not None}}
-        return self.crate.add(ContextEntity(self.crate, identifier, properties=found))
+        stated = {"@type": kind, **{key: value for key, value in properties.items() if value is not None}}
+        return self.crate.add(ContextEntity(self.crate, identifier, properties=stated))
 
     def _values(self, about: str, values: Mapping[str, Any]) -> list[Entity]:
         """Named values of a thing; what is not text or a number as JSON."""
@@ -197,13 +197,13 @@ class _Describer:
 
     def _sources(self) -> list[Entity]:
         """Return the addresses of the official archives, and their licences."""
-        host, found = load_catalogue().host, {}
+        host, entities = load_catalogue().host, {}
         for corpus in self.chain.corpora.values():
             if corpus["archive"] is not None:
                 address = f"{host}/{corpus['archive']}.zip"
                 facts = {"name": corpus["archive"], "url": address, "license": corpus.get("licence")}
-                found[address] = self._thing(address, "Dataset", **facts)
-        return list(found.values())
+                entities[address] = self._thing(address, "Dataset", **facts)
+        return list(entities.values())
 
     def _file(self, path: str, sha256: str | None = None) -> None:
         """A file of the results; for a record, with what it says of things outside."""
@@ -268,11 +268,11 @@ class _Describer:
 def _outside(path: str, record: Mapping[str, Any], chain: Chain) -> dict[str, Any]:
     """Return the things outside the results that a record names: a model and its files, or the source of a corpus."""
     corpus = CORPUS.names_in(path)
-    found = {"md5 of the archive": chain.corpora[corpus["dataset"]]["md5"]} if corpus else {}
-    found |= {key: record[key] for key in ("model", "revision", "split") if key in record and not METRICS.names_in(path)}
+    facts = {"md5 of the archive": chain.corpora[corpus["dataset"]]["md5"]} if corpus else {}
+    facts |= {key: record[key] for key in ("model", "revision", "split") if key in record and not METRICS.names_in(path)}
     sources = record.get("source_sha256", {})
     digests = {**record.get("files", {}), **({"the source": sources} if isinstance(sources, str) else sources)}
-    return found | {f"sha256 of {key}": digest for key, digest in digests.items()}
+    return facts | {f"sha256 of {key}": digest for key, digest in digests.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -44,8 +44,8 @@ def write_open_run(
         record, corpus, manifest = (read_record(Path(path)) for path in (record_path, corpus_path, manifest_path))
         metadata = metadata_of(record, corpus, manifest, queries_without_line(run_path, queries_path))
     except UNREADABLE as error:
-        found = f"{run_path} cannot be described: {type(error).__name__}: {error}"
-        raise DataError(f"{found}; see what is wrong with: snakemake --cores 1 audit") from error
+        problem = f"{run_path} cannot be described: {type(error).__name__}: {error}"
+        raise DataError(f"{problem}; see what is wrong with: snakemake --cores 1 audit") from error
     write_trec(
         run_path=run_path,
         record_path=record_path,

@@ -98,11 +98,11 @@ def doubts_about_run(path: Path) -> list[str]:
     names = query_ids.dictionary
     first = np.append(True, query[1:] != query[:-1])[: len(query)]
     starts = np.maximum.accumulate(np.where(first, np.arange(len(query)), 0))
-    found = {
+    doubts = {
         "a score of the run is not a finite number": not np.isfinite(score).all(),
         "the queries of the run are not sorted": int(first.sum()) != len(names) or names != names.take(pc.sort_indices(names)),
         "the ranks of the run do not count from 1": bool((rank != np.arange(len(query)) - starts + 1).any()),
         "the scores of the run rise": bool(((score[1:] > score[:-1]) & ~first[1:]).any()),
         "a document of the run is twice in the results of a query": len(np.unique(query << 32 | document)) != len(query),
     }
-    return [says for says, holds in found.items() if holds]
+    return [says for says, holds in doubts.items() if holds]

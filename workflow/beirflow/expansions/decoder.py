@@ -133,8 +133,8 @@ class Decoder:
         keys[:, :, place], values[:, :, place] = own.k(normed).view(rows), own.v(normed).view(rows)
         query = own.q(normed).view(rows)[:, :, None]
         seen = slice(place + 1)
-        found = scaled_dot_product_attention(query, keys[:, :, seen], values[:, :, seen], attn_mask=bias, scale=1.0)
-        return hidden + own.o(found.reshape(*hidden.shape[:2], -1))
+        attended = scaled_dot_product_attention(query, keys[:, :, seen], values[:, :, seen], attn_mask=bias, scale=1.0)
+        return hidden + own.o(attended.reshape(*hidden.shape[:2], -1))
 
     def _read_document(
         self, layer: Any, hidden: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
@@ -142,8 +142,8 @@ class Decoder:
         """Attention to the document, of all its texts at once."""
         other = layer.EncDecAttention
         query = self._split(other.q(layer.layer_norm(hidden)))
-        found = scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=1.0)
-        return hidden + other.o(found.transpose(1, 2).reshape(*hidden.shape[:2], -1))
+        attended = scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=1.0)
+        return hidden + other.o(attended.transpose(1, 2).reshape(*hidden.shape[:2], -1))
 
     def _split(self, states: torch.Tensor) -> torch.Tensor:
         """By head: from (d, n, heads * size) to (d, heads, n, size)."""
@@ -159,8 +159,8 @@ class Decoder:
             copies = {"input_ids": ids.repeat_interleave(2, 0), "attention_mask": mask.repeat_interleave(2, 0)}
             expected = self.model(**copies, decoder_input_ids=texts, use_cache=False).logits.float()
             written = self.begin(ids, mask, 2)
-            found = torch.stack([self.step(written, texts[:, place].view(2, 2)).flatten(0, 1) for place in range(3)], dim=1)
-        apart = float((found - expected).abs().max() / expected.abs().max().clamp_min(1e-30))
+            by_steps = torch.stack([self.step(written, texts[:, place].view(2, 2)).flatten(0, 1) for place in range(3)], dim=1)
+        apart = float((by_steps - expected).abs().max() / expected.abs().max().clamp_min(1e-30))
         if not apart <= PROBE_TOLERANCE * torch.finfo(self.model.dtype).eps:
             raise ModelError(
                 f"the decoder of the {self.model.config.model_type} gives other logits than transformers does with it (off by"

@@ -60,9 +60,9 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
             _read_lines(source_path, given.kind, ids, first, kept, job.name)
         missing = kept.missing
         if len(missing):
-            found = f"{len(missing):,} of the {sizes[chunk]:,} documents of chunk {chunk} have no line, first"
+            problem = f"{len(missing):,} of the {sizes[chunk]:,} documents of chunk {chunk} have no line, first"
             todo = "an empty list or object stands for no expansion"
-            raise DataError(f"{source_path}: {found} {ids[first + int(missing[0])].as_py()!r}; {todo}")
+            raise DataError(f"{source_path}: {problem} {ids[first + int(missing[0])].as_py()!r}; {todo}")
         write_expansion(output_path, given.kind, _windows(given.kind, ids.slice(first, sizes[chunk]), kept))
     read_from: dict[str, Any] = {EXPANSION_SOURCE: digest}
     write_record(
@@ -111,11 +111,11 @@ class _Kept:
 
     def read(self, rows: range) -> list[Any]:
         """Read the additions to some documents, one after the other."""
-        found: dict[int, Any] = {}
+        values: dict[int, Any] = {}
         for row in (rows.start + np.argsort(self._places[rows.start : rows.stop])).tolist():
             self._stream.seek(self._places[row])
-            found[row] = orjson.loads(self._stream.read(self._sizes[row]))
-        return [found[row] for row in rows]
+            values[row] = orjson.loads(self._stream.read(self._sizes[row]))
+        return [values[row] for row in rows]
 
 
 def _windows(kind: str, doc_ids: pa.Array, kept: _Kept) -> Iterator[list[Any]]:
@@ -200,27 +200,27 @@ def _parsed(path: str, number: int, line: bytes) -> Any:
 
 
 def _id_of(path: str, number: int, record: Any) -> str:
-    found = record.get("id", record.get("_id")) if isinstance(record, dict) else None
-    if not isinstance(found, str) or not found:
+    identifier = record.get("id", record.get("_id")) if isinstance(record, dict) else None
+    if not isinstance(identifier, str) or not identifier:
         raise DataError(f"{path}:{number}: expected an object with a non-empty string 'id', found {_short(record)}")
-    return found
+    return identifier
 
 
 def _value(path: str, number: int, record: Mapping[str, Any], kind: str) -> Any:
     """The queries or the weights of a line."""
-    found, ok = record.get(kind), False
+    value, ok = record.get(kind), False
     if kind == "queries":
-        ok = isinstance(found, list) and all(isinstance(query, str) for query in found)
-        found = [query.strip() for query in found if query.strip()] if ok else found  # type: ignore[union-attr]
-    elif isinstance(found, dict):
-        wrong = next((word for word, weight in found.items() if not _is_weight(weight)), None)
+        ok = isinstance(value, list) and all(isinstance(query, str) for query in value)
+        value = [query.strip() for query in value if query.strip()] if ok else value  # type: ignore[union-attr]
+    elif isinstance(value, dict):
+        wrong = next((word for word, weight in value.items() if not _is_weight(weight)), None)
         if wrong is not None:
             expected = "a finite number of at least 0"
-            raise DataError(f"{path}:{number}: the weight of {wrong!r} is {found[wrong]!r}, expected {expected}")
+            raise DataError(f"{path}:{number}: the weight of {wrong!r} is {value[wrong]!r}, expected {expected}")
         ok = True
     if not ok:
-        raise DataError(f"{path}:{number}: expected {EXPECTED[kind]}, found {_short(found)}")
-    return found
+        raise DataError(f"{path}:{number}: expected {EXPECTED[kind]}, found {_short(value)}")
+    return value
 
 
 def _is_weight(value: Any) -> bool:

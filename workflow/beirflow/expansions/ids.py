@@ -32,7 +32,7 @@ class RowsById:
         Returns:
             The row of each, -1 where there is none, int64 of shape (m,).
         """
-        hashes, found = _hashes(names), np.full(len(names), -1)
+        hashes, matches = _hashes(names), np.full(len(names), -1)
         places = np.searchsorted(self._hashes, hashes)
         left = np.arange(len(names))
         while len(left):  # once, but for ids that share a hash
@@ -40,10 +40,10 @@ class RowsById:
             left = left[self._hashes[places[left]] == hashes[left]]
             rows = self._rows[places[left]]
             same = pc.equal(self._ids.take(pa.array(rows)), names.take(pa.array(left))).to_numpy(zero_copy_only=False)
-            found[left[same]] = rows[same]
+            matches[left[same]] = rows[same]
             left = left[~same]
             places[left] += 1
-        return found
+        return matches
 
 
 def _hashes(names: pa.Array) -> np.ndarray:

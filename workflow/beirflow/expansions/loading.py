@@ -76,14 +76,14 @@ def load_model(kind: Any, expansion: Expansion, folder: Path, dtype: torch.dtype
     except ModelError as error:
         raise ModelError(f"{expansion.name}: {error}") from error
     except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
-        found = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
+        problem = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
         todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
-        raise ModelError(f"{expansion.name}: {found}; {todo}") from error
+        raise ModelError(f"{expansion.name}: {problem}; {todo}") from error
     for key, says in (("missing_keys", "no weights for"), ("unexpected_keys", "weights that the model does not use:")):
         names = sorted(report[key])
         if names:
-            found = f"{says} {', '.join(names[:5])}" + (" and others" if len(names) > 5 else "")
-            raise ModelError(f"{expansion.name}: {folder / expansion.weights} has {found}; it is another model")
+            problem = f"{says} {', '.join(names[:5])}" + (" and others" if len(names) > 5 else "")
+            raise ModelError(f"{expansion.name}: {folder / expansion.weights} has {problem}; it is another model")
     return tokenizer, model
 
 
@@ -158,8 +158,8 @@ class TextReader(ABC):
         tokens = Tokens.of(start, ids)
         highest = int(tokens.ids.max(initial=0))
         if highest >= self._vocabulary:
-            found = f"the tokenizer gives the token {highest}, but the model knows only {self._vocabulary}"
-            raise ModelError(f"{self.name}: {found}; they do not belong together, save both again")
+            problem = f"the tokenizer gives the token {highest}, but the model knows only {self._vocabulary}"
+            raise ModelError(f"{self.name}: {problem}; they do not belong together, save both again")
         return tokens
 
     def _forward(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> Iterator[Part]:
@@ -174,8 +174,8 @@ class TextReader(ABC):
             if not is_out_of_memory(error):
                 raise
             if len(rows) == 1:
-                found = f"a document of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
-                raise ModelError(f"{self.name}: {found}; free memory, lower max_length, or use another device") from error
+                problem = f"a document of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
+                raise ModelError(f"{self.name}: {problem}; free memory, lower max_length, or use another device") from error
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         tokens = int(len(rows) * window.lengths[rows].max())

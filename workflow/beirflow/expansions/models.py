@@ -52,8 +52,8 @@ def check_kind(expansion: Expansion, folder: Path) -> None:
     names = config.get("architectures")
     name = str(names[0]) if isinstance(names, list) and names else "nothing"
     if expansion.kind == "queries" and config.get("model_type") not in TYPES:
-        found = f"{folder}/config.json says that the model is of the type {config.get('model_type')!r}"
-        raise ModelError(f"{found}; queries are written by a T5, of the type {' or '.join(TYPES)}")
+        problem = f"{folder}/config.json says that the model is of the type {config.get('model_type')!r}"
+        raise ModelError(f"{problem}; queries are written by a T5, of the type {' or '.join(TYPES)}")
     if expansion.kind == "weights" and not name.endswith(CLASSIFIER):
         raise ModelError(f"{folder}/config.json says that the model is {name}; expected DeepCT's kind, …{CLASSIFIER}")
 

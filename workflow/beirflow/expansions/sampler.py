@@ -24,12 +24,12 @@ def draws(seed: int, doc_ids: Sequence[str], queries: int, length: int) -> np.nd
     Returns:
         Uniform from 0, below 1, float64 of shape (documents, queries, length).
     """
-    found = np.empty((len(doc_ids), queries * length))
+    numbers = np.empty((len(doc_ids), queries * length))
     for row, doc_id in enumerate(doc_ids):
         key = hashlib.blake2b(f"{seed}\0{doc_id}".encode(), digest_size=16).digest()
         raw = np.random.Philox(key=np.frombuffer(key, "<u8")).random_raw(queries * length)
-        found[row] = (raw >> np.uint64(11)) * 2.0**-53
-    return found.reshape(len(doc_ids), queries, length)
+        numbers[row] = (raw >> np.uint64(11)) * 2.0**-53
+    return numbers.reshape(len(doc_ids), queries, length)
 
 
 def probabilities(logits: torch.Tensor, top_k: int, top_p: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -45,11 +45,11 @@ def probabilities(logits: torch.Tensor, top_k: int, top_p: float) -> tuple[torch
         (…, candidates). Where the logits are not numbers, neither are these.
     """
     values, ids = logits.topk(min(top_k, logits.shape[-1]))
-    found = values.double().softmax(dim=-1)
+    chances = values.double().softmax(dim=-1)
     if top_p < 1:
-        found = found.masked_fill(found.cumsum(dim=-1) - found >= top_p, 0)
+        chances = chances.masked_fill(chances.cumsum(dim=-1) - chances >= top_p, 0)
     ids, order = ids.sort(dim=-1)
-    return ids, found.gather(-1, order)
+    return ids, chances.gather(-1, order)
 
 
 def pick(logits: torch.Tensor, numbers: torch.Tensor, top_k: int, top_p: float) -> torch.Tensor:
@@ -64,8 +64,8 @@ def pick(logits: torch.Tensor, numbers: torch.Tensor, top_k: int, top_p: float) 
     Returns:
         Ids of the tokens, int64 of shape (…).
     """
-    ids, found = probabilities(logits, top_k, top_p)
-    limits = found.cumsum(dim=-1)
+    ids, chances = probabilities(logits, top_k, top_p)
+    limits = chances.cumsum(dim=-1)
     total = limits[..., -1]
     places = torch.minimum(numbers * total, torch.nextafter(total, torch.zeros_like(total)))
     place = (limits <= places[..., None]).sum(dim=-1)

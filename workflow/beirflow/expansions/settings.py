@@ -48,10 +48,10 @@ class Expansion:
     @property
     def made_by(self) -> dict[str, Any]:
         """The settings that decide what is made; of files only where they are."""
-        found = {"kind": self.kind, **asdict(self)}
+        settings = {"kind": self.kind, **asdict(self)}
         if self.path is not None:
-            return {key: found[key] for key in ("kind", "path")}
-        return {key: value for key, value in found.items() if key not in (*PLACES, *self.of_use)}
+            return {key: settings[key] for key in ("kind", "path")}
+        return {key: value for key, value in settings.items() if key not in (*PLACES, *self.of_use)}
 
     @property
     def name(self) -> str:

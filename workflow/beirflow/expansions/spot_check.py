@@ -80,10 +80,10 @@ class _Again:
     def check(self) -> Finding:
         """Make what is added to some documents again, and compare it with what is stored."""
         ids, texts, stored = self._drawn()
-        found = self._make(ids, texts)
+        remade = self._make(ids, texts)
         of_queries = self.added.kind == "queries"
-        finding = (self._compare_queries if of_queries else self._compare_weights)(ids, stored, found)
-        changes = _other_queries(stored, found) if of_queries else _as_changes(stored, found)
+        finding = (self._compare_queries if of_queries else self._compare_weights)(ids, stored, remade)
+        changes = _other_queries(stored, remade) if of_queries else _as_changes(stored, remade)
         least = LEAST_DRIFT_OF_QUERIES if of_queries else LEAST_DRIFT[self._precision]
         return unless_moved(finding, self._drift(ids, changes, least))
 
@@ -140,11 +140,11 @@ class _Again:
         settings: Any = replace(self.added, **place)
         load: Any = QueryWriter if self.added.kind == "queries" else WordWeigher
         how = {"device": config["device"], "precision": self._precision, "token_budget": config["token_budget"]}
-        found: dict[int, Any] = {}
+        by_row: dict[int, Any] = {}
         with gpu_job(config["device"], config["jobs_per_gpu"]):
             for part in load(settings, model_folder(settings.as_model()), **how).parts(ids, texts):
-                found |= zip(part.rows.tolist(), part.values, strict=True)
-        values = [found[row] for row in range(len(ids))]
+                by_row |= zip(part.rows.tolist(), part.values, strict=True)
+        values = [by_row[row] for row in range(len(ids))]
         return values if self.added.kind == "queries" else [list(zip(*each, strict=True)) for each in values]
 
     @property

@@ -70,8 +70,8 @@ class WordWeigher(TextReader):
         logits = self.model(input_ids=tensors[0], attention_mask=tensors[1]).logits[..., 0].float().cpu().numpy()
         wrong = np.flatnonzero(~np.isfinite(np.where(mask, logits, 0)).all(axis=1))
         if len(wrong):
-            found = f"the weights for document {doc_ids[wrong[0]]!r} hold infinity or not-a-number"
-            raise ModelError(f"{self.name}: {found}; use precision float32, or look at its text")
+            problem = f"the weights for document {doc_ids[wrong[0]]!r} hold infinity or not-a-number"
+            raise ModelError(f"{self.name}: {problem}; use precision float32, or look at its text")
         weights = np.round(logits.astype(np.float64), DECIMALS)
         values = [
             self._words(ids[row, :length], weights[row, :length]) for row, length in enumerate(window.lengths[rows].tolist())
@@ -80,10 +80,10 @@ class WordWeigher(TextReader):
 
     def _words(self, ids: np.ndarray, weights: np.ndarray) -> tuple[list[str], list[float]]:
         """Different words of a document, in the order in which they come, and their weights, those above 0."""
-        found: dict[str, float] = {}
+        by_word: dict[str, float] = {}
         for word, weight in self._pieced(ids[~self._special[ids]], weights[~self._special[ids]]):
-            found[word] = max(weight, found.get(word, 0.0))
-        kept = {word: weight for word, weight in found.items() if weight > 0}
+            by_word[word] = max(weight, by_word.get(word, 0.0))
+        kept = {word: weight for word, weight in by_word.items() if weight > 0}
         return list(kept), list(kept.values())
 
     def _pieced(self, ids: np.ndarray, weights: np.ndarray) -> Iterator[tuple[str, float]]:

@@ -102,7 +102,7 @@ class QueryWriter(TextReader):
         """Tokens of the queries, -1 behind their ends, int64 of shape (documents, queries, places)."""
         ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window, rows, self.tokenizer.pad_token_id or 0))
         chosen = torch.from_numpy(numbers).to(self.device)
-        found = torch.full(numbers.shape, -1, device=self.device)
+        next_tokens = torch.full(numbers.shape, -1, device=self.device)
         written = self.decoder.begin(ids, mask, numbers.shape[1])
         place = _Places(len(rows), numbers.shape[1], self.device)
         tokens = torch.full_like(place.texts, self._first)
@@ -113,7 +113,7 @@ class QueryWriter(TextReader):
             finite[place.documents] &= logits.amax(dim=-1).isfinite().all(dim=1)
             where = place.documents[:, None], place.texts, step
             tokens = pick(logits, chosen[where], self.settings.top_k, self.settings.top_p)
-            found[where] = torch.where(place.going_on, tokens, found[where])
+            next_tokens[where] = torch.where(place.going_on, tokens, next_tokens[where])
             place.going_on &= ~torch.isin(tokens, ends)
             if not place.going_on.any():
                 break
@@ -122,7 +122,7 @@ class QueryWriter(TextReader):
             name = doc_ids[int(finite.int().argmin())]
             todo = "use precision float32, or look at its text"
             raise ModelError(f"{self.name}: the logits for document {name!r} are infinity or not-a-number; {todo}")
-        return found.cpu().numpy()
+        return next_tokens.cpu().numpy()
 
 
 class _Places:

@@ -45,5 +45,5 @@ def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
         The items. An exception is raised when its item is due.
     """
     iterator = iter(items)
-    found = map_ahead(lambda _: next(iterator, None), count())
-    return (item for item in takewhile(lambda item: item is not None, found) if item is not None)
+    values = map_ahead(lambda _: next(iterator, None), count())
+    return (item for item in takewhile(lambda item: item is not None, values) if item is not None)

@@ -63,8 +63,8 @@ def local_locks(folder: Path) -> str | None:
     with suppress(OSError):
         for line in MOUNTS.read_text(errors="replace").splitlines():
             _, _, number, *_, options = line.split()
-            if number == f"{os.major(device)}:{os.minor(device)}" and (found := LOCAL_LOCKS & set(options.split(","))):
-                return min(found)
+            if number == f"{os.major(device)}:{os.minor(device)}" and (local := LOCAL_LOCKS & set(options.split(","))):
+                return min(local)
     return None
 
 
@@ -80,12 +80,12 @@ def disk_problem(error: OSError) -> str | None:
     known = NO_ROOM | REFUSED | BROKEN
     if error.errno not in known:
         return None
-    found = f"{error.filename or 'a file'}: {known[error.errno]} ({error.strerror})"
+    problem = f"{error.filename or 'a file'}: {known[error.errno]} ({error.strerror})"
     if error.errno in REFUSED:
-        return f"{found}; let the user who runs this read and write there, or move the results with 'pathvars', {AGAIN}"
+        return f"{problem}; let the user who runs this read and write there, or move the results with 'pathvars', {AGAIN}"
     if error.errno in BROKEN:
-        return f"{found}; check the disk, {AGAIN}"
-    return f"{found}; {_free(Path(error.filename or '.'))}; make room, or move the results with 'pathvars', {AGAIN}"
+        return f"{problem}; check the disk, {AGAIN}"
+    return f"{problem}; {_free(Path(error.filename or '.'))}; make room, or move the results with 'pathvars', {AGAIN}"
 
 
 def _free(path: Path) -> str:

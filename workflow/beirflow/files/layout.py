@@ -41,8 +41,8 @@ class Pattern(str):
         Returns:
             The values by name; None if the path is not of this kind.
         """
-        found = _expression(self).fullmatch(path)
-        return found.groupdict() if found else None
+        match = _expression(self).fullmatch(path)
+        return match.groupdict() if match else None
 
     def folder(self, **names: str) -> str:
         """The folder of the path, up to the first name that is not given.

@@ -135,11 +135,11 @@ def together(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     Returns:
         By key, the value where all agree, else the sorted list of all values.
     """
-    found: dict[str, set[Any]] = {}
+    values_by_key: dict[str, set[Any]] = {}
     for each in made:
         for key, value in each.items():
-            found.setdefault(key, set()).update(value if isinstance(value, list) else [value])
-    return {key: next(iter(values)) if len(values) == 1 else sorted(values) for key, values in found.items()}
+            values_by_key.setdefault(key, set()).update(value if isinstance(value, list) else [value])
+    return {key: next(iter(values)) if len(values) == 1 else sorted(values) for key, values in values_by_key.items()}
 
 
 def assumed_in(record: Mapping[str, Any]) -> list[str]:
@@ -167,10 +167,10 @@ def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: M
     Raises:
         DataError: It was made from something else.
     """
-    found = {**{name: record.get(name) for name in facts}, **record["inputs"]}
+    stated = {**{name: record.get(name) for name in facts}, **record["inputs"]}
     for name, value in {**facts, **expected}.items():
-        if found.get(name) != value:
-            raise damaged(record_path, f"it was made from the {name} {found.get(name)}, but {value} is used here")
+        if stated.get(name) != value:
+            raise damaged(record_path, f"it was made from the {name} {stated.get(name)}, but {value} is used here")
 
 
 def write_json(path: str | Path, record: Mapping[str, Any]) -> None:

@@ -24,9 +24,9 @@ def check_digest(path: str | Path, expected: str, source: str | Path) -> None:
     Raises:
         DataError: The file was changed after it was written.
     """
-    found = file_digest(path)
-    if found != expected:
-        raise damaged(path, f"sha256 {found}, but {source} says {expected}")
+    digest = file_digest(path)
+    if digest != expected:
+        raise damaged(path, f"sha256 {digest}, but {source} says {expected}")
 
 
 @contextmanager

@@ -39,8 +39,8 @@ def own_partial(path: Path) -> Path:
     """
     left = re.compile(rf"\.partial-{re.escape(path.stem)}\.[0-9a-f]{{{len(OWN)}}}{re.escape(path.suffix)}")
     with os.scandir(path.parent) as entries:
-        found = [entry for entry in entries if left.fullmatch(entry.name)]
-    for entry in found:
+        leftovers = [entry for entry in entries if left.fullmatch(entry.name)]
+    for entry in leftovers:
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry, ignore_errors=True)
         else:
@@ -89,8 +89,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)  # perhaps a link that somebody left, which would be written through
             yield partial
             if not partial.exists():
-                found = f"{partial.name} is gone, probably because two jobs write this file at the same time"
-                raise FileNotFoundError(errno.ENOENT, found, str(path))
+                problem = f"{partial.name} is gone, probably because two jobs write this file at the same time"
+                raise FileNotFoundError(errno.ENOENT, problem, str(path))
             _flush(partial)
             os.replace(partial, path)
             _flush(path.parent)

@@ -100,19 +100,19 @@ def _of_judged_queries(path: Path, query_ids: pa.Array) -> tuple[Rows, int]:
         ranks = None if rows.ranks is None else rows.ranks[chosen]
         parts.append(Rows(rows.lines[chosen], queries, documents, rows.scores[chosen], ranks))
     if not any(len(part.lines) for part in parts):
-        found = f"none of its {others} rows is of a query with judgements, such as {query_ids[0].as_py()!r}"
-        raise DataError(f"{path}: {found}; does the run belong to another dataset or split?")
+        problem = f"none of its {others} rows is of a query with judgements, such as {query_ids[0].as_py()!r}"
+        raise DataError(f"{path}: {problem}; does the run belong to another dataset or split?")
     return concatenated(parts), others
 
 
 def _rows_of_documents(source_path: str, dataset: str, rows: Rows, doc_ids: pa.Array) -> np.ndarray:
     """Row of each document in the corpus, int64."""
-    found = pc.index_in(rows.doc_ids, value_set=doc_ids)
-    if found.null_count:
-        place = int(np.argmax(found.is_null().to_numpy(zero_copy_only=False)))
+    numbers = pc.index_in(rows.doc_ids, value_set=doc_ids)
+    if numbers.null_count:
+        place = int(np.argmax(numbers.is_null().to_numpy(zero_copy_only=False)))
         said = f"{source_path}:{rows.lines[place]}: the corpus of {dataset} has no document {rows.doc_ids[place].as_py()!r}"
-        raise DataError(f"{said}, nor those of {found.null_count - 1} other rows; does the run belong to another dataset?")
-    return found.to_numpy().astype(np.int64)
+        raise DataError(f"{said}, nor those of {numbers.null_count - 1} other rows; does the run belong to another dataset?")
+    return numbers.to_numpy().astype(np.int64)
 
 
 def _check_repetition(source_path: str, rows: Rows, query: np.ndarray, row: np.ndarray) -> None:
@@ -123,8 +123,10 @@ def _check_repetition(source_path: str, rows: Rows, query: np.ndarray, row: np.n
     if len(twice):
         place = twice[np.argmin(rows.lines[order[twice + 1]])]
         first, second = order[place], order[place + 1]
-        found = f"the document {rows.doc_ids[int(second)].as_py()!r} again for the query {rows.query_ids[int(second)].as_py()!r}"
-        raise DataError(f"{source_path}:{rows.lines[second]}: found {found}, as in line {rows.lines[first]}; keep one of them")
+        problem = (
+            f"the document {rows.doc_ids[int(second)].as_py()!r} again for the query {rows.query_ids[int(second)].as_py()!r}"
+        )
+        raise DataError(f"{source_path}:{rows.lines[second]}: found {problem}, as in line {rows.lines[first]}; keep one of them")
 
 
 def _queries_ranked_otherwise(rows: Rows, query: np.ndarray) -> int:

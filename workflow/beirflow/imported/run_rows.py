@@ -177,13 +177,13 @@ def _check_columns(path: Path, schema: pa.Schema) -> bool:
         "score": lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
         "rank": pa.types.is_integer,
     }
-    found = {field.name: field.type for field in schema}
+    types = {field.name: field.type for field in schema}
     for name, is_right in kinds.items():
-        if (name in found and not is_right(found[name])) or (name not in found and name != "rank"):
-            columns = ", ".join(f"{key}: {kind}" for key, kind in found.items())
+        if (name in types and not is_right(types[name])) or (name not in types and name != "rank"):
+            columns = ", ".join(f"{key}: {kind}" for key, kind in types.items())
             expected = "query_id and doc_id, strings, score, numbers, and, if there are any, rank, integers"
             raise DataError(f"{path}: a run in Parquet has the columns {expected}; found {columns}")
-    return "rank" in found
+    return "rank" in types
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -97,21 +97,21 @@ def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str,
     prompts = library.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
         raise ModelError(f"{LIBRARY_CONFIG}: prompts are not an object of texts")
-    found: dict[Kind, str] = {}
+    texts: dict[Kind, str] = {}
     open_keys: dict[str, str] = {}
     default = library.get("default_prompt_name")
     for kind, (name, words) in ROLES.items():
-        found[kind] = prompts.get(name) or ""
+        texts[kind] = prompts.get(name) or ""
         meant = [other for other, text in prompts.items() if text and any(word in other for word in words)]
         # sentence-transformers 6 writes empty prompts by these names into every model that it saves.
         if default and prompts.get(default) and (name not in prompts or not any(prompts.get(role) for role, _ in ROLES.values())):
             meant.append(default)
-        if not found[kind] and meant:
+        if not texts[kind] and meant:
             open_keys[f"{name}_prefix"] = (
                 f"{LIBRARY_CONFIG} has the prompt {meant[0]!r} and none called {name!r}, and sentence-transformers 6 writes none"
                 f" before {kind} then, which may not be meant"
             )
-    return found, open_keys
+    return texts, open_keys
 
 
 def _step(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:

@@ -78,8 +78,8 @@ def other_family(name: str) -> str:
 
 def transformer_config(here: Path) -> dict[str, Any]:
     """Read sentence-transformers' settings of a backbone, from the first file that has some; empty without one."""
-    found = (read_object(here / name) for name in TRANSFORMER_CONFIGS if (here / name).is_file())
-    return next(filter(None, found), {})
+    configs = (read_object(here / name) for name in TRANSFORMER_CONFIGS if (here / name).is_file())
+    return next(filter(None, configs), {})
 
 
 def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense") -> Step:

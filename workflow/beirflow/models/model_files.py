@@ -32,12 +32,12 @@ def model_files(system: ModelSettings) -> list[Path]:
     """
     if system.encoder:
         return [] if class_problem(system) else list(class_files(system).values())
-    found: list[Path] = []
+    paths: list[Path] = []
     for tower in towers(system):
         folder = local_folder(tower)
         if folder and folder.is_dir() and not incomplete(folder, tower):
-            found += files_that_count(folder, tower)
-    return found
+            paths += files_that_count(folder, tower)
+    return paths
 
 
 def model_card(system: EncoderSettings) -> Card:
@@ -113,11 +113,11 @@ def check_weights(system: ModelSettings, folder: Path, digests: Mapping[str, str
     Raises:
         ModelError: They are others.
     """
-    found = digests.get(system.weights)
-    if system.weights_sha256 not in (None, found):
+    digest = digests.get(system.weights)
+    if system.weights_sha256 not in (None, digest):
         raise ModelError(
-            f"system {system.name}: {folder / system.weights} has the sha256 {found}, expected {system.weights_sha256}; these are"
-            " other weights. Delete the file and run again, or use them under a name of your own in custom.systems"
+            f"system {system.name}: {folder / system.weights} has the sha256 {digest}, expected {system.weights_sha256}; these"
+            " are other weights. Delete the file and run again, or use them under a name of your own in custom.systems"
         )
 
 
@@ -166,8 +166,8 @@ def model_digests(system: ModelSettings) -> dict[str, str]:
     """
     if system.encoder:
         return {name: file_digest(path) for name, path in class_files(system).items()}
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for tower, prefix in zip(towers(system), ("", "queries/"), strict=False):
         folder = model_folder(tower)
-        found |= {prefix + path.relative_to(folder).as_posix(): file_digest(path) for path in files_that_count(folder, tower)}
-    return found
+        digests |= {prefix + path.relative_to(folder).as_posix(): file_digest(path) for path in files_that_count(folder, tower)}
+    return digests

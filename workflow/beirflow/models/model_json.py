@@ -67,10 +67,10 @@ def read_object(path: Path) -> dict[str, Any]:
     Raises:
         ModelError: It is no JSON object, or larger than any configuration.
     """
-    found = read_json_file(path)
-    if not isinstance(found, dict):
+    content = read_json_file(path)
+    if not isinstance(content, dict):
         raise ModelError(f"{path} holds no JSON object")
-    return found
+    return content
 
 
 def read_json_file(path: Path) -> Any:

@@ -42,10 +42,10 @@ def module_folders(folder: Path) -> list[Path]:
     Raises:
         ModelError: A module is outside the folder of the model, or the files cannot be read.
     """
-    found = [folder]
+    folders = [folder]
     for module in listed_modules(folder) if (folder / MODULES).is_file() else []:
-        found += _with_routes(folder / below(folder, module["path"]))
-    return list(dict.fromkeys(found))
+        folders += _with_routes(folder / below(folder, module["path"]))
+    return list(dict.fromkeys(folders))
 
 
 def _with_routes(here: Path) -> list[Path]:
@@ -107,8 +107,8 @@ def module_weight_files(here: Path, system: ModelSettings, root: Path) -> list[P
     Returns:
         One file, or those that an index or a graph names; none where the module has no weights.
     """
-    if found := weight_files(here, system.weights):
-        return found
+    if paths := weight_files(here, system.weights):
+        return paths
     return [path for path in [module_weights(here, system.weights)] if here != root and path.is_file()]
 
 
@@ -148,14 +148,14 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
             return f"{folder} has no tokenizer; {expected}"
         if problem := next(filter(None, map(_sentencepiece_problem, folders)), None):
             return problem
-        found = [path for here in folders for path in module_weight_files(here, system, root=folder)]
+        weights = [path for here in folders for path in module_weight_files(here, system, root=folder)]
     except ModelError as error:
         return str(error)
-    if not found:
+    if not weights:
         graphs = sorted(path.relative_to(folder).as_posix() for path in folder.glob(f"onnx/*{ONNX}"))
         here = f"; it has {', '.join(graphs)}" if graphs else ""
         return f"{folder} has no {system.weights}; save the model as safetensors, or name its file in 'weights'{here}"
-    missing = next((path for path in found if not path.is_file()), None)
+    missing = next((path for path in weights if not path.is_file()), None)
     return f"{missing} is missing, though its index or its graph names it; fetch or save the model again" if missing else None
 
 

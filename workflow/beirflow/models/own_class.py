@@ -69,8 +69,8 @@ def class_files(system: ModelSettings) -> dict[str, Path]:
     if name not in _defined(path):
         raise ModelError(f"{path} does not define {name}, nor import it by that name; look at the end of {system.encoder!r}")
     root = path.parents[module.count(".") + (path.name == "__init__.py")]
-    found = {each.relative_to(root).as_posix(): each for each in _reached(root, module, path)} | _argument_files(system)
-    return dict(sorted(found.items()))
+    files = {each.relative_to(root).as_posix(): each for each in _reached(root, module, path)} | _argument_files(system)
+    return dict(sorted(files.items()))
 
 
 def load_class(system: ModelSettings) -> Any:
@@ -152,15 +152,15 @@ def _parsed(path: Path) -> ast.Module:
 
 def _defined(path: Path) -> set[str]:
     """Names that a module has: what it defines, assigns or imports, wherever in it."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, ast.ImportFrom | ast.Import):
-            found |= {alias.asname or alias.name for alias in node.names}
-    return found
+            names |= {alias.asname or alias.name for alias in node.names}
+    return names
 
 
 def _reached(root: Path, module: str, path: Path) -> set[Path]:
@@ -181,11 +181,11 @@ def _reached(root: Path, module: str, path: Path) -> set[Path]:
 
 def _files_of(root: Path, module: str) -> list[tuple[str, Path]]:
     """The files below a folder that are run when a module is imported: its own, and those of the packages around it."""
-    found, parts = [], module.split(".")
+    files, parts = [], module.split(".")
     for i in range(1, len(parts) + 1):
         place, name = root.joinpath(*parts[:i]), ".".join(parts[:i])
-        found += [(name, file) for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()]
-    return found
+        files += [(name, file) for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()]
+    return files
 
 
 def _imports(module: str, path: Path) -> Iterator[str]:
@@ -202,7 +202,7 @@ def _imports(module: str, path: Path) -> Iterator[str]:
 
 def _argument_files(system: ModelSettings) -> dict[str, Path]:
     """The files that arguments name with an absolute path; of a folder, all that are in it."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for key, value in (system.arguments or {}).items():
         place = Path(value).expanduser() if isinstance(value, str) and value.startswith(("/", "~")) else None
         if place is None or not place.exists():
@@ -210,7 +210,7 @@ def _argument_files(system: ModelSettings) -> dict[str, Path]:
         paths = [place] if place.is_file() else list(islice(place.rglob("*"), MOST_FILES + 1))
         if len(paths) > MOST_FILES:
             raise ModelError(f"arguments.{key}: {value} has more than {MOST_FILES} files; name the folder of the model alone")
-        found |= {
+        files |= {
             f"arguments/{key}/{path.relative_to(place.parent).as_posix()}": path for path in sorted(paths) if path.is_file()
         }
-    return found
+    return files

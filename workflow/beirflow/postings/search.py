@@ -109,8 +109,8 @@ def search_lists(lists: Lists, wanted: WantedLists, queries: Sequence[int], cut:
     Returns:
         The best of each query; and how many documents are in a list of these queries, but were left out.
     """
-    found = [_best_of(values, cut, query) for query, values in zip(queries, _sums(lists, wanted, queries), strict=True)]
-    return [best for best, _ in found], sum(left_out for _, left_out in found)
+    ranked_queries = [_best_of(values, cut, query) for query, values in zip(queries, _sums(lists, wanted, queries), strict=True)]
+    return [best for best, _ in ranked_queries], sum(left_out for _, left_out in ranked_queries)
 
 
 def better_of(first: Best, second: Best, id_order: np.ndarray, k: int) -> Best:
@@ -141,7 +141,7 @@ def ranked(queries: Sequence[int], best: Sequence[Best], id_order: np.ndarray, k
     Returns:
         Number of the query and number of the document, int32, and score, float32, of each hit, sorted by query and rank.
     """
-    numbers = np.repeat(np.array(queries, np.int32), [len(found.rows) for found in best])
+    numbers = np.repeat(np.array(queries, np.int32), [len(hits.rows) for hits in best])
     rows, scores = (np.concatenate(columns) for columns in zip(NO_DOCUMENT, *best, strict=True))
     return merge_hits([(numbers, rows.astype(np.int32), scores)], lambda tied: id_order[tied], k)[:3]
 
@@ -185,9 +185,9 @@ def _guess(values: np.ndarray, k: int) -> np.float32:
     """A score that k documents most likely reach, and not many more; 0 if fewer may score at all."""
     block = LINE * SAMPLED
     sample = values[: len(values) // block * block].reshape(-1, block)[:, :LINE].ravel()
-    found = sample[sample > 0]  # numpy is slow at a partition where most are equal
+    positive = sample[sample > 0]  # numpy is slow at a partition where most are equal
     rank = int(k / SAMPLED + SURE * (k / SAMPLED) ** 0.5) + 1
-    return np.float32(np.partition(found, -rank)[-rank] if rank <= len(found) else 0)
+    return np.float32(np.partition(positive, -rank)[-rank] if rank <= len(positive) else 0)
 
 
 def _reaching(values: np.ndarray, least: np.float32) -> np.ndarray:

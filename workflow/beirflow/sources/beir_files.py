@@ -71,8 +71,10 @@ class Source(DatasetSource):
         roots = [name.parent for name in names if name.name == CORPUS and self.forum in (None, name.parent.name)]
         wanted = f"{self.forum}/{CORPUS}" if self.forum else CORPUS
         if len(roots) != 1:
-            found = ", ".join(map(str, names[:10])) or "nothing"
-            raise DataError(f"{self.path}: expected one {wanted} in the archive, found {len(roots)}; the archive holds {found}")
+            shown_names = ", ".join(map(str, names[:10])) or "nothing"
+            raise DataError(
+                f"{self.path}: expected one {wanted} in the archive, found {len(roots)}; the archive holds {shown_names}"
+            )
         return roots[0]
 
     def where(self, name: str) -> str:
@@ -173,9 +175,9 @@ def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[i
         record = read_value(where, number, line)
         identifier = record.get("_id") if isinstance(record, dict) else None
         if not isinstance(identifier, str) or not identifier:
-            found = f"_id {short(identifier)}" if isinstance(record, dict) else snippet(line)
+            described = f"_id {short(identifier)}" if isinstance(record, dict) else snippet(line)
             message = "expected a JSON object with a non-empty string '_id'"
-            raise DataError(f"{where}:{number}: {message}, found {found}")
+            raise DataError(f"{where}:{number}: {message}, found {described}")
         yield number, record
 
 
@@ -201,8 +203,8 @@ def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Ju
         except UnicodeDecodeError as error:
             raise DataError(f"{source.where(name)}:{number}: expected UTF-8, found {line[:80]!r}; convert the file") from error
         except csv.Error as error:
-            found = f"found {snippet(line)} ({error})"
-            raise DataError(f"{source.where(name)}:{number}: expected columns between tabs, {found}") from error
+            problem = f"found {snippet(line)} ({error})"
+            raise DataError(f"{source.where(name)}:{number}: expected columns between tabs, {problem}") from error
         if number == 1 and [column.strip().lower().replace("_", "-") for column in columns] == QRELS_HEADER:
             continue
         if len(columns) != 3 or not columns[0] or not columns[1]:

@@ -87,12 +87,12 @@ class _Download:
         """Complete the partial file and check it; start over once if what was there before was not the beginning of this file."""
         resumed = self._drop_if_longer() > 0
         self._fetch_with_retries()
-        found = file_digest(self.part, "md5")
-        if found == self.md5:
+        md5 = file_digest(self.part, "md5")
+        if md5 == self.md5:
             return
         self.part.unlink()
         if not resumed:
-            raise _GiveUpError(f"served a file with md5 {found}, expected {self.md5}; it was deleted")
+            raise _GiveUpError(f"served a file with md5 {md5}, expected {self.md5}; it was deleted")
         logger.warning("%s: the partial download was not part of this file; starting over", self.part)
         self.fetch()
 
@@ -118,8 +118,8 @@ class _Download:
                 if failed >= self.attempts:
                     raise _GiveUpError(f"{failed} attempts failed, the last: {error}") from error
                 pause = self.first_pause * 2 ** (failed - 1)
-                found = f"{shown(self.url)}: {without_credentials(str(error))}"
-                logger.warning("%s; attempt %d of %d in %.0f s", found, failed + 1, self.attempts, pause)
+                problem = f"{shown(self.url)}: {without_credentials(str(error))}"
+                logger.warning("%s; attempt %d of %d in %.0f s", problem, failed + 1, self.attempts, pause)
                 time.sleep(pause)
             except (requests.RequestException, ValueError) as error:  # requests lets some addresses of redirects through
                 raise _GiveUpError(f"this address cannot be used: {error}") from error

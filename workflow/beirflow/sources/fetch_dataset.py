@@ -36,9 +36,9 @@ def fetch_dataset(*, form: Mapping[str, Any], split: str, output_path: str, job:
     files: dict[str, dict[str, str]] = {}
     for role in ROLES:
         hub = repositories[wanted.place(role)]
-        found = files_of(role, hub.listed, hub.card(), subset=wanted.subset, split=split, where=hub.where)
-        files[role] = {name: hub.fetch(name) for name in found}
-        logger.info("%s: the %s is %s", hub.where, role, ", ".join(found))
+        names = files_of(role, hub.listed, hub.card(), subset=wanted.subset, split=split, where=hub.where)
+        files[role] = {name: hub.fetch(name) for name in names}
+        logger.info("%s: the %s is %s", hub.where, role, ", ".join(names))
     write_record(output_path, job, inputs={}, outputs={}, **dict(form), split=split, files=files)
 
 
@@ -70,8 +70,8 @@ class _Repository:
         digest, size = file_digest(path), path.stat().st_size
         same = digest == entry.lfs.sha256 if entry.lfs else _blob_id(path) == entry.blob_id
         if size != entry.size or not same:
-            found = f"{name} has {size:,} bytes and the sha256 {digest}, which is not the file of this revision"
-            raise self._failed(f"{found}; delete {path.resolve()}")
+            problem = f"{name} has {size:,} bytes and the sha256 {digest}, which is not the file of this revision"
+            raise self._failed(f"{problem}; delete {path.resolve()}")
         return digest
 
     def _download(self, name: str) -> Path:

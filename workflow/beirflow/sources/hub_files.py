@@ -97,13 +97,13 @@ class _Unpacked:
 
     def _checked(self, read: Callable[[], bytes]) -> bytes:
         try:
-            found = read()
+            content = read()
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{self._where}: the file is damaged ({error})") from error
-        self._read += len(found)
+        self._read += len(content)
         if self._read > max(BOMB_BYTES, BOMB_RATIO * self._packed):
             raise DataError(f"{self._where}: unpacks to more than {self._read:,} bytes from {self._packed:,}; do not trust it")
-        return found
+        return content
 
 
 def row_of_line(where: str, number: int, line: bytes) -> Row:
@@ -140,8 +140,8 @@ def text_line(where: str, row: Row, *, titled: bool) -> bytes:
     Raises:
         DataError: It has no id.
     """
-    found = {"_id": id_of(where, "_id" if "_id" in row else "id", row), "text": row.get("text")}
-    return orjson.dumps(found | ({"title": row.get("title")} if titled else {}))
+    record = {"_id": id_of(where, "_id" if "_id" in row else "id", row), "text": row.get("text")}
+    return orjson.dumps(record | ({"title": row.get("title")} if titled else {}))
 
 
 def id_of(where: str, name: str, row: Row) -> str:
@@ -158,10 +158,15 @@ def id_of(where: str, name: str, row: Row) -> str:
     Raises:
         DataError: There is none.
     """
-    found = row.get(name)
-    if isinstance(found, bool) or not isinstance(found, str | int) or found == "" or any(each in str(found) for each in "\t\n\r"):
-        raise DataError(f"{where}: {name!r} must be a non-empty string or an integer, found {short(found)}")
-    return str(found)
+    identifier = row.get(name)
+    if (
+        isinstance(identifier, bool)
+        or not isinstance(identifier, str | int)
+        or identifier == ""
+        or any(each in str(identifier) for each in "\t\n\r")
+    ):
+        raise DataError(f"{where}: {name!r} must be a non-empty string or an integer, found {short(identifier)}")
+    return str(identifier)
 
 
 def judgement_lines(where: str, row: Row) -> tuple[list[bytes], bool]:

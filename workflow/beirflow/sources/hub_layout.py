@@ -68,16 +68,16 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
             task = OTHER_TASKS[config.rpartition("-")[2]]
             raise DataError(f"{where}: this is not a plain retrieval dataset: it has {config!r}, so {task}")
     wanted = [config for name in CONFIGS[role] for config in _with(subset, name)]
-    found = next((config for config in wanted if config in configs), None)
-    if found is None:
+    chosen = next((config for config in wanted if config in configs), None)
+    if chosen is None:
         todo = "" if subset else "; name one of its languages or parts in 'subset'"
         raise DataError(f"{where}: expected {' or '.join(wanted)} in it, found {_listed(configs)}{todo}")
-    splits = _splits_of(configs[found], names, where) if found in _configs_of_card(card, where) else configs[found]
+    splits = _splits_of(configs[chosen], names, where) if chosen in _configs_of_card(card, where) else configs[chosen]
     if split in splits:
         return sorted(splits[split])
     if role != QRELS and len(splits) == 1:
         return sorted(next(iter(splits.values())))
-    raise DataError(f"{where}: {found!r} has no split {split!r}, it has {_listed(splits)}; name one in 'split'")
+    raise DataError(f"{where}: {chosen!r} has no split {split!r}, it has {_listed(splits)}; name one in 'split'")
 
 
 def _with(subset: str | None, config: str) -> list[str]:
@@ -86,8 +86,8 @@ def _with(subset: str | None, config: str) -> list[str]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    found = sorted(names)
-    return ", ".join(found[:30]) + (f" and {len(found) - 30} others" if len(found) > 30 else "") or "nothing"
+    ordered = sorted(names)
+    return ", ".join(ordered[:30]) + (f" and {len(ordered) - 30} others" if len(ordered) > 30 else "") or "nothing"
 
 
 def _configs(names: list[str]) -> dict[str, Splits]:

@@ -46,9 +46,9 @@ class HubSource(DatasetSource):
         self._without_score = 0
         for file, digest in self._files[role].items():
             path, where = fetched_file(hub, revision, file), f"{hub}/{file}"
-            found = file_digest(path)
-            if found != digest:
-                raise DataError(f"{path}: the sha256 is {found}, but {self.path} says {digest}; delete both and run again")
+            actual = file_digest(path)
+            if actual != digest:
+                raise DataError(f"{path}: the sha256 is {actual}, but {self.path} says {digest}; delete both and run again")
             self.digests[f"{hub}/{file}" if hub != self.form.hub else file] = digest
             if file.endswith(".tsv"):
                 with stream_of_lines(path, where) as stream:
@@ -100,9 +100,9 @@ def fetched_files(path: str | Path, form: HubForm) -> dict[str, dict[str, str]]:
     """
     record = read_json(path)
     expected: dict[str, Any] = {"hub": form.hub, "revision": form.revision, "subset": form.subset}
-    found = {key: record.get(key) for key in expected}
-    if found != expected:
-        raise DataError(f"{path}: this is the record of {found}, expected was {expected}; delete it and run again")
+    recorded = {key: record.get(key) for key in expected}
+    if recorded != expected:
+        raise DataError(f"{path}: this is the record of {recorded}, expected was {expected}; delete it and run again")
     return {role: dict(record["files"][role]) for role in COLUMNS}
 
 

@@ -76,14 +76,14 @@ class LabelledSource(DatasetSource):
                     first[doc_id] = number, content
                     yield number, orjson.dumps({"_id": doc_id, "title": title, "text": text})
                 elif first[doc_id][1] != content:
-                    found = f"the document {doc_id!r} has another title or text than in line {first[doc_id][0]}"
-                    raise DataError(f"{self.path}:{number}: {found}; equal ids must be equal documents")
+                    problem = f"the document {doc_id!r} has another title or text than in line {first[doc_id][0]}"
+                    raise DataError(f"{self.path}:{number}: {problem}; equal ids must be equal documents")
 
     def _judged(self) -> dict[str, tuple[int, dict[str, tuple[int, int]]]]:
         """By query that has a relevant document, its first line and its judgements: by document, line and score."""
-        found: dict[str, tuple[int, dict[str, tuple[int, int]]]] = {}
+        judged_by_query: dict[str, tuple[int, dict[str, tuple[int, int]]]] = {}
         for number, query, documents in self._lines():
-            judgements = found.setdefault(query, (number, {}))[1]
+            judgements = judged_by_query.setdefault(query, (number, {}))[1]
             for doc_id, _, _, score in documents:
                 if score is None:
                     continue
@@ -93,12 +93,12 @@ class LabelledSource(DatasetSource):
                     raise DataError(f"{self.path}:{number}: {both}; keep one of the two labels")
         judged = {
             query: (line, judgements)
-            for query, (line, judgements) in found.items()
+            for query, (line, judgements) in judged_by_query.items()
             if any(score > 0 for _, score in judgements.values())
         }
         if not judged:
             raise DataError(f"{self.path}: no query has a relevant document, that is a label that stands for more than 0")
-        self.assumed["queries_without_relevant_documents"] = len(found) - len(judged)
+        self.assumed["queries_without_relevant_documents"] = len(judged_by_query) - len(judged)
         return judged
 
     def _lines(self) -> Iterator[tuple[int, str, list[_Document]]]:
@@ -130,8 +130,8 @@ class LabelledSource(DatasetSource):
         if not isinstance(query, str) or not query.strip():
             raise DataError(f"{where}: {form.query!r} must be a text, found {short(query)}; fields are named in 'fields'")
         if not isinstance(documents, list) or not all(isinstance(each, dict) for each in documents):
-            found = f"{form.documents!r} must be a list of objects, found {short(documents)}"
-            raise DataError(f"{where}: {found}; fields are named in 'fields'")
+            problem = f"{form.documents!r} must be a list of objects, found {short(documents)}"
+            raise DataError(f"{where}: {problem}; fields are named in 'fields'")
         return query, documents
 
     def _document(self, where: str, entry: Mapping[str, Any]) -> _Document:

@@ -66,7 +66,7 @@ class Pairs:
         """
         texts, queries = _numbered(self.texts)[self.documents].tolist(), _numbered(self.queries).tolist()
         waiting = deque(self.order(seed, epoch).tolist())
-        found: list[np.ndarray] = []
+        batches: list[np.ndarray] = []
         while len(waiting) >= size:
             batch: list[int] = []
             later: list[int] = []
@@ -82,9 +82,9 @@ class Pairs:
                 seen_queries.add(queries[pair])
             if len(batch) < size:
                 break
-            found.append(np.array(batch))
+            batches.append(np.array(batch))
             waiting.extendleft(reversed(later))
-        return found
+        return batches
 
 
 def _numbered(texts: Sequence[str]) -> np.ndarray:
@@ -118,10 +118,10 @@ def read_pairs(documents_path: str, query_paths: Sequence[str], separator: str |
             table = documents.read([chunk], ["doc_id", "text", "title_bytes"])
             if not rows["doc_id"].combine_chunks().equals(table["doc_id"].combine_chunks()):
                 raise damaged(path, f"its documents are not those of chunk {chunk} of {documents_path}")
-            here = pa.array([row for row, found in enumerate(rows["queries"].to_pylist()) if found], pa.int64())
+            here = pa.array([row for row, written in enumerate(rows["queries"].to_pylist()) if written], pa.int64())
             table, rows = table.take(here), rows.take(here)
             doc_ids += table["doc_id"].to_pylist()
             texts += as_read(table, separator)["text"].to_pylist()
-            queries += [list(dict.fromkeys(found)) for found in rows["queries"].to_pylist()]
-    counts = [len(found) for found in queries]
-    return Pairs(doc_ids, texts, np.repeat(np.arange(len(counts)), counts), [query for found in queries for query in found])
+            queries += [list(dict.fromkeys(written)) for written in rows["queries"].to_pylist()]
+    counts = [len(written) for written in queries]
+    return Pairs(doc_ids, texts, np.repeat(np.arange(len(counts)), counts), [query for written in queries for query in written])

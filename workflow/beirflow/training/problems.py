@@ -23,8 +23,8 @@ def training_problem(base: EncoderSettings, training: Training) -> Setting | Non
     Returns:
         The setting that cannot be used; None if every one can.
     """
-    if found := model_problem(training.written):
-        return Setting("train.generator.model", training.generator["model"], found)
+    if problem := model_problem(training.written):
+        return Setting("train.generator.model", training.generator["model"], problem)
     if base.encoder:
         return Setting("base", base.encoder, f"this is a class of your own; {NOT_TRAINED}")
     if base.weights.endswith(ONNX):
@@ -32,8 +32,8 @@ def training_problem(base: EncoderSettings, training: Training) -> Setting | Non
     if base.query_model:
         return Setting("base", base.query_model, f"queries have a model of their own; {NOT_TRAINED}")
     folder = local_folder(base)
-    found = card_problem(folder) if folder is not None and folder.is_dir() else None
-    return Setting("base", base.model, found) if found else None
+    problem = card_problem(folder) if folder is not None and folder.is_dir() else None
+    return Setting("base", base.model, problem) if problem else None
 
 
 def card_problem(folder: Path) -> str | None:

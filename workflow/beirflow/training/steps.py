@@ -83,10 +83,10 @@ def train(
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             length = torch.nn.utils.clip_grad_norm_(trainee.model.parameters(), LARGEST_GRADIENT)
-            found = float(loss.detach())
-            if not (math.isfinite(found) and math.isfinite(float(length))):
-                told = f"the loss of step {step + 1} of {len(batches)} is {found}, its gradient {float(length)}"
+            batch_loss = float(loss.detach())
+            if not (math.isfinite(batch_loss) and math.isfinite(float(length))):
+                told = f"the loss of step {step + 1} of {len(batches)} is {batch_loss}, its gradient {float(length)}"
                 raise ModelError(f"{title}: {told}; lower train.learning_rate, or use precision float32")
             optimizer.step()
-            checkpoint.add(found, time.perf_counter() - start, trainee.model, optimizer)
+            checkpoint.add(batch_loss, time.perf_counter() - start, trainee.model, optimizer)
             progress.advance(len(pairs))

@@ -155,9 +155,9 @@ def _inputs(model_path: str, documents_path: str, query_paths: Sequence[str]) ->
 
 
 def _too_few(pairs: Pairs, training: Training, job: Job) -> str:
-    found = f"{job.name}: {len(pairs.queries):,} queries were written for {len(pairs.doc_ids):,} documents"
+    problem = f"{job.name}: {len(pairs.queries):,} queries were written for {len(pairs.doc_ids):,} documents"
     reason = f"too few for one batch of {training.batch} pairs without repeated texts"
-    return f"{found}, {reason}; lower train.batch, or raise train.documents"
+    return f"{problem}, {reason}; lower train.batch, or raise train.documents"
 
 
 def _write_model(trainee: Trainee, base: Path, names: Mapping[str, str], weights: str, folder: Path) -> None:
