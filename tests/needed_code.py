@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from beirflow.jobs.code_version import NO_INFLUENCE, PACKAGE, SCRIPTS
+from beirflow.jobs.code_version import NO_INFLUENCE, PACKAGE, entrances
 
 
 class Names(NamedTuple):
@@ -19,16 +19,17 @@ ALWAYS = ""
 """The name of statements that run whenever a module is imported."""
 
 
-def needed_modules(script: str) -> set[str]:
-    """Return the modules of the package with a name that an adapter needs, directly or through other names.
+def needed_modules(rule: str) -> set[str]:
+    """Return the modules of the package with a name that the functions of a rule need, directly or through other names.
 
     Args:
-        script: Stem of the adapter.
+        rule: Name of the rule.
 
     Returns:
         Names below the package, without those of ``NO_INFLUENCE``.
     """
-    waiting = list(_imported_names(ast.walk(ast.parse((SCRIPTS / f"{script}.py").read_bytes()))).values())
+    named = (function.removeprefix(f"{PACKAGE.name}.").partition(":") for function in entrances()[rule])
+    waiting = [(module, name) for module, _, name in named]
     seen: set[tuple[str, str]] = set()
     while waiting:
         module, name = waiting.pop()

@@ -123,7 +123,7 @@ def make_report(results: Path, experiment: Experiment) -> None:
         comparison_path=tables["significance.csv"],
         systems_path=f"{results}/systems.csv",
         baseline=experiment.baseline,
-        folder=str(results),
+        results=results,
     )
     for figure in FIGURES:
         (results / f"figures/{figure}.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{figure}</desc></svg>')

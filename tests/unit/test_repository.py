@@ -1,10 +1,11 @@
-"""The repository keeps its own rules: short files, thin adapters, one set of pins, nothing undocumented."""
+"""The repository keeps its own rules: short files, one script, one set of pins, nothing undocumented."""
 
 import ast
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,10 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.layout import CRATE_CODE, Pattern
-from beirflow.jobs.code_version import reached_modules
+from beirflow.jobs.code_version import reached_modules, rule_modules
 from beirflow.jobs.lifetime import end_with_this_process
 
 REPOSITORY = Path(__file__).parents[2]
-ADAPTERS = sorted((REPOSITORY / "workflow/scripts").glob("*.py"))
 RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
 SCHEMAS = sorted((REPOSITORY / "workflow/schemas").glob("*.yaml"))
 
@@ -51,16 +51,16 @@ def pins(text: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("path", "lines"),
-    [("Snakefile", 60), ("workflow/rules/common.smk", 110), *((str(path.relative_to(REPOSITORY)), 20) for path in ADAPTERS)],
+    [("Snakefile", 60), ("workflow/rules/common.smk", 110), ("workflow/scripts/run.py", 10)],
 )
 def test_what_should_be_short_is_short(path: str, lines: int) -> None:
     assert len((REPOSITORY / path).read_text().splitlines()) <= lines
 
 
-def test_every_rule_has_its_adapter_and_every_adapter_its_rule() -> None:
-    assert [path.stem for path in ADAPTERS] == sorted(rules())
+def test_every_rule_runs_its_entrance_by_the_one_script() -> None:
+    assert [path.name for path in (REPOSITORY / "workflow/scripts").glob("*.py")] == ["run.py"]
     for name, text in rules().items():
-        assert f'"../scripts/{name}.py"' in text
+        assert text.count("script:") == text.count('"../scripts/run.py"') == text.count('entrance="beirflow.') == 1, name
 
 
 @pytest.mark.parametrize("directive", ["output:", "log:", "benchmark:", "params:", "conda:", "message:"])
@@ -87,12 +87,6 @@ def test_no_rule_hands_commands_to_a_shell() -> None:
     for text in ('rule a:\n    shell:\n        "true; false"', 'rule a:\n    run:\n        shell("true; false")'):
         assert shell_commands(text)
     assert [found for path in (REPOSITORY / "Snakefile", *RULE_FILES) for found in shell_commands(path.read_text())] == []
-
-
-@pytest.mark.parametrize("path", ADAPTERS, ids=lambda path: path.stem)
-def test_an_adapter_defines_nothing_and_does_nothing_when_it_is_imported(path: Path) -> None:
-    kinds = {type(node) for node in ast.parse(path.read_text()).body}
-    assert kinds == {ast.Expr, ast.ImportFrom, ast.If}
 
 
 @pytest.mark.parametrize("name", ["audit", "data", "encode", "report"])
@@ -149,10 +143,10 @@ COMES_WITH = {"yaml": "PyYAML", "pytrec_eval": "pytrec-eval-terrier", "urllib3":
 """Packages whose modules have other names, or that another package needs."""
 
 
-def imported_packages(path: Path) -> set[str]:
-    """Names of what a file needs from the package index, as far as modules import it when they are imported."""
+def imported_packages(modules: Iterable[str]) -> set[str]:
+    """Return the packages that modules, named below the package, need when they are imported."""
     found: set[str] = set()
-    for name in reached_modules(path):
+    for name in modules:
         for node in ast.parse((REPOSITORY / f"workflow/beirflow/{name.replace('.', '/')}.py").read_text()).body:
             if isinstance(node, ast.ImportFrom):
                 found.add(str(node.module).partition(".")[0])
@@ -170,7 +164,7 @@ def pinned_packages(environment: str) -> set[str]:
 @pytest.mark.parametrize(("name", "text"), rules().items(), ids=list(rules()))
 def test_the_environment_of_a_rule_holds_every_package_that_it_imports(name: str, text: str) -> None:
     (environment,) = re.findall(r"envs/(\w+)\.yaml", text)
-    assert imported_packages(REPOSITORY / f"workflow/scripts/{name}.py") - pinned_packages(environment) == set()
+    assert imported_packages(rule_modules(name)) - pinned_packages(environment) == set()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -181,7 +175,7 @@ def test_environments_hold_what_the_family_of_a_system_imports(family: str, envi
     """An audit, and what measures latency, import the modules of families by the names that these state."""
     for named in filter(None, (getattr(FAMILIES[family], function) for function in functions)):
         path = REPOSITORY / "workflow" / f"{named.partition(':')[0].replace('.', '/')}.py"
-        assert imported_packages(path) - pinned_packages(environment) == set()
+        assert imported_packages(reached_modules(path)) - pinned_packages(environment) == set()
 
 
 def properties(schema: Any, path: str = "") -> list[tuple[str, Any]]:

@@ -28,7 +28,7 @@ for path in snakemake.output:
 
 
 def test_as_many_jobs_as_gpus_are_allowed_run_at_once_and_share_the_cores(finished: Workflow, own_copy: Path) -> None:
-    (own_copy / "workflow/scripts/encode_chunk.py").write_text(JOB)
+    (own_copy / "workflow/scripts/run.py").write_text(JOB)
     finished.repository = own_copy
     finished.config["device"] = "auto"
     vectors = [f"results/embeddings/tiny/small/chunk-{i}.npy" for i in range(3)]

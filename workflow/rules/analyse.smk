@@ -29,7 +29,7 @@ rule collect_scores:
         means=expand(at(layout.METRICS), **corpora),
         per_query=expand(at(layout.PER_QUERY), **corpora),
     output:
-        at(layout.SCORES),
+        scores=at(layout.SCORES),
     log:
         "<results>/logs/collect_scores.log",
     benchmark:
@@ -37,11 +37,12 @@ rule collect_scores:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.evaluation.scores:collect_scores",
         code=code_version("collect_scores"),
     message:
         "collect the scores of all queries"
     script:
-        "../scripts/collect_scores.py"
+        "../scripts/run.py"
 
 
 rule compare_systems:
@@ -49,7 +50,7 @@ rule compare_systems:
         means=expand(at(layout.METRICS), **corpora),
         per_query=expand(at(layout.PER_QUERY), **corpora),
     output:
-        at(layout.SIGNIFICANCE),
+        comparison=at(layout.SIGNIFICANCE),
     log:
         "<results>/logs/compare_systems.log",
     benchmark:
@@ -57,12 +58,13 @@ rule compare_systems:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.evaluation.significance:compare_systems",
         code=code_version("compare_systems"),
         rows=experiment.chosen_rows,
     message:
         "compare every two systems"
     script:
-        "../scripts/compare_systems.py"
+        "../scripts/run.py"
 
 
 rule collect_costs:
@@ -70,7 +72,7 @@ rule collect_costs:
         means=expand(at(layout.METRICS), **corpora),
         records=expand(at(layout.RUN_RECORD), **corpora),
     output:
-        at(layout.COST),
+        costs=at(layout.COST),
     log:
         "<results>/logs/collect_costs.log",
     benchmark:
@@ -79,20 +81,21 @@ rule collect_costs:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.evaluation.cost:collect_costs",
         code=code_version("collect_costs"),
         rows=experiment.chosen_rows,
         carbon_intensity=config["carbon_intensity"],
     message:
         "collect the costs"
     script:
-        "../scripts/collect_costs.py"
+        "../scripts/run.py"
 
 
 rule describe_systems:
     input:
         records=expand(at(layout.RUN_RECORD), **corpora),
     output:
-        at(layout.SYSTEMS),
+        systems=at(layout.SYSTEMS),
     log:
         "<results>/logs/describe_systems.log",
     benchmark:
@@ -101,6 +104,7 @@ rule describe_systems:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.evaluation.systems:describe_systems",
         code=code_version("describe_systems"),
         systems={
             name: {"family": experiment.systems[name].family}
@@ -110,7 +114,7 @@ rule describe_systems:
     message:
         "describe the systems"
     script:
-        "../scripts/describe_systems.py"
+        "../scripts/run.py"
 
 
 rule inspect_dataset:
@@ -137,11 +141,12 @@ rule inspect_dataset:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.analysis.inspection:inspect_dataset",
         code=code_version("inspect_dataset"),
     message:
         "choose queries of {wildcards.dataset} for inspection, and count words"
     script:
-        "../scripts/inspect_dataset.py"
+        "../scripts/run.py"
 
 
 rule match_hits:
@@ -167,14 +172,16 @@ rule match_hits:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.analysis.matches:match_hits",
+        settings="beirflow.experiment.families:settings_of()",
         code=code_version("match_hits"),
         finder=lambda wildcards: finder_of(experiment, wildcards.system),
-        finding=lambda wildcards: finder_code(experiment, wildcards.system),
-        system=lambda wildcards: asked_systems(
+        finder_code=lambda wildcards: finder_code(experiment, wildcards.system),
+        asked=lambda wildcards: asked_systems(
             experiment, wildcards.system, wildcards.dataset
         )[wildcards.system],
         precision=config["precision"],
     message:
         "find what the hits of {wildcards.system} on {wildcards.dataset} match"
     script:
-        "../scripts/match_hits.py"
+        "../scripts/run.py"

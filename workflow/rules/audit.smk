@@ -31,23 +31,26 @@ rule audit:
     conda:
         "../../envs/audit.yaml"
     params:
+        entrance="beirflow.audit.audit:audit",
+        experiment="beirflow.experiment.load:load_experiment()",
+        exports="beirflow.exchange.again:exports_again",
         code=code_version("audit"),
         sample=config["audit_sample"],
-        published=[
-            config["manifest_sha256"],
-            config["manifest_signature"],
-            config["allowed_signers"],
-        ],
-        call=[
-            str(workflow.main_snakefile),
-            str(Path.cwd()),
-            [str(path) for path in workflow.overwrite_configfiles],
-            dict(workflow.config_settings.config or {}),
-        ],
+        published={
+            "manifest_sha256": config["manifest_sha256"],
+            "manifest_signature": config["manifest_signature"],
+            "allowed_signers": config["allowed_signers"],
+        },
+        call={
+            "snakefile": str(workflow.main_snakefile),
+            "directory": str(Path.cwd()),
+            "configfiles": [str(path) for path in workflow.overwrite_configfiles],
+            "config": dict(workflow.config_settings.config or {}),
+        },
     message:
         "audit the results"
     script:
-        "../scripts/audit.py"
+        "../scripts/run.py"
 
 
 rule compare:
@@ -57,12 +60,13 @@ rule compare:
     conda:
         "../../envs/audit.yaml"
     params:
+        entrance="beirflow.exchange.compare:compare",
         code=code_version("compare"),
         other=config["compare_with"],
     message:
         "compare the results with others"
     script:
-        "../scripts/compare.py"
+        "../scripts/run.py"
 
 
 rule open_run:
@@ -81,17 +85,18 @@ rule open_run:
     conda:
         "../../envs/audit.yaml"
     params:
+        entrance="beirflow.exchange.open_run:write_open_run",
         code=code_version("open_run"),
     message:
         "write the run of {wildcards.system} on {wildcards.dataset} with its metadata"
     script:
-        "../scripts/open_run.py"
+        "../scripts/run.py"
 
 
 rule export_crate:
     input:
         manifest=at(layout.MANIFEST),
-        pages=there_already(layout.REPORT_RECORD, layout.PAPER_RECORD),
+        page=there_already(layout.REPORT_RECORD, layout.PAPER_RECORD),
     output:
         crate=at(layout.CRATE),
         code=directory(at(layout.CRATE_CODE)),
@@ -104,8 +109,9 @@ rule export_crate:
     conda:
         "../../envs/audit.yaml"
     params:
+        entrance="beirflow.exchange.crate:export_crate",
         code=code_version("export_crate"),
     message:
         "describe the results as an RO-Crate"
     script:
-        "../scripts/export_crate.py"
+        "../scripts/run.py"

@@ -20,7 +20,7 @@ STEPS
 
 rule prepare_corpus:
     input:
-        lambda wildcards: [
+        source=lambda wildcards: [
             *map(on_this_machine, experiment.source_files(wildcards.dataset))
         ],
     output:
@@ -39,14 +39,16 @@ rule prepare_corpus:
         "../../envs/data.yaml"
     threads: 4
     params:
+        entrance="beirflow.datasets.prepare:prepare_corpus",
+        source_path="beirflow.datasets.prepare:source_of()",
         code=code_version("prepare_corpus"),
-        folder=lambda wildcards: experiment.folder(wildcards.dataset),
+        local_folder=lambda wildcards: experiment.folder(wildcards.dataset),
         settings=lambda wildcards: experiment.corpus_settings(wildcards.dataset),
-        sources=lambda wildcards: experiment.source_states(wildcards.dataset),
+        source_states=lambda wildcards: experiment.source_states(wildcards.dataset),
     message:
         "prepare {wildcards.dataset}"
     script:
-        "../scripts/prepare_corpus.py"
+        "../scripts/run.py"
 
 
 rule match_texts:
@@ -66,8 +68,9 @@ rule match_texts:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.datasets.matching:match_texts",
         code=code_version("match_texts"),
     message:
         "match the texts of {wildcards.dataset} with another dataset"
     script:
-        "../scripts/match_texts.py"
+        "../scripts/run.py"

@@ -44,14 +44,16 @@ rule encode_queries:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.dense.encode:encode_queries",
         code=code_version("encode_queries"),
         settings=lambda wildcards: experiment.encoding(
             wildcards.system, wildcards.dataset, "document_prefix", "title_separator"
-        ),
+        )["encoder"],
+        precision=config["precision"],
     message:
         "encode the queries of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/encode_queries.py"
+        "../scripts/run.py"
 
 
 rule encode_chunk:
@@ -59,7 +61,7 @@ rule encode_chunk:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
         model=model_record,
-        shared=shared_files(layout.SHARED, of_other=False),
+        shared_texts=shared_files(layout.SHARED, of_other=False),
         shared_vectors=shared_files(layout.CHUNK_VECTORS),
         shared_records=shared_files(layout.CHUNK_VECTORS_RECORD),
     output:
@@ -77,14 +79,17 @@ rule encode_chunk:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.dense.encode:encode_chunk",
+        shared_paths="beirflow.dense.reuse:shared_files()",
         code=code_version("encode_chunk"),
         settings=lambda wildcards: experiment.encoding(
             wildcards.system, wildcards.dataset, "query_prefix"
-        ),
+        )["encoder"],
+        precision=config["precision"],
     message:
         "encode chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/encode_chunk.py"
+        "../scripts/run.py"
 
 
 rule find_ranges:
@@ -92,7 +97,7 @@ rule find_ranges:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
         model=model_record,
-        vectors=chunk_files(layout.CHUNK_VECTORS),
+        chunk_vectors=chunk_files(layout.CHUNK_VECTORS),
         records=chunk_files(layout.CHUNK_VECTORS_RECORD),
     output:
         ranges=at(layout.RANGES),
@@ -106,12 +111,14 @@ rule find_ranges:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.dense.ranges:find_ranges",
+        dimensions="beirflow.dense.ranges:dimensions_of()",
         code=code_version("find_ranges"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
     message:
         "find the ranges of the vectors of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/find_ranges.py"
+        "../scripts/run.py"
 
 
 rule search_chunk:
@@ -150,6 +157,8 @@ rule search_chunk:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.dense.search:search_chunk",
+        pandas=False,
         code=code_version("search_chunk"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
         variant=lambda wildcards: experiment.variant(wildcards.system),
@@ -157,4 +166,4 @@ rule search_chunk:
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/search_chunk.py"
+        "../scripts/run.py"

@@ -18,8 +18,9 @@ rule clean_representations:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.runs.cleaning:clean_representations",
         code=code_version("clean_representations"),
     message:
         "delete searched representations"
     script:
-        "../scripts/clean_representations.py"
+        "../scripts/run.py"

@@ -33,11 +33,13 @@ rule download_dataset:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.sources.download:download_dataset",
+        urls="beirflow.experiment.load:archive_urls()",
         expected=lambda wildcards: experiment.archive(wildcards.archive),
     message:
         "download {wildcards.archive}.zip"
     script:
-        "../scripts/download_dataset.py"
+        "../scripts/run.py"
 
 
 rule fetch_dataset:
@@ -53,12 +55,13 @@ rule fetch_dataset:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.sources.fetch_dataset:fetch_dataset",
         code=code_version("fetch_dataset"),
         settings=lambda wildcards: experiment.on_hub(wildcards.dataset),
     message:
         "fetch {wildcards.dataset} from its hub"
     script:
-        "../scripts/fetch_dataset.py"
+        "../scripts/run.py"
 
 
 rule fetch_model:
@@ -78,11 +81,12 @@ rule fetch_model:
     conda:
         "../../envs/encode.yaml"
     params:
+        entrance="beirflow.models.model_files:fetch_model",
         code=code_version("fetch_model"),
-        model=lambda wildcards: experiment.model_settings(wildcards.system),
+        system=lambda wildcards: experiment.model_settings(wildcards.system),
         said=lambda wildcards: experiment.said(wildcards.system),
-        files=lambda wildcards: experiment.model_states(wildcards.system),
+        model_states=lambda wildcards: experiment.model_states(wildcards.system),
     message:
         "find the model of {wildcards.system}"
     script:
-        "../scripts/fetch_model.py"
+        "../scripts/run.py"

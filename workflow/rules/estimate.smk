@@ -18,9 +18,11 @@ rule estimate:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.evaluation.estimate:estimate",
+        experiment="beirflow.experiment.load:load_experiment()",
         code=code_version("estimate"),
         configured=configured,
     message:
         "estimate the cost of the run"
     script:
-        "../scripts/estimate.py"
+        "../scripts/run.py"

@@ -31,17 +31,18 @@ rule evaluate_run:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.evaluation.evaluate:evaluate_run",
         code=code_version("evaluate_run"),
         cutoffs=config["cutoffs"],
     message:
         "evaluate {wildcards.system} on {wildcards.dataset}"
     script:
-        "../scripts/evaluate_run.py"
+        "../scripts/run.py"
 
 
 rule average_forums:
     input:
-        forum_means,
+        forums=forum_means,
     output:
         means=at(layout.ROW_METRICS),
     log:
@@ -52,8 +53,10 @@ rule average_forums:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.evaluation.evaluate:average_forums",
+        dataset=lambda wildcards: wildcards.row,
         code=code_version("average_forums"),
     message:
         "average the forums of {wildcards.row} for {wildcards.system}"
     script:
-        "../scripts/average_forums.py"
+        "../scripts/run.py"

@@ -32,14 +32,17 @@ rule fetch_expansion_model:
     conda:
         "../../envs/encode.yaml"
     params:
+        entrance="beirflow.models.model_files:fetch_model",
+        system="beirflow.expansions.settings:model_of()",
+        said=None,
         code=code_version("fetch_expansion_model"),
         kind=lambda wildcards: expansions.kind(wildcards.expansion),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
-        files=lambda wildcards: expansions.states(wildcards.expansion),
+        model_states=lambda wildcards: expansions.states(wildcards.expansion),
     message:
         "find the model of {wildcards.expansion}"
     script:
-        "../scripts/fetch_expansion_model.py"
+        "../scripts/run.py"
 
 
 rule write_queries:
@@ -62,13 +65,14 @@ rule write_queries:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.expansions.write_queries:write_queries",
         code=code_version("write_queries"),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
         precision=config["precision"],
     message:
         "write queries for chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.expansion}"
     script:
-        "../scripts/write_queries.py"
+        "../scripts/run.py"
 
 
 rule weigh_words:
@@ -91,13 +95,14 @@ rule weigh_words:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.expansions.weigh_words:weigh_words",
         code=code_version("weigh_words"),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
         precision=config["precision"],
     message:
         "weigh the words of chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.expansion}"
     script:
-        "../scripts/weigh_words.py"
+        "../scripts/run.py"
 
 
 rule read_given:
@@ -122,13 +127,15 @@ rule read_given:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.expansions.given:read_given",
+        given="beirflow.expansions.settings:expansion_of()",
         code=code_version("read_given"),
         kind=lambda wildcards: expansions.kind(wildcards.expansion),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
-        state=lambda wildcards: expansions.state(
+        source_state=lambda wildcards: expansions.state(
             wildcards.expansion, experiment.datasets[wildcards.dataset].whole_name
         ),
     message:
         "read {wildcards.expansion} for chunk {wildcards.chunk} of {wildcards.dataset}"
     script:
-        "../scripts/read_given.py"
+        "../scripts/run.py"

@@ -43,6 +43,8 @@ rule fuse_runs:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.fusion.fuse_runs:fuse_runs",
+        measure="beirflow.evaluation.measures:measure",
         code=code_version("fuse_runs"),
         settings=lambda wildcards: experiment.settings(wildcards.system),
         tuned_on=lambda wildcards: experiment.tuned_on(
@@ -52,4 +54,4 @@ rule fuse_runs:
     message:
         "fuse the runs of {wildcards.system} on {wildcards.dataset}"
     script:
-        "../scripts/fuse_runs.py"
+        "../scripts/run.py"

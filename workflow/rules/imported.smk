@@ -34,12 +34,13 @@ rule import_run:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.imported.import_run:import_run",
         code=code_version("import_run"),
         retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
-        source=lambda wildcards: experiment.run_state(
+        run_state=lambda wildcards: experiment.run_state(
             wildcards.system, wildcards.dataset
         ),
     message:
         "read the run of {wildcards.system} on {wildcards.dataset}"
     script:
-        "../scripts/import_run.py"
+        "../scripts/run.py"

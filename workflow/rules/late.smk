@@ -37,6 +37,7 @@ rule encode_query_tokens:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.late.encode:encode_query_tokens",
         code=code_version("encode_query_tokens"),
         settings=lambda wildcards: experiment.settings_on(
             wildcards.system,
@@ -47,7 +48,7 @@ rule encode_query_tokens:
     message:
         "encode the tokens of the queries of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/encode_query_tokens.py"
+        "../scripts/run.py"
 
 
 rule encode_tokens:
@@ -70,6 +71,7 @@ rule encode_tokens:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.late.encode:encode_tokens",
         code=code_version("encode_tokens"),
         settings=lambda wildcards: experiment.settings_on(
             wildcards.system, wildcards.dataset, "weights_sha256", "query_length"
@@ -78,7 +80,7 @@ rule encode_tokens:
     message:
         "encode the tokens of chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/encode_tokens.py"
+        "../scripts/run.py"
 
 
 rule search_tokens:
@@ -107,9 +109,10 @@ rule search_tokens:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.late.search_tokens:search_tokens",
         code=code_version("search_tokens"),
         retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/search_tokens.py"
+        "../scripts/run.py"

@@ -38,8 +38,9 @@ rule measure_latency:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.evaluation.latency:measure_latency",
         code=code_version("measure_latency"),
-        answering=lambda wildcards: asked_code(experiment, wildcards.system),
+        answering_code=lambda wildcards: asked_code(experiment, wildcards.system),
         systems=lambda wildcards: asked_systems(
             experiment, wildcards.system, wildcards.dataset
         ),
@@ -48,4 +49,4 @@ rule measure_latency:
     message:
         "measure the latency of {wildcards.system} on {wildcards.dataset}"
     script:
-        "../scripts/measure_latency.py"
+        "../scripts/run.py"

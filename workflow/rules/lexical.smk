@@ -42,12 +42,16 @@ rule index_chunk:
         "../../envs/data.yaml"
     threads: 2
     params:
+        entrance="beirflow.lexical.index_chunk:index_chunk",
+        pandas=False,
         code=code_version("index_chunk"),
-        index=lambda wildcards: list(experiment.expansions.index(wildcards.analyzer)),
+        index=lambda wildcards: experiment.expansions.index(
+            wildcards.analyzer
+        )._asdict(),
     message:
         "index chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.analyzer}"
     script:
-        "../scripts/index_chunk.py"
+        "../scripts/run.py"
 
 
 rule sum_statistics:
@@ -65,12 +69,14 @@ rule sum_statistics:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.lexical.sum_statistics:sum_statistics",
+        pandas=False,
         code=code_version("sum_statistics"),
         index=rules.index_chunk.params.index,
     message:
         "sum up the statistics of {wildcards.dataset} with {wildcards.analyzer}"
     script:
-        "../scripts/sum_statistics.py"
+        "../scripts/run.py"
 
 
 rule search_index:
@@ -106,10 +112,12 @@ rule search_index:
         "../../envs/data.yaml"
     threads: 2
     params:
+        entrance="beirflow.lexical.search_index:search_index",
+        pandas=False,
         code=code_version("search_index"),
         settings=lambda wildcards: experiment.settings(wildcards.system),
         retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/search_index.py"
+        "../scripts/run.py"

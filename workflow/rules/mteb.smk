@@ -23,14 +23,14 @@ rule export_mteb:
         means=lambda wildcards: at(layout.METRICS).format(
             system=wildcards.system, dataset=dataset_of_task[wildcards.task]
         ),
-        corpora=lambda wildcards: expand(
+        corpus=lambda wildcards: expand(
             at(layout.CORPUS),
             dataset=experiment.rows_of_forums.get(
                 dataset_of_task[wildcards.task], dataset_of_task[wildcards.task]
             ),
         ),
     output:
-        at(layout.MTEB_RESULT),
+        result=at(layout.MTEB_RESULT),
     log:
         "<results>/logs/export_mteb/{system}/{task}.log",
     benchmark:
@@ -41,6 +41,7 @@ rule export_mteb:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.report.mteb:export_mteb",
         code=code_version("export_mteb"),
         language=lambda wildcards: experiment.catalogue.mteb[
             dataset_of_task[wildcards.task]
@@ -48,12 +49,12 @@ rule export_mteb:
     message:
         "write {wildcards.task} of {wildcards.system} as MTEB does"
     script:
-        "../scripts/export_mteb.py"
+        "../scripts/run.py"
 
 
 rule write_model_index:
     input:
-        expand(
+        results=expand(
             at(layout.MTEB_RESULT),
             task=[
                 experiment.catalogue.mteb[name].name
@@ -62,7 +63,7 @@ rule write_model_index:
             allow_missing=True,
         ),
     output:
-        at(layout.MODEL_INDEX),
+        index=at(layout.MODEL_INDEX),
     log:
         "<results>/logs/write_model_index/{system}.log",
     benchmark:
@@ -71,6 +72,7 @@ rule write_model_index:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.report.mteb:write_model_index",
         code=code_version("write_model_index"),
         datasets={
             task.name: task.dataset for task in experiment.catalogue.mteb.values()
@@ -83,4 +85,4 @@ rule write_model_index:
     message:
         "write the model index of {wildcards.system}"
     script:
-        "../scripts/write_model_index.py"
+        "../scripts/run.py"

@@ -55,11 +55,12 @@ rule tabulate_paper:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.paper.table_2:write_tables",
         code=code_version("tabulate_paper"),
     message:
         "tabulate scores with the printed ones"
     script:
-        "../scripts/tabulate_paper.py"
+        "../scripts/run.py"
 
 
 rule count_corpus:
@@ -78,11 +79,12 @@ rule count_corpus:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.paper.statistics:count_corpus",
         code=code_version("count_corpus"),
     message:
         "count the words of {wildcards.dataset}"
     script:
-        "../scripts/count_corpus.py"
+        "../scripts/run.py"
 
 
 rule describe_corpora:
@@ -92,7 +94,7 @@ rule describe_corpora:
         ),
         printed=PRINTED,
     output:
-        at(layout.PAPER_TABLE).format(table="table-1"),
+        table=at(layout.PAPER_TABLE).format(table="table-1"),
     log:
         "<results>/logs/describe_corpora.log",
     benchmark:
@@ -101,12 +103,13 @@ rule describe_corpora:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.paper.table_1:write_table_1",
         code=code_version("describe_corpora"),
         rows=experiment.chosen_rows,
     message:
         "tabulate statistics of the corpora with the printed ones"
     script:
-        "../scripts/describe_corpora.py"
+        "../scripts/run.py"
 
 
 rule check_claims:
@@ -116,7 +119,7 @@ rule check_claims:
         costs=at(layout.COST),
         printed=PRINTED,
     output:
-        at(layout.PAPER_TABLE).format(table="claims"),
+        claims=at(layout.PAPER_TABLE).format(table="claims"),
     log:
         "<results>/logs/check_claims.log",
     benchmark:
@@ -125,12 +128,13 @@ rule check_claims:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.paper.claims:write_claims",
         code=code_version("check_claims"),
         rows=experiment.chosen_rows,
     message:
         "check the findings of the paper"
     script:
-        "../scripts/check_claims.py"
+        "../scripts/run.py"
 
 
 rule compare_with_baseline:
@@ -139,7 +143,7 @@ rule compare_with_baseline:
         comparison=at(layout.SIGNIFICANCE),
         printed=PRINTED,
     output:
-        at(layout.PAPER_TABLE).format(table="against-baseline"),
+        table=at(layout.PAPER_TABLE).format(table="against-baseline"),
     log:
         "<results>/logs/compare_with_baseline.log",
     benchmark:
@@ -148,12 +152,13 @@ rule compare_with_baseline:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.paper.against_baseline:write_against_baseline",
         code=code_version("compare_with_baseline"),
         baseline=experiment.baseline,
     message:
         "count the datasets on which systems beat the baseline"
     script:
-        "../scripts/compare_with_baseline.py"
+        "../scripts/run.py"
 
 
 rule measure_overlap:
@@ -161,7 +166,7 @@ rule measure_overlap:
         words=expand(at(layout.PAPER_WORDS), dataset=experiment.chosen_datasets),
         statistics=rules.describe_corpora.input.statistics,
     output:
-        at(layout.PAPER_TABLE).format(table="overlap"),
+        overlap=at(layout.PAPER_TABLE).format(table="overlap"),
     log:
         "<results>/logs/measure_overlap.log",
     benchmark:
@@ -169,12 +174,13 @@ rule measure_overlap:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.paper.overlap:measure_overlap",
         code=code_version("measure_overlap"),
         rows=experiment.chosen_rows,
     message:
         "measure the word overlap of datasets"
     script:
-        "../scripts/measure_overlap.py"
+        "../scripts/run.py"
 
 
 rule tabulate_lengths:
@@ -192,12 +198,13 @@ rule tabulate_lengths:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.paper.length_tables:write_length_tables",
         code=code_version("tabulate_lengths"),
         rows=experiment.chosen_rows,
     message:
         "tabulate the lengths of retrieved and judged documents"
     script:
-        "../scripts/tabulate_lengths.py"
+        "../scripts/run.py"
 
 
 rule draw_paper:
@@ -217,12 +224,13 @@ rule draw_paper:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.paper.figures:draw_figures",
         code=code_version("draw_paper"),
         style=experiment.figure_style,
     message:
         "draw the figures of the paper"
     script:
-        "../scripts/draw_paper.py"
+        "../scripts/run.py"
 
 
 rule measure_bias:
@@ -231,10 +239,10 @@ rule measure_bias:
         runs=expand(at(layout.RUN), **corpora),
         qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
         corpora=expand(at(layout.CORPUS), dataset=experiment.chosen_datasets),
-        extra=[*map(on_this_machine, experiment.extra_judgements.values())],
+        extra_judgements=[*map(on_this_machine, experiment.extra_judgements.values())],
         printed=PRINTED,
     output:
-        at(layout.PAPER_TABLE).format(table="bias"),
+        bias=at(layout.PAPER_TABLE).format(table="bias"),
     log:
         "<results>/logs/measure_bias.log",
     benchmark:
@@ -243,14 +251,16 @@ rule measure_bias:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.paper.bias:measure_bias",
+        qrels_paths="beirflow.paper.bias:qrels_by_corpus()",
         code=code_version("measure_bias"),
         corpora=experiment.chosen_datasets,
         rows=experiment.chosen_rows,
-        extra=experiment.extra_judgements,
+        extra_paths=experiment.extra_judgements,
     message:
         "measure the possible effect of unjudged documents"
     script:
-        "../scripts/measure_bias.py"
+        "../scripts/run.py"
 
 
 rule tabulate_efficiency:
@@ -262,7 +272,7 @@ rule tabulate_efficiency:
         ),
         printed=PRINTED,
     output:
-        at(layout.PAPER_TABLE).format(table="efficiency"),
+        table=at(layout.PAPER_TABLE).format(table="efficiency"),
     log:
         "<results>/logs/tabulate_efficiency.log",
     benchmark:
@@ -271,11 +281,12 @@ rule tabulate_efficiency:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.paper.efficiency:tabulate_efficiency",
         code=code_version("tabulate_efficiency"),
     message:
         "tabulate latency and index size with quoted values"
     script:
-        "../scripts/tabulate_efficiency.py"
+        "../scripts/run.py"
 
 
 rule write_paper:
@@ -304,8 +315,10 @@ rule write_paper:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.paper.page:write_paper",
+        other_paths="beirflow.paper.page:counted_files()",
         code=code_version("write_paper"),
     message:
         "write the page of the paper"
     script:
-        "../scripts/write_paper.py"
+        "../scripts/run.py"

@@ -46,11 +46,13 @@ rule summarize:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.evaluation.conclusion:conclude",
+        experiment="beirflow.experiment.load:load_experiment()",
         code=code_version("summarize"),
     message:
         "summarize all results"
     script:
-        "../scripts/summarize.py"
+        "../scripts/run.py"
 
 
 # Those of beirflow/figures.py, which is not imported here because it takes long, and what they are called in Snakemake's report.
@@ -100,6 +102,7 @@ rule draw_figures:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.report.figures:draw_figures",
         code=code_version("draw_figures"),
         style=experiment.figure_style,
         rows=experiment.chosen_rows,
@@ -107,7 +110,7 @@ rule draw_figures:
     message:
         "draw the figures"
     script:
-        "../scripts/draw_figures.py"
+        "../scripts/run.py"
 
 
 # Those of beirflow/report/exports.py, for the same reason.
@@ -121,7 +124,7 @@ rule export_tables:
     input:
         summary=rules.summarize.output.summary,
         comparison=at(layout.SIGNIFICANCE),
-        systems=rules.describe_systems.output[0],
+        systems=rules.describe_systems.output.systems,
         published=rules.summarize.input.published,
         citations=on_this_machine(f"{HERE}/workflow/catalogue/citations.bib"),
     output:
@@ -136,20 +139,23 @@ rule export_tables:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.report.exports:export_tables",
         code=code_version("export_tables"),
         baseline=experiment.baseline,
     message:
         "export the tables"
     script:
-        "../scripts/export_tables.py"
+        "../scripts/run.py"
 
 
 rule write_report:
     input:
         summary=rules.summarize.output.summary,
         manifest=rules.summarize.output.manifest,
-        means=rules.draw_figures.input.means,
-        corpus_means=rules.draw_figures.input.corpus_means,
+        means=[
+            *rules.draw_figures.input.means,
+            *rules.draw_figures.input.corpus_means,
+        ],
         inspections=rules.draw_figures.input.inspections,
         matches=[
             at(layout.MATCHES).format(system=system, dataset=name)
@@ -159,13 +165,15 @@ rule write_report:
         ],
         comparison=rules.draw_figures.input.comparison,
         costs=rules.draw_figures.input.costs,
-        systems=rules.describe_systems.output[0],
+        systems=rules.describe_systems.output.systems,
         figures=rules.draw_figures.output.svg,
-        pdf=rules.draw_figures.output.pdf,
-        figure_data=rules.draw_figures.output.data,
-        tables=rules.export_tables.output,
         citations=rules.export_tables.input.citations,
-        scores=rules.collect_scores.output[0],
+        others=[
+            rules.collect_scores.output.scores,
+            *rules.draw_figures.output.pdf,
+            *rules.draw_figures.output.data,
+            *rules.export_tables.output,
+        ],
         published=rules.summarize.input.published,
         templates=[
             *map(
@@ -184,9 +192,10 @@ rule write_report:
     conda:
         "../../envs/report.yaml"
     params:
+        entrance="beirflow.report.report:write_report",
         code=code_version("write_report"),
         baseline=experiment.baseline,
     message:
         "write the report"
     script:
-        "../scripts/write_report.py"
+        "../scripts/run.py"

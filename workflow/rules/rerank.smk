@@ -18,7 +18,7 @@ STEPS
 
 rule score_pairs:
     input:
-        first=lambda wildcards: expand(
+        first_run=lambda wildcards: expand(
             at(layout.RUN),
             system=experiment.first_stages(wildcards.system),
             allow_missing=True,
@@ -48,6 +48,7 @@ rule score_pairs:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.rerank.score_pairs:score_pairs",
         code=code_version("score_pairs"),
         settings=lambda wildcards: experiment.settings_on(
             wildcards.system, wildcards.dataset, "below", "weights_sha256"
@@ -57,12 +58,12 @@ rule score_pairs:
     message:
         "score block {wildcards.block} of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/score_pairs.py"
+        "../scripts/run.py"
 
 
 rule rerank_run:
     input:
-        first=rules.score_pairs.input.first,
+        first_run=rules.score_pairs.input.first_run,
         first_record=rules.score_pairs.input.first_record,
         pairs=lambda wildcards: expand(
             at(layout.PAIRS),
@@ -87,6 +88,7 @@ rule rerank_run:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.rerank.rerank_run:rerank_run",
         code=code_version("rerank_run"),
         settings=lambda wildcards: experiment.settings_on(
             wildcards.system, wildcards.dataset, "weights_sha256"
@@ -95,4 +97,4 @@ rule rerank_run:
     message:
         "rerank the documents of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/rerank_run.py"
+        "../scripts/run.py"

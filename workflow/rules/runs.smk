@@ -32,12 +32,14 @@ rule merge_chunks:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.runs.merge:merge_chunks",
+        pandas=False,
         code=code_version("merge_chunks"),
         top_k=config["top_k"],
     message:
         "merge the chunks of {wildcards.dataset} for {wildcards.system}"
     script:
-        "../scripts/merge_chunks.py"
+        "../scripts/run.py"
 
 
 rule trec_run:
@@ -55,8 +57,10 @@ rule trec_run:
     conda:
         "../../envs/data.yaml"
     params:
+        entrance="beirflow.runs.run_file:write_trec",
+        tag=lambda wildcards: wildcards.system,
         code=code_version("trec_run"),
     message:
         "write the run of {wildcards.system} on {wildcards.dataset} in TREC form"
     script:
-        "../scripts/trec_run.py"
+        "../scripts/run.py"

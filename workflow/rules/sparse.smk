@@ -37,6 +37,7 @@ rule fetch_sparse_model:
     conda:
         "../../envs/encode.yaml"
     params:
+        entrance="beirflow.sparse.model_folders:fetch_sparse_model",
         code=code_version("fetch_sparse_model"),
         settings=lambda wildcards: experiment.settings(
             wildcards.system,
@@ -44,11 +45,11 @@ rule fetch_sparse_model:
             *("query_prefix", "document_prefix", "quantize", "ties"),
             *("expansion", "text_length", "expansion_length"),
         ),
-        files=lambda wildcards: experiment.model_states(wildcards.system),
+        model_states=lambda wildcards: experiment.model_states(wildcards.system),
     message:
         "find the model of {wildcards.system}"
     script:
-        "../scripts/fetch_sparse_model.py"
+        "../scripts/run.py"
 
 
 rule weigh_queries:
@@ -72,6 +73,7 @@ rule weigh_queries:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.sparse.weigh:weigh_queries",
         code=code_version("weigh_queries"),
         settings=lambda wildcards: experiment.settings(
             wildcards.system,
@@ -82,7 +84,7 @@ rule weigh_queries:
     message:
         "weigh the queries of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/weigh_queries.py"
+        "../scripts/run.py"
 
 
 rule weigh_chunk:
@@ -115,6 +117,7 @@ rule weigh_chunk:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.sparse.weigh:weigh_chunk",
         code=code_version("weigh_chunk"),
         # Its name, and not where its model is.
         added=lambda wildcards: experiment.expansions.of_system(wildcards.system),
@@ -127,7 +130,7 @@ rule weigh_chunk:
     message:
         "weigh chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/weigh_chunk.py"
+        "../scripts/run.py"
 
 
 rule search_weights:
@@ -156,10 +159,11 @@ rule search_weights:
         "../../envs/encode.yaml"
     threads: 2
     params:
+        entrance="beirflow.sparse.search_weights:search_weights",
         code=code_version("search_weights"),
         settings=lambda wildcards: experiment.settings(wildcards.system),
         retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:
-        "../scripts/search_weights.py"
+        "../scripts/run.py"

@@ -31,7 +31,7 @@ rule train_encoder:
         records=written_for(layout.EXPANSION_RECORD),
         model=at(layout.MODEL),
     output:
-        model=directory(at(layout.TRAINED_MODEL)),
+        trained_model=directory(at(layout.TRAINED_MODEL)),
         record=at(layout.TRAINED_MODEL_RECORD),
     log:
         "<results>/logs/train_encoder/{system}/{dataset}.log",
@@ -45,12 +45,19 @@ rule train_encoder:
     resources:
         gpu=gpu_places,
     params:
+        entrance="beirflow.training.train_encoder:train_encoder",
         code=code_version("train_encoder"),
         settings=lambda wildcards: experiment.training(
             wildcards.system, wildcards.dataset
-        ),
+        )["encoder"],
+        similarity=lambda wildcards: experiment.training(
+            wildcards.system, wildcards.dataset
+        )["similarity"],
+        training=lambda wildcards: experiment.training(
+            wildcards.system, wildcards.dataset
+        )["train"],
         precision=config["precision"],
     message:
         "train {wildcards.system} on {wildcards.dataset}"
     script:
-        "../scripts/train_encoder.py"
+        "../scripts/run.py"

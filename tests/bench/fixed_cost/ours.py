@@ -1,4 +1,4 @@
-"""Our side: what the adapter of ``encode_chunk`` does, on a chunk of one document.
+"""Our side: what the entrance of ``encode_chunk`` does, on a chunk of one document.
 
 python -m bench.fixed_cost.ours INPUT OUTPUT THREADS
 """

@@ -1,32 +1,16 @@
 import os
 import threading
-from types import SimpleNamespace
 
 import pytest
 import torch
-from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
-
-SNAKEMAKE = SimpleNamespace(
-    input=SimpleNamespace(model="models/a.json"),
-    params=SimpleNamespace(precision="float32"),
-    config={"device": "cpu", "token_budget": 512, "jobs_per_gpu": 2},
-    threads=3,
-)
-
-
-def test_how_a_job_computes_comes_from_its_inputs_parameters_and_configuration() -> None:
-    assert computing_of(SNAKEMAKE, {"name": "a"}) == Computing({"name": "a"}, "models/a.json", "float32", "cpu", 512, 3, 2)
-
-
-def test_a_precision_of_the_settings_takes_the_place_of_the_parameter() -> None:
-    assert computing_of(SNAKEMAKE, None, "bfloat16").on == {"device": "cpu", "precision": "bfloat16", "token_budget": 512}
+from beirflow.computing.model_settings import Computing, checked_meanwhile
 
 
 def test_tokens_and_products_are_computed_with_the_threads_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAYON_NUM_THREADS", "9")
     before = torch.get_num_threads()
     try:
-        computing_of(SNAKEMAKE, None).use_threads()
+        Computing(None, "models/a.json", "float32", threads=3).use_threads()
         assert torch.get_num_threads() == 3
         assert os.environ["RAYON_NUM_THREADS"] == "3"
     finally:

@@ -6,7 +6,7 @@ import pytest
 from beirflow.evaluation.job_work import STAGES, START, job_work
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
-from beirflow.jobs.code_version import SCRIPTS
+from beirflow.jobs.code_version import entrances
 
 
 def test_a_chunk_is_expected_to_take_what_its_documents_are(tmp_path: Path) -> None:
@@ -60,4 +60,4 @@ def test_progress_counts_the_documents_and_the_time_of_every_family_that_stores_
 
 
 def test_every_stage_is_a_rule() -> None:
-    assert set(STAGES) <= {path.stem for path in SCRIPTS.glob("*.py")}
+    assert set(STAGES) <= set(entrances())

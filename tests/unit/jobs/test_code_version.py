@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from beirflow.experiment.families import FAMILIES
 from beirflow.jobs import code_version as module
-from beirflow.jobs.code_version import NO_INFLUENCE, code_of, code_version, reached_modules
+from beirflow.jobs.code_version import NO_INFLUENCE, code_of, code_version, entrances, rule_modules
 from needed_code import needed_modules
 
 WORKFLOW = module.PACKAGE.parent
@@ -22,14 +22,14 @@ MODULES = sorted(
     for path in module.PACKAGE.rglob("*.py")
     if path.stem != "__init__"
 )
-SCRIPTS = sorted(path.stem for path in (WORKFLOW / "scripts").glob("*.py"))
+RULES = sorted(rule for rule, functions in entrances().items() if functions)
 
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package and the adapters."""
+    """A copy of the package and the rule files."""
     folder = tmp_path_factory.mktemp("code")
-    for name in ("beirflow", "scripts"):
+    for name in ("beirflow", "rules"):
         shutil.copytree(WORKFLOW / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     return folder
 
@@ -37,13 +37,13 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def copy(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """That copy, which the digests are made of; a test may change it."""
-    before = {path: path.stat() for path in copied.rglob("*.py")}
+    before = {path: path.stat() for path in (*copied.rglob("*.py"), *copied.rglob("*.smk"))}
     monkeypatch.setattr(module, "PACKAGE", copied / "beirflow")
-    monkeypatch.setattr(module, "SCRIPTS", copied / "scripts")
+    monkeypatch.setattr(module, "RULES", copied / "rules")
     forget()
     yield copied
     forget()
-    for path in copied.rglob("*.py"):
+    for path in (*copied.rglob("*.py"), *copied.rglob("*.smk")):
         if path not in before:
             path.unlink()
         elif path.stat().st_mtime_ns != before[path].st_mtime_ns:
@@ -52,40 +52,40 @@ def copy(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Read the files again."""
-    for cached in (code_version, module.module_at, module._file_of):
+    for cached in (entrances, code_version, module.module_at, module._file_of):
         cached.cache_clear()
 
 
-def fresh_version(script: str) -> str:
+def fresh_version(rule: str) -> str:
     forget()
-    return code_version(script)
+    return code_version(rule)
 
 
 def fresh_versions() -> dict[str, str]:
     forget()
-    return {script: code_version(script) for script in SCRIPTS}
+    return {rule: code_version(rule) for rule in RULES}
 
 
 def changed_by(path: Path) -> list[str]:
-    """The scripts whose digests change by an edit."""
+    """Return the rules whose digests change by an edit."""
     before = fresh_versions()
     edit(path)
     after = fresh_versions()
-    return [script for script in SCRIPTS if after[script] != before[script]]
+    return [rule for rule in RULES if after[rule] != before[rule]]
 
 
 def edit(path: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
 
 
-def changes(copy: Path, script: str, edited: str) -> bool:
-    before = fresh_version(script)
+def changes(copy: Path, rule: str, edited: str) -> bool:
+    before = fresh_version(rule)
     edit(copy.joinpath("beirflow", *edited.split(".")).with_suffix(".py"))
-    return fresh_version(script) != before
+    return fresh_version(rule) != before
 
 
 def test_a_digest_changes_with_the_modules_that_a_job_reaches_and_with_no_other(copy: Path) -> None:
-    reached = reached_modules(copy / "scripts/merge_chunks.py")
+    reached = rule_modules("merge_chunks")
     assert {"runs.merge", "runs.ranking", "files.records"} <= reached
     for edited in sorted({*reached, "dense.encode", "evaluation.measures"} - NO_INFLUENCE):
         assert changes(copy, "merge_chunks", edited) == (edited in reached), edited
@@ -96,7 +96,7 @@ STAGES = [(family.represents.rule, family.searches.rule) for family in FAMILIES.
 
 @pytest.mark.parametrize(("one", "other"), [*STAGES, *((search, represent) for represent, search in STAGES)])
 def test_an_edit_to_what_only_one_stage_needs_does_not_rerun_the_other(one: str, other: str) -> None:
-    reached, needed = reached_modules(module.SCRIPTS / f"{one}.py"), needed_modules(one)
+    reached, needed = rule_modules(one), needed_modules(one)
     assert len(needed & reached) >= 10
     assert (reached - needed) & needed_modules(other) == set()
 
@@ -106,16 +106,22 @@ def test_an_edit_to_words_on_a_terminal_reruns_nothing(copy: Path, edited: str) 
     assert changed_by(module._file_of(edited)) == []
 
 
-def test_an_edit_to_an_adapter_changes_its_digest_alone(copy: Path) -> None:
-    assert changed_by(copy / "scripts/encode_chunk.py") == ["encode_chunk"]
+def test_another_entrance_changes_the_digest_of_its_rule_alone(copy: Path) -> None:
+    before, path = fresh_versions(), copy / "rules/dense.smk"
+    path.write_text(path.read_text().replace(":encode_chunk", ":encode_queries"))
+    after = fresh_versions()
+    assert [rule for rule in RULES if after[rule] != before[rule]] == ["encode_chunk"]
 
 
 def test_a_digest_is_the_same_in_every_place_and_differs_between_rules(copy: Path) -> None:
     digests = list(fresh_versions().values())
-    assert len(set(digests)) == len(SCRIPTS)
+    assert len(set(digests)) == len(RULES) >= 60
     assert all(len(digest) == 16 and int(digest, 16) >= 0 for digest in digests)
-    program = f"from beirflow.jobs.code_version import code_version; print(*map(code_version, {SCRIPTS}))"
+    program = f"from beirflow.jobs.code_version import code_version; print(*map(code_version, {RULES}))"
     assert run(program).split() == digests
+
+
+ONE = 'rule one:\n    params:\n        entrance="beirflow.one:f",\n'
 
 
 @pytest.mark.parametrize(
@@ -137,7 +143,8 @@ def test_a_digest_is_the_same_in_every_place_and_differs_between_rules(copy: Pat
     ],
 )
 def test_every_way_to_import_a_module_is_seen_at_any_depth_and_in_a_circle(copy: Path, statement: str) -> None:
-    (copy / "scripts/one.py").write_text(f'"""A script."""\n{statement}\n')
+    (copy / "beirflow/one.py").write_text(f'"""A module."""\n{statement}\n')
+    (copy / "rules/one.smk").write_text(ONE)
     folder, name = (copy / "beirflow/room", "room.") if "room" in statement else (copy / "beirflow", "")
     folder.mkdir(exist_ok=True)
     (folder / "a.py").write_text(f"from beirflow.{name}b import x\n")
@@ -150,7 +157,7 @@ def test_every_way_to_import_a_module_is_seen_at_any_depth_and_in_a_circle(copy:
 @pytest.fixture(scope="module")
 def imports() -> dict[Path, list[ast.Import | ast.ImportFrom]]:
     """The import statements of every file, wherever they stand in it."""
-    files = [*(WORKFLOW / "beirflow").rglob("*.py"), *(WORKFLOW / "scripts").glob("*.py")]
+    files = [*(WORKFLOW / "beirflow").rglob("*.py")]
     nodes = {path: ast.walk(ast.parse(path.read_bytes())) for path in files}
     return {path: [node for node in found if isinstance(node, ast.Import | ast.ImportFrom)] for path, found in nodes.items()}
 
@@ -162,7 +169,8 @@ def test_the_statements_alone_name_what_whole_files_name(imports: dict[Path, lis
 
 
 def test_a_module_that_is_renamed_changes_the_digest(copy: Path) -> None:
-    (copy / "scripts/one.py").write_text("import beirflow.a, beirflow.b\n")
+    (copy / "beirflow/one.py").write_text("import beirflow.a, beirflow.b\n")
+    (copy / "rules/one.smk").write_text(ONE)
     (copy / "beirflow/a.py").write_text("x = 1\n")
     (copy / "beirflow/b.py").write_text("x = 2\n")
     before = fresh_version("one")
@@ -195,11 +203,10 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     for source in ("import importlib as i; i.import_module('a')", "from importlib import import_module as f", "__import__('a')"):
         assert other_imports(source)
     found = {name: other_imports((module.PACKAGE.joinpath(*name.split(".")).with_suffix(".py")).read_text()) for name in MODULES}
-    found |= {script: other_imports((WORKFLOW / f"scripts/{script}.py").read_text()) for script in SCRIPTS}
     # They import the compiler and a class of transformers, classes of the user, whose files are hashed, spot checks, which no
-    # result depends on, and what answers queries or finds matches, whose digest is a parameter of its own.
+    # result depends on, what answers queries or finds matches, whose digest is a parameter of its own, and the entrances.
     known = {"computing.lean_imports", "encoders.backbone", "models.own_class"}
-    known |= {"recomputed.samples", "evaluation.latency", "analysis.matches"}
+    known |= {"recomputed.samples", "evaluation.latency", "analysis.matches", "jobs.entrance"}
     assert {name for name, ways in found.items() if ways} == known
 
 
@@ -210,8 +217,8 @@ def run(program: str) -> str:
     return done.stdout
 
 
-LOADED_BY_EACH_SCRIPT = """
-import ast, builtins, importlib, json, pathlib, sys
+LOADED_BY_EACH_RULE = """
+import builtins, importlib, json, sys
 direct, plain = {}, builtins.__import__
 def noting(name, globals=None, locals=None, fromlist=(), level=0):
     found = plain(name, globals, locals, fromlist, level)
@@ -221,35 +228,33 @@ def noting(name, globals=None, locals=None, fromlist=(), level=0):
     return found
 builtins.__import__ = noting
 loaded = {}
-for script in map(pathlib.Path, SCRIPTS):
-    nodes = ast.walk(ast.parse(script.read_text()))
-    waiting, names = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}, set()
-    for name in waiting:
+for rule, modules in RULES.items():
+    waiting, names = set(modules), set()
+    for name in modules:
         importlib.import_module(name)
     while waiting:
         names.add(name := waiting.pop())
         if name not in SKIPPED:
             waiting |= direct.get(name, set()) - names
-    loaded[script.stem] = [name.partition(".")[2] for name in names if name.startswith("beirflow.") and name.count(".") == 2]
+    loaded[rule] = [name.partition(".")[2] for name in names if name.startswith("beirflow.") and name.count(".") == 2]
 print(json.dumps(loaded))
 """
-"""A module is imported once for all scripts; Python's own function for it notes which module asked for which."""
+"""A module is imported once for all rules; Python's own function for it notes which module asked for which."""
 
 
 def test_what_python_loads_for_a_job_is_in_its_digest() -> None:
-    paths = [str(WORKFLOW / "scripts" / f"{script}.py") for script in SCRIPTS]
+    modules = {rule: [function.partition(":")[0] for function in entrances()[rule]] for rule in RULES}
     skipped = [f"beirflow.{name}" for name in NO_INFLUENCE]
-    loaded = json.loads(run(f"SCRIPTS = {paths}\nSKIPPED = {skipped}\n{LOADED_BY_EACH_SCRIPT}"))
-    for script, names in loaded.items():
-        reached = reached_modules(WORKFLOW / "scripts" / f"{script}.py")
-        assert set(names) - NO_INFLUENCE == reached, script
+    loaded = json.loads(run(f"RULES = {modules}\nSKIPPED = {skipped}\n{LOADED_BY_EACH_RULE}"))
+    for rule, names in loaded.items():
+        assert set(names) - NO_INFLUENCE == rule_modules(rule), rule
 
 
 @pytest.mark.parametrize(
-    "script", ["collect_scores", "compare_systems", "draw_figures", "draw_paper", "export_tables", "write_report"]
+    "rule", ["collect_scores", "compare_systems", "draw_figures", "draw_paper", "export_tables", "write_report"]
 )
-def test_a_job_that_reads_results_knows_no_family_and_no_model(script: str) -> None:
-    reached = reached_modules(WORKFLOW / f"scripts/{script}.py")
+def test_a_job_that_reads_results_knows_no_family_and_no_model(rule: str) -> None:
+    reached = rule_modules(rule)
     assert len(reached) <= 28
     rooms = {name.partition(".")[0] for name in reached}
     assert rooms <= {"files", "sources", "catalogue", "runs", "evaluation", "analysis", "report", "paper"}
@@ -265,7 +270,7 @@ def rules_without_torch() -> list[str]:
 
 
 def test_rules_in_an_environment_without_torch_do_not_import_it() -> None:
-    names = {name for rule in rules_without_torch() for name in reached_modules(WORKFLOW / f"scripts/{rule}.py")}
+    names = {name for rule in rules_without_torch() for name in rule_modules(rule)}
     assert len(names) >= 100
     program = f"import importlib, sys\nfor name in {sorted(names)}: importlib.import_module(f'beirflow.{{name}}')\n"
     assert run(program + "print({'torch', 'transformers'} & set(sys.modules))") == "set()\n"

@@ -61,7 +61,7 @@ def exported(tmp_path: Path) -> Path:
     files = ReportFiles(tmp_path, ["contriever", "tas_b"], {"fever": ["fever"], "scifact": ["scifact"]}, queries=1)
     files.write()
     paths = {name: files.paths[name] for name in ("summary_path", "comparison_path", "systems_path", "baseline")}
-    export_tables(**paths, folder=str(tmp_path))
+    export_tables(**paths, results=tmp_path)
     return tmp_path
 
 

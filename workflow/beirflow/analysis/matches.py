@@ -35,7 +35,11 @@ def match_hits(
     settings: Any,
     model_path: str,
     job: Job,
-    **computing: Any,
+    precision: str,
+    device: str,
+    token_budget: int | str,
+    threads: int,
+    jobs_per_gpu: int,
 ) -> None:
     """Say for the hits of a system that are shown what in their texts they match.
 
@@ -50,7 +54,11 @@ def match_hits(
         settings: Of the system, as they are for the corpus.
         model_path: The record of its model.
         job: The job, for the record.
-        **computing: How that computes: ``precision``, ``device``, ``token_budget``, ``threads``, ``jobs_per_gpu``.
+        precision: Of the model, as for :class:`~beirflow.computing.model_settings.Computing`, likewise the following.
+        device: Where it is computed.
+        token_budget: Tokens of a batch.
+        threads: Threads on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time.
 
     Raises:
         ModelError: The model cannot be loaded, or computes a value that is not finite.
@@ -64,7 +72,16 @@ def match_hits(
     if len(pairs.query):
         module, _, function = finder.partition(":")
         find_matches: FindMatches = getattr(importlib.import_module(module), function)
-        found = find_matches(pairs, settings, model_path=model_path, **computing)
+        found = find_matches(
+            pairs,
+            settings,
+            model_path=model_path,
+            precision=precision,
+            device=device,
+            token_budget=token_budget,
+            threads=threads,
+            jobs_per_gpu=jobs_per_gpu,
+        )
     matches = iter(found.matches)
     write_record(
         output_path,

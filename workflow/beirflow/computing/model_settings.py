@@ -11,11 +11,11 @@ import torch
 
 from beirflow.jobs.gpu_job import gpu_job
 
-S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Computing(Generic[S]):
+class Computing(Generic[S_co]):
     """Settings of a computation with a model.
 
     Attributes:
@@ -28,7 +28,7 @@ class Computing(Generic[S]):
         jobs_per_gpu: Jobs that may use a GPU at a time; where all GPUs are taken, a job waits for one before it loads the model.
     """
 
-    settings: S
+    settings: S_co
     model_path: str
     precision: str
     device: str = "auto"
@@ -56,28 +56,6 @@ class Computing(Generic[S]):
             What :func:`~beirflow.jobs.gpu_job.gpu_job` gives.
         """
         return gpu_job(self.device, self.jobs_per_gpu, saves_memory=saves_memory)
-
-
-def computing_of(snakemake: Any, settings: S, precision: str | None = None) -> Computing[S]:
-    """Build the computing settings from Snakemake's object of that name.
-
-    Args:
-        snakemake: That object.
-        settings: Of the system.
-        precision: Where its parameters do not hold it by that name.
-
-    Returns:
-        The same in one value.
-    """
-    return Computing(
-        settings,
-        model_path=snakemake.input.model,
-        precision=precision or snakemake.params.precision,
-        device=snakemake.config["device"],
-        token_budget=snakemake.config["token_budget"],
-        threads=snakemake.threads,
-        jobs_per_gpu=snakemake.config["jobs_per_gpu"],
-    )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, u
 from beirflow.chain.facts import agree
 from beirflow.chain.reading import part
 from beirflow.files.layout import MANIFEST, RUN_RECORD
-from beirflow.jobs.code_version import SCRIPTS, code_version
+from beirflow.jobs.code_version import code_version, entrances
 from beirflow.jobs.provenance import code_state, knows_commit
 
 NAME = "the code of the results is known"
@@ -63,7 +63,7 @@ def _check_code(chain: Chain) -> Iterator[Check]:
     others = {}
     for path, record in records.items():
         rule = str(record.get("job", "")).partition("/")[0]
-        if (SCRIPTS / f"{rule}.py").is_file() and record.get("code") != code_version(rule):
+        if rule in entrances() and record.get("code") != code_version(rule):
             others[path] = f"{rule} {record.get('code')}, expected {code_version(rule)}"
     if others:
         path, found = next(iter(others.items()))

@@ -5,7 +5,7 @@ Memory is bounded by one chunk plus a few numbers a document: texts wait on disk
 
 import logging
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -214,3 +214,8 @@ def length_statistics(lengths: np.ndarray) -> dict[str, float]:
     """
     quantiles = dict(zip(("median", "p90", "p99"), np.quantile(lengths, [0.5, 0.9, 0.99]).tolist(), strict=True))
     return {"min": int(lengths.min()), "mean": float(lengths.mean()), **quantiles, "max": int(lengths.max())}
+
+
+def source_of(local_folder: str | None, source_paths: Sequence[str]) -> str:
+    """Return the source that a rule reads: the folder of a local dataset, else the archive or the record of a hub's dataset."""
+    return local_folder or source_paths[0]

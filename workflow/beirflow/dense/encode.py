@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.computing.arrival import NotFiniteError
-from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
+from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.datasets.document_text import as_read
 from beirflow.dense.reuse import SharedVectors, find_vectors
@@ -36,12 +37,6 @@ Write = Callable[[np.ndarray], None]
 
 Encoding: TypeAlias = Computing[EncoderSettings]
 """How texts become vectors."""
-
-
-def encoding_of(snakemake: Any) -> Encoding:
-    """How a job encodes, from Snakemake's object of that name."""
-    settings, model_path = snakemake.params.settings, snakemake.input.model
-    return computing_of(snakemake, next_to_record(EncoderSettings(**settings["encoder"]), model_path), settings["precision"])
 
 
 def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, job: Job) -> None:
@@ -100,6 +95,7 @@ def _encode_table(
     shared: SharedVectors | None = None,
 ) -> None:
     """Encode the texts of a table that comes from ``source_path``, and record how."""
+    encoding = replace(encoding, settings=next_to_record(encoding.settings, encoding.model_path))
     encoding.use_threads()
     inputs = sources_of(job, source_path, encoding.model_path) | (shared.inputs() if shared else {})
     nothing_to_encode = shared is not None and not shared.missing.any()

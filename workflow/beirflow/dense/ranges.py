@@ -10,7 +10,7 @@ from beirflow.dense.compression import Compression
 from beirflow.dense.vectors import VectorFile, similarity_of
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.layout import record_of
+from beirflow.files.layout import ALL_DIMENSIONS, record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_record
 from beirflow.files.verified import check_digest
@@ -111,3 +111,8 @@ def read_ranges(path: str, expected: Mapping[str, str], *, system: str, similari
     check_inputs(record_path, record, expected, system=system, similarity=similarity)
     check_digest(path, output_digest(record, path), record_path)
     return np.load(path, allow_pickle=False)
+
+
+def dimensions_of(dimensions: str) -> int | None:
+    """Return the number of dimensions that a path names; None for all."""
+    return None if dimensions == ALL_DIMENSIONS else int(dimensions)

@@ -156,3 +156,8 @@ def _check(path: str, what: str, found: str | None, expected: str, where: str, t
 
 def _encode_again(path: str) -> str:
     return f"encode again after: rm {Path(path).parent}/*"
+
+
+def shared_files(shared_texts_paths: Sequence[str], shared_vectors_paths: Sequence[str]) -> list[str]:
+    """Join the files that a rule has for :func:`find_vectors`: the shared texts, then the vectors of the other dataset."""
+    return [*shared_texts_paths, *shared_vectors_paths]

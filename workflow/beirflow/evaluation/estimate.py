@@ -51,7 +51,7 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
         *_measured(experiment, sizes, rates, parts, results, command),
         f"To run it: {command} -- {results}/{SUMMARY}",
     ]
-    return "\n".join(line for line in lines if line)
+    return "\n{}\n".format("\n".join(line for line in lines if line))
 
 
 def _download(sizes: Iterable[CorpusSize]) -> int:

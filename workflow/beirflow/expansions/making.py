@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.computing.made import made_with
-from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
+from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import Documents, recorded_digest
 from beirflow.expansions.files import WINDOW_ROWS, write_expansion
 from beirflow.expansions.loading import TextReader
 from beirflow.expansions.log import ExpansionLog
 from beirflow.expansions.sampler import drawn
-from beirflow.expansions.settings import KINDS, Expansion, WrittenQueries
+from beirflow.expansions.settings import Expansion, WrittenQueries
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
@@ -39,11 +39,6 @@ class Load(Protocol):
 
 Making: TypeAlias = Computing[Expansion]
 """Settings of a job that expands documents."""
-
-
-def making_of(snakemake: Any, kind: str) -> Making:
-    """Build the settings of an expansion from Snakemake's object of that name."""
-    return computing_of(snakemake, KINDS[kind](**snakemake.params.settings))
 
 
 def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: int, output_path: str, job: Job) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -122,3 +123,13 @@ class WordWeights(Expansion):
 
 KINDS: dict[str, type[Expansion]] = {each.kind: each for each in (WrittenQueries, WordWeights)}
 """By their names."""
+
+
+def expansion_of(kind: str, settings: Mapping[str, Any]) -> Expansion:
+    """Build the settings of an expansion from the parameters of a rule."""
+    return KINDS[kind](**settings)
+
+
+def model_of(kind: str, settings: Mapping[str, Any]) -> ModelSettings:
+    """Return the place of an expansion's model, from the parameters of a rule."""
+    return expansion_of(kind, settings).as_model()

@@ -1,11 +1,13 @@
 """The step that weighs the words of the documents of a chunk."""
 
-from beirflow.expansions.making import Making, make_expansion
+from beirflow.computing.model_settings import Computing
+from beirflow.expansions.making import make_expansion
+from beirflow.expansions.settings import WordWeights
 from beirflow.expansions.word_weigher import WordWeigher
 from beirflow.files.records import Job
 
 
-def weigh_words(*, making: Making, documents_path: str, chunk: int, output_path: str, job: Job) -> None:
+def weigh_words(*, making: Computing[WordWeights], documents_path: str, chunk: int, output_path: str, job: Job) -> None:
     """Weigh the words of the documents of one chunk.
 
     Args:

@@ -1,11 +1,13 @@
 """The step that writes queries for the documents of a chunk."""
 
-from beirflow.expansions.making import Making, make_expansion
+from beirflow.computing.model_settings import Computing
+from beirflow.expansions.making import make_expansion
+from beirflow.expansions.settings import WrittenQueries
 from beirflow.expansions.writer import QueryWriter
 from beirflow.files.records import Job
 
 
-def write_queries(*, making: Making, documents_path: str, chunk: int, output_path: str, job: Job) -> None:
+def write_queries(*, making: Computing[WrittenQueries], documents_path: str, chunk: int, output_path: str, job: Job) -> None:
     """Write queries for the documents of one chunk.
 
     Args:

@@ -77,7 +77,7 @@ def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
 
 
 def asked_code(experiment: Experiment, system: str) -> str:
-    """Digest of the code that answers, which is imported by its name and so is not among what an adapter reaches."""
+    """Digest of the code that answers, which is imported by its name and so is not among what an entrance reaches."""
     families = {experiment.systems[name].family for name in needed([system], experiment.systems)}
     return code_of(str(FAMILIES[name].answers).partition(":")[0] for name in families if FAMILIES[name].answers)
 

@@ -71,3 +71,16 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
 
 def _listed(names: str | list[str]) -> list[str]:
     return [names] if isinstance(names, str) else names
+
+
+def archive_urls(config: Mapping[str, Any], archive: str) -> list[str]:
+    """List the addresses of an archive.
+
+    Args:
+        config: As for :func:`load_experiment`.
+        archive: Its name.
+
+    Returns:
+        The addresses, in the order in which they are tried.
+    """
+    return load_experiment(config).urls(archive)

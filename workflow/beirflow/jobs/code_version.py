@@ -13,15 +13,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[1]
-SCRIPTS = PACKAGE.parent / "scripts"
+RULES = PACKAGE.parent / "rules"
 
 NO_INFLUENCE = {
     *("files.disks", "files.errors", "files.progress"),
-    *("jobs.energy", "jobs.energy_counters", "jobs.gpu_job", "jobs.gpu_lease", "jobs.gpus"),
+    *("jobs.entrance", "jobs.energy", "jobs.energy_counters", "jobs.gpu_job", "jobs.gpu_lease", "jobs.gpus"),
     *("jobs.job", "jobs.lifetime", "jobs.results_lock"),
 }
 """Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""
 
+
+RULE = re.compile(r"^rule (\w+):\n((?:(?: .*)?\n)*)", re.MULTILINE)
+"""A rule in a rule file: its name and its text."""
+
+FUNCTION = re.compile(r'"(beirflow\.[\w.]+:\w+)(?:\(\))?"')
+"""A function of the package in the text of a rule."""
 
 IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+beirflow\b[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
 """An import statement of the package that stands on lines of its own, as they all do here."""
@@ -31,7 +37,7 @@ MENTION = re.compile(rb"^(?=.*\bimport\b)(?=.*\bbeirflow\b).*", re.MULTILINE)
 
 
 class Module(NamedTuple):
-    """A file of the package, or an adapter.
+    """A file of the package.
 
     Attributes:
         content: Its bytes.
@@ -43,20 +49,35 @@ class Module(NamedTuple):
 
 
 @cache
-def code_version(script: str) -> str:
-    """Digest of an adapter in ``workflow/scripts`` and of all package modules that it reaches.
+def entrances() -> dict[str, list[str]]:
+    """Return, by rule, the functions of the package that its text names: its entrance first, and those that it hands over."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.smk")))
+    return {name: FUNCTION.findall(block) for name, block in RULE.findall(text)}
+
+
+@cache
+def code_version(rule: str) -> str:
+    """Digest of the functions that a rule names, and of all package modules that they are in or reach.
 
     Args:
-        script: Stem of the adapter, which is also the name of its rule, e.g. ``"encode_chunk"``.
+        rule: Name of the rule, e.g. ``"encode_chunk"``.
 
     Returns:
         16 hexadecimal digits.
     """
-    adapter = SCRIPTS / f"{script}.py"
-    digest = hashlib.sha256(module_at(adapter).content)
-    for name in sorted(reached_modules(adapter)):
-        digest.update(name.encode() + b"\0" + module_at(_file_of(name)).content)
-    return digest.hexdigest()[:16]
+    return _digest(rule_modules(rule), *entrances()[rule])
+
+
+def rule_modules(rule: str) -> set[str]:
+    """Return the modules whose code a rule's job may run, without those of ``NO_INFLUENCE``.
+
+    Args:
+        rule: Name of the rule.
+
+    Returns:
+        Names below the package, e.g. ``"dense.encode"``.
+    """
+    return _with_reached(function.partition(":")[0] for function in entrances()[rule])
 
 
 def code_of(modules: Iterable[str]) -> str:
@@ -68,9 +89,19 @@ def code_of(modules: Iterable[str]) -> str:
     Returns:
         16 hexadecimal digits.
     """
+    return _digest(_with_reached(modules))
+
+
+def _with_reached(modules: Iterable[str]) -> set[str]:
+    """Return modules and all that they reach, from their full names."""
     below = {name.removeprefix(f"{PACKAGE.name}.") for name in modules}
-    digest = hashlib.sha256()
-    for name in sorted(below.union(*(reached_modules(_file_of(module)) for module in below))):
+    return below.union(*(reached_modules(_file_of(module)) for module in below))
+
+
+def _digest(modules: Iterable[str], *functions: str) -> str:
+    """Return 16 hexadecimal digits of names of functions, and of names and contents of modules."""
+    digest = hashlib.sha256(" ".join(functions).encode())
+    for name in sorted(modules):
         digest.update(name.encode() + b"\0" + module_at(_file_of(name)).content)
     return digest.hexdigest()[:16]
 

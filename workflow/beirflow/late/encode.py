@@ -3,13 +3,13 @@
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from beirflow.computing.arrival import NotFiniteError
-from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
+from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.datasets.document_text import as_read
 from beirflow.files.errors import ModelError
@@ -26,11 +26,6 @@ from beirflow.runs.searched import sources_of
 
 TokenEncoding: TypeAlias = Computing[LateSettings]
 """How texts become vectors of tokens; the settings are those for the dataset."""
-
-
-def token_encoding_of(snakemake: Any) -> TokenEncoding:
-    """How a job encodes, from Snakemake's object of that name."""
-    return computing_of(snakemake, LateSettings(**snakemake.params.settings))
 
 
 def encode_query_tokens(*, queries_path: str, output_path: str, encoding: TokenEncoding, job: Job) -> None:

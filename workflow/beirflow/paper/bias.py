@@ -147,3 +147,8 @@ def _printed(row: str, system: str, systems: Sequence[str]) -> dict[str, Any]:
     name = {ours: name for name, ours in facts.standing(systems).items()}.get(system)
     said = facts.systems[name].get("trec_covid", {}) if row == STUDIED and name else {}
     return {column: said.get(key) for column, key in PRINTED.items()}
+
+
+def qrels_by_corpus(corpora: Sequence[str], qrels_paths: Sequence[str]) -> dict[str, str]:
+    """Map the names of corpora to the files of their judgements, which a rule has in the same order."""
+    return dict(zip(corpora, qrels_paths, strict=True))

@@ -143,3 +143,8 @@ def _figure(folder: str, name: str) -> Mapping[str, str]:
     title, alt = FIGURES[name]
     data = b64encode(Path(_file(folder, PAPER_FIGURE_SVG(figure=name))).read_bytes()).decode()
     return {"title": title, "alt": alt, "pdf": f"{name}.pdf", "svg": f"{name}.svg", "data": data}
+
+
+def counted_files(words_paths: Sequence[str], statistics_paths: Sequence[str], latency_paths: Sequence[str]) -> list[str]:
+    """Join what ``count_corpus`` and ``measure_latency`` wrote, for the record of the page."""
+    return [*words_paths, *statistics_paths, *latency_paths]

@@ -72,5 +72,5 @@ class TablesAgain:
                 comparison_path=comparison,
                 systems_path=systems,
                 baseline=self.baseline,
-                folder=str(self.target),
+                results=self.target,
             )

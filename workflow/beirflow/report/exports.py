@@ -37,7 +37,7 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 """Letters that LaTeX takes for something else, or lacks; the triangles are those of ``amssymb``."""
 
 
-def export_tables(*, summary_path: str, comparison_path: str, systems_path: str, baseline: str, folder: str) -> None:
+def export_tables(*, summary_path: str, comparison_path: str, systems_path: str, baseline: str, results: Path) -> None:
     """Write the tables.
 
     Args:
@@ -45,7 +45,7 @@ def export_tables(*, summary_path: str, comparison_path: str, systems_path: str,
         comparison_path: ``significance.csv``.
         systems_path: ``systems.csv``.
         baseline: System that the others are compared with.
-        folder: The results.
+        results: The folder of the results.
     """
     summary, comparison = read_named_csv(summary_path), read_named_csv(comparison_path)
     measures, sources = main_measures(summary), Sources()
@@ -63,8 +63,8 @@ def export_tables(*, summary_path: str, comparison_path: str, systems_path: str,
         "systems": (systems_table(read_named_csv(systems_path)), []),
         "datasets": (datasets_table(summary), []),
     }
-    write_tables(tables, folder)
-    with atomic_path(Path(folder, CITATIONS())) as partial:
+    write_tables(tables, str(results))
+    with atomic_path(Path(results, CITATIONS())) as partial:
         partial.write_text(bibtex(summary["dataset"]) or "% no dataset of the catalogue\n", encoding="utf-8")
 
 
@@ -73,7 +73,7 @@ def write_tables(tables: Mapping[str, tuple[Table | None, Sequence[str]]], folde
 
     Args:
         tables: By name; None for one that is not there; each with what a reader needs to know of it.
-        folder: The results.
+        folder: The folder of the results.
     """
     for name, (table, said) in tables.items():
         tex = "".join(f"% {line}\n" for line in said) + as_latex(table) if table else f"% {ABSENT}\n"

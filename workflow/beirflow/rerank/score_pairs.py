@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.computing.made import made_with
-from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
+from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import Documents, own_candidates, read_table
 from beirflow.datasets.document_text import as_read
 from beirflow.files.digests import file_digest
@@ -36,11 +36,6 @@ OF_THE_MODEL = {"instructions", "tasks", *(field.name for field in fields(ModelS
 
 Scoring: TypeAlias = Computing[RerankSettings]
 """How pairs are scored."""
-
-
-def scoring_of(snakemake: Any) -> Scoring:
-    """How a job scores, from Snakemake's object of that name."""
-    return computing_of(snakemake, RerankSettings(**snakemake.params.settings))
 
 
 def score_pairs(

@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from beirflow.computing.made import made_with
-from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
+from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import Documents, read_table
 from beirflow.datasets.document_text import as_read
 from beirflow.expansions.files import ExpansionFile
@@ -31,11 +31,6 @@ from beirflow.sparse.weigher import NotFiniteError, Weigher
 
 Weighing: TypeAlias = Computing[SparseSettings]
 """How terms are weighed."""
-
-
-def weighing_of(snakemake: Any) -> Weighing:
-    """How a job weighs terms, from Snakemake's object of that name."""
-    return computing_of(snakemake, SparseSettings(**snakemake.params.settings))
 
 
 def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, job: Job) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from beirflow.computing.made import made_with
-from beirflow.computing.model_settings import Computing, checked_meanwhile, computing_of
+from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ConfigError, ModelError
@@ -34,13 +34,6 @@ from beirflow.training.trainee import Trainee
 
 CURVE_POINTS = 100
 """Of the losses in the record: means over as many equal parts of the steps."""
-
-
-def training_of(snakemake: Any) -> dict[str, Any]:
-    """Build the training settings from Snakemake's object of that name: ``base``, ``similarity`` and ``training``."""
-    settings = snakemake.params.settings
-    base = computing_of(snakemake, EncoderSettings(**settings["encoder"]))
-    return {"base": base, "similarity": settings["similarity"], "training": Training(**settings["train"])}
 
 
 def train_encoder(

@@ -1,0 +1,187 @@
+"""The arguments of an entrance: by name, from one source, and nothing left over."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import pytest
+from beirflow.files.records import Job
+from beirflow.jobs.entrance import Sources, run_entrance
+from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
+
+S_co = TypeVar("S_co", covariant=True)
+JOB = Job(Path("results"), "rule/a", "c0de")
+
+
+@dataclass(frozen=True)
+class Settings:
+    name: str
+    depth: int = 3
+
+
+class Pair(NamedTuple):
+    one: str
+    two: int = 0
+
+
+@dataclass(frozen=True)
+class Computing(Generic[S_co]):
+    settings: S_co
+    model_path: str
+    threads: int
+    device: str = "auto"
+
+
+def snakemake(**parts: Any) -> Any:
+    """Return Snakemake's object of a job, with the arguments of the test in place of the usual parts."""
+    kinds = {"input": InputFiles, "output": OutputFiles, "params": Params, "wildcards": Wildcards}
+    given = {"input": {}, "output": {}, "wildcards": {}} | parts
+    given["params"] = {"entrance": "beirflow.room:f", "code": "c0de"} | parts.get("params", {})
+    named = {name: kind(fromdict=given[name]) for name, kind in kinds.items()}
+    return SimpleNamespace(rule="a", threads=2, config={"device": "cpu", "top_k": 5}, log=["results/logs/a.log"], **named)
+
+
+def arguments(entrance: Callable[..., Any], **parts: Any) -> dict[str, Any]:
+    return Sources(snakemake(**parts), JOB).arguments(entrance)
+
+
+@pytest.fixture
+def room() -> Iterator[ModuleType]:
+    """A module of the package that params may name."""
+    module = sys.modules["beirflow.room"] = ModuleType("beirflow.room")
+    yield module
+    del sys.modules["beirflow.room"]
+
+
+def test_inputs_outputs_wildcards_and_params_go_to_the_parameters_of_their_names() -> None:
+    def f(*, run_path: str, means_paths: Sequence[str], query_paths: Sequence[str], chunk: int, system: str, job: Job) -> None:
+        pass
+
+    files = {"run": "r", "means": ["m", "n"], "queries": ["q"], "only_awaited": "x"}
+    assert arguments(f, input=files, wildcards={"chunk": "07", "system": "7"}) == {
+        "run_path": "r",
+        "means_paths": ["m", "n"],
+        "query_paths": ["q"],
+        "chunk": 7,
+        "system": "7",
+        "job": JOB,
+    }
+
+
+def test_outputs_have_their_folder_and_a_rule_without_any_has_that_of_the_results() -> None:
+    def f(*, output_path: str, record_path: str, folder: str) -> None:
+        pass
+
+    paths = {"table": "results/tables/a.csv", "record": "results/tables/a.json"}
+    assert list(arguments(f, output=paths).values()) == ["results/tables/a.csv", "results/tables/a.json", "results/tables"]
+
+    def g(*, folder: str, results: Path) -> None:
+        pass
+
+    assert arguments(g) == {"folder": "results", "results": Path("results")}
+
+
+def test_a_path_of_a_list_is_its_only_file_or_the_default() -> None:
+    def f(*, ranges_path: str | None = None) -> None:
+        pass
+
+    assert arguments(f, input={"ranges": ["r"]}) == {"ranges_path": "r"}
+    assert arguments(f, input={"ranges": []}) == arguments(f) == {}
+    with pytest.raises(
+        TypeError, match=r"rule a: the parameter ranges_path of beirflow\.room:f is one path, but input\.ranges has 2"
+    ):
+        arguments(f, input={"ranges": ["r", "s"]})
+
+
+def test_a_parameter_needs_a_source_unless_it_has_a_default() -> None:
+    def f(*, system: str, depth: int = 3) -> None:
+        pass
+
+    with pytest.raises(TypeError, match=r"rule a: the parameter system of beirflow\.room:f has no source"):
+        arguments(f)
+    assert arguments(f, wildcards={"system": "s"}) == {"system": "s"}
+
+
+def test_two_sources_must_not_differ() -> None:
+    def f(*, system: str) -> None:
+        pass
+
+    assert arguments(f, wildcards={"system": "s"}, params={"system": "s"}) == {"system": "s"}
+    with pytest.raises(TypeError, match=r"the parameter system of .* has two different sources, params and wildcards"):
+        arguments(f, wildcards={"system": "s"}, params={"system": "t"})
+
+    def g(*, run_path: str) -> None:
+        pass
+
+    with pytest.raises(TypeError, match=r"two different sources, input\.run and output\.run"):
+        arguments(g, input={"run": "a"}, output={"run": "b"})
+
+
+@pytest.mark.parametrize(
+    ("params", "words"), [({"depht": 4}, "depht"), ({"retrieval": {"top_k": 4, "drop": 1}}, "retrieval.drop")]
+)
+def test_params_that_nothing_takes_are_an_error_unless_they_only_make_a_job_run_again(params: Any, words: str) -> None:
+    def f(*, top_k: int = 1) -> None:
+        pass
+
+    assert arguments(f, params={"finder_code": "x", "model_states": ["x"], "run_state": "x", "pandas": False}) == {}
+    with pytest.raises(TypeError, match=f"rule a: beirflow.room:f takes no {words} of the params"):
+        arguments(f, params=params)
+
+
+def test_of_the_configuration_only_what_changes_no_result_is_passed_by_name() -> None:
+    def f(*, device: str, threads: int, top_k: int = 1) -> None:
+        pass
+
+    assert arguments(f) == {"device": "cpu", "threads": 2}
+
+
+def test_keys_of_a_mapping_go_to_parameters_unless_one_takes_it_as_a_whole() -> None:
+    def f(*, top_k: int, rows: Mapping[str, str]) -> None:
+        pass
+
+    params = {"retrieval": {"top_k": 4}, "rows": {"top_k": "a"}}
+    assert arguments(f, params=params) == {"top_k": 4, "rows": {"top_k": "a"}}
+
+
+def test_an_object_is_built_from_its_mapping_or_from_its_fields() -> None:
+    def f(*, settings: Settings, index: Pair | None = None, call: Settings | None = None) -> None:
+        pass
+
+    params = {"settings": {"name": "s"}, "index": {"one": "a", "two": 2}}
+    assert arguments(f, params=params) == {"settings": Settings("s"), "index": Pair("a", 2)}
+
+    def g(*, computing: Computing[Settings]) -> None:
+        pass
+
+    made = arguments(g, params={"settings": {"name": "s", "depth": 4}}, input={"model": "m"}, wildcards={"name": "other"})
+    assert made == {"computing": Computing(Settings("s", 4), "m", 2, "cpu")}
+
+
+def test_params_may_name_a_function_to_pass_or_to_make_an_argument_with(room: ModuleType) -> None:
+    def make(kind: str, settings: Mapping[str, Any]) -> tuple[str, Any]:
+        return kind, settings["name"]
+
+    room.make = make  # type: ignore[attr-defined]
+
+    def f(*, settings: tuple[str, Any], measure: Callable[[int], int]) -> None:
+        pass
+
+    params = {
+        "settings": "beirflow.room:make()",
+        "measure": "beirflow.room:make",
+        "asked": {"kind": "k", "settings": {"name": "s"}},
+    }
+    assert arguments(f, params=params) == {"settings": ("k", "s"), "measure": make}
+
+
+def test_what_an_entrance_returns_is_for_the_terminal(
+    room: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    room.f = lambda *, folder, job: f"{job.name} in {folder}"  # type: ignore[attr-defined]
+    run_entrance(snakemake())
+    assert capsys.readouterr().out == "a in results\n"

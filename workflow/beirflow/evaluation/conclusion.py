@@ -1,0 +1,36 @@
+"""The end of an experiment: the summary, and the manifest, which is its record."""
+
+from collections.abc import Sequence
+
+from beirflow.evaluation.summary import summarize
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.manifest import write_manifest
+from beirflow.files.records import Job
+
+
+def conclude(
+    *, means_paths: Sequence[str], summary_path: str, published_path: str, experiment: Experiment, manifest_path: str, job: Job
+) -> str:
+    """Write the summary and the manifest.
+
+    Args:
+        means_paths: The ``metrics`` JSON of every configured system on every configured dataset.
+        summary_path: ``summary.csv`` to write.
+        published_path: ``published.yaml``, which the summary is made with.
+        experiment: The configuration and what it means.
+        manifest_path: ``manifest.json`` to write.
+        job: The job, for the record.
+
+    Returns:
+        The summary as a table for the terminal.
+    """
+    table = summarize(means_paths=means_paths, summary_path=summary_path)
+    write_manifest(
+        means_paths=means_paths,
+        summary_path=summary_path,
+        published_path=published_path,
+        experiment=experiment,
+        manifest_path=manifest_path,
+        job=job,
+    )
+    return f"\n{table}\n\nThe same in full precision: {summary_path}\n"
