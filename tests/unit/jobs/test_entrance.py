@@ -1,5 +1,6 @@
 """The arguments of an entrance: by name, from one source, and nothing left over."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import pytest
 from beirflow.files.records import Job
-from beirflow.jobs.entrance import Sources, run_entrance
+from beirflow.jobs.code_version import PACKAGE
+from beirflow.jobs.entrance import OWN, TRIGGER, Sources, named_function, run_entrance
 from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
 
 S_co = TypeVar("S_co", covariant=True)
@@ -33,6 +35,7 @@ class Computing(Generic[S_co]):
     model_path: str
     threads: int
     device: str = "auto"
+    token_budget: int | str = "auto"
 
 
 def snakemake(**parts: Any) -> Any:
@@ -41,7 +44,13 @@ def snakemake(**parts: Any) -> Any:
     given = {"input": {}, "output": {}, "wildcards": {}} | parts
     given["params"] = {"entrance": "beirflow.room:f", "code": "c0de"} | parts.get("params", {})
     named = {name: kind(fromdict=given[name]) for name, kind in kinds.items()}
-    return SimpleNamespace(rule="a", threads=2, config={"device": "cpu", "top_k": 5}, log=["results/logs/a.log"], **named)
+    return SimpleNamespace(
+        rule="a",
+        threads=2,
+        config={"device": "cpu", "token_budget": 9, "jobs_per_gpu": 1, "top_k": 5},
+        log=["results/logs/a.log"],
+        **named,
+    )
 
 
 def arguments(entrance: Callable[..., Any], **parts: Any) -> dict[str, Any]:
@@ -158,7 +167,7 @@ def test_an_object_is_built_from_its_mapping_or_from_its_fields() -> None:
         pass
 
     made = arguments(g, params={"settings": {"name": "s", "depth": 4}}, input={"model": "m"}, wildcards={"name": "other"})
-    assert made == {"computing": Computing(Settings("s", 4), "m", 2, "cpu")}
+    assert made == {"computing": Computing(Settings("s", 4), "m", 2, "cpu", 9)}
 
 
 def test_params_may_name_a_function_to_pass_or_to_make_an_argument_with(room: ModuleType) -> None:
@@ -185,3 +194,31 @@ def test_what_an_entrance_returns_is_for_the_terminal(
     room.f = lambda *, folder, job: f"{job.name} in {folder}"  # type: ignore[attr-defined]
     run_entrance(snakemake())
     assert capsys.readouterr().out == "a in results\n"
+
+
+RULES = "\n".join(path.read_text() for path in sorted((PACKAGE.parent / "rules").glob("*.smk")))
+
+SPREAD = {"asked", "expected", "retrieval", "settings", "variant"}
+"""Mappings in params whose keys go to parameters; these are known only when a job runs."""
+
+
+@pytest.mark.parametrize(("rule", "text"), re.findall(r"^rule (\w+):\n((?:(?: .*)?\n)*)", RULES, re.MULTILINE))
+def test_every_rule_and_its_entrance_agree_in_names(rule: str, text: str) -> None:
+    sections = dict(re.findall(r"^    (input|output|params):\n((?:        .*\n|\n)*)", text, re.MULTILINE))
+    names = {kind: re.findall(r"^        (\w+)=", sections.get(kind, ""), re.MULTILINE) for kind in ("input", "output", "params")}
+    stated = dict(re.findall(r'^        (\w+)="(beirflow.*)",$', sections["params"], re.MULTILINE))
+    (log,) = re.findall(r'"<results>/logs/(.*)"', text)
+    of_rule = snakemake(
+        input={name: ["x"] for name in names["input"]},
+        output=dict.fromkeys(names["output"], "x") or {"only": "x"},
+        params=dict.fromkeys(names["params"], "x") | stated,
+        wildcards=dict.fromkeys(re.findall(r"\{(\w+)\}", log), "1"),
+    )
+    sources, entrance = Sources(of_rule, JOB), named_function(stated["entrance"])
+    wanted = set(sources.wanted_names(entrance))
+    spread = {name for name in names["params"] if name not in wanted and name not in OWN and not TRIGGER.fullmatch(name)}
+    assert spread <= SPREAD
+    assert spread or sources.missing(entrance) == []
+    # The first output is behind `output_path` and `folder`, and a record lies beside its file.
+    taken = {name.rpartition("_")[0] for name in wanted} | {"record"}
+    assert "folder" in wanted or rule == "export_tables" or set(names["output"][1:]) <= taken

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from typing import Any, Generic, NamedTuple, Union, get_args, get_origin
 
 from beirflow.files.records import Job
 from beirflow.jobs.job import job
@@ -119,7 +119,8 @@ def parameters_of(function: Callable[..., Any], types: Mapping[Any, Any] | None 
             kinds = [each for each in get_args(kind) if each is not NoneType]
             kind = kinds[0] if len(kinds) == 1 else kind
         origin = get_origin(kind) or kind
-        own_types = dict(zip(getattr(origin, "__parameters__", ()), get_args(kind), strict=False))
+        is_generic = isinstance(origin, type) and issubclass(origin, Generic)  # type: ignore[arg-type]
+        own_types = dict(zip(origin.__parameters__, get_args(kind), strict=False)) if is_generic else {}
         yield Parameter(name, origin, own_types, parameter.default)
 
 
@@ -154,7 +155,7 @@ class Sources:
         Raises:
             TypeError: A parameter has no source or two different ones, or nothing takes an entry of ``params``.
         """
-        whole = set(self._names(parameters_of(entrance), frozenset()))
+        whole = self.wanted_names(entrance)
         self._groups = {key: each for key, each in self._params.items() if isinstance(each, Mapping) and key not in whole}
         arguments = self._filled(parameters_of(entrance), frozenset())
         offered = [key for key in self._params if key not in self._groups and not TRIGGER.fullmatch(key)]
@@ -163,8 +164,31 @@ class Sources:
             raise TypeError(f"rule {self._rule}: {self._entrance} takes no {', '.join(unused)} of the params")
         return arguments
 
+    def wanted_names(self, entrance: Callable[..., Any]) -> set[str]:
+        """Return the names that are looked up for an entrance, those of fields and of functions in ``params`` included.
+
+        Args:
+            entrance: The function.
+
+        Returns:
+            The names.
+        """
+        return set(self._names(parameters_of(entrance), frozenset()))
+
+    def missing(self, entrance: Callable[..., Any]) -> list[str]:
+        """Return the parameters of an entrance that need a source and have none.
+
+        Args:
+            entrance: The function.
+
+        Returns:
+            Their names.
+        """
+        needed = [each for each in parameters_of(entrance) if each.default is inspect.Parameter.empty and not each.is_object]
+        nothing: frozenset[str] = frozenset()
+        return [each.name for each in needed if not self._maker(each, nothing) and not self._found(each, nothing)]
+
     def _names(self, parameters: Iterator[Parameter], made: frozenset[str]) -> Iterator[str]:
-        """Yield the names that are looked up for parameters, those of fields and of functions in ``params`` included."""
         for parameter in parameters:
             yield parameter.name
             if maker := self._maker(parameter, made):
