@@ -1,5 +1,6 @@
 """The arguments of an entrance: by name, from one source, and nothing left over."""
 
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import pytest
 from beirflow.files.records import Job
 from beirflow.jobs.code_version import PACKAGE
-from beirflow.jobs.entrance import OWN, TRIGGER, Sources, named_function, run_entrance
+from beirflow.jobs.entrance import OWN, TRIGGER, Sources, named_function, parameters_of, run_entrance
 from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
 
 S_co = TypeVar("S_co", covariant=True)
@@ -218,7 +219,10 @@ def test_every_rule_and_its_entrance_agree_in_names(rule: str, text: str) -> Non
     wanted = set(sources.wanted_names(entrance))
     spread = {name for name in names["params"] if name not in wanted and name not in OWN and not TRIGGER.fullmatch(name)}
     assert spread <= SPREAD
-    assert spread or sources.missing(entrance) == []
+    found = [(each, sources._found(each, frozenset())) for each in parameters_of(entrance) if each.name not in stated]
+    assert [each.name for each, values in found if len(values) > 1] == []
+    without = [each for each, values in found if not values and each.default is inspect.Parameter.empty]
+    assert spread or [each.name for each in without if not each.is_object] == []
     # The first output is behind `output_path` and `folder`, and a record lies beside its file.
     taken = {name.rpartition("_")[0] for name in wanted} | {"record"}
     assert "folder" in wanted or rule == "export_tables" or set(names["output"][1:]) <= taken

@@ -3,7 +3,7 @@
 A rule names its entrance in its ``params``, ``entrance="beirflow.runs.merge:merge_chunks"``. The arguments are:
 
 - ``<name>_path`` and ``<name>_folder``: the input or output of that name; None, where the parameter allows it, for an empty list;
-- ``<name>_paths``: the list of inputs or outputs of that name, or of its plural;
+- ``<name>_paths``: the list of inputs of that name, or of its plural;
 - ``output_path``: the first output, whose record lies beside it;
 - ``folder``: the folder of the first output, the results for a rule without outputs; ``results``: the folder of all results;
 - ``job``, ``threads``, ``config``, and the keys of the configuration in :data:`EXECUTION`;
@@ -119,7 +119,7 @@ def parameters_of(function: Callable[..., Any], types: Mapping[Any, Any] | None 
             kinds = [each for each in get_args(kind) if each is not NoneType]
             kind = kinds[0] if len(kinds) == 1 else kind
         origin = get_origin(kind) or kind
-        is_generic = isinstance(origin, type) and issubclass(origin, Generic)  # type: ignore[arg-type]
+        is_generic = isinstance(origin, type) and issubclass(origin, Generic)
         own_types = dict(zip(origin.__parameters__, get_args(kind), strict=False)) if is_generic else {}
         yield Parameter(name, origin, own_types, parameter.default)
 
@@ -133,8 +133,9 @@ class Sources:
     """
 
     def __init__(self, snakemake: Any, this: Job) -> None:
-        self._rule, self._files = snakemake.rule, (snakemake.input, snakemake.output)
-        self._output, self._results = list(snakemake.output), this.results
+        self._rule = snakemake.rule
+        self._inputs, self._outputs = dict(snakemake.input.items()), dict(snakemake.output.items())
+        self._first_output, self._results = next(iter(snakemake.output), None), this.results
         self._params = {key: value for key, value in snakemake.params.items() if key not in OWN}
         self._wildcards = dict(snakemake.wildcards.items())
         self._given = {"job": this, "results": this.results, "threads": snakemake.threads, "config": snakemake.config}
@@ -174,19 +175,6 @@ class Sources:
             The names.
         """
         return set(self._names(parameters_of(entrance), frozenset()))
-
-    def missing(self, entrance: Callable[..., Any]) -> list[str]:
-        """Return the parameters of an entrance that need a source and have none.
-
-        Args:
-            entrance: The function.
-
-        Returns:
-            Their names.
-        """
-        needed = [each for each in parameters_of(entrance) if each.default is inspect.Parameter.empty and not each.is_object]
-        nothing: frozenset[str] = frozenset()
-        return [each.name for each in needed if not self._maker(each, nothing) and not self._found(each, nothing)]
 
     def _names(self, parameters: Iterator[Parameter], made: frozenset[str]) -> Iterator[str]:
         for parameter in parameters:
@@ -241,21 +229,18 @@ class Sources:
     def _paths(self, parameter: Parameter) -> dict[str, Any]:
         """Return the files for a parameter by whether they are inputs or outputs."""
         if parameter.name == "folder":
-            return {"output": str(Path(self._output[0]).parent if self._output else self._results)}
+            return {"output": str(Path(self._first_output).parent if self._first_output else self._results)}
         if parameter.name == "output_path":
-            return {"output": self._output[0]} if self._output else {}
+            return {"output": self._first_output} if self._first_output else {}
         name, _, suffix = parameter.name.rpartition("_")
-        if suffix not in ("path", "paths", "folder"):
-            return {}
-        names = [name] if suffix != "paths" else [name, f"{name}s", f"{name.removesuffix('y')}ies"]
-        found = {
-            f"{kind}.{key}": files[key]
-            for kind, files in zip(("input", "output"), self._files, strict=True)
-            for key in names
-            if key in files.keys()  # noqa: SIM118 - Snakemake's list of files, in which `in` looks for a path
-        }
         if suffix == "paths":
+            lists = {plural: self._inputs.get(plural) for plural in (name, f"{name}s", f"{name.removesuffix('y')}ies")}
+            found = {f"input.{plural}": files for plural, files in lists.items() if files is not None}
             return {source: [files] if isinstance(files, str) else list(files) for source, files in found.items()}
+        if suffix not in ("path", "folder"):
+            return {}
+        both = (("input", self._inputs), ("output", self._outputs))
+        found = {f"{kind}.{name}": files[name] for kind, files in both if name in files}
         for source, files in found.items():
             if not isinstance(files, str) and len(files) > 1:
                 raise self._error(parameter, f"is one path, but {source} has {len(files)}")
