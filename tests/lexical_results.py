@@ -16,7 +16,6 @@ from beirflow.evaluation.evaluate import evaluate_run
 from beirflow.expansions.given import read_given
 from beirflow.files.layout import (
     CANDIDATES,
-    CORPUS,
     DOCUMENTS,
     EXPANSION,
     METRICS,
@@ -36,6 +35,7 @@ from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.sum_statistics import sum_statistics
 from beirflow.runs.merge import merge_chunks
 from beirflow.sparse.settings import SparseSettings
+from by_name import call
 from lucene_reference import Document
 
 DATASET = "small"
@@ -68,7 +68,8 @@ class LexicalResults:
         self.chunks = math.ceil(len(corpus) / size)
         documents = {doc_id: {"title": title, "text": text} for doc_id, title, text in corpus}
         source = write_beir(folder / "source", documents, queries, judgements or {query: {corpus[0][0]: 1} for query in queries})
-        prepare_corpus(
+        call(
+            prepare_corpus,
             source_path=str(source),
             forum=None,
             split="test",
@@ -76,8 +77,6 @@ class LexicalResults:
             expected={"documents": len(corpus), "queries": None, "files": {}},
             documents_path=self.path(DOCUMENTS),
             queries_path=self.path(QUERIES),
-            qrels_path=self.path(QRELS),
-            corpus_path=self.path(CORPUS),
             job=self.job("prepare_corpus"),
         )
 
@@ -154,8 +153,10 @@ class LexicalResults:
     def search(self, settings: LexicalSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
         """Write the candidates of a chunk; gives their path."""
         path = self.path(CANDIDATES, system=settings.name, chunk=chunk)
-        search_index(
+        call(
+            search_index,
             settings=settings,
+            system=settings.name,
             queries_path=self.path(QUERIES),
             documents_path=self.path(DOCUMENTS),
             chunk=chunk,
@@ -172,7 +173,8 @@ class LexicalResults:
 
     def merge(self, system: str) -> Path:
         """Write the run; gives its path."""
-        merge_chunks(
+        call(
+            merge_chunks,
             system=system,
             dataset=DATASET,
             candidate_paths=[self.path(CANDIDATES, system=system, chunk=chunk) for chunk in range(self.chunks)],
@@ -194,12 +196,11 @@ class LexicalResults:
     def evaluate(self, system: str, cutoffs: Sequence[int] = (1, 10)) -> dict[str, Any]:
         """Evaluate the run; gives the record of the metrics."""
         names = {"system": system, "dataset": DATASET}
-        evaluate_run(
+        call(
+            evaluate_run,
             **names,
             run_path=self.path(RUN, **names),
-            run_record_path=self.path(RUN_RECORD, **names),
             qrels_path=self.path(QRELS),
-            corpus_path=self.path(CORPUS),
             cutoffs=cutoffs,
             per_query_path=self.path(PER_QUERY, **names),
             means_path=self.path(METRICS, **names),

@@ -26,6 +26,7 @@ from beirflow.sparse.model_folders import fetch_sparse_model
 from beirflow.sparse.search_weights import search_weights
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigh import Weighing, weigh_chunk, weigh_queries
+from by_name import call
 from lexical_results import DATASET, LexicalResults, Row
 from lucene_reference import Document
 
@@ -115,7 +116,7 @@ class LateResults(ModelResults[LateSettings]):
     def find(self, settings: LateSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
         told = self.searched(settings.name, chunk, drop=drop, threads=threads)
         vectors = {"query_vectors_path": self.place(settings.name, None), "chunk_vectors_path": self.place(settings.name, chunk)}
-        search_tokens(system=settings.name, device="cpu", **vectors, **told)
+        call(search_tokens, system=settings.name, device="cpu", **vectors, **told)
         return told["output_path"]
 
 
@@ -145,6 +146,10 @@ class SparseResults(ModelResults[SparseSettings]):
 
     def find(self, settings: SparseSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
         told = self.searched(settings.name, chunk, drop=drop, threads=threads)
-        weights = {"query_weights_path": self.place(settings.name, None), "chunk_weights_path": self.place(settings.name, chunk)}
-        search_weights(settings=settings, expansion_path=self.added_to(settings, chunk), **weights, **told)
+        weights: dict[str, Any] = {
+            "query_weights_path": self.place(settings.name, None),
+            "chunk_weights_path": self.place(settings.name, chunk),
+        }
+        weights["expansion_path"] = self.added_to(settings, chunk)
+        call(search_weights, system=settings.name, settings=settings, **weights, **told)
         return told["output_path"]

@@ -15,6 +15,7 @@ from beirflow.analysis.query_scores import query_scores
 from beirflow.evaluation.summary import summarize
 from beirflow.files.records import Job, write_json, write_record
 from beirflow.report.report import write_report
+from by_name import call
 
 CUTOFFS = (1, 3, 5, 10, 100, 1000)
 MEASURES = ("NDCG", "MAP", "Recall", "P", "MRR", "R_cap", "Hole", "Accuracy", "F1", "NDCG_exp")
@@ -75,7 +76,7 @@ class ReportFiles:
             "report_path": str(self.folder / "report.html"),
             "baseline": self.systems[0],
         }
-        write_report(**self.paths, job=Job(self.folder))
+        call(write_report, **self.paths, job=Job(self.folder))
         return self.folder / "report.html"
 
     def _metrics(self, pick: random.Random) -> tuple[list[str], list[str]]:

@@ -36,6 +36,7 @@ from beirflow.report.figure_tables import TABLES, write_figure_tables
 from beirflow.report.report import FIGURES, write_report
 from beirflow.runs.merge import merge_chunks
 from beirflow.runs.run_file import write_trec
+from by_name import call
 from latencies import write_latency
 from workflow_runs import small_dataset, tiny_system
 
@@ -128,7 +129,8 @@ def make_report(results: Path, experiment: Experiment) -> None:
     for figure in FIGURES:
         (results / f"figures/{figure}.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{figure}</desc></svg>')
     write_figure_tables(means_paths=rows, costs_path=tables["cost.csv"], folder=f"{results}/figures")
-    write_report(
+    call(
+        write_report,
         summary_path=f"{results}/summary.csv",
         means_paths=[*rows, *means],
         inspection_paths=[f"{results}/inspection/{name}.json" for name in experiment.chosen_datasets],
@@ -171,12 +173,11 @@ def make_paper(results: Path, experiment: Experiment) -> None:
 
 def _inspect(results: Path, experiment: Experiment, name: str) -> None:
     corpus, systems = f"{results}/corpora/{name}", experiment.chosen_systems
-    inspect_dataset(
+    call(
+        inspect_dataset,
         dataset=name,
         documents_path=f"{corpus}/documents.parquet",
         queries_path=f"{corpus}/queries.parquet",
-        qrels_path=f"{corpus}/qrels.parquet",
-        corpus_path=f"{corpus}/corpus.json",
         run_paths=[f"{results}/runs/{system}/{name}.parquet" for system in systems],
         means_paths=[f"{results}/metrics/{system}/{name}.json" for system in systems],
         per_query_paths=[f"{results}/metrics/{system}/{name}.parquet" for system in systems],
@@ -256,13 +257,12 @@ def write_summary(results: Path, experiment: Experiment) -> None:
 def prepare(results: Path, experiment: Experiment, name: str) -> None:
     """The corpus of a dataset."""
     folder = f"{results}/corpora/{name}"
-    prepare_corpus(
+    call(
+        prepare_corpus,
         source_path=experiment.folder(name) or str(results / layout.HUB_DATASET(dataset=name)),
         **experiment.corpus_settings(name),
         documents_path=f"{folder}/documents.parquet",
         queries_path=f"{folder}/queries.parquet",
-        qrels_path=f"{folder}/qrels.parquet",
-        corpus_path=f"{folder}/corpus.json",
         job=Job(results, code="p"),
     )
     if other := experiment.shared_with(name):
@@ -277,7 +277,7 @@ def _encode(results: Path, experiment: Experiment, system: str, name: str) -> No
     corpus, vectors = f"{results}/corpora/{name}", f"{results}/embeddings/{system}"
     settings = experiment.encoding(system, name)
     model_path = f"{results}/models/{system}.json"
-    encoding = Encoding(EncoderSettings(**settings["encoder"]), model_path, settings["precision"], device="cpu")
+    encoding = Encoding(EncoderSettings(**settings["encoder"]), model_path, precision=settings["precision"], device="cpu")
     job = Job(results, code="e")
     encode_queries(
         queries_path=f"{corpus}/queries.parquet", output_path=f"{vectors}/{name}/queries.npy", encoding=encoding, job=job
@@ -299,7 +299,8 @@ def _retrieve(results: Path, experiment: Experiment, system: str, name: str) -> 
     corpus, vectors = f"{results}/corpora/{name}", f"{results}/embeddings/{system}/{name}"
     candidates, chunks = f"{results}/candidates/{system}/{name}", range(experiment.chunks(name))
     for chunk in chunks:
-        search_chunk(
+        call(
+            search_chunk,
             system=system,
             queries_path=f"{corpus}/queries.parquet",
             documents_path=f"{corpus}/documents.parquet",
@@ -313,7 +314,8 @@ def _retrieve(results: Path, experiment: Experiment, system: str, name: str) -> 
             device="cpu",
             job=Job(results, code="s"),
         )
-    merge_chunks(
+    call(
+        merge_chunks,
         system=system,
         dataset=name,
         candidate_paths=[f"{candidates}/chunk-{chunk}.npz" for chunk in chunks],
@@ -330,13 +332,12 @@ def _retrieve(results: Path, experiment: Experiment, system: str, name: str) -> 
 def evaluate(results: Path, experiment: Experiment, system: str, name: str) -> None:
     """The metrics of one system on one corpus, from its run as it is now."""
     corpus = f"{results}/corpora/{name}"
-    evaluate_run(
+    call(
+        evaluate_run,
         system=system,
         dataset=name,
         run_path=f"{results}/runs/{system}/{name}.parquet",
-        run_record_path=f"{results}/runs/{system}/{name}.json",
         qrels_path=f"{corpus}/qrels.parquet",
-        corpus_path=f"{corpus}/corpus.json",
         cutoffs=experiment.config["cutoffs"],
         per_query_path=f"{results}/metrics/{system}/{name}.parquet",
         means_path=f"{results}/metrics/{system}/{name}.json",

@@ -30,6 +30,7 @@ from beirflow.runs.merge import merge_chunks
 from beirflow.sparse.model_folders import fetch_sparse_model
 from beirflow.sparse.search_weights import search_weights
 from beirflow.sparse.weigh import Weighing, weigh_chunk, weigh_queries
+from by_name import call
 from results_maker import Made, evaluate, prepare, write_summary
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
@@ -114,13 +115,18 @@ class _Maker:
 
     @property
     def _run(self) -> dict[str, str]:
-        return {"run_path": self.path(layout.RUN), "record_path": self.path(layout.RUN_RECORD)}
+        return {
+            "system": self.system,
+            "dataset": self.name,
+            "run_path": self.path(layout.RUN),
+            "record_path": self.path(layout.RUN_RECORD),
+        }
 
     def _merge(self) -> None:
         paths = [self.path(layout.CANDIDATES, chunk=chunk) for chunk in self.chunks]
         top_k = self.retrieval["top_k"]
-        told = {"system": self.system, "dataset": self.name, "candidate_paths": paths, "top_k": top_k}
-        merge_chunks(**told, **self.corpus(), **self._run, job=self.job("merge_chunks"))
+        told = {"candidate_paths": paths, "top_k": top_k}
+        call(merge_chunks, **told, **self.corpus(), **self._run, job=self.job("merge_chunks"))
 
     def _lexical(self) -> None:
         index, statistics = self.settings.index, partial(self.path, layout.STATISTICS, analyzer=self.settings.index.name)
@@ -138,8 +144,10 @@ class _Maker:
         for chunk, (path, expansion) in enumerate(zip(postings, expansions, strict=True)):
             told = {"postings_path": path, "statistics_path": statistics(), "expansion_path": expansion, "chunk": chunk}
             output = self.path(layout.CANDIDATES, chunk=chunk)
-            search_index(
+            call(
+                search_index,
                 settings=self.settings,
+                system=self.system,
                 **told,
                 **self.corpus(),
                 output_path=output,
@@ -157,8 +165,8 @@ class _Maker:
             path, output = self.path(layout.TERM_WEIGHTS, chunk=chunk), self.path(layout.CANDIDATES, chunk=chunk)
             weigh_chunk(**self.corpus("documents"), chunk=chunk, output_path=path, weighing=weighing, job=self.job("weigh_chunk"))
             told = {"query_weights_path": queries, "chunk_weights_path": path, "model_path": model, "chunk": chunk}
-            told |= {**self.corpus(), **self.retrieval, "output_path": output}
-            search_weights(settings=self.settings, **told, job=self.job("search_weights"))
+            told |= {**self.corpus(), **self.retrieval, "output_path": output, "system": self.system}
+            call(search_weights, settings=self.settings, **told, job=self.job("search_weights"))
         self._merge()
 
     def _late(self) -> None:
@@ -172,18 +180,17 @@ class _Maker:
             encode_tokens(**told, encoding=encoding, job=self.job("encode_tokens"))
             told = {"query_vectors_path": queries, "chunk_vectors_path": path, "model_path": model, "chunk": chunk}
             told |= {**self.corpus(), **self.retrieval, "output_path": output, "device": "cpu"}
-            search_tokens(system=self.system, **told, job=self.job("search_tokens"))
+            call(search_tokens, system=self.system, **told, job=self.job("search_tokens"))
         self._merge()
 
     def _import(self) -> None:
         source = str(self.settings.path(self.whole))
-        told = {"system": self.system, "dataset": self.name, "source_path": source}
-        import_run(**told, **self.corpus(), **self.retrieval, **self._run, job=self.job("import_run"))
+        call(import_run, source_path=source, **self.corpus(), **self.retrieval, **self._run, job=self.job("import_run"))
 
     def _fuse(self) -> None:
-        fuse_runs(
+        call(
+            fuse_runs,
             settings=self.settings,
-            dataset=self.name,
             run_paths=[self.path(layout.RUN, system=system) for system in self.settings.of],
             corpus_path=self.path(layout.CORPUS),
             tuned_on=self.experiment.tuned_on(self.system, self.name),
@@ -199,8 +206,8 @@ class _Maker:
         fetch_model(system=fetch, said=None, output_path=model, job=self.job("fetch_model"))
         first = {"first_run_path": self.path(layout.RUN, system=settings.first), "corpus_path": self.path(layout.CORPUS)}
         pairs = self.path(layout.PAIRS, block=0)
-        scoring = Scoring(settings, model, "float32", device="cpu")
-        told = {**first, **self.corpus(), "block": 0, "blocks": 1, "output_path": pairs}
-        score_pairs(scoring=scoring, **told, job=self.job("score_pairs"))
-        told = {**first, "dataset": self.name, "pairs_paths": [pairs], "top_k": self.retrieval["top_k"]}
-        rerank_run(settings=settings, **told, **self._run, job=self.job("rerank_run"))
+        scoring = Scoring(settings, model, precision="float32", device="cpu")
+        told = {"first_run_path": first["first_run_path"], **self.corpus(), "block": 0, "blocks": 1, "output_path": pairs}
+        call(score_pairs, scoring=scoring, **told, job=self.job("score_pairs"))
+        told = {**first, "pairs_paths": [pairs], "top_k": self.retrieval["top_k"]}
+        call(rerank_run, settings=settings, **told, **self._run, job=self.job("rerank_run"))

@@ -14,6 +14,7 @@ from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.rerank_run import rerank_run
 from beirflow.rerank.score_pairs import Scoring, score_pairs
+from by_name import call
 from results_maker import Made, average, evaluate, write_summary
 
 SYSTEMS = {
@@ -52,8 +53,10 @@ def _paths(results: Path, system: str, name: str) -> dict[str, str]:
 
 
 def _fuse(results: Path, experiment: Experiment, name: str) -> None:
-    fuse_runs(
+    call(
+        fuse_runs,
         settings=experiment.systems["fused"].settings,
+        system=experiment.systems["fused"].settings.name,
         dataset=name,
         run_paths=[_paths(results, system, name)["run_path"] for system in ("tiny", "second")],
         corpus_path=str(results / layout.CORPUS(dataset=name)),
@@ -71,19 +74,21 @@ def _rerank(results: Path, experiment: Experiment, name: str) -> None:
     first, corpus = _paths(results, "second", name)["run_path"], str(results / layout.CORPUS(dataset=name))
     pairs = [str(results / layout.PAIRS(system="reranked", dataset=name, block=block)) for block in range(2)]
     for block, path in enumerate(pairs):
-        score_pairs(
-            scoring=Scoring(settings, str(results / layout.MODEL(system="reranked")), "float32", device="cpu"),
+        call(
+            score_pairs,
+            scoring=Scoring(settings, str(results / layout.MODEL(system="reranked")), precision="float32", device="cpu"),
             first_run_path=first,
             queries_path=str(results / layout.QUERIES(dataset=name)),
             documents_path=str(results / layout.DOCUMENTS(dataset=name)),
-            corpus_path=corpus,
             block=block,
             blocks=len(pairs),
             output_path=path,
             job=Job(results, f"score_pairs/reranked/{name}/block-{block}", code_version("score_pairs")),
         )
-    rerank_run(
+    call(
+        rerank_run,
         settings=settings,
+        system=settings.name,
         dataset=name,
         first_run_path=first,
         pairs_paths=pairs,

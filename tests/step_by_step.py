@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from beir_writer import match_corpora
-from beirflow.datasets.prepare import prepare_corpus
+from beirflow.datasets.prepare import Preparation, prepare_corpus
 from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
 from beirflow.dense.search import search_chunk
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
@@ -16,6 +16,7 @@ from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.merge import merge_chunks
 from beirflow.runs.run_file import write_trec
+from by_name import call
 
 CHUNKS = 3
 CPU = {"device": "cpu", "threads": 1}
@@ -70,18 +71,13 @@ class Results:
         }
 
     def _prepare(self, name: str, source: Path) -> None:
-        outputs = {
-            "documents": "documents.parquet",
-            "queries": "queries.parquet",
-            "qrels": "qrels.parquet",
-            "corpus": "corpus.json",
-        }
         expected: dict[str, Any] = {"documents": None, "queries": None, "files": {}}
-        where = self.paths(**{key: f"corpora/{name}/{file}" for key, file in outputs.items()})
-        prepare_corpus(source_path=str(source), forum=None, split="test", chunks=CHUNKS, expected=expected, job=self.job, **where)
+        where = self.paths(**{key: f"corpora/{name}/{key}.parquet" for key in ("documents", "queries")})
+        settings = Preparation(forum=None, split="test", chunks=CHUNKS, expected=expected)
+        call(prepare_corpus, source_path=str(source), settings=settings, job=self.job, **where)
 
     def _encoding(self, dataset: str, output: str) -> dict[str, Any]:
-        encoding = Encoding(self.system, str(self.path("models/{s}.json")), "float32", token_budget=512, **CPU)
+        encoding = Encoding(self.system, str(self.path("models/{s}.json")), precision="float32", token_budget=512, **CPU)
         return {**self.paths(output=f"embeddings/{{s}}/{dataset}/{output}"), "encoding": encoding, "job": self.job}
 
     def _encode_queries(self) -> None:
@@ -98,7 +94,8 @@ class Results:
         encode_chunk(**documents, chunk=1, shared_paths=shared, **self._encoding("more", "chunk-1.npy"))
 
     def _search(self, chunk: int) -> None:
-        search_chunk(
+        call(
+            search_chunk,
             system=self.system.name,
             chunk=chunk,
             similarity="dot",
@@ -117,7 +114,8 @@ class Results:
         )
 
     def _merge(self) -> None:
-        merge_chunks(
+        call(
+            merge_chunks,
             system=self.system.name,
             dataset=self.dataset,
             candidate_paths=[str(self.path(f"candidates/{{s}}/{{d}}/chunk-{chunk}.npz")) for chunk in range(CHUNKS)],
@@ -132,16 +130,15 @@ class Results:
         )
 
     def _evaluate(self) -> None:
-        evaluate_run(
+        call(
+            evaluate_run,
             system=self.system.name,
             dataset=self.dataset,
             cutoffs=[1, 10, 20],
             job=self.job,
             **self.paths(
                 run="runs/{s}/{d}.parquet",
-                run_record="runs/{s}/{d}.json",
                 qrels="corpora/{d}/qrels.parquet",
-                corpus="corpora/{d}/corpus.json",
                 per_query="metrics/{s}/{d}.parquet",
                 means="metrics/{s}/{d}.json",
             ),

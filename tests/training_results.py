@@ -28,6 +28,7 @@ from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
 from beirflow.training.settings import Training
 from beirflow.training.train_encoder import train_encoder
+from by_name import call
 from lexical_results import LexicalResults
 from lucene_reference import Document
 
@@ -66,7 +67,7 @@ class TrainingResults(LexicalResults):
         wanted = self.training.written
         model = self.path(EXPANSION_MODEL, expansion=wanted.name)
         fetch_model(system=wanted.as_model(), said=None, output_path=model, job=self.job("fetch_expansion_model"))
-        making = Making(wanted, model, "float32", "cpu", 400)
+        making = Making(wanted, model, precision="float32", device="cpu", token_budget=400)
         for chunk in range(self.chunks):
             where = {"documents_path": self.path(DOCUMENTS), "output_path": self.queries(chunk)}
             write_queries(making=making, chunk=chunk, job=self.job("write_queries"), **where)
@@ -76,7 +77,7 @@ class TrainingResults(LexicalResults):
     def train(self, precision: str = "float32", similarity: str = "cosine") -> Path:
         """Train the encoder; gives its folder."""
         train_encoder(
-            base=Computing(self.encoder, self.of_system(MODEL), precision, "cpu"),
+            base=Computing(self.encoder, self.of_system(MODEL), precision=precision, device="cpu"),
             similarity=similarity,
             training=self.training,
             documents_path=self.path(DOCUMENTS),
@@ -91,13 +92,14 @@ class TrainingResults(LexicalResults):
         """Encode queries and corpus with the trained encoder, search and merge; gives the record of the run."""
         record = self.of_system(TRAINED_MODEL_RECORD)
         settings = next_to_record(replace(self.encoder, model="", weights="model.safetensors"), record)
-        encoding, queries = Encoding(settings, record, "float32", "cpu"), self.of_system(QUERY_VECTORS)
+        encoding, queries = Encoding(settings, record, precision="float32", device="cpu"), self.of_system(QUERY_VECTORS)
         encode_queries(queries_path=self.path(QUERIES), output_path=queries, encoding=encoding, job=self.job("encode_queries"))
         for chunk in range(self.chunks):
             vectors = self.of_system(CHUNK_VECTORS, chunk=chunk)
             where = {"documents_path": self.path(DOCUMENTS), "chunk": chunk, "output_path": vectors}
             encode_chunk(**where, encoding=encoding, job=self.job("encode_chunk"))
-            search_chunk(
+            call(
+                search_chunk,
                 system=SYSTEM,
                 queries_path=self.path(QUERIES),
                 documents_path=self.path(DOCUMENTS),

@@ -14,6 +14,7 @@ from beirflow.experiment.load import load_experiment
 from beirflow.files.records import Job
 from beirflow.imported.import_run import import_run
 from beirflow.sources.fetch_dataset import fetch_dataset
+from by_name import call
 from forger import Forger
 from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, use_cache
 from results_maker import evaluate, make_results, prepare, write_summary
@@ -48,7 +49,8 @@ def make(folder: Path, dataset: Mapping[str, Any]) -> dict[str, Any]:
     corpus = results / "corpora/own"
     ids, queries = (pq.read_table(corpus / f"{name}.parquet").column(0).to_pylist() for name in ("documents", "queries"))
     run.write_text("".join(f"{q} Q0 {d} {i} {-i} them\n" for q in queries for i, d in enumerate(ids, 1)))
-    import_run(
+    call(
+        import_run,
         system="theirs",
         dataset="own",
         source_path=str(run),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 PACKAGE = Path(__file__).parents[2] / "workflow/beirflow"
 
 FLOORS = (
@@ -68,6 +69,20 @@ def test_a_room_imports_only_rooms_below_it(room: str) -> None:
     modules = sorted((PACKAGE / room).glob("*.py"))
     wrong = {path.name: sorted(imported_rooms(path) - below(room)) for path in modules if imported_rooms(path) - below(room)}
     assert wrong == {}
+
+
+def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """The names of the parameters of a function, keyword-only ones included; not ``self``, ``cls``, ``*`` and ``**``."""
+    arguments = function.args
+    names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return names[1:] if names[:1] in (["self"], ["cls"]) else names
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_function_has_more_than_eight_parameters(room: str) -> None:
+    trees = {path.name: ast.parse(path.read_text(encoding="utf-8")) for path in (PACKAGE / room).glob("*.py")}
+    functions = [(name, node) for name, tree in trees.items() for node in ast.walk(tree) if isinstance(node, FUNCTION)]
+    assert {(name, node.name): parameters_of(node) for name, node in functions if len(parameters_of(node)) > 8} == {}
 
 
 def test_unit_tests_live_in_rooms_of_the_same_names() -> None:

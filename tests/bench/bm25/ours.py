@@ -14,6 +14,7 @@ from beirflow.lexical.index_chunk import index_chunk
 from beirflow.lexical.search_index import search_index
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.sum_statistics import sum_statistics
+from by_name import call
 
 from bench.child import timed_call
 
@@ -38,8 +39,10 @@ def index(source: Path, output: Path, threads: int) -> None:
 def search(source: Path, made: Path, output: Path, k: int, threads: int) -> None:
     """Search, with the parameters of every peer: k1 0.9, b 0.4, title and text as one field."""
     with timed_call():
-        search_index(
+        call(
+            search_index,
             settings=LexicalSettings("bm25", k1=0.9, b=0.4),
+            system="bm25",
             queries_path=str(source / "queries.parquet"),
             documents_path=str(source / "documents.parquet"),
             chunk=0,

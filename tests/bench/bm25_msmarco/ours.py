@@ -17,6 +17,7 @@ from beirflow.lexical.search_index import search_index
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.sum_statistics import sum_statistics
 from beirflow.runs.merge import merge_chunks
+from by_name import call
 
 SYSTEM = "bm25"
 
@@ -57,8 +58,10 @@ def add(files: Files, k: int, threads: int) -> None:
 
 def search(files: Files, k: int, threads: int, chunk: int) -> None:
     """Search a chunk."""
-    search_index(
+    call(
+        search_index,
         settings=LexicalSettings(SYSTEM),
+        system=SYSTEM,
         queries_path=files.queries,
         documents_path=files.documents,
         chunk=chunk,
@@ -74,7 +77,8 @@ def search(files: Files, k: int, threads: int, chunk: int) -> None:
 
 def merge(files: Files, k: int, threads: int) -> None:
     """Merge the candidates of all chunks."""
-    merge_chunks(
+    call(
+        merge_chunks,
         system=SYSTEM,
         dataset="msmarco",
         candidate_paths=files.candidates,

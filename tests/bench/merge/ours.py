@@ -8,11 +8,13 @@ from pathlib import Path
 
 from beirflow.files.records import Job
 from beirflow.runs.merge import merge_chunks
+from by_name import call
 
 if __name__ == "__main__":
     source, output, k = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     chunks = range(int(source.name))  # the folder is named after its number of chunks
-    merge_chunks(
+    call(
+        merge_chunks,
         system="none",
         dataset="none",
         candidate_paths=[str(source / f"chunk-{chunk}.npz") for chunk in chunks],

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.files.records import Job
+from by_name import call
 
 if __name__ == "__main__":
     source, output, chunk_documents = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     (qrels,) = (source / "qrels").iterdir()
-    prepare_corpus(
+    call(
+        prepare_corpus,
         source_path=str(source),
         forum=None,
         split=qrels.stem,
@@ -20,7 +22,5 @@ if __name__ == "__main__":
         expected={"documents": None, "queries": None, "files": {}},
         documents_path=str(output / "documents.parquet"),
         queries_path=str(output / "queries.parquet"),
-        qrels_path=str(output / "qrels.parquet"),
-        corpus_path=str(output / "corpus.json"),
         job=Job(output),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from beirflow.dense.search import search_chunk
 from beirflow.files.records import Job
 from beirflow.jobs.lean_arrow import without_pandas
+from by_name import call
 
 from bench.child import timed_call
 from bench.search.inputs import SYSTEM
@@ -17,7 +18,8 @@ if __name__ == "__main__":
     without_pandas()
     source, output, k, threads = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     with timed_call():
-        search_chunk(
+        call(
+            search_chunk,
             system=SYSTEM,
             model_path=str(source / "model.json"),
             queries_path=str(source / "queries.parquet"),

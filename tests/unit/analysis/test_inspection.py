@@ -10,6 +10,7 @@ from beirflow.analysis.inspection import DEPTH, JUDGED, inspect_dataset
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json
 from beirflow.sources.query_lists import as_query
+from by_name import call
 from results_writer import write_metrics, write_run
 
 QUERIES = {"q0": "first?", "q1": "second?", "q2": str(as_query(["third", "or fourth?"]))}
@@ -35,12 +36,11 @@ def inspect(folder: Path, *, judgements: list[tuple[str, str, int]] = JUDGEMENTS
         values = {"NDCG@10": SCORES[system]}
         paths.append(write_metrics(folder, system, "toy", values, inputs={run: write_run(run, ranked)}))
     means_paths, per_query_paths = zip(*paths, strict=True)
-    inspect_dataset(
+    call(
+        inspect_dataset,
         dataset="toy",
         documents_path=str(corpus["documents"]),
         queries_path=str(corpus["queries"]),
-        qrels_path=str(corpus["qrels"]),
-        corpus_path=str(folder / "corpus.json"),
         run_paths=[str(folder / f"runs/{system}.parquet") for system in RUNS],
         means_paths=means_paths,
         per_query_paths=per_query_paths,

@@ -11,6 +11,7 @@ from beirflow.files.layout import DOCUMENTS, INSPECTION, MATCHES, MODEL, QUERIES
 from beirflow.files.records import read_json, write_record
 from beirflow.runs.matches import readable
 from beirflow.sparse.settings import SparseSettings
+from by_name import call
 from lexical_results import DATASET
 from model_results import COMPUTING, SparseResults
 from tiny_sparse import save_masked_lm
@@ -35,7 +36,8 @@ def matched(made: SparseResults, hits: dict[str, list[str]], finder: str, other:
     inspection, output = made.path(INSPECTION), made.path(MATCHES, system="s")
     inputs = texts | ({made.path(DOCUMENTS): other} if other else {})
     write_record(inspection, made.job("inspect"), inputs=inputs, outputs={}, queries=queries)
-    match_hits(
+    call(
+        match_hits,
         system="s",
         dataset=DATASET,
         finder=finder,

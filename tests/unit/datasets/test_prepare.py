@@ -21,6 +21,7 @@ from beirflow.datasets.sampling import drawn
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
 from beirflow.sources import source as source_module
+from by_name import call
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +31,8 @@ OUTPUTS = ["corpus.json", "documents.parquet", "qrels.parquet", "queries.parquet
 def prepare(
     source: Path, out: Path, chunks: int = 1, forum: str | None = None, more: Mapping[str, Any] | None = None, **expected: Any
 ) -> dict[str, Any]:
-    prepare_corpus(
+    call(
+        prepare_corpus,
         source_path=str(source),
         forum=forum,
         split="test",
@@ -38,8 +40,6 @@ def prepare(
         expected={"documents": None, "queries": None, "files": {}} | expected,
         documents_path=str(out / "documents.parquet"),
         queries_path=str(out / "queries.parquet"),
-        qrels_path=str(out / "qrels.parquet"),
-        corpus_path=str(out / "corpus.json"),
         job=Job(out, "prepare_corpus/in", "c0de"),
         **(more or {}),
     )

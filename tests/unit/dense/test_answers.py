@@ -16,6 +16,7 @@ from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import CANDIDATES, CHUNK_VECTORS, DOCUMENTS, MODEL, QUERIES, QUERY_VECTORS, RANGES, RUN, RUN_RECORD
 from beirflow.files.records import Job
 from beirflow.runs.merge import merge_chunks
+from by_name import call
 from lexical_results import rows_of
 from results_maker import Made
 
@@ -75,7 +76,8 @@ def search_variant(results: Path, experiment: Experiment) -> str:
     )
     candidates = [str(results / CANDIDATES(system="variant", dataset=DATASET, chunk=chunk)) for chunk in chunks]
     for chunk in chunks:
-        search_chunk(
+        call(
+            search_chunk,
             **{"system": "variant", **corpus, "model_path": model, "chunk": chunk},
             query_vectors_path=str(results / QUERY_VECTORS(**names)),
             chunk_vectors_path=vectors[chunk],
@@ -88,7 +90,8 @@ def search_variant(results: Path, experiment: Experiment) -> str:
             job=job,
         )
     run, record = (str(results / path(system="variant", dataset=DATASET)) for path in (RUN, RUN_RECORD))
-    merge_chunks(
+    call(
+        merge_chunks,
         **{"system": "variant", "dataset": DATASET, "candidate_paths": candidates, **corpus, "top_k": 20},
         run_path=run,
         record_path=record,

@@ -14,7 +14,6 @@ import torch
 import transformers
 from beir_writer import write_corpus_record
 from beirflow.computing import made
-from beirflow.dense import encode
 from beirflow.dense.encode import Encoding, encode_chunk, encode_queries, in_rows
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.files.digests import file_digest
@@ -22,6 +21,7 @@ from beirflow.files.errors import ModelError
 from beirflow.files.records import Job, read_json, write_json
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings
+from beirflow.runs import represent
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
@@ -45,7 +45,7 @@ class Workspace:
             fetch_model(system=self.system, said=["pooling", "similarity"], output_path=str(folder / "model.json"), job=self.job)
         else:
             write_json(folder / "model.json", {})
-        encoding = Encoding(self.system, str(folder / "model.json"), "float32", device="cpu", token_budget=512)
+        encoding = Encoding(self.system, str(folder / "model.json"), precision="float32", device="cpu", token_budget=512)
         self.settings: dict[str, Any] = {"output_path": str(self.vectors), "encoding": encoding, "job": self.job}
 
     def write(self, name: str, table: pa.Table, **how: Any) -> str:
@@ -92,7 +92,7 @@ def test_rows_are_in_the_order_of_the_table(workspace: Workspace) -> None:
 def test_a_table_of_several_pieces_is_encoded_as_a_whole(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = pa.concat_tables([table_of("query_id", TEXTS[:3]), table_of("query_id", TEXTS[3:])])
     assert pieces["text"].num_chunks == 2
-    monkeypatch.setattr(encode, "read_table", lambda _: pieces)
+    monkeypatch.setattr(represent, "read_table", lambda _: pieces)
     encode_queries(queries_path=workspace.write("queries", pieces), **workspace.settings)
     np.testing.assert_allclose(np.load(workspace.vectors), workspace.expected(TEXTS), rtol=0, atol=1e-5)
 

@@ -15,6 +15,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.runs.merge import merge_chunks
+from by_name import call
 from sentence_transformers.sentence_transformer.evaluation import RerankingEvaluator
 from sklearn.metrics import average_precision_score
 
@@ -56,15 +57,15 @@ def results(tmp_path: Path) -> Path:
     """The samples prepared in chunks, with their vectors."""
     (tmp_path / "s.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples()))
     results, job = tmp_path / "results", Job(tmp_path / "results", "test", "c0de")
-    paths = {f"{name}_path": str(results / f"{name}.parquet") for name in ("documents", "queries", "qrels")}
-    prepare_corpus(
+    paths = {f"{name}_path": str(results / f"{name}.parquet") for name in ("documents", "queries")}
+    call(
+        prepare_corpus,
         source_path=str(tmp_path / "s.jsonl"),
         forum=None,
         split="test",
         chunks=CHUNKS,
         expected={"documents": None, "queries": None, "files": {}},
         **paths,
-        corpus_path=str(results / "corpus.json"),
         job=job,
         form={"kind": "samples"},
     )
@@ -93,7 +94,8 @@ def results(tmp_path: Path) -> Path:
 
 def search(results: Path, top_k: int = 100) -> None:
     for chunk in range(CHUNKS):
-        search_chunk(
+        call(
+            search_chunk,
             system="toy",
             queries_path=str(results / "queries.parquet"),
             documents_path=str(results / "documents.parquet"),
@@ -116,7 +118,8 @@ def evaluate(results: Path) -> dict[str, float]:
     sources = {f"{name}_path": str(results / f"{name}.parquet") for name in ("queries", "documents")}
     job = Job(results, "merge", "c0de")
     paths = [str(results / f"candidates-{chunk}.npz") for chunk in range(CHUNKS)]
-    merge_chunks(
+    call(
+        merge_chunks,
         system="toy",
         dataset="s",
         candidate_paths=paths,
@@ -126,13 +129,12 @@ def evaluate(results: Path) -> dict[str, float]:
         record_path=str(record),
         job=job,
     )
-    evaluate_run(
+    call(
+        evaluate_run,
         system="toy",
         dataset="s",
         run_path=str(run),
-        run_record_path=str(record),
         qrels_path=str(results / "qrels.parquet"),
-        corpus_path=str(results / "corpus.json"),
         cutoffs=[10, 100],
         per_query_path=str(results / "per_query.parquet"),
         means_path=str(results / "means.json"),

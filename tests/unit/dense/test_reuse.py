@@ -64,7 +64,7 @@ class Pair:
             documents_path=str(self.path(dataset, "documents.parquet")),
             chunk=chunk,
             output_path=str(self.path(dataset, f"chunk-{chunk}.npy")),
-            encoding=Encoding(self.system, str(self.model_path), self.precision, device="cpu", token_budget=512),
+            encoding=Encoding(self.system, str(self.model_path), precision=self.precision, device="cpu", token_budget=512),
             job=self.job,
             shared_paths=shared_paths,
         )

@@ -14,6 +14,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.runs.candidates import read_candidates
+from by_name import call
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def store(path: Path, vectors: np.ndarray) -> None:
 def test_self_matches_are_dropped_before_the_cut_and_counted(
     chunk: dict[str, Any], drop: bool, dropped: int, of_d4: list[tuple[int, float]]
 ) -> None:
-    search.search_chunk(**chunk | {"drop_self_matches": drop})
+    call(search.search_chunk, **chunk | {"drop_self_matches": drop})
     found, _ = read_candidates(chunk["output_path"])
     hits = list(zip(found.query.tolist(), found.row.tolist(), found.score.tolist(), strict=True))
     assert found.self_matches == dropped
@@ -77,7 +78,7 @@ def test_self_matches_are_dropped_before_the_cut_and_counted(
 
 
 def test_candidates_say_what_they_were_found_in_by_which_job(chunk: dict[str, Any], tmp_path: Path) -> None:
-    search.search_chunk(**chunk)
+    call(search.search_chunk, **chunk)
     _, found = read_candidates(chunk["output_path"])
     assert (found.system, found.chunk, found.top_k, found.made) == ("toy", 1, 2, {})
     assert (found.job, found.code) == ("search_chunk/toy", "c0de")
@@ -106,7 +107,7 @@ def test_vectors_that_were_made_from_something_else_are_refused_by_name(
     record = read_json(path)
     write_json(path, record | change | {"inputs": record["inputs"] | change.get("inputs", {})})
     with pytest.raises(DataError) as caught:
-        search.search_chunk(**chunk)
+        call(search.search_chunk, **chunk)
     assert str(caught.value).startswith(f"{path}: it was made from the ")
     assert str(caught.value).endswith(f"rm {path}")
     assert not Path(chunk["output_path"]).exists()
@@ -116,7 +117,7 @@ def test_queries_and_documents_of_two_precisions_are_refused(chunk: dict[str, An
     record = read_json(tmp_path / "chunk.json")
     write_json(tmp_path / "chunk.json", record | {"made": {**record["made"], "precision": "bfloat16"}})
     with pytest.raises(DataError) as caught:
-        search.search_chunk(**chunk)
+        call(search.search_chunk, **chunk)
     paths = f"{tmp_path / 'chunk.npy'} has precision bfloat16, but {tmp_path / 'queries.npy'} has float32; "
     assert str(caught.value).startswith(paths)
     assert str(caught.value).endswith(f"set one precision in the configuration, or remove one and encode again: rm {tmp_path}/*")
@@ -134,7 +135,7 @@ def a_variant(chunk: dict[str, Any], **how: Any) -> dict[str, Any]:
 
 def test_a_variant_searches_the_vectors_of_another_system_compressed(chunk: dict[str, Any], tmp_path: Path) -> None:
     """Of each dimension 1 is the least value, -128, and 3 the largest, 127; 2 lies in step 127 of 0 to 255."""
-    search.search_chunk(**a_variant(chunk))
+    call(search.search_chunk, **a_variant(chunk))
     hits, found = read_candidates(chunk["output_path"])
     assert (found.system, found.made) == ("small", {"vectors": "int8", "dimensions": "4"})
     assert set(found.inputs) > {"ranges-all.npy", "ranges-all.json", "chunk.npy", "chunk.json", "queries.npy", "model.json"}
@@ -150,18 +151,18 @@ def test_ranges_of_other_vectors_are_refused(chunk: dict[str, Any], tmp_path: Pa
     arguments = a_variant(chunk)
     store(tmp_path / "chunk.npy", np.ones((3, 4)) * [[1], [4], [2]])
     with pytest.raises(DataError) as caught:
-        search.search_chunk(**arguments)
+        call(search.search_chunk, **arguments)
     assert str(caught.value).startswith(f"{tmp_path / 'ranges-all.json'}: it was made from the chunk.npy ")
 
 
 def test_ranges_for_another_similarity_are_refused(chunk: dict[str, Any]) -> None:
     with pytest.raises(DataError, match="it was made from the similarity dot, but cosine is used here"):
-        search.search_chunk(**a_variant(chunk) | {"similarity": "cosine"})
+        call(search.search_chunk, **a_variant(chunk) | {"similarity": "cosine"})
 
 
 def test_vectors_of_another_system_than_the_variant_names_are_refused(chunk: dict[str, Any]) -> None:
     with pytest.raises(DataError, match="it was made from the system toy, but other is used here"):
-        search.search_chunk(**a_variant(chunk, variant_of="other"))
+        call(search.search_chunk, **a_variant(chunk, variant_of="other"))
 
 
 def flip_one_bit(path: Path) -> None:
@@ -178,7 +179,7 @@ def test_damaged_ranges_are_refused(chunk: dict[str, Any], tmp_path: Path) -> No
     arguments = a_variant(chunk)
     flip_one_bit(tmp_path / "ranges-all.npy")
     with pytest.raises(DataError, match=r"ranges-all\.npy: .*rm .*ranges-all\.npy"):
-        search.search_chunk(**arguments)
+        call(search.search_chunk, **arguments)
 
 
 @pytest.mark.parametrize("name", ["queries.npy", "chunk.npy"])
@@ -188,7 +189,7 @@ def test_damaged_vectors_are_refused_with_the_command_that_helps(
 ) -> None:
     damage(tmp_path / name)
     with pytest.raises(DataError) as caught:
-        search.search_chunk(**chunk)
+        call(search.search_chunk, **chunk)
     assert str(caught.value).startswith(f"{tmp_path / name}: ")
     assert str(caught.value).endswith(f"rm {tmp_path / name}")
     assert not Path(chunk["output_path"]).exists()

@@ -10,8 +10,10 @@ import pytest
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
+from beirflow.files.layout import record_of
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.runs.run_file import RUN
+from by_name import call
 
 Row = tuple[str, str, float, int]
 
@@ -52,9 +54,7 @@ def prepare(
         "system": "toy",
         "dataset": "tiny",
         "run_path": str(run_path),
-        "run_record_path": str(run_path.with_suffix(".json")),
         "qrels_path": str(qrels_path),
-        "corpus_path": str(folder / CORPUS_PATH),
         "cutoffs": [1, 10],
         "per_query_path": str(folder / "metrics/toy/tiny.parquet"),
         "means_path": str(folder / "metrics/toy/tiny.json"),
@@ -64,7 +64,7 @@ def prepare(
 
 def evaluated(folder: Path, rows: list[Row] = RUN_ROWS) -> tuple[pd.DataFrame, dict[str, Any]]:
     arguments = prepare(folder, rows)
-    evaluate_run(**arguments)
+    call(evaluate_run, **arguments)
     return pq.read_table(arguments["per_query_path"]).to_pandas().set_index("query_id"), read_json(arguments["means_path"])
 
 
@@ -109,7 +109,7 @@ def test_seconds_are_those_of_the_run_and_of_the_evaluation(tmp_path: Path) -> N
 )
 def test_the_means_repeat_what_was_assumed_for_the_run(tmp_path: Path, made: dict[str, Any], expected: list[str]) -> None:
     arguments = prepare(tmp_path, RUN_ROWS, **made)
-    evaluate_run(**arguments)
+    call(evaluate_run, **arguments)
     assert read_json(arguments["means_path"])["assumed"] == expected
 
 
@@ -141,11 +141,11 @@ def test_per_query_measures_have_the_same_bytes_every_time(tmp_path: Path) -> No
 
 def test_a_run_that_was_changed_afterwards_is_refused(tmp_path: Path) -> None:
     arguments = prepare(tmp_path, RUN_ROWS)
-    record = Path(arguments["run_record_path"]).read_bytes()
+    record = record_of(arguments["run_path"]).read_bytes()
     prepare(tmp_path, RUN_ROWS[:-1])
-    Path(arguments["run_record_path"]).write_bytes(record)
+    record_of(arguments["run_path"]).write_bytes(record)
     with pytest.raises(DataError) as caught:
-        evaluate_run(**arguments)
+        call(evaluate_run, **arguments)
     assert str(caught.value).startswith(f"{arguments['run_path']}: sha256 ")
     assert str(caught.value).endswith(f"rm {arguments['run_path']}")
     assert not (tmp_path / "metrics").exists()
@@ -157,8 +157,8 @@ def test_a_run_that_was_changed_afterwards_is_refused(tmp_path: Path) -> None:
 def test_a_run_of_another_system_or_corpus_is_refused(tmp_path: Path, changes: dict[str, str], what: str) -> None:
     arguments = prepare(tmp_path, RUN_ROWS, **changes)
     with pytest.raises(DataError, match=f"it was made from the .*{what}, but") as caught:
-        evaluate_run(**arguments)
-    assert str(caught.value).startswith(f"{arguments['run_record_path']}: ")
+        call(evaluate_run, **arguments)
+    assert str(caught.value).startswith(f"{record_of(arguments['run_path'])}: ")
     assert not (tmp_path / "metrics").exists()
 
 
@@ -166,7 +166,7 @@ def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
     arguments = prepare(tmp_path, RUN_ROWS)
     pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": pa.array([2], pa.int32())}), arguments["qrels_path"])
     with pytest.raises(DataError, match="damaged or replaced") as caught:
-        evaluate_run(**arguments)
+        call(evaluate_run, **arguments)
     assert str(caught.value).startswith(f"{arguments['qrels_path']}: sha256 ")
     assert not Path(arguments["means_path"]).exists()
 

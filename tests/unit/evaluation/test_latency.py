@@ -17,6 +17,7 @@ from beirflow.lexical.settings import LexicalSettings
 from beirflow.runs import answers
 from beirflow.runs.answers import no_hits
 from beirflow.runs.ranking import Hits
+from by_name import call
 from latencies import write_latency
 from lexical_results import DATASET, LexicalResults
 
@@ -78,7 +79,8 @@ def measured(made: LexicalResults, system: str = "bm25", **systems: Any) -> dict
     entries = {"bm25": {"family": "lexical", "settings": asdict(SETTINGS)}, **systems}
     path = made.results / LATENCY(system=system, dataset=DATASET)
     path.parent.mkdir(parents=True, exist_ok=True)
-    measure_latency(
+    call(
+        measure_latency,
         system=system,
         systems=entries,
         dataset=DATASET,

@@ -36,7 +36,7 @@ def run_of(folder: Path, queries: dict[str, str] = QUERIES, **settings: Any) -> 
     for chunk in range(made.chunks):
         make_expansion(
             load=QueryWriter if added.kind == "queries" else WordWeigher,
-            making=Making(added, model, "float32", "cpu"),
+            making=Making(added, model, precision="float32", device="cpu"),
             documents_path=made.path(DOCUMENTS),
             chunk=chunk,
             output_path=made.path(EXPANSION, expansion=added.name, chunk=chunk),

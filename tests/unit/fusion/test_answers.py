@@ -13,6 +13,7 @@ from beirflow.imported.settings import ImportedSettings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.runs.answers import NoAnswerError
 from beirflow.runs.family import System
+from by_name import call
 from lexical_results import DATASET, LexicalResults, rows_of
 
 DOCUMENTS = [(f"d{i}", f"w{i % 3}", " ".join(f"w{n}" for n in range(i % 7))) for i in range(30)]
@@ -26,8 +27,10 @@ def test_answers_are_the_run(tmp_path: Path, own: dict[str, Any]) -> None:
     for settings in (ONE, OTHER):
         made.run(settings)
     fused = FusionSettings("fused", ["one", "other"], **own)
-    fuse_runs(
+    call(
+        fuse_runs,
         settings=fused,
+        system=fused.name,
         dataset=DATASET,
         run_paths=[made.path(RUN, system=name) for name in fused.of],
         corpus_path=made.path(CORPUS),

@@ -17,6 +17,7 @@ from beirflow.fusion.blocks import fused
 from beirflow.fusion.fuse_runs import fuse_runs
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.run_file import RUN
+from by_name import call
 from hypothesis import given
 from hypothesis import strategies as st
 from run_results import DATASET, RunResults, Scores, change_rows, ids, ranked
@@ -125,8 +126,10 @@ def made(tmp_path: Path) -> RunResults:
 
 
 def fuse_them(made: RunResults, name: str = "f", of: tuple[str, ...] = ("a", "b"), **settings: Any) -> None:
-    fuse_runs(
+    call(
+        fuse_runs,
         settings=FusionSettings(name, of, **settings),
+        system=name,
         dataset=DATASET,
         run_paths=[made.paths(system)["run_path"] for system in of],
         corpus_path=made.corpus_path,
@@ -161,8 +164,10 @@ def test_a_first_stage_that_is_needed_twice_counts_once(made: RunResults) -> Non
 
 def test_a_run_that_was_changed_or_is_of_another_system_or_corpus_is_refused(made: RunResults) -> None:
     with pytest.raises(DataError, match="it was made from the system a, but b is used here"):
-        fuse_runs(
+        call(
+            fuse_runs,
             settings=FusionSettings("f", ["a", "b"]),
+            system="f",
             dataset=DATASET,
             run_paths=[made.paths("a")["run_path"]] * 2,
             corpus_path=made.corpus_path,

@@ -14,6 +14,7 @@ from beirflow.fusion.settings import FusionSettings
 from beirflow.fusion.spot_check import spot_checks
 from beirflow.runs.family import System
 from beirflow.runs.spot_check import Finding
+from by_name import call
 from run_results import DATASET, RunResults, change_rows, ids
 
 VARIANTS: list[dict[str, Any]] = [
@@ -36,8 +37,10 @@ def made(folder: Path, **settings: Any) -> tuple[RunResults, FusionSettings]:
         scores["q3"] = dict.fromkeys(scores["q3"], 2.5)
         results.write_run(system, {query: found for query, found in scores.items() if found})
     fusion = FusionSettings("f", ["a", "b"], **settings)
-    fuse_runs(
+    call(
+        fuse_runs,
         settings=fusion,
+        system=fusion.name,
         dataset=DATASET,
         run_paths=[results.paths(system)["run_path"] for system in "ab"],
         corpus_path=results.corpus_path,

@@ -21,6 +21,7 @@ from beirflow.fusion.spot_check import spot_checks
 from beirflow.fusion.tuning import grid
 from beirflow.recomputed.plain_measures import measures_of_query
 from beirflow.runs.family import System
+from by_name import call
 from run_results import RunResults, Scores, ids, ranked
 
 DEV = "small.dev"
@@ -58,8 +59,10 @@ class Tuning:
 
     def fuse(self, **settings: Any) -> FusionSettings:
         fusion = FusionSettings("f", **{"of": ["a", "b"], "method": "sum", "normalize": "min-max", "weights": TUNED, **settings})
-        fuse_runs(
+        call(
+            fuse_runs,
             settings=fusion,
+            system=fusion.name,
             dataset=self.made.dataset,
             run_paths=[self.made.paths(system)["run_path"] for system in fusion.of],
             corpus_path=self.made.corpus_path,

@@ -17,6 +17,7 @@ from beirflow.imported.spot_check import spot_checks
 from beirflow.runs.family import System
 from beirflow.runs.run_file import write_trec
 from beirflow.runs.spot_check import Finding, NotHereError
+from by_name import call
 from run_results import DATASET, RunResults, change_rows, ids
 
 TREC = """q0 Q0 d1 1 2.5 them
@@ -38,7 +39,8 @@ def read(made: RunResults, content: str | bytes = TREC, **settings: Any) -> Path
     """Read a run; the file that it is in."""
     source = made.results.parent / "theirs-small.trec"
     source.write_bytes(content.encode() if isinstance(content, str) else content)
-    import_run(
+    call(
+        import_run,
         system="theirs",
         dataset=DATASET,
         source_path=str(source),

@@ -37,7 +37,7 @@ def test_each_word_of_the_query_has_a_word_of_the_document_or_a_special_token(
     found: tuple[TokenEncoding, Pairs, list[float]],
 ) -> None:
     encoding, pairs, _ = found
-    matched = match_tokens(pairs, **vars(encoding))
+    matched = match_tokens(pairs, encoding)
     assert matched.made["precision"] == "float32"
     for query, document, every in zip(pairs.query, pairs.document, matched.matches, strict=True):
         assert [match.of_query for match in every] == pairs.queries[query].split()
@@ -53,7 +53,7 @@ def test_all_tokens_add_up_to_the_score(found: tuple[TokenEncoding, Pairs, list[
 
     monkeypatch.setattr(TokenEncoder, "tokens_of", every_token)
     encoding, pairs, scores = found
-    for every, score in zip(match_tokens(pairs, **vars(encoding)).matches, scores, strict=True):
+    for every, score in zip(match_tokens(pairs, encoding).matches, scores, strict=True):
         assert sum(match.adds for match in every) == pytest.approx(score, abs=1e-4)
 
 

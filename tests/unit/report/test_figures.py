@@ -17,7 +17,7 @@ from beirflow.evaluation.significance import compare_systems
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_json, write_record
 from beirflow.report.figure_cost import cost
-from beirflow.report.figure_data import Results, read_results
+from beirflow.report.figure_data import FigureFiles, Results, read_results
 from beirflow.report.figure_lengths import document_lengths
 from beirflow.report.figure_pareto import pareto
 from beirflow.report.figure_ranks import _said, critical_difference
@@ -87,7 +87,7 @@ def style() -> Iterator[None]:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    return read_results(**sources(tmp_path))
+    return read_results(FigureFiles(**sources(tmp_path)))
 
 
 def text_of(path: Path) -> list[str]:
@@ -109,7 +109,7 @@ def test_what_is_computed_does_not_depend_on_the_baseline() -> None:
 def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: Path) -> None:
     arguments = sources(tmp_path)
     for folder in ("one", "two"):
-        draw_figures(folder=str(tmp_path / folder), **arguments)
+        draw_figures(files=FigureFiles(**arguments), folder=str(tmp_path / folder))
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
     tables = [f"{name}.csv" for name in TABLES]
     assert files == sorted([*(f"{draw.__name__}.{kind}" for draw in FIGURES for kind in ("pdf", "svg")), *tables])
@@ -125,7 +125,7 @@ def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: 
 
 
 def test_figures_fit_a_column_of_a_paper_in_its_font(tmp_path: Path) -> None:
-    results = read_results(**sources(tmp_path))
+    results = read_results(FigureFiles(**sources(tmp_path)))
     with house_style(3.3, "DejaVu Serif"):
         for draw in FIGURES:
             save(draw(results), str(tmp_path), draw.__name__, ["svg"])
@@ -144,7 +144,7 @@ def test_a_font_that_is_not_there_is_refused_with_the_nearest() -> None:
 
 def test_differences_to_the_baseline_are_sorted_and_have_the_sign_of_the_system(tmp_path: Path) -> None:
     for baseline, other in (("x", "y"), ("y", "x")):
-        results = read_results(**sources(tmp_path, baseline=baseline))
+        results = read_results(FigureFiles(**sources(tmp_path, baseline=baseline)))
         (panel,) = ndcg_difference(results).axes
         shown = {
             label.get_text().removeprefix("* "): next(bar.get_width() for bar in panel.patches if bar.get_y() + 0.35 == place)
@@ -165,7 +165,7 @@ def test_a_significant_difference_has_a_star(results: Results) -> None:
 
 
 def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_and_the_others_are_drawn(tmp_path: Path) -> None:
-    drawn = {draw.__name__: draw(read_results(**sources(tmp_path, ["x"]))) for draw in FIGURES}
+    drawn = {draw.__name__: draw(read_results(FigureFiles(**sources(tmp_path, ["x"])))) for draw in FIGURES}
     assert [text.get_text() for text in drawn["ndcg_difference"].texts] == [
         "x is the only system: there is nothing to compare it with."
     ]
@@ -230,7 +230,7 @@ def test_systems_can_be_told_apart_without_colour() -> None:
 
 def test_names_that_look_like_numbers_or_missing_values_stay_names(tmp_path: Path) -> None:
     arguments = sources(tmp_path, ["NA", "007", "null"], baseline="NA")
-    results = read_results(**arguments)
+    results = read_results(FigureFiles(**arguments))
     assert set(results.costs["system"]) == {"NA", "007", "null"}
     assert set(results.comparison["system_a"]) | set(results.comparison["system_b"]) == {"NA", "007", "null"}
     save(cost(results), str(tmp_path), "cost", ["svg"])

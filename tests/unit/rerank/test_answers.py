@@ -12,6 +12,7 @@ from beirflow.rerank.rerank_run import rerank_run
 from beirflow.rerank.score_pairs import Scoring, score_pairs
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.family import System
+from by_name import call
 from lexical_results import DATASET, LexicalResults, rows_of
 from tiny_cross_encoder import save_cross_encoder
 
@@ -34,19 +35,21 @@ def test_answers_are_the_run(tmp_path: Path, model: Path, below: Any) -> None:
     settings, job = RerankSettings("crossed", str(model), first="first", depth=4, below=below), made.job("score_pairs")
     fetch_model(system=settings, said=None, output_path=made.path(MODEL, system="crossed"), job=job)
     first, pairs = made.path(RUN, system="first"), made.path(PAIRS, system="crossed", block=0)
-    score_pairs(
-        scoring=Scoring(settings, made.path(MODEL, system="crossed"), "float32", device="cpu", token_budget=1),
+    call(
+        score_pairs,
+        scoring=Scoring(settings, made.path(MODEL, system="crossed"), precision="float32", device="cpu", token_budget=1),
         first_run_path=first,
         queries_path=made.path(QUERIES),
         documents_path=made.path(DOCUMENTS),
-        corpus_path=made.path(CORPUS),
         block=0,
         blocks=1,
         output_path=pairs,
         job=job,
     )
-    rerank_run(
+    call(
+        rerank_run,
         settings=settings,
+        system=settings.name,
         dataset=DATASET,
         first_run_path=first,
         pairs_paths=[pairs],

@@ -25,6 +25,7 @@ from beirflow.rerank.settings import RerankSettings
 from beirflow.rerank.spot_check import spot_checks
 from beirflow.runs.family import System
 from beirflow.runs.spot_check import NotHereError
+from by_name import call
 from run_results import DATASET, RunResults, Scores, change_rows
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from tiny_bert import save_tiny_bert
@@ -63,11 +64,11 @@ class Reranked:
     def score(self, blocks: int = BLOCKS, code: str = "c0de", precision: str = "float32") -> dict[str, int]:
         """Score all blocks; what was counted."""
         for block, path in enumerate(self.pairs_paths(blocks)):
-            score_pairs(
-                scoring=Scoring(self.settings, self.model_path, precision, device="cpu"),
+            call(
+                score_pairs,
+                scoring=Scoring(self.settings, self.model_path, precision=precision, device="cpu"),
                 first_run_path=self.made.paths("first")["run_path"],
                 **self.made.corpus_paths,
-                corpus_path=self.made.corpus_path,
                 block=block,
                 blocks=blocks,
                 output_path=path,
@@ -77,8 +78,10 @@ class Reranked:
         return {key: sum(each[key] for each in counts) for key in ("pairs", "pairs_reused")}
 
     def rank(self, blocks: int = BLOCKS, top_k: int = 20) -> list[tuple[str, str, float, int]]:
-        rerank_run(
+        call(
+            rerank_run,
             settings=self.settings,
+            system=self.settings.name,
             dataset=DATASET,
             first_run_path=self.made.paths("first")["run_path"],
             pairs_paths=self.pairs_paths(blocks),

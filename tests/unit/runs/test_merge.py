@@ -20,6 +20,7 @@ from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.runs import merge
 from beirflow.runs.candidates import Candidates, read_candidates, write_candidates
 from beirflow.runs.run_file import RUN
+from by_name import call
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,7 +86,8 @@ class Corpus:
     def search(self, paths: dict[str, str], number: int, chunk: list[str], k: int, threads: int = 1) -> None:
         """Encode a chunk and search it."""
         self._store(f"chunk-{number}", [self.documents[doc_id] for doc_id in chunk], "documents.parquet", "index")
-        search_chunk(
+        call(
+            search_chunk,
             system="toy",
             model_path=str(self.folder / "model.json"),
             chunk=number,
@@ -103,7 +105,7 @@ class Corpus:
 
     def run(self, chunks: list[list[str]], k: int) -> pa.Table:
         arguments = self.retrieve(chunks, k)
-        merge.merge_chunks(**arguments)
+        call(merge.merge_chunks, **arguments)
         return pq.read_table(arguments["run_path"])
 
     def brute_force(self, k: int) -> list[Row]:
@@ -165,7 +167,7 @@ def test_more_chunks_than_files_may_be_open_are_merged(corpus: Corpus) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/dev/fd").iterdir())) + 20, hard))
     try:
-        merge.merge_chunks(**arguments)
+        call(merge.merge_chunks, **arguments)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert rows_of(pq.read_table(arguments["run_path"])) == corpus.brute_force(5)
@@ -194,14 +196,14 @@ def test_repetition_and_threads_change_no_byte(corpus: Corpus) -> None:
     written = []
     for threads in (1, 2):
         arguments = corpus.retrieve(chunks, 20, threads)
-        merge.merge_chunks(**arguments)
+        call(merge.merge_chunks, **arguments)
         written.append(Path(arguments["run_path"]).read_bytes())
     assert written[0] == written[1]
 
 
 def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
     arguments = corpus.retrieve(dealt(list(corpus.documents), 2), 4)
-    merge.merge_chunks(**arguments)
+    call(merge.merge_chunks, **arguments)
     record = read_json(arguments["record_path"])
     seconds = record.pop("seconds")
     assert (seconds["load"], seconds["queries"], seconds["index"]) == (3, 2, 4)
@@ -241,7 +243,7 @@ def rewrite(path: str, **changes: Any) -> None:
 
 def test_the_record_counts_what_was_reused_and_names_all_that_vectors_were_made_with(corpus: Corpus) -> None:
     arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
-    merge.merge_chunks(**arguments)
+    call(merge.merge_chunks, **arguments)
     assert "documents_reused" not in read_json(arguments["record_path"])["counts"]
     for number, made in enumerate([{}, {"device": ["H200", "cpu"], "torch": ["1", "3"]}]):
         path = corpus.folder / f"chunk-{number}.json"
@@ -255,7 +257,7 @@ def test_the_record_counts_what_was_reused_and_names_all_that_vectors_were_made_
             "made": {"search": number},
         }
         rewrite(arguments["candidate_paths"][number], **changes)
-    merge.merge_chunks(**arguments)
+    call(merge.merge_chunks, **arguments)
     record = read_json(arguments["record_path"])
     assert record["counts"]["documents_reused"] == 2 + 7
     several = {"device": ["H200", "cpu"], "torch": ["1", "2", "3"], "search": [0, 1]}
@@ -295,7 +297,7 @@ def test_chunks_that_were_searched_with_other_vectors_are_refused_by_name(
 def refused(arguments: dict[str, Any]) -> str:
     """What is said when candidates cannot be merged; nothing is written then."""
     with pytest.raises(DataError) as caught:
-        merge.merge_chunks(**arguments)
+        call(merge.merge_chunks, **arguments)
     assert not Path(arguments["run_path"]).exists()
     assert not Path(arguments["record_path"]).exists()
     return str(caught.value)
@@ -380,7 +382,7 @@ def test_vectors_need_not_be_there(corpus: Corpus) -> None:
     arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
     for path in [*corpus.folder.glob("*.npy"), *corpus.folder.glob("chunk-*.json"), *corpus.folder.glob("model.json")]:
         path.unlink()
-    merge.merge_chunks(**arguments)
+    call(merge.merge_chunks, **arguments)
     assert rows_of(pq.read_table(arguments["run_path"])) == corpus.brute_force(4)
 
 
@@ -392,7 +394,7 @@ def test_what_chunks_share_is_counted_once_whatever_found_the_candidates(corpus:
         inputs = {name: found.inputs[name] for name in ("queries.parquet", "documents.parquet")}
         plain = replace(found, inputs=inputs, sources={}, seconds=0.5, made={}, code="", job="")
         write_candidates(path, Candidates(*candidates[:3], self_matches=1), plain)
-    merge.merge_chunks(**arguments)
+    call(merge.merge_chunks, **arguments)
     record = read_json(arguments["record_path"])
     assert record["inputs"] == inputs
     assert (record["made"], record["bytes"], record["jobs"]) == ({}, {}, [])

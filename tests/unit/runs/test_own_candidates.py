@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from beirflow.datasets.prepare import prepare_corpus
-from beirflow.files.layout import CORPUS, DOCUMENTS, QRELS, QUERIES, RUN
+from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
 from beirflow.late import vectors
 from beirflow.late.search import exact_of_pairs, exact_top_k
 from beirflow.late.settings import LateSettings
@@ -21,6 +21,7 @@ from beirflow.late.vectors import read_segments
 from beirflow.runs.family import System
 from beirflow.runs.ranking import byte_order
 from beirflow.runs.spot_check import Subject
+from by_name import call
 from lexical_results import DATASET
 from model_results import LateResults
 from sentence_transformers import MultiVectorEncoder
@@ -68,7 +69,8 @@ class SampleResults(LateResults):
     def __init__(self, folder: Path) -> None:
         self.results, self.top_k, self.chunks = folder / "results", 20, 3
         (folder / "s.jsonl").write_text("".join(f"{json.dumps(sample)}\n" for sample in samples()))
-        prepare_corpus(
+        call(
+            prepare_corpus,
             source_path=str(folder / "s.jsonl"),
             forum=None,
             split="test",
@@ -76,8 +78,6 @@ class SampleResults(LateResults):
             expected={"documents": None, "queries": None, "files": {}},
             documents_path=self.path(DOCUMENTS),
             queries_path=self.path(QUERIES),
-            qrels_path=self.path(QRELS),
-            corpus_path=self.path(CORPUS),
             job=self.job("prepare_corpus"),
             form={"kind": "samples"},
         )

@@ -17,6 +17,7 @@ from beirflow.sources import hub_files as hub_files_module
 from beirflow.sources.fetch_dataset import fetch_dataset
 from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import HubSource, fetched_file, is_here
+from by_name import call
 from http_servers import hub_files
 from hub_datasets import (
     DOCUMENTS,
@@ -112,7 +113,8 @@ def test_a_corpus_names_the_record_of_what_was_fetched(hub: Hub, tmp_path: Path)
     folder = tmp_path / "results/corpora/own"
 
     def prepare(most: int) -> dict[str, Any]:
-        prepare_corpus(
+        call(
+            prepare_corpus,
             source_path=str(record),
             forum=None,
             split="train",
@@ -120,8 +122,6 @@ def test_a_corpus_names_the_record_of_what_was_fetched(hub: Hub, tmp_path: Path)
             expected={"documents": None, "queries": None, "files": {}, "most": most},
             documents_path=str(folder / "documents.parquet"),
             queries_path=str(folder / "queries.parquet"),
-            qrels_path=str(folder / "qrels.parquet"),
-            corpus_path=str(folder / "corpus.json"),
             job=Job(tmp_path / "results", "prepare_corpus/own", "c0de"),
             form=asdict(NANO),
         )

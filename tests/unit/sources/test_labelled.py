@@ -17,6 +17,7 @@ from beirflow.files.records import Job, read_json
 from beirflow.sources import source as source_module
 from beirflow.sources.forms import LabelledForm
 from beirflow.sources.labelled import LabelledSource
+from by_name import call
 
 WORDS = LabelledForm(labels=(("完全相关", 2), ("部分相关", 1), ("不相关", 0)))
 
@@ -189,7 +190,8 @@ def test_documents_and_queries_are_counted_before_a_run(judged: Path, tmp_path: 
 
 def test_a_corpus_is_prepared_and_its_record_says_what_was_assumed(judged: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    prepare_corpus(
+    call(
+        prepare_corpus,
         source_path=str(judged),
         forum=None,
         split="test",
@@ -197,8 +199,6 @@ def test_a_corpus_is_prepared_and_its_record_says_what_was_assumed(judged: Path,
         expected={"documents": 4, "queries": None, "files": {}},
         documents_path=str(out / "documents.parquet"),
         queries_path=str(out / "queries.parquet"),
-        qrels_path=str(out / "qrels.parquet"),
-        corpus_path=str(out / "corpus.json"),
         job=Job(out, "prepare_corpus/in", "c0de"),
         form={"kind": "labelled", "labels": [["完全相关", 2], ["部分相关", 1], ["不相关", 0]]},
     )

@@ -8,6 +8,7 @@ from beirflow.files.layout import MODEL
 from beirflow.sparse import matches
 from beirflow.sparse.matches import match_terms
 from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.weigh import Weighing
 from lexical_results import rows_of
 from model_results import COMPUTING, SparseResults, pairs_of
 from tiny_bert import WORDS
@@ -25,10 +26,10 @@ def test_all_matches_of_a_hit_add_up_to_its_score(tmp_path: Path, own: dict[str,
     made = SparseResults(tmp_path, CORPUS, QUERIES, size=20, top_k=6).make_all(settings)
     rows = rows_of(made.find_all(settings))
     pairs = pairs_of(rows, QUERIES, CORPUS)
-    computing = {"model_path": made.path(MODEL, system="s"), **COMPUTING}
-    few = match_terms(pairs, settings, **computing).matches
+    weighing = Weighing(settings, made.path(MODEL, system="s"), **COMPUTING)
+    few = match_terms(pairs, weighing).matches
     monkeypatch.setattr(matches, "MOST_TERMS", 10**6)
-    found = match_terms(pairs, settings, **computing)
+    found = match_terms(pairs, weighing)
     assert found.made["precision"] == "float32"
     for (_, _, score, _), most, every in zip(rows, few, found.matches, strict=True):
         adds = [match.adds for match in every]

@@ -27,7 +27,7 @@ from beirflow.analysis.first_hits import FirstHits, read_first_hits
 from beirflow.analysis.matched_words import matched_words
 from beirflow.analysis.query_scores import query_scores
 from beirflow.analysis.shown_queries import choose_queries
-from beirflow.datasets.corpus_files import read_table
+from beirflow.datasets.corpus_files import PreparedCorpus, read_table
 from beirflow.evaluation.scores import main_cutoff, read_per_query
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.sources.query_lists import for_reading
@@ -42,10 +42,7 @@ JUDGED = 20
 def inspect_dataset(
     *,
     dataset: str,
-    documents_path: str,
-    queries_path: str,
-    qrels_path: str,
-    corpus_path: str,
+    corpus: PreparedCorpus,
     run_paths: Sequence[str],
     means_paths: Sequence[str],
     per_query_paths: Sequence[str],
@@ -56,10 +53,7 @@ def inspect_dataset(
 
     Args:
         dataset: Name of the corpus.
-        documents_path: ``documents.parquet``.
-        queries_path: ``queries.parquet``.
-        qrels_path: ``qrels.parquet``.
-        corpus_path: ``corpus.json``.
+        corpus: Documents, queries and judgements.
         run_paths: Parquet of the run of every system.
         means_paths: The ``metrics`` JSON of every system, in the same order.
         per_query_paths: The values of every query, in the same order.
@@ -69,7 +63,7 @@ def inspect_dataset(
     Raises:
         DataError: A file is not the one that was recorded.
     """
-    corpus = read_json(corpus_path)
+    record = read_json(corpus.corpus_path)
     means = {each["system"]: each for each in map(read_json, means_paths)}
     cutoff = main_cutoff(next(iter(means.values()))["measures"])
     measure = f"NDCG@{cutoff}"
@@ -78,14 +72,14 @@ def inspect_dataset(
         for system, means_path, path in zip(means, means_paths, per_query_paths, strict=True)
     }
     sample = choose_queries(np.stack(list(scores.values())), measure)
-    all_queries = read_table(queries_path)
+    all_queries = read_table(corpus.queries_path)
     queries = all_queries.take(pa.array(sample.rows)).to_pylist()
     ids = [query["query_id"] for query in queries]
     runs = {
         system: read_first_hits(path, means[system]["inputs"][job.below(path)], means_path, DEPTH, ids)
         for system, means_path, path in zip(means, means_paths, run_paths, strict=True)
     }
-    qrels = read_table(qrels_path)
+    qrels = read_table(corpus.qrels_path)
     grades = _grades(qrels, ids)
     entries: list[dict[str, Any]] = [
         {
@@ -98,11 +92,11 @@ def inspect_dataset(
         for row, query in zip(sample.rows, queries, strict=True)
     ]
     relevant = qrels["doc_id"].filter(pc.greater(qrels["score"], 0))
-    texts, lengths = scan_documents(documents_path, _named(entries), [relevant, *(run.doc_ids for run in runs.values())])
+    texts, lengths = scan_documents(corpus.documents_path, _named(entries), [relevant, *(run.doc_ids for run in runs.values())])
     for entry in entries:
         shown = (texts[doc_id] for doc_id in _named([entry]) if doc_id in texts)
         entry["words"] = matched_words(entry["text"], (part for document in shown for part in document.values()))
-    digests = [corpus["outputs"], *(each["outputs"] for each in means.values())]
+    digests = [record["outputs"], *(each["outputs"] for each in means.values())]
     digests += [{job.below(path): each["inputs"][job.below(path)]} for path, each in zip(run_paths, means.values(), strict=True)]
     write_record(
         output_path,
@@ -110,8 +104,8 @@ def inspect_dataset(
         inputs={job.results / path: digest for each in digests for path, digest in each.items()},
         outputs={},
         dataset=dataset,
-        split=corpus["split"],
-        documents=corpus["counts"]["documents"],
+        split=record["split"],
+        documents=record["counts"]["documents"],
         measure=measure,
         cutoff=cutoff,
         depth=DEPTH,

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.analysis.document_scan import ROWS
-from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.computing.model_settings import Computing
+from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, recorded_digest
 from beirflow.datasets.document_text import as_read
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, check_inputs, read_json, write_record
@@ -29,17 +30,10 @@ def match_hits(
     dataset: str,
     finder: str,
     inspection_path: str,
-    queries_path: str,
-    documents_path: str,
+    corpus: PreparedCorpus,
+    computing: Computing[Any],
     output_path: str,
-    settings: Any,
-    model_path: str,
     job: Job,
-    precision: str,
-    device: str,
-    token_budget: int | str,
-    threads: int,
-    jobs_per_gpu: int,
 ) -> None:
     """Say for the hits of a system that are shown what in their texts they match.
 
@@ -48,45 +42,30 @@ def match_hits(
         dataset: Name of the corpus.
         finder: ``module:function`` of the family, :data:`~beirflow.runs.matches.FindMatches`.
         inspection_path: What ``inspect_dataset`` wrote: the hits.
-        queries_path: ``queries.parquet``, next to its ``corpus.json``.
-        documents_path: ``documents.parquet``, likewise.
+        corpus: Queries and documents.
+        computing: The system as it is for the corpus, its model, and the hardware.
         output_path: The record to write, as this module says.
-        settings: Of the system, as they are for the corpus.
-        model_path: The record of its model.
         job: The job, for the record.
-        precision: Of the model, as for :class:`~beirflow.computing.model_settings.Computing`, likewise the following.
-        device: Where it is computed.
-        token_budget: Tokens of a batch.
-        threads: Threads on the CPU.
-        jobs_per_gpu: Jobs that may use a GPU at a time.
 
     Raises:
         ModelError: The model cannot be loaded, or computes a value that is not finite.
         DeviceError: The GPU fails or has too little memory.
         DataError: A file is not the one that was recorded, or the inspection is of other texts.
     """
-    inspection, texts = read_json(inspection_path), {path: recorded_digest(path) for path in (queries_path, documents_path)}
+    inspection = read_json(inspection_path)
+    texts = {path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)}
     check_inputs(inspection_path, inspection, job.digests(texts))
     shown = {query["id"]: [hit["doc_id"] for hit in query["hits"][system]] for query in inspection["queries"]}
-    pairs, found = _pairs(shown, queries_path, documents_path), Matched([], {})
+    pairs, found = _pairs(shown, corpus.queries_path, corpus.documents_path), Matched([], {})
     if len(pairs.query):
         module, _, function = finder.partition(":")
         find_matches: FindMatches = getattr(importlib.import_module(module), function)
-        found = find_matches(
-            pairs,
-            settings,
-            model_path=model_path,
-            precision=precision,
-            device=device,
-            token_budget=token_budget,
-            threads=threads,
-            jobs_per_gpu=jobs_per_gpu,
-        )
+        found = find_matches(pairs, computing)
     matches = iter(found.matches)
     write_record(
         output_path,
         job,
-        inputs=texts | {path: file_digest(path) for path in (inspection_path, model_path)},
+        inputs=texts | {path: file_digest(path) for path in (inspection_path, computing.model_path)},
         outputs={},
         made=found.made,
         system=system,

@@ -3,14 +3,16 @@
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.datasets.document_text import split_title_and_text
+from beirflow.files.digests import file_digest
 from beirflow.files.layout import CORPUS, QRELS
-from beirflow.files.records import output_digest, read_json
+from beirflow.files.records import Job, output_digest, read_json
 from beirflow.files.verified import check_digest, damaged, parquet_errors
 
 FOOTER = "documents_footer_sha256"
@@ -25,13 +27,55 @@ PARQUET_END_BYTES = 8
 """A Parquet file ends with the length of its footer, in four bytes, and a magic number."""
 
 
-def recorded_digest(path: str | Path) -> str:
-    """The sha256 that ``corpus.json`` says of a file in its folder."""
-    return output_digest(read_json(_record_of(path)), path)
+@dataclass(frozen=True)
+class PreparedCorpus:
+    """The files of a prepared corpus, in one folder.
+
+    Attributes:
+        documents_path: ``documents.parquet``; row group i is chunk i.
+        queries_path: ``queries.parquet``.
+    """
+
+    documents_path: str
+    queries_path: str
+
+    @property
+    def qrels_path(self) -> str:
+        """``qrels.parquet``."""
+        return str(Path(self.queries_path).with_name(Path(QRELS).name))
+
+    @property
+    def corpus_path(self) -> str:
+        """``corpus.json``, the record of the others."""
+        return str(corpus_record(self.queries_path))
 
 
-def _record_of(path: str | Path) -> Path:
+def corpus_record(path: str | Path) -> Path:
+    """Return the path of ``corpus.json``, the record of the files of a corpus, in the folder of one of them."""
     return Path(path).with_name(Path(CORPUS).name)
+
+
+def recorded_digest(path: str | Path) -> str:
+    """Return the sha256 of a file of a corpus, from ``corpus.json``."""
+    return output_digest(read_json(corpus_record(path)), path)
+
+
+def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dict[str, str]:
+    """Return the digests of what a model represents, queries or documents, and of the record of the model.
+
+    Args:
+        job: The job that reads or writes the representation.
+        source_path: ``queries.parquet`` or ``documents.parquet``.
+        model_path: The record of the model.
+
+    Returns:
+        sha256 by path below the results.
+
+    Raises:
+        DataError: One of the two records was damaged.
+    """
+    read_json(model_path)
+    return job.digests({source_path: recorded_digest(source_path), model_path: file_digest(model_path)})
 
 
 def read_table(path: str | Path) -> pa.Table:
@@ -46,7 +90,7 @@ def read_table(path: str | Path) -> pa.Table:
     Raises:
         DataError: The file was changed after it was written.
     """
-    check_digest(path, recorded_digest(path), _record_of(path))
+    check_digest(path, recorded_digest(path), corpus_record(path))
     return pq.ParquetFile(path).read()  # read_table would import all of Arrow's datasets
 
 
@@ -62,7 +106,7 @@ def own_candidates(queries_path: str | Path) -> pa.Table | None:
     Raises:
         DataError: A file was changed after it was written.
     """
-    if not read_json(_record_of(queries_path)).get(OWN_CANDIDATES):
+    if not read_json(corpus_record(queries_path)).get(OWN_CANDIDATES):
         return None
     return read_table(Path(queries_path).with_name(Path(QRELS).name))
 
@@ -86,9 +130,9 @@ class Documents:
 
     def __init__(self, path: str | Path, *, piecewise: bool = False) -> None:
         self.path = Path(path)
-        digest, expected = footer_digest(path), read_json(_record_of(path))[FOOTER]
+        digest, expected = footer_digest(path), read_json(corpus_record(path))[FOOTER]
         if digest != expected:
-            raise damaged(path, f"the sha256 of its footer is {digest}, but {_record_of(path)} says {expected}")
+            raise damaged(path, f"the sha256 of its footer is {digest}, but {corpus_record(path)} says {expected}")
         how = {"buffer_size": PIECE_BYTES, "pre_buffer": False} if piecewise else {}
         self._file = pq.ParquetFile(path, page_checksum_verification=True, **how)
         groups = self._file.metadata

@@ -7,6 +7,7 @@ import logging
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, taken, text_bytes, write_documents
-from beirflow.datasets.corpus_files import OWN_CANDIDATES, footer_digest
+from beirflow.datasets.corpus_files import OWN_CANDIDATES, PreparedCorpus, footer_digest
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
@@ -34,82 +35,88 @@ from beirflow.sources.source import CORPUS, DatasetSource, qrels_of
 logger = logging.getLogger(__name__)
 
 
-def prepare_corpus(
-    *,
-    source_path: str,
-    forum: str | None,
-    split: str,
-    chunks: int,
-    expected: dict[str, Any],
-    documents_path: str,
-    queries_path: str,
-    qrels_path: str,
-    corpus_path: str,
-    job: Job,
-    form: Mapping[str, Any] | None = None,
-    part_of: str | None = None,
-    sample: Mapping[str, int] | None = None,
-    document_sample: Mapping[str, int] | None = None,
-    threads: int = 2,
-) -> None:
-    """Turn a dataset into the files that every system works from.
+@dataclass(frozen=True)
+class Preparation:
+    """The settings that determine a prepared corpus.
 
-    Args:
-        source_path: Folder, archive or file of the dataset; of one on a hub, the record of what was fetched.
-        forum: Folder of a forum inside it, or None.
+    Attributes:
+        forum: Folder of a forum inside the source, or None.
         split: Name of the judgements.
         chunks: Number of row groups to write.
         expected: What the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path; where
             nobody could count the documents beforehand, as ``most`` how many of them one chunk may have.
-        documents_path: Parquet of ``DOCUMENTS``; row group i is chunk i, longest document first.
-        queries_path: Parquet of ``query_id`` and ``text``: the judged queries, in byte order of their ids.
-        qrels_path: Parquet of ``query_id``, ``doc_id``, ``score``, in byte order of query and document.
-        corpus_path: ``corpus.json`` to write: the record, with counts and length statistics.
-        job: The job, for the record.
         form: Fields of its form, ``kind`` among them; None for the form of BEIR.
         part_of: The dataset, where this is another split of it or a sample, and so not the official data.
         sample: ``queries``, how many to take at most, and ``seed``, which; None for all.
         document_sample: ``documents``, how many to take at most, and ``seed``, which; None for all. Judgements of other documents
             are left out, and queries without any left.
+    """
+
+    forum: str | None
+    split: str
+    chunks: int
+    expected: Mapping[str, Any]
+    form: Mapping[str, Any] | None = None
+    part_of: str | None = None
+    sample: Mapping[str, int] | None = None
+    document_sample: Mapping[str, int] | None = None
+
+
+def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedCorpus, job: Job, threads: int = 2) -> None:
+    """Turn a dataset into the files that every system works from.
+
+    Args:
+        source_path: Folder, archive or file of the dataset; of one on a hub, the record of what was fetched.
+        settings: What to prepare of it.
+        corpus: The files to write: documents with the columns of ``DOCUMENTS``, longest first in each chunk; the judged queries,
+            ``query_id`` and ``text``, in byte order of their ids; judgements, ``query_id``, ``doc_id``, ``score``, in byte order
+            of query and document; and the record, with counts and length statistics.
+        job: The job, for the record.
         threads: Threads to parse the corpus with.
 
     Raises:
         DataError: The dataset is not what it should be; nothing has been written then.
     """
-    source = open_source(source_path, forum, form_of(form))
+    split, expected = settings.split, settings.expected
+    source = open_source(source_path, settings.forum, form_of(settings.form))
     queries, qrels = read_judged_queries(source, split)
     judged = queries.num_rows
-    part: dict[str, Any] = {"part_of": part_of} if part_of else {}
-    with _scratch_folder(Path(documents_path)) as scratch:
+    part: dict[str, Any] = {"part_of": settings.part_of} if settings.part_of else {}
+    with _scratch_folder(Path(corpus.documents_path)) as scratch:
         scan = _scan(source, spill_path(scratch), expected["documents"], threads)
         _check_documents(source, scan, expected["documents"], expected.get("most"))
-        if document_sample:
+        if document_sample := settings.document_sample:
             part["document_sample"] = {**document_sample, "of": len(scan.ids)}
             rows = drawn(scan.ids.to_pylist(), wanted=document_sample["documents"], seed=document_sample["seed"])
             scan = taken(scan, rows, spill_path(scratch))
             queries, qrels = judged_among(queries, qrels, scan.ids)
-        if sample:
+        if sample := settings.sample:
             part["sample"] = {**sample, "of": queries.num_rows}
             queries, qrels = sampled_queries(queries, qrels, wanted=sample["queries"], seed=sample["seed"])
         pa.default_memory_pool().release_unused()
-        with atomic_path(documents_path) as partial, DigestingWriter(partial) as stream:
-            write_documents(stream, scratch, scan, chunks, threads)
+        with atomic_path(corpus.documents_path) as partial, DigestingWriter(partial) as stream:
+            write_documents(stream, scratch, scan, settings.chunks, threads)
             digest = stream.digest()
-    for table, path in ((queries, queries_path), (qrels, qrels_path)):
+    for table, path in ((queries, corpus.queries_path), (qrels, corpus.qrels_path)):
         with atomic_path(path) as partial:
             pq.write_table(table, partial, compression="zstd")
     missing = _judged_but_missing(qrels, scan.ids)
     if missing.num_rows:
         where, first = source.where(qrels_of(split)), missing["doc_id"][0].as_py()
         logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
+    differs = _compare(source, expected, judged) is False
+    official = False if differs or settings.part_of else True if expected["files"] else None
     notes: dict[str, Any] = {"assumed": source.assumed} if source.assumed else {}
     notes |= {OWN_CANDIDATES: True} if source.own_candidates else {}
     # Without times: every system depends on this record, and would be rebuilt if a time changed.
     write_record(
-        corpus_path,
+        corpus.corpus_path,
         job,
         inputs={source_path: file_digest(source_path)} if isinstance(source, HubSource) else {},
-        outputs={documents_path: digest, **{path: file_digest(path) for path in (queries_path, qrels_path)}},
+        outputs={
+            corpus.documents_path: digest,
+            **{path: file_digest(path) for path in (corpus.queries_path, corpus.qrels_path)},
+        },
         counts={
             "documents": len(scan.ids),
             "distinct_texts": int((scan.first_equal == np.arange(len(scan.ids))).sum()),
@@ -119,13 +126,13 @@ def prepare_corpus(
             "judgements_without_document": missing.num_rows,
         },
         split=split,
-        chunks=chunks,
-        official=False if _compare(source, expected, judged) is False or part_of else True if expected["files"] else None,
+        chunks=settings.chunks,
+        official=official,
         **part,
         characters=length_statistics(scan.characters),
         source_sha256=source.digests,
         **notes,
-        documents_footer_sha256=footer_digest(documents_path),
+        documents_footer_sha256=footer_digest(corpus.documents_path),
     )
 
 
@@ -187,7 +194,7 @@ def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
     return qrels.filter(pc.invert(pc.is_in(qrels["doc_id"], value_set=present)))
 
 
-def _compare(source: DatasetSource, expected: dict[str, Any], queries: int) -> bool | None:
+def _compare(source: DatasetSource, expected: Mapping[str, Any], queries: int) -> bool | None:
     """Test for official data: None for a dataset outside the catalogue, False with a warning if the data differ."""
     differences = [
         f"{source.where(name)}: sha256 {source.digests[name]}, expected {digest}"

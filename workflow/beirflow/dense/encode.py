@@ -1,34 +1,30 @@
 """Encode the queries or one chunk of a corpus, and record how."""
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from beirflow.computing.arrival import NotFiniteError
 from beirflow.computing.model_settings import Computing, checked_meanwhile
-from beirflow.datasets.corpus_files import Documents, read_table
-from beirflow.datasets.document_text import as_read
+from beirflow.datasets.corpus_files import sources_of
 from beirflow.dense.reuse import SharedVectors, find_vectors
 from beirflow.dense.vectors import VectorWriter
+from beirflow.encoders.encoder import Encoder
 from beirflow.encoders.load import load_encoder
 from beirflow.encoders.query_lists import windows_of
 from beirflow.files.errors import ModelError
-from beirflow.files.layout import record_of
-from beirflow.files.records import Job, together, write_record
-from beirflow.files.writing import DigestingWriter, atomic_path
+from beirflow.files.records import Job, together
+from beirflow.files.writing import DigestingWriter
 from beirflow.models.card import Kind
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
-from beirflow.runs.searched import sources_of
+from beirflow.runs.represent import Texts, document_texts, query_texts, represent
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +41,7 @@ def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, j
     Args:
         queries_path: ``queries.parquet``, next to its ``corpus.json``.
         output_path: ``.npy`` to write, float32 of shape (queries, dim), in the order of the table, and its record.
-        encoding: How.
+        encoding: The model, and how it computes.
         job: The job, for the record.
 
     Raises:
@@ -53,26 +49,25 @@ def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, j
         DeviceError: The GPU fails or has too little memory.
         DataError: A file is not the one that was recorded.
     """
-    _encode_table(read_table(queries_path), queries_path, "queries", output_path, encoding, job)
+    _encode_texts(query_texts(queries_path), output_path, encoding, job)
 
 
 def encode_chunk(
     *, documents_path: str, chunk: int, output_path: str, encoding: Encoding, job: Job, shared_paths: Sequence[str] = ()
 ) -> None:
-    """Encode one chunk of a corpus, each distinct text once.
+    """Encode one chunk of a corpus, like :func:`encode_queries`.
 
     Args:
         documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        chunk: Number of the chunk, which is the number of the row group; no other is read.
+        chunk: Number of the chunk.
         output_path: ``.npy`` to write, float32 of shape (documents, dim), in the order of the chunk, and its record.
-        encoding: How.
+        encoding: The model, and how it computes.
         job: The job, for the record.
-        shared_paths: Where another dataset has the same texts, as for :func:`~beirflow.dense.reuse.find_vectors`; else empty.
-            Only the other texts are encoded, and only they count as distinct texts, tokens and truncated texts in the record.
+        shared_paths: The files of another dataset with the same texts, as for :func:`~beirflow.dense.reuse.find_vectors`; else
+            empty. Only the other texts are encoded, and only they count as distinct texts, tokens and truncated texts in the
+            record.
 
     Raises:
-        ModelError: The model cannot be loaded, or computes a value that is not finite.
-        DeviceError: The GPU fails or has too little memory.
         DataError: A file is not the one that was recorded, or the vectors of the other dataset cannot be reused.
     """
     shared = None
@@ -80,100 +75,81 @@ def encode_chunk(
     if shared_paths and encoding.settings.title_separator is None:
         name, model_path = encoding.settings.name, encoding.model_path
         shared = find_vectors(shared_paths, chunk, system=name, documents_path=documents_path, model_path=model_path, job=job)
-    with Documents(documents_path) as documents:
-        table = as_read(documents.read([chunk], ["doc_id", "text", "title_bytes"]), encoding.settings.between)
-    _encode_table(table, documents_path, "documents", output_path, encoding, job, shared)
+    _encode_texts(document_texts(documents_path, chunk, encoding.settings.between), output_path, encoding, job, shared)
 
 
-def _encode_table(
-    table: pa.Table,
-    source_path: str,
-    kind: Kind,
-    output_path: str,
-    encoding: Encoding,
-    job: Job,
-    shared: SharedVectors | None = None,
-) -> None:
-    """Encode the texts of a table that comes from ``source_path``, and record how."""
+def _encode_texts(texts: Texts, output_path: str, encoding: Encoding, job: Job, shared: SharedVectors | None = None) -> None:
+    """Encode texts, and record how; if all vectors are shared, no model is loaded."""
     encoding = replace(encoding, settings=next_to_record(encoding.settings, encoding.model_path))
     encoding.use_threads()
-    inputs = sources_of(job, source_path, encoding.model_path) | (shared.inputs() if shared else {})
+    inputs = sources_of(job, texts.source_path, encoding.model_path) | (shared.inputs() if shared else {})
     nothing_to_encode = shared is not None and not shared.missing.any()
-    gpu = nullcontext() if nothing_to_encode else encoding.gpu(saves_memory="lower token_budget or max_length")
-    with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
-        write = VectorWriter(stream, table.num_rows).write
-        how = _encode_missing(table, kind, encoding, shared, write) if shared else _encode(table, kind, encoding, write)
-        digest = stream.digest()
-    seconds = how.pop("seconds")
-    stage = "queries" if kind == "queries" else "index"
-    write_record(
-        record_of(output_path),
+
+    def load() -> Encoder | None:
+        if shared and encoding.precision != "auto" and not encoding.settings.has_own_precision:
+            shared.check_precision(encoding.precision)
+        if nothing_to_encode:
+            return None
+        with checked_meanwhile(partial(check_model, encoding.settings, encoding.model_path)):
+            encoder = load_encoder(encoding.settings, texts.kind, **encoding.on)
+        if shared:
+            shared.check_precision(encoder.made()["precision"])
+        return encoder
+
+    def compute(encoder: Encoder | None, stream: DigestingWriter) -> dict[str, Any]:
+        write = VectorWriter(stream, texts.table.num_rows).write
+        if shared:
+            return _encode_missing(encoder, texts, encoding.settings.name, shared, write)
+        return {} if encoder is None else _encode(encoder, texts, encoding.settings.name, write)
+
+    represent(
+        texts,
+        output_path,
         job,
-        inputs={job.results / path: digest for path, digest in inputs.items()},
-        outputs={output_path: digest},
-        seconds={"load": seconds["load"], stage: seconds["encode"]},
-        sizes={stage: Path(output_path).stat().st_size},
         system=encoding.settings.name,
-        rows=table.num_rows,
-        **how,
+        inputs=inputs,
+        gpu=nullcontext() if nothing_to_encode else encoding.gpu(saves_memory="lower token_budget or max_length"),
+        load=load,
+        compute=compute,
     )
 
 
-def _encode_missing(table: pa.Table, kind: Kind, encoding: Encoding, shared: SharedVectors, write: Write) -> dict[str, Any]:
-    """Reuse the vectors that are shared and encode what is missing; if nothing is, no model is loaded."""
-    if encoding.precision != "auto" and not encoding.settings.has_own_precision:
-        shared.check_precision(encoding.precision)
-    start = time.perf_counter()
-    vectors, how = shared.gather(), shared.nothing_encoded()
-    gathered = time.perf_counter() - start
-    if shared.missing.any():
+def _encode_missing(encoder: Encoder | None, texts: Texts, system: str, shared: SharedVectors, write: Write) -> dict[str, Any]:
+    """Reuse the vectors that are shared and encode the missing texts; return the facts for the record."""
+    vectors, facts = shared.gather(), shared.nothing_encoded()
+    if encoder is not None:
         parts: list[np.ndarray] = []
-        how = _encode(table.filter(pa.array(shared.missing)), kind, encoding, parts.append, shared)
+        facts = _encode(encoder, texts.filter(shared.missing), system, parts.append)
         vectors[shared.missing] = np.concatenate(parts)
     write(vectors)
-    how["seconds"]["encode"] += gathered
-    how["made"] = together([how["made"], *shared.made()])
-    how["counts"]["documents_reused"] = int((~shared.missing).sum())
-    return how
+    made = together([facts["made"], *shared.made()])
+    return facts | {"made": made, "counts": {**facts["counts"], "documents_reused": int((~shared.missing).sum())}}
 
 
-def _encode(table: pa.Table, kind: Kind, encoding: Encoding, write: Write, shared: SharedVectors | None = None) -> dict[str, Any]:
-    """Load the model, encode a table and hand its vectors on, in order; what is recorded about it."""
-    start = time.perf_counter()
-    settings = encoding.settings
-    with checked_meanwhile(partial(check_model, settings, encoding.model_path)):
-        encoder = load_encoder(settings, kind, **encoding.on)
-    made = encoder.made()
-    if shared:
-        shared.check_precision(made["precision"])
-    loaded = time.perf_counter()
-    texts = table["text"].combine_chunks().dictionary_encode()
-    indices = texts.indices.to_numpy()
-    windows = windows_of(encoder, texts.dictionary.to_pylist(), kind)
-    alike = _Alike()
+def _encode(encoder: Encoder, texts: Texts, system: str, write: Write) -> dict[str, Any]:
+    """Encode texts and write their vectors, in order; return the facts for the record."""
+    distinct, indices = texts.distinct()
+    made, alike = encoder.made(), _Alike()
     try:
-        for vectors in in_rows(windows, indices, encoder.dim):
+        for vectors in in_rows(windows_of(encoder, distinct, texts.kind), indices, encoder.dim):
             alike.add(vectors)
             write(vectors)
     except NotFiniteError as error:
-        row = int(np.argmax(indices == error.row))
-        name = f"{table.column_names[0]} {table[0][row].as_py()!r}"
+        name = texts.name_of(error.row)
         todo = (
             "look at its text"
             if made["precision"] not in ("float16", "bfloat16")
             else "use precision float32, or look at its text"
         )
-        raise ModelError(f"system {settings.name}: the vector of {name} holds infinity or not-a-number; {todo}") from error
-    done = time.perf_counter()
-    counts = {"tokens": encoder.tokens, f"truncated_{kind}": encoder.truncated}
-    alike.warn(settings.name, kind, len(texts.dictionary))
+        raise ModelError(f"system {system}: the vector of {name} holds infinity or not-a-number; {todo}") from error
+    counts = {"tokens": encoder.tokens, f"truncated_{texts.kind}": encoder.truncated}
+    alike.warn(system, texts.kind, len(distinct))
     return {
-        "distinct_texts": len(texts.dictionary),
+        "distinct_texts": len(distinct),
         "dim": encoder.dim,
         "made": made,
         "encoder": encoder.described(),
         "counts": {name: count for name, count in counts.items() if count is not None},
-        "seconds": {"load": loaded - start, "encode": done - loaded},
     }
 
 

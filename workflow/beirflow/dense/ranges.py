@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from beirflow.datasets.corpus_files import sources_of
 from beirflow.dense.compression import Compression
 from beirflow.dense.vectors import VectorFile, similarity_of
 from beirflow.files.digests import file_digest
@@ -15,7 +16,6 @@ from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_record
 from beirflow.files.verified import check_digest
 from beirflow.files.writing import atomic_path
-from beirflow.runs.searched import sources_of
 
 BLOCK_BYTES = 1 << 26
 """Of vectors that are read at once."""

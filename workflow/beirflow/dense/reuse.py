@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from beirflow.datasets.corpus_files import recorded_digest
+from beirflow.datasets.corpus_files import recorded_digest, sources_of
 from beirflow.dense.vectors import read_vectors
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
@@ -16,7 +16,6 @@ from beirflow.files.layout import CORPUS, DOCUMENTS, record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, read_json
 from beirflow.files.verified import parquet_errors
-from beirflow.runs.searched import sources_of
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,6 @@ class SharedVectors:
             "made": self._first["made"],
             "encoder": self._first["encoder"],
             "counts": {"tokens": 0, "truncated_documents": 0},
-            "seconds": {"load": 0.0, "encode": 0.0},
         }
 
     def made(self) -> list[Mapping[str, Any]]:

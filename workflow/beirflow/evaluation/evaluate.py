@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.datasets.corpus_files import read_table
+from beirflow.datasets.corpus_files import corpus_record, read_table
 from beirflow.evaluation.means import read_means
 from beirflow.evaluation.measures import measure
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import QRELS
+from beirflow.files.layout import QRELS, record_of
 from beirflow.files.records import Job, assumed_in, check_inputs, output_digest, read_json, write_record
 from beirflow.files.writing import atomic_path
 from beirflow.runs.run_file import read_run
@@ -27,9 +27,7 @@ def evaluate_run(
     system: str,
     dataset: str,
     run_path: str,
-    run_record_path: str,
     qrels_path: str,
-    corpus_path: str,
     cutoffs: Sequence[int],
     per_query_path: str,
     means_path: str,
@@ -40,10 +38,8 @@ def evaluate_run(
     Args:
         system: Name of the system.
         dataset: Name of the dataset or forum.
-        run_path: Parquet of the run.
-        run_record_path: JSON that was written with the run.
-        qrels_path: Parquet of the judgements.
-        corpus_path: ``corpus.json`` of the dataset.
+        run_path: Parquet of the run, with its record.
+        qrels_path: Parquet of the judgements, next to its ``corpus.json``.
         cutoffs: The k of the measures.
         per_query_path: Parquet to write: ``query_id`` and a column a measure.
         means_path: The record to write: the means over all judged queries, with counts and times.
@@ -53,6 +49,7 @@ def evaluate_run(
         DataError: The run or the judgements are not those that were recorded, or the run is of another system or corpus.
     """
     start = time.perf_counter()
+    run_record_path, corpus_path = str(record_of(run_path)), str(corpus_record(qrels_path))
     run_record, corpus = read_json(run_record_path), read_json(corpus_path)
     sources = {name: digest for name, digest in corpus["outputs"].items() if Path(name).name != Path(QRELS).name}
     check_inputs(run_record_path, run_record, sources, system=system)

@@ -6,10 +6,10 @@ nothing outside, such as a network.
 
 import gc
 import importlib
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.layout import DOCUMENTS, QUERIES, RUN_RECORD
 from beirflow.files.progress import silence
 from beirflow.files.records import Job, read_json, write_record
+from beirflow.jobs.hardware import ModelHardware
 from beirflow.jobs.provenance import processor
 from beirflow.runs.answers import Answer, Asked, NoAnswerError, Open, Opened
 from beirflow.runs.family import System
@@ -52,11 +53,7 @@ def measure_latency(
     top_k: int,
     output_path: str,
     job: Job,
-    precision: str,
-    device: str,
-    token_budget: int | str,
-    threads: int = 1,
-    jobs_per_gpu: int = 1,
+    hardware: ModelHardware,
 ) -> None:
     """Measure how long a system takes for a query, and record it.
 
@@ -67,25 +64,21 @@ def measure_latency(
         top_k: Documents of an answer.
         output_path: The record to write.
         job: The job, for the record.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        device: ``cpu``; or ``auto`` or ``cuda``, where a GPU is measured besides the CPU.
-        token_budget: Tokens of a batch, or ``auto``.
-        threads: Threads to compute with on the CPU.
-        jobs_per_gpu: Jobs that may use a GPU at a time.
+        hardware: The device is ``cpu``; or ``auto`` or ``cuda``, where a GPU is measured besides the CPU.
 
     Raises:
         DataError: A file is not the one that the run was made from.
         DeviceError: The GPU fails.
     """
-    asking = Asking({name: _system(name, entry) for name, entry in systems.items()}, dataset, job, threads)
+    asking = Asking({name: _system(name, entry) for name, entry in systems.items()}, dataset, job, hardware.threads)
     found: dict[str, dict[str, Any]] = {}
     reasons: dict[str, str] = {}
-    with _surroundings(asking.systems, device, threads, jobs_per_gpu) as (devices, without_gpu, gpu):
+    with _surroundings(asking.systems, hardware) as (devices, without_gpu, gpu):
         for place in devices:
             if place in found:  # nothing of the system is on a GPU
                 continue
             try:
-                measured_on, values = _measure(asking, system, top_k, precision, place, token_budget)
+                measured_on, values = _measure(asking, system, top_k, replace(hardware, device=place))
                 found[measured_on] = values
             except NoAnswerError as error:
                 reasons[place] = str(error)
@@ -107,7 +100,7 @@ def measure_latency(
         seed=SEED,
         warm_up=min(WARM_UP, len(asking.query_ids)),
         top_k=top_k,
-        threads=threads,
+        threads=hardware.threads,
         processor=processor(),
         gpu=gpu,
         devices=found,
@@ -233,31 +226,26 @@ class _Devices(NamedTuple):
 
 
 @contextmanager
-def _surroundings(systems: Mapping[str, System], device: str, threads: int, jobs_per_gpu: int) -> Iterator[_Devices]:
+def _surroundings(systems: Mapping[str, System], hardware: ModelHardware) -> Iterator[_Devices]:
     """Hold a GPU meanwhile, where there is one; torch is imported only where a system has a model."""
     if all(FAMILIES[system.family].model_digests is None for system in systems.values()):
         yield _Devices(["cpu"], "nothing of it computes on one", None)
         return
     import torch
 
-    from beirflow.jobs.gpu_job import gpu_job
-
-    torch.set_num_threads(threads)
-    os.environ["RAYON_NUM_THREADS"] = str(threads)
-    with gpu_job(device, jobs_per_gpu):
+    device = hardware.device
+    hardware.use_threads()
+    with hardware.gpu():
         if device in ("auto", "cuda") and torch.cuda.is_available():
             yield _Devices(["cuda", "cpu"], "nothing of it computes on one", torch.cuda.get_device_name())
         else:
             yield _Devices(["cpu"], f"device is {device}" if device in ("cpu", "mps") else "there is none here", None)
 
 
-def _measure(
-    asking: Asking, system: str, top_k: int, precision: str, device: str, token_budget: int | str
-) -> tuple[str, dict[str, Any]]:
+def _measure(asking: Asking, system: str, top_k: int, hardware: ModelHardware) -> tuple[str, dict[str, Any]]:
     """On which device a system was measured, and what is said of it there."""
-    on = {"device": device, "precision": precision, "token_budget": token_budget}
     try:
-        opened = asking.opener(on, top_k)(system)
+        opened = asking.opener(hardware.on, top_k)(system)
         with silence():
             seconds = time_answers(opened.answer, asking.texts)
     except RuntimeError as error:

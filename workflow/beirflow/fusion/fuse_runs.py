@@ -16,34 +16,28 @@ from beirflow.fusion.blocks import fused
 from beirflow.fusion.settings import TUNED, FusionSettings
 from beirflow.fusion.tuning import Measure, Tuned, tune
 from beirflow.runs.first_stages import FirstStages
-from beirflow.runs.run_file import run_writer
+from beirflow.runs.run_file import NewRun, run_writer
 
 
 def fuse_runs(
     *,
     settings: FusionSettings,
-    dataset: str,
+    run: NewRun,
     run_paths: Sequence[str],
     corpus_path: str,
     tuned_on: str | None,
     measure: Measure,
-    top_k: int,
-    run_path: str,
-    record_path: str,
     job: Job,
 ) -> None:
     """Fuse the runs of several systems on one corpus.
 
     Args:
         settings: The system.
-        dataset: Name of the corpus.
+        run: The run to write.
         run_paths: The runs of ``settings.of``, each next to its record.
         corpus_path: ``corpus.json`` of the corpus.
         tuned_on: Name of the corpus on which the weights are tuned, whose runs and judgements are there; None if they are stated.
         measure: Computes what is maximised then.
-        top_k: Documents to keep for each query.
-        run_path: Parquet to write.
-        record_path: The record to write.
         job: The job, for the record.
 
     Raises:
@@ -52,23 +46,19 @@ def fuse_runs(
     start, read, facts, seconds = time.perf_counter(), dict[str, str](), dict[str, Any](), dict[str, float]()
     first_stages = FirstStages(settings.of, run_paths, corpus_path, job)
     if tuned_on is not None:
-        tuned, read = _tuned(settings, dataset, tuned_on, measure, job)
+        tuned, read = _tuned(settings, run.dataset, tuned_on, measure, job)
         settings, facts[TUNED] = replace(settings, weights=tuned["chosen"]), tuned
         seconds["tune"] = time.perf_counter() - start
         start = time.perf_counter()
-    with run_writer(run_path) as write:
-        for part in fused(settings, first_stages.runs, top_k):
+    with run_writer(run.run_path) as write:
+        for part in fused(settings, first_stages.runs, run.top_k):
             write(*part)
     first_stages.write_record(
-        record_path,
-        run_path,
-        system=settings.name,
+        run,
         made={"python": platform.python_version(), "numpy": np.__version__},
         seconds={**seconds, "fuse": time.perf_counter() - start},
         read=read,
         counts={},
-        dataset=dataset,
-        top_k=top_k,
         **facts,
     )
 

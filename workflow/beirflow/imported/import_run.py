@@ -8,55 +8,38 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_record
 from beirflow.files.verified import unchanged
 from beirflow.imported.run_rows import Rows, concatenated, read_rows
 from beirflow.runs.ranking import rank_hits
-from beirflow.runs.run_file import run_writer
+from beirflow.runs.run_file import NewRun, run_writer
 
 logger = logging.getLogger(__name__)
 
 
-def import_run(
-    *,
-    system: str,
-    dataset: str,
-    source_path: str,
-    queries_path: str,
-    documents_path: str,
-    top_k: int,
-    drop_self_matches: bool,
-    run_path: str,
-    record_path: str,
-    job: Job,
-) -> None:
+def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_self_matches: bool, job: Job) -> None:
     """Make somebody's run a run of these results.
 
     Args:
-        system: Name of the system.
-        dataset: Name of the corpus.
+        run: The run to write; its record has the digest of the source, and what was left out of it.
         source_path: The run: TREC form, plain or gzipped, or Parquet with ``query_id``, ``doc_id``, ``score``.
-        queries_path: ``queries.parquet``, next to its ``corpus.json``.
-        documents_path: ``documents.parquet``, likewise.
-        top_k: Documents to keep for each query.
-        drop_self_matches: Whether a document whose id is the query's id is dropped before the cut.
-        run_path: Parquet to write.
-        record_path: The record to write: the digest of the source, and what was left out of it.
+        corpus: Queries and documents.
+        drop_self_matches: True to drop a document whose id is the query's id before the cut.
         job: The job, for the record.
 
     Raises:
         DataError: The file is no run on this corpus; the message names file and line.
     """
-    query_ids = read_table(queries_path)["query_id"].combine_chunks()
-    with Documents(documents_path) as file:
+    query_ids = read_table(corpus.queries_path)["query_id"].combine_chunks()
+    with Documents(corpus.documents_path) as file:
         doc_ids = file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks()
     with unchanged(source_path) as digest:
         rows, unjudged = _of_judged_queries(Path(source_path), query_ids)
     query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()
-    row = _rows_of_documents(source_path, dataset, rows, doc_ids)
+    row = _rows_of_documents(source_path, run.dataset, rows, doc_ids)
     _check_repetition(source_path, rows, query, row)
     kept = np.ones(len(query), bool)
     if drop_self_matches:
@@ -67,14 +50,14 @@ def import_run(
         logger.warning(
             "%s: the ranks of %d queries contradict their scores; scores decide, as for trec_eval", source_path, otherwise
         )
-    hits = rank_hits([(query[kept], row[kept].astype(np.int32), rows.scores[kept])], doc_ids, top_k)
-    with run_writer(run_path) as write:
+    hits = rank_hits([(query[kept], row[kept].astype(np.int32), rows.scores[kept])], doc_ids, run.top_k)
+    with run_writer(run.run_path) as write:
         write(query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), hits[2], hits[3])
     write_record(
-        record_path,
+        run.record_path,
         job,
-        inputs={path: recorded_digest(path) for path in (queries_path, documents_path)},
-        outputs={run_path: file_digest(run_path)},
+        inputs={path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)},
+        outputs={run.run_path: file_digest(run.run_path)},
         made={"python": platform.python_version(), "numpy": np.__version__, "pyarrow": pa.__version__},
         seconds={},  # what a run took that was made elsewhere is not known
         counts={
@@ -82,9 +65,9 @@ def import_run(
             "rows_without_judged_query": unjudged,
             "queries_ranked_otherwise": otherwise,
         },
-        system=system,
-        dataset=dataset,
-        top_k=top_k,
+        system=run.system,
+        dataset=run.dataset,
+        top_k=run.top_k,
         source_sha256=digest,
     )
 

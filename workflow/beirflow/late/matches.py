@@ -1,23 +1,19 @@
 """What late interaction finds in common between a query and a document: to each token of the query, the most similar one."""
 
-from typing import Any
-
 import numpy as np
 
 from beirflow.late.encode import TokenEncoding, load_encoder
-from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
 from beirflow.models.card import Kind
 from beirflow.runs.matches import Match, Matched, Pairs
 
 
-def match_tokens(pairs: Pairs, settings: LateSettings, **computing: Any) -> Matched:
+def match_tokens(pairs: Pairs, encoding: TokenEncoding) -> Matched:
     """Find the most similar token of the document for each token of the query.
 
     Args:
         pairs: The pairs.
-        settings: Of the system, whose vectors are not pooled, as they are for the corpus.
-        **computing: How its model computes, as in :class:`~beirflow.computing.model_settings.Computing`.
+        encoding: The system, whose vectors are not pooled, as it is for the corpus.
 
     Returns:
         Of each pair a match for each token of the query's text, in its order, with the similarity that it adds to the score.
@@ -27,7 +23,6 @@ def match_tokens(pairs: Pairs, settings: LateSettings, **computing: Any) -> Matc
         ModelError: The model cannot be loaded, or computes a value that is not finite.
         DeviceError: The GPU fails or has too little memory.
     """
-    encoding = TokenEncoding(settings, **computing)
     encoding.use_threads()
     vectors: dict[Kind, TokenVectors] = {}
     tokens: dict[Kind, list[list[str | None]]] = {}

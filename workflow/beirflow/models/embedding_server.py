@@ -16,6 +16,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -92,12 +93,13 @@ class _Key(requests.auth.AuthBase):
         return request
 
 
+@dataclass(kw_only=True, repr=False, eq=False)  # its address may hold a password
 class EmbeddingServer:
     """Encode by asking a server.
 
     An empty text is not sent, since some servers refuse it: its vector is zeros.
 
-    Args:
+    Attributes:
         url: Where the protocol begins, usually ending in ``/v1``; ``/embeddings`` is added.
         model: Name of the model, as the server knows it.
         query_prefix: What is written before every query.
@@ -111,31 +113,28 @@ class EmbeddingServer:
         timeout: Seconds without a byte after which a request has failed.
     """
 
-    def __init__(
-        self,
-        *,
-        url: str,
-        model: str,
-        query_prefix: str = "",
-        document_prefix: str = "",
-        dimensions: int | None = None,
-        key_variable: str | None = None,
-        batch_texts: int = 64,
-        requests_at_once: int = 4,
-        attempts: int = 8,
-        timeout: float = 120.0,
-    ) -> None:
-        keep_secrets_of(url)
-        self._url = address_below(url, "embeddings")
-        self._batch_texts, self._attempts, self._timeout = batch_texts, attempts, timeout
-        self._prefixes, self._dimensions = (query_prefix, document_prefix), dimensions
-        self._body: dict[str, Any] = {"model": model, "encoding_format": "float"}
-        if dimensions is not None:
-            self._body["dimensions"] = dimensions
+    url: str
+    model: str
+    query_prefix: str = ""
+    document_prefix: str = ""
+    dimensions: int | None = None
+    key_variable: str | None = None
+    batch_texts: int = 64
+    requests_at_once: int = 4
+    attempts: int = 8
+    timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        """Open a session."""
+        keep_secrets_of(self.url)
+        self._url = address_below(self.url, "embeddings")
+        self._body: dict[str, Any] = {"model": self.model, "encoding_format": "float"}
+        if self.dimensions is not None:
+            self._body["dimensions"] = self.dimensions
         self._session = requests.Session()
-        if key_variable is not None:
-            self._session.auth = _Key(with_variables(f"${{{key_variable}}}").strip())
-        self._threads = ThreadPoolExecutor(max_workers=requests_at_once)
+        if self.key_variable is not None:
+            self._session.auth = _Key(with_variables(f"${{{self.key_variable}}}").strip())
+        self._threads = ThreadPoolExecutor(max_workers=self.requests_at_once)
 
     def encode_queries(self, queries: Sequence[str]) -> np.ndarray:
         """Encode n queries.
@@ -146,7 +145,7 @@ class EmbeddingServer:
         Returns:
             float32 of shape (n, dim).
         """
-        return self._encode([self._prefixes[0] + query for query in queries])
+        return self._encode([self.query_prefix + query for query in queries])
 
     def encode_corpus(self, corpus: Sequence[Mapping[str, str]]) -> np.ndarray:
         """Encode n documents.
@@ -158,13 +157,13 @@ class EmbeddingServer:
             float32 of shape (n, dim).
         """
         texts = (document_text(document["title"], document["text"]) for document in corpus)
-        return self._encode([self._prefixes[1] + text for text in texts])
+        return self._encode([self.document_prefix + text for text in texts])
 
     def _encode(self, texts: list[str]) -> np.ndarray:
         sent = [row for row, text in enumerate(texts) if text.strip()]
         if not sent:
             return np.zeros((len(texts), len(self._ask(["dimensions"])[0])), dtype=np.float32)
-        batches = [sent[start : start + self._batch_texts] for start in range(0, len(sent), self._batch_texts)]
+        batches = [sent[start : start + self.batch_texts] for start in range(0, len(sent), self.batch_texts)]
         answers = self._joined(self._threads.map(lambda rows: self._ask([texts[row] for row in rows]), batches))
         vectors = np.zeros((len(texts), answers.shape[1]), dtype=np.float32)
         vectors[sent] = answers
@@ -180,27 +179,27 @@ class EmbeddingServer:
 
     def _ask(self, texts: list[str]) -> np.ndarray:
         """Vectors of some texts, in as many requests as it takes."""
-        if len(texts) <= self._batch_texts:
+        if len(texts) <= self.batch_texts:
             try:
                 return self._request(texts)
             except _TooLargeError:
-                self._batch_texts = min(self._batch_texts, len(texts) // 2)
-                logger.info("%s: %d texts are too many; asking for %d at a time", self._shown, len(texts), self._batch_texts)
-        size = self._batch_texts
+                self.batch_texts = min(self.batch_texts, len(texts) // 2)
+                logger.info("%s: %d texts are too many; asking for %d at a time", self._shown, len(texts), self.batch_texts)
+        size = self.batch_texts
         return self._joined(self._ask(texts[start : start + size]) for start in range(0, len(texts), size))
 
     def _request(self, texts: list[str]) -> np.ndarray:
         """Vectors of the texts of one request, in as many attempts as it takes."""
         problem = ""
-        for attempt in range(self._attempts):
+        for attempt in range(self.attempts):
             try:
                 return self._attempt(texts)
             except _LaterError as later:
                 problem, wait = str(later), max(min(FIRST_WAIT * 2**attempt, LONGEST_WAIT), later.seconds)
-            if attempt + 1 < self._attempts:
+            if attempt + 1 < self.attempts:
                 logger.info("%s: %s; again in %.1f s", self._shown, problem, wait)
                 time.sleep(wait)
-        raise self._wrong(f"{problem}, after {self._attempts} attempts; run again once the server is up")
+        raise self._wrong(f"{problem}, after {self.attempts} attempts; run again once the server is up")
 
     def _attempt(self, texts: list[str]) -> np.ndarray:
         try:
@@ -218,7 +217,7 @@ class EmbeddingServer:
     def _post(self, texts: list[str]) -> tuple[requests.Response, bytes]:
         """The answer to one attempt, and its content, which may be endless."""
         most = ANSWER_BYTES * (len(texts) + 1)
-        told: dict[str, Any] = {"timeout": self._timeout, "allow_redirects": False, "stream": True}
+        told: dict[str, Any] = {"timeout": self.timeout, "allow_redirects": False, "stream": True}
         try:
             with self._session.post(self._url, json={**self._body, "input": texts}, **told) as answer:
                 content = bytearray()
@@ -257,8 +256,8 @@ class EmbeddingServer:
             raise self._wrong(f"the answer holds no vector for each text ({type(error).__name__}: {error})") from error
         if len(rows) != count or vectors.ndim != 2:
             raise self._wrong(f"{len(rows)} vectors for {count} texts, of shape {vectors.shape}")
-        if self._dimensions not in (None, vectors.shape[1]):
-            raise self._wrong(f"vectors of {vectors.shape[1]} dimensions, asked for {self._dimensions}; leave dimensions out")
+        if self.dimensions not in (None, vectors.shape[1]):
+            raise self._wrong(f"vectors of {vectors.shape[1]} dimensions, asked for {self.dimensions}; leave dimensions out")
         return vectors
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 from beirflow.analysis.inspection import inspect_dataset
 from beirflow.chain.chain import Chain
+from beirflow.datasets.corpus_files import PreparedCorpus
 from beirflow.evaluation.cost import collect_costs
 from beirflow.evaluation.scores import collect_scores
 from beirflow.evaluation.significance import compare_systems
@@ -18,7 +19,7 @@ from beirflow.remade.made_again import link_results, other_page, other_record, o
 from beirflow.remade.paper_again import Step
 from beirflow.report.figure_tables import TABLES, write_figure_tables
 from beirflow.report.named_tables import read_named_csv
-from beirflow.report.report import FIGURES, write_report
+from beirflow.report.report import FIGURES, ReportFiles, write_report
 
 LINKS = ("corpora", "runs", "metrics", "benchmarks", "energy")
 """Below the results, what is made from."""
@@ -94,17 +95,14 @@ class ReportAgain:
         write_figure_tables(means_paths=rows, costs_path=str(self.chain.file(COST)), folder=str(folder))
 
     def _inspection(self, dataset: str) -> None:
-        corpus = {"documents": layout.DOCUMENTS, "queries": layout.QUERIES, "qrels": layout.QRELS, "corpus": layout.CORPUS}
+        corpus = PreparedCorpus(*(f"{self.scratch}/{path(dataset=dataset)}" for path in (layout.DOCUMENTS, layout.QUERIES)))
         systems = {"run": layout.RUN, "means": METRICS, "per_query": PER_QUERY}
         paths: dict[str, Any] = {
-            **{f"{key}_path": f"{self.scratch}/{pattern(dataset=dataset)}" for key, pattern in corpus.items()},
-            **{
-                f"{key}_paths": [f"{self.scratch}/{pattern(system=system, dataset=dataset)}" for system in self.systems]
-                for key, pattern in systems.items()
-            },
+            f"{key}_paths": [f"{self.scratch}/{pattern(system=system, dataset=dataset)}" for system in self.systems]
+            for key, pattern in systems.items()
         }
         output_path = f"{self.scratch}/{INSPECTION(dataset=dataset)}"
-        inspect_dataset(dataset=dataset, **paths, output_path=output_path, job=Job(self.scratch))
+        inspect_dataset(dataset=dataset, corpus=corpus, **paths, output_path=output_path, job=Job(self.scratch))
 
     def _report(self) -> None:
         """The page, from the files for reading as they are: each of them is compared by itself."""
@@ -112,7 +110,7 @@ class ReportAgain:
         link_results(self.chain, page.scratch, PAGE_LINKS)
         rows = [f"{page.scratch}/{path}" for path in self.chain.means]
         names = [name for names in self.rows.values() for name in names]
-        write_report(
+        files = ReportFiles(
             summary_path=f"{page.scratch}/{SUMMARY}",
             means_paths=[*rows, *page._paths(METRICS)],
             inspection_paths=[f"{page.scratch}/{INSPECTION(dataset=name)}" for name in names],
@@ -122,8 +120,7 @@ class ReportAgain:
             figure_paths=[f"{page.scratch}/{layout.FIGURE_SVG(figure=name)}" for name in FIGURES],
             manifest_path=f"{page.scratch}/{MANIFEST}",
             matches_paths=[path for path in page._paths(layout.MATCHES) if Path(path).is_file()],
-            report_path=f"{page.scratch}/{REPORT}",
-            baseline=self.baseline,
-            job=Job(page.scratch),
         )
+        report_path = f"{page.scratch}/{REPORT}"
+        write_report(files=files, report_path=report_path, baseline=self.baseline, job=Job(page.scratch))
         (page.scratch / REPORT).rename(self.scratch / REPORT)

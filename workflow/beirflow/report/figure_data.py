@@ -40,20 +40,11 @@ class Results:
     costs: pd.DataFrame
 
 
-def read_results(
-    *,
-    means_paths: Sequence[str],
-    corpus_means_paths: Sequence[str],
-    per_query_paths: Sequence[str],
-    inspection_paths: Sequence[str],
-    comparison_path: str,
-    costs_path: str,
-    rows: Mapping[str, Sequence[str]],
-    baseline: str,
-) -> Results:
-    """Read what the figures show.
+@dataclass(frozen=True)
+class FigureFiles:
+    """The files that the figures show, and what they show of them.
 
-    Args:
+    Attributes:
         means_paths: The ``metrics`` JSON of every system on every dataset.
         corpus_means_paths: The same on every corpus.
         per_query_paths: The values of every query on every corpus, in the same order.
@@ -62,6 +53,23 @@ def read_results(
         costs_path: ``cost.csv``.
         rows: By dataset the names of its corpora.
         baseline: System that the others are compared with.
+    """
+
+    means_paths: Sequence[str]
+    corpus_means_paths: Sequence[str]
+    per_query_paths: Sequence[str]
+    inspection_paths: Sequence[str]
+    comparison_path: str
+    costs_path: str
+    rows: Mapping[str, Sequence[str]]
+    baseline: str
+
+
+def read_results(files: FigureFiles) -> Results:
+    """Read what the figures show.
+
+    Args:
+        files: The files.
 
     Returns:
         The results.
@@ -69,28 +77,30 @@ def read_results(
     Raises:
         DataError: Values are not those that were recorded.
     """
-    every = [read_json(path) for path in means_paths]
+    every = [read_json(path) for path in files.means_paths]
     cutoff = main_cutoff(every[0]["measures"])
     systems = list(dict.fromkeys(means["system"] for means in every))
     of_corpus = {}
-    for means_path, path in zip(corpus_means_paths, per_query_paths, strict=True):
+    for means_path, path in zip(files.corpus_means_paths, files.per_query_paths, strict=True):
         means, table = read_per_query(means_path, path, [f"NDCG@{cutoff}"])
         of_corpus[means["system"], means["dataset"]] = table[0].to_numpy()
-    inspections = {inspection["dataset"]: inspection for inspection in map(read_json, inspection_paths)}
+    inspections = {inspection["dataset"]: inspection for inspection in map(read_json, files.inspection_paths)}
     return Results(
         systems=systems,
-        baseline=baseline,
-        datasets=list(rows),
+        baseline=files.baseline,
+        datasets=list(files.rows),
         cutoff=cutoff,
         means={(means["system"], means["dataset"]): means["measures"] for means in every},
         per_query={
             (system, row): np.concatenate([of_corpus[system, corpus] for corpus in corpora])
             for system in systems
-            for row, corpora in rows.items()
+            for row, corpora in files.rows.items()
         },
-        lengths={row: added_up([_named(inspections[corpus]["lengths"]) for corpus in corpora]) for row, corpora in rows.items()},
-        comparison=read_named_csv(comparison_path),
-        costs=read_named_csv(costs_path),
+        lengths={
+            row: added_up([_named(inspections[corpus]["lengths"]) for corpus in corpora]) for row, corpora in files.rows.items()
+        },
+        comparison=read_named_csv(files.comparison_path),
+        costs=read_named_csv(files.costs_path),
     )
 
 

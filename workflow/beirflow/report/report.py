@@ -4,6 +4,7 @@ import gzip
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -71,25 +72,11 @@ SIGNIFICANCE = (
 )
 
 
-def write_report(
-    *,
-    summary_path: str,
-    means_paths: Sequence[str],
-    inspection_paths: Sequence[str],
-    comparison_path: str,
-    costs_path: str,
-    systems_path: str,
-    figure_paths: Sequence[str],
-    manifest_path: str,
-    report_path: str,
-    baseline: str,
-    job: Job,
-    matches_paths: Sequence[str] = (),
-    other_paths: Sequence[str] = (),
-) -> None:
-    """Write the page, and a record of it and of the other files for reading.
+@dataclass(frozen=True)
+class ReportFiles:
+    """The files that a report shows.
 
-    Args:
+    Attributes:
         summary_path: ``summary.csv``.
         means_paths: The ``metrics`` JSON of every system on every dataset and every forum; some may be named twice.
         inspection_paths: Sampled queries of every corpus.
@@ -98,19 +85,37 @@ def write_report(
         systems_path: ``systems.csv``.
         figure_paths: SVG of every figure; the PDF of the same name is in the same folder.
         manifest_path: ``manifest.json``.
+        matches_paths: What the shown hits of some systems match, of every corpus.
+        other_paths: Other files for reading, which the page does not show.
+    """
+
+    summary_path: str
+    means_paths: Sequence[str]
+    inspection_paths: Sequence[str]
+    comparison_path: str
+    costs_path: str
+    systems_path: str
+    figure_paths: Sequence[str]
+    manifest_path: str
+    matches_paths: Sequence[str] = ()
+    other_paths: Sequence[str] = ()
+
+
+def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Job) -> None:
+    """Write the page, and a record of it and of the other files for reading.
+
+    Args:
+        files: The files that it shows.
         report_path: HTML to write, and its record, which names all files for reading.
         baseline: System that the others are compared with.
         job: The job, for the record.
-        matches_paths: What the shown hits of some systems match, of every corpus.
-        other_paths: Other files for reading.
     """
-    summary = read_named_csv(summary_path)
-    means_paths = list(dict.fromkeys(means_paths))
-    means = [read_json(path) for path in means_paths]
-    manifest = read_json(manifest_path)
-    settings, costs = read_named_csv(systems_path), read_named_csv(costs_path)
+    summary = read_named_csv(files.summary_path)
+    means = [read_json(path) for path in dict.fromkeys(files.means_paths)]
+    manifest = read_json(files.manifest_path)
+    settings, costs = read_named_csv(files.systems_path), read_named_csv(files.costs_path)
     systems, sources = list(dict.fromkeys(summary["system"])), Sources()
-    comparison, measures = read_named_csv(comparison_path), main_measures(summary)
+    comparison, measures = read_named_csv(files.comparison_path), main_measures(summary)
     marks = significance_marks(comparison, measures[0], baseline)
     published = [published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
@@ -134,18 +139,19 @@ def write_report(
         "cost": cost_table(costs),
         "energy": energy_table(costs),
         "energy_note": energy_note(costs),
-        "figures": [_figure(Path(path), Path(report_path).parent) for path in figure_paths],
+        "figures": [_figure(Path(path), Path(report_path).parent) for path in files.figure_paths],
         "index": {"systems": systems, "datasets": datasets},
-        "inspections": [(Path(path).stem, _packed(path)) for path in inspection_paths],
-        "matches": [(Path(path).parent.name, Path(path).stem, _packed(path)) for path in matches_paths],
-        "facts": _facts(manifest, manifest_path),
+        "inspections": [(Path(path).stem, _packed(path)) for path in files.inspection_paths],
+        "matches": [(Path(path).parent.name, Path(path).stem, _packed(path)) for path in files.matches_paths],
+        "facts": _facts(manifest, files.manifest_path),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
-    tables = comparison_path, costs_path, systems_path
-    written = [report_path, *inspection_paths, *matches_paths, *tables, *figure_paths, *other_paths]
+    tables = files.comparison_path, files.costs_path, files.systems_path
+    shown = [*files.inspection_paths, *files.matches_paths, *tables, *files.figure_paths]
     record_path = str(record_of(report_path))
-    record_files_for_reading(paths=written, manifest_path=manifest_path, record_path=record_path, job=job)
+    written = [report_path, *shown, *files.other_paths]
+    record_files_for_reading(paths=written, manifest_path=files.manifest_path, record_path=record_path, job=job)
 
 
 def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -17,32 +17,26 @@ from beirflow.rerank.pairs import PAIRS, read_pairs
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.first_stages import FirstStages
 from beirflow.runs.ranking import rank_hits
-from beirflow.runs.run_file import run_writer
+from beirflow.runs.run_file import NewRun, run_writer
 
 
 def rerank_run(
     *,
     settings: RerankSettings,
-    dataset: str,
+    run: NewRun,
     first_run_path: str,
     pairs_paths: Sequence[str],
     corpus_path: str,
-    top_k: int,
-    run_path: str,
-    record_path: str,
     job: Job,
 ) -> None:
     """Put the scores of all blocks together to a run.
 
     Args:
         settings: The system.
-        dataset: Name of the corpus.
+        run: The run to write.
         first_run_path: The run of the first stage, next to its record.
         pairs_paths: The pairs of block 0, 1, …, each next to its record.
         corpus_path: ``corpus.json`` of the corpus.
-        top_k: Documents to keep for each query.
-        run_path: Parquet to write.
-        record_path: The record to write.
         job: The job, for the record.
 
     Raises:
@@ -59,20 +53,16 @@ def rerank_run(
         read |= record["inputs"] | record["outputs"] | {job.below(record_of(path)): file_digest(record_of(path))}
         tables.append(pairs)
         records.append(record)
-    query_ids, doc_ids, scores, ranks = reranked(settings, first.runs[0], pa.concat_tables(tables), first_run_path, top_k)
-    with run_writer(run_path) as write:
+    query_ids, doc_ids, scores, ranks = reranked(settings, first.runs[0], pa.concat_tables(tables), first_run_path, run.top_k)
+    with run_writer(run.run_path) as write:
         write(query_ids, doc_ids, scores, ranks)
     first.write_record(
-        record_path,
-        run_path,
-        system=settings.name,
+        run,
         made=together(record["made"] for record in records),
         seconds=_sums(records, "seconds") | {"merge": time.perf_counter() - start},
         read=read,
         jobs=[record["job"] for record in records],
         counts=_sums(records, "counts"),
-        dataset=dataset,
-        top_k=top_k,
         depth=settings.depth,
         below=settings.below,
     )

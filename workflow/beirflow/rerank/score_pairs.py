@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from beirflow.computing.made import made_with
 from beirflow.computing.model_settings import Computing, checked_meanwhile
-from beirflow.datasets.corpus_files import Documents, own_candidates, read_table
+from beirflow.datasets.corpus_files import Documents, PreparedCorpus, own_candidates, read_table
 from beirflow.datasets.document_text import as_read
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
@@ -42,9 +42,7 @@ def score_pairs(
     *,
     scoring: Scoring,
     first_run_path: str,
-    queries_path: str,
-    documents_path: str,
-    corpus_path: str,
+    corpus: PreparedCorpus,
     block: int,
     blocks: int,
     output_path: str,
@@ -57,9 +55,7 @@ def score_pairs(
     Args:
         scoring: How.
         first_run_path: The run of the first stage, next to its record.
-        queries_path: ``queries.parquet``, next to its ``corpus.json``.
-        documents_path: ``documents.parquet``, likewise.
-        corpus_path: The record of both.
+        corpus: Queries and documents.
         block: Number of the block.
         blocks: How many blocks the queries are divided into.
         output_path: Parquet of the pairs to write, and its record.
@@ -71,9 +67,9 @@ def score_pairs(
         DataError: A file is not the one that was recorded.
     """
     settings, model = scoring.settings, {job.below(scoring.model_path): file_digest(scoring.model_path)}
-    first = FirstStages([settings.first], [first_run_path], corpus_path, job)
-    queries = read_table(queries_path)
-    _check_depth(queries_path, first.runs[0], settings)
+    first = FirstStages([settings.first], [first_run_path], corpus.corpus_path, job)
+    queries = read_table(corpus.queries_path)
+    _check_depth(corpus.queries_path, first.runs[0], settings)
     pairs = pairs_of_block(first.runs[0], queries["query_id"].combine_chunks(), settings.depth, block, blocks)
     scoring.use_threads()
     with scoring.gpu(saves_memory="lower max_length"):
@@ -83,7 +79,7 @@ def score_pairs(
         counts, seconds = {"pairs": len(scores), "pairs_reused": int((~missing).sum())}, {"load": 0.0, "rerank": 0.0}
         if missing.any():
             new = pairs.filter(pa.array(missing))
-            scores[missing], made, more, seconds = _score(scoring, new, queries, documents_path)
+            scores[missing], made, more, seconds = _score(scoring, new, queries, corpus.documents_path)
             counts |= more
     write_pairs(output_path, pairs, scores)
     write_record(

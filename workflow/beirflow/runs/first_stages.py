@@ -10,7 +10,7 @@ import pyarrow as pa
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS, record_of
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_record
-from beirflow.runs.run_file import read_run
+from beirflow.runs.run_file import NewRun, read_run
 
 
 class FirstStages:
@@ -49,10 +49,8 @@ class FirstStages:
 
     def write_record(
         self,
-        record_path: str,
-        run_path: str,
+        run: NewRun,
         *,
-        system: str,
         made: Mapping[str, Any],
         seconds: Mapping[str, float],
         sizes: Mapping[str, int] | None = None,
@@ -66,9 +64,7 @@ class FirstStages:
         also where several of the first stages were made from it.
 
         Args:
-            record_path: The record to write.
-            run_path: The run.
-            system: Name of its system.
+            run: The run, which has been written.
             made: What computed it, besides what the first stages were made with.
             seconds: How long it took itself, by stage.
             sizes: Bytes on disk of its own, by stage.
@@ -80,20 +76,22 @@ class FirstStages:
         for record in self._records:
             own = {"seconds": record["seconds"], "bytes": record.get("bytes", {})}
             parts |= record.get("parts", {record["system"]: own})
-        parts[system] = {"seconds": dict(seconds), "bytes": dict(sizes or {})}
+        parts[run.system] = {"seconds": dict(seconds), "bytes": dict(sizes or {})}
         made_from = {job for record in self._records for job in (record["job"], *record.get("jobs", ()))}
         write_record(
-            record_path,
+            run.record_path,
             self._job,
             inputs={self._job.results / path: digest for path, digest in (self.inputs | dict(read or {})).items()},
-            outputs={Path(run_path): file_digest(run_path)},
+            outputs={run.run_path: file_digest(run.run_path)},
             made=together([*(record["made"] for record in self._records), made]),
             seconds=_sum(parts, "seconds"),
             sizes=_sum(parts, "bytes"),
-            system=system,
+            system=run.system,
             first_stages=self.systems,
             parts=parts,
             jobs=sorted(made_from | set(jobs)),
+            dataset=run.dataset,
+            top_k=run.top_k,
             **facts,
         )
 

@@ -53,5 +53,5 @@ def readable(tokenizer: Any, token: int) -> str:
     return str(tokenizer.decode([token]).strip() or tokenizer.convert_ids_to_tokens(token))
 
 
-FindMatches = Callable[..., Matched]
-"""How a family finds matches: of pairs, with the settings of a system, and how its model computes, by keyword."""
+FindMatches = Callable[[Pairs, Any], Matched]
+"""Function of a family that finds the matches of pairs with a :class:`~beirflow.computing.model_settings.Computing`."""

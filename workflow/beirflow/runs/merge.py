@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, together, write_record
 from beirflow.files.verified import damaged
 from beirflow.runs.candidates import Candidates, Found, read_candidates
 from beirflow.runs.ranking import Hits, rank_hits
-from beirflow.runs.run_file import run_writer
+from beirflow.runs.run_file import NewRun, run_writer
 from beirflow.runs.searched import check_one_source
 from beirflow.runs.ties import Ties
 
@@ -27,29 +27,13 @@ RUN_ROWS = 1 << 20
 """Rows of a run that are looked up and written at once."""
 
 
-def merge_chunks(
-    *,
-    system: str,
-    dataset: str,
-    candidate_paths: Sequence[str],
-    queries_path: str,
-    documents_path: str,
-    top_k: int,
-    run_path: str,
-    record_path: str,
-    job: Job,
-) -> None:
+def merge_chunks(*, run: NewRun, candidate_paths: Sequence[str], corpus: PreparedCorpus, job: Job) -> None:
     """Merge the candidates of all chunks, cut at k, and record where the run comes from.
 
     Args:
-        system: Name of the system.
-        dataset: Name of the dataset.
+        run: The run to write; its record says what all chunks were made from, with what, and the time it all took.
         candidate_paths: The candidates of chunk 0, 1, ….
-        queries_path: ``queries.parquet``, next to its ``corpus.json``.
-        documents_path: ``documents.parquet``, likewise.
-        top_k: Documents to keep for each query.
-        run_path: Parquet to write: ``query_id``, ``doc_id``, ``score``, ``rank``.
-        record_path: The record to write: what all chunks were made from, with what, and the time it all took.
+        corpus: Queries and documents.
         job: The job, for the record.
 
     Raises:
@@ -57,37 +41,37 @@ def merge_chunks(
             the same representations, whose given expansion was read from one file.
     """
     start = time.perf_counter()
-    corpus = job.digests({path: recorded_digest(path) for path in (queries_path, documents_path)})
-    query_ids = read_table(queries_path)["query_id"].combine_chunks()
-    with Documents(documents_path) as file:
+    inputs = job.digests({path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)})
+    query_ids = read_table(corpus.queries_path)["query_id"].combine_chunks()
+    with Documents(corpus.documents_path) as file:
         sizes = file.sizes
         doc_ids = file.read(range(len(sizes)), ["doc_id"])["doc_id"].combine_chunks()
     if len(candidate_paths) != len(sizes):
         raise DataError(
-            f"{documents_path}: {len(sizes)} chunks, but candidates of {len(candidate_paths)}; search all chunks again"
+            f"{corpus.documents_path}: {len(sizes)} chunks, but candidates of {len(candidate_paths)}; search all chunks again"
         )
-    chunks = _Chunks(system, top_k, corpus, job)
+    chunks = _Chunks(run.system, run.top_k, inputs, job)
     first_rows = np.cumsum([0, *sizes[:-1]])
     query, row, score, ranks = _merge_candidates(chunks, candidate_paths, len(query_ids), first_rows, doc_ids)
     places = {(job.results / path).parent for path in chunks.sources}
     check_one_source(chunks.sources, places | {Path(path).parent for path in candidate_paths})
-    with run_writer(run_path) as write:
+    with run_writer(run.run_path) as write:
         for start_row in range(0, len(query), RUN_ROWS):
             part = slice(start_row, start_row + RUN_ROWS)
             write(query_ids.take(pa.array(query[part])), doc_ids.take(pa.array(row[part])), score[part], ranks[part])
     seconds = {**chunks.sums("seconds"), "search": chunks.seconds}
     write_record(
-        record_path,
+        run.record_path,
         job,
         inputs={job.results / path: digest for path, digest in chunks.inputs.items()},
-        outputs={run_path: file_digest(run_path)},
+        outputs={run.run_path: file_digest(run.run_path)},
         made=together([*(each["made"] for each in chunks.sources.values() if "made" in each), *chunks.made]),
         seconds=seconds | {"merge": time.perf_counter() - start},
         sizes=chunks.sums("bytes"),
         counts={**chunks.sums("counts"), "self_matches_dropped": chunks.self_matches},
-        system=system,
-        dataset=dataset,
-        top_k=top_k,
+        system=run.system,
+        dataset=run.dataset,
+        top_k=run.top_k,
         ties=chunks.ties,
         jobs=sorted(chunks.jobs),
     )

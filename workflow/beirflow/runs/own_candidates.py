@@ -1,14 +1,11 @@
 """Datasets in which each query ranks its own candidates: their places in a chunk, for every family."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import recorded_digest
+from beirflow.datasets.corpus_files import PreparedCorpus, recorded_digest
 from beirflow.files.errors import DataError
-from beirflow.files.layout import QRELS
 from beirflow.files.records import Job
 from beirflow.runs.searched import Ids
 
@@ -37,16 +34,15 @@ def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarra
     return query[order].astype(np.int64), row[order].astype(np.int64)
 
 
-def candidates_read(queries_path: str, candidates: pa.Table | None, job: Job) -> dict[str, str]:
-    """What says which documents these are, for a record.
+def candidates_read(corpus: PreparedCorpus, candidates: pa.Table | None, job: Job) -> dict[str, str]:
+    """Return the digest of the judgements that state the candidates, for a record.
 
     Args:
-        queries_path: ``queries.parquet``, next to its ``corpus.json`` and ``qrels.parquet``.
-        candidates: What was read of it; None where every query ranks all documents.
+        corpus: The corpus.
+        candidates: The candidates; None where every query ranks all documents.
         job: The job.
 
     Returns:
         The digest of the judgements by path below the results; nothing where they were not read.
     """
-    qrels = Path(queries_path).with_name(Path(QRELS).name)
-    return {} if candidates is None else job.digests({qrels: recorded_digest(qrels)})
+    return {} if candidates is None else job.digests({corpus.qrels_path: recorded_digest(corpus.qrels_path)})

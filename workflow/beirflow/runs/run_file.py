@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,25 @@ WHITESPACE = re.compile(r"\s")
 
 NUL = "\0"
 """It ends a text for trec_eval, so that two ids which differ behind it would be the same."""
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """A run that a job makes.
+
+    Attributes:
+        system: Name of the system.
+        dataset: Name of the corpus.
+        top_k: Documents to keep for each query.
+        run_path: Parquet to write, with the columns of ``RUN``.
+        record_path: The record to write.
+    """
+
+    system: str
+    dataset: str
+    top_k: int
+    run_path: str
+    record_path: str
 
 
 def read_run(path: str, expected: str, record_path: str) -> pa.Table:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, sources_of
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
@@ -26,11 +26,13 @@ class Ids(NamedTuple):
         queries: Ids of the queries, in the order of their table.
         documents: Ids of the documents of the chunk, likewise.
         own: For each query the row of the document that is dropped because it has the query's id, or -1.
+        pairs: Numbers of queries, ascending, and rows of documents, int64, of candidates that a dataset states; else None.
     """
 
     queries: pa.Array
     documents: pa.Array
     own: np.ndarray
+    pairs: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def self_matches(self) -> int:
@@ -38,14 +40,13 @@ class Ids(NamedTuple):
         return int((self.own >= 0).sum())
 
 
-def read_ids(queries_path: str, documents_path: str, chunk: int, *, drop_self_matches: bool) -> Ids:
-    """Read the ids that a search is about.
+def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool) -> Ids:
+    """Read the ids of the queries and of the documents of one chunk.
 
     Args:
-        queries_path: ``queries.parquet``, next to its ``corpus.json``.
-        documents_path: ``documents.parquet``, likewise.
+        corpus: The corpus.
         chunk: Number of the chunk.
-        drop_self_matches: Whether a document whose id is the query's id is dropped.
+        drop_self_matches: True to drop a document whose id is the query's id.
 
     Returns:
         The ids.
@@ -53,8 +54,8 @@ def read_ids(queries_path: str, documents_path: str, chunk: int, *, drop_self_ma
     Raises:
         DataError: A file is not the one that was recorded.
     """
-    queries = read_table(queries_path)["query_id"].combine_chunks()
-    with Documents(documents_path) as file:
+    queries = read_table(corpus.queries_path)["query_id"].combine_chunks()
+    with Documents(corpus.documents_path) as file:
         documents = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
     if drop_self_matches:
         return Ids(queries, documents, places_of(queries, documents))
@@ -78,35 +79,17 @@ def places_of(strings: pa.Array, among: pa.Array) -> np.ndarray:
     return places
 
 
-def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dict[str, str]:
-    """What a model has made something from: queries or documents, and the model.
-
-    Args:
-        job: The job that reads or writes it.
-        source_path: ``queries.parquet`` or ``documents.parquet``, next to its ``corpus.json``.
-        model_path: The record of the model.
-
-    Returns:
-        Digests by path below the results.
-
-    Raises:
-        DataError: One of the two records was damaged.
-    """
-    read_json(model_path)
-    return job.digests({source_path: recorded_digest(source_path), model_path: file_digest(model_path)})
-
-
 def read_searched(sources: Mapping[str, str], model_path: str, job: Job, *, system: str) -> dict[str, dict[str, Any]]:
-    """Read the records of what is searched, and make sure that it was made from these texts, by this model.
+    """Read the records of representations, and make sure that the model made them from these texts.
 
     Args:
-        sources: By path what a model made of the queries and of a chunk: what it made that from.
+        sources: By path of each representation, ``queries.parquet`` or ``documents.parquet``.
         model_path: The record of the model.
         job: The job that searches.
         system: The system that made it.
 
     Returns:
-        The records, by path of what they are of.
+        The records, by path of the representation.
 
     Raises:
         DataError: A record was damaged, or is of something else.

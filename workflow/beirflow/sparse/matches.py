@@ -1,26 +1,22 @@
 """What a learned sparse system finds in common between a query and a document: terms that both weigh."""
 
-from typing import Any
-
 import numpy as np
 
 from beirflow.computing.made import made_with
 from beirflow.runs.matches import Match, Matched, Pairs, readable
 from beirflow.sparse.rows import Rows, quantized
-from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigh import Weighing, load_weigher
 
 MOST_TERMS = 12
 """Of a pair, those that add most."""
 
 
-def match_terms(pairs: Pairs, settings: SparseSettings, **computing: Any) -> Matched:
+def match_terms(pairs: Pairs, weighing: Weighing) -> Matched:
     """Find the terms that a query and a document share, with the product of their weights.
 
     Args:
         pairs: The pairs.
-        settings: Of the system.
-        **computing: How its model computes, as in :class:`~beirflow.computing.model_settings.Computing`.
+        weighing: The system as it is for the corpus.
 
     Returns:
         Of each pair the terms that add most, the largest first.
@@ -29,13 +25,12 @@ def match_terms(pairs: Pairs, settings: SparseSettings, **computing: Any) -> Mat
         ModelError: The model cannot be loaded, or computes a weight that is not finite.
         DeviceError: The GPU fails or has too little memory.
     """
-    weighing = Weighing(settings, **computing)
     weighing.use_threads()
     rows = {}
     with weighing.gpu(saves_memory="lower token_budget or max_length"):
         for kind, texts in (("documents", pairs.documents), ("queries", pairs.queries)):
             weigher = load_weigher(weighing, kind)
-            windows = [quantized(window, settings.quantize) for window in weigher.windows(texts, kind)]
+            windows = [quantized(window, weighing.settings.quantize) for window in weigher.windows(texts, kind)]
             rows[kind] = Rows.together(windows)
     matches = []
     for query, document in zip(pairs.query.tolist(), pairs.document.tolist(), strict=True):

@@ -1,25 +1,19 @@
 """Term weights of the queries and of each chunk of documents."""
 
-import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TypeAlias
-
-import numpy as np
-import pyarrow as pa
+from typing import Any, TypeAlias
 
 from beirflow.computing.made import made_with
 from beirflow.computing.model_settings import Computing, checked_meanwhile
-from beirflow.datasets.corpus_files import Documents, read_table
-from beirflow.datasets.document_text import as_read
+from beirflow.datasets.corpus_files import sources_of
 from beirflow.expansions.files import ExpansionFile
 from beirflow.expansions.settings import WrittenQueries
 from beirflow.files.errors import ModelError
-from beirflow.files.layout import record_of
-from beirflow.files.records import Job, write_record
-from beirflow.files.writing import DigestingWriter, atomic_path
-from beirflow.runs.searched import sources_of
+from beirflow.files.records import Job
+from beirflow.files.writing import DigestingWriter
+from beirflow.runs.represent import Texts, document_texts, query_texts, represent
 from beirflow.sparse.expanded import different_texts, with_added
 from beirflow.sparse.files import SegmentWriter, write_queries
 from beirflow.sparse.layouts import read_parts
@@ -39,7 +33,7 @@ def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, jo
     Args:
         queries_path: ``queries.parquet``, next to its ``corpus.json``.
         output_path: Weights to write, and their record.
-        weighing: How.
+        weighing: The models, and how they compute.
         job: The job, for the record.
 
     Raises:
@@ -53,26 +47,21 @@ def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, jo
         write_queries(stream, rows, weighing.settings.quantize)
         return len(rows.terms)
 
-    _weigh(read_table(queries_path), queries_path, "queries", output_path, weighing, job, write)
+    _weigh(query_texts(queries_path), output_path, weighing, job, write)
 
 
 def weigh_chunk(
     *, documents_path: str, chunk: int, output_path: str, weighing: Weighing, job: Job, expansion_path: str | None = None
 ) -> None:
-    """Weigh the terms of the documents of one chunk; weights are written while the next are computed.
+    """Weigh the terms of the documents of one chunk, like :func:`weigh_queries`; weights are written while the next are computed.
 
     Args:
         documents_path: ``documents.parquet``, next to its ``corpus.json``.
         chunk: Number of the chunk.
         output_path: Postings to write, and their record.
-        weighing: How.
+        weighing: The models, and how they compute.
         job: The job, for the record.
         expansion_path: What is added to the documents of the chunk, next to its record; None where nothing is.
-
-    Raises:
-        ModelError: The model cannot be loaded, or computes a weight that is not finite.
-        DeviceError: The GPU fails or has too little memory.
-        DataError: A file is not the one that was recorded.
     """
 
     def write(stream: DigestingWriter, windows: Iterator[Rows]) -> int:
@@ -81,56 +70,49 @@ def weigh_chunk(
                 writer.add(rows)
         return writer.postings
 
-    with Documents(documents_path) as documents:
-        table = as_read(documents.read([chunk], ["doc_id", "text"]))
-    added = None
+    texts, added = document_texts(documents_path, chunk), None
     if expansion_path is not None:
         added = ExpansionFile(expansion_path, WrittenQueries.kind, documents_path, job)
-        table = with_added(table, added, chunk)
-    _weigh(table, documents_path, "documents", output_path, weighing, job, write, added)
+        texts = replace(texts, table=with_added(texts.table, added, chunk))
+    _weigh(texts, output_path, weighing, job, write, added)
 
 
 def _weigh(
-    table: pa.Table,
-    source_path: str,
-    kind: str,
+    texts: Texts,
     output_path: str,
     weighing: Weighing,
     job: Job,
     write: Callable[[DigestingWriter, Iterator[Rows]], int],
     added: ExpansionFile | None = None,
 ) -> None:
-    """Weigh the texts of a table that comes from ``source_path``, and record how."""
+    """Weigh the terms of texts, and record how."""
     weighing.use_threads()
-    settings, stage = weighing.settings, "queries" if kind == "queries" else "index"
-    inputs = sources_of(job, source_path, weighing.model_path) | job.digests(added.inputs if added else {})
-    start = time.perf_counter()
-    gpu = weighing.gpu(saves_memory="lower token_budget or max_length")
-    with gpu, atomic_path(output_path) as partial, DigestingWriter(partial) as stream:
-        weigher = load_weigher(weighing, kind)
-        loaded = time.perf_counter()
-        texts = different_texts(table)
-        windows = in_rows(weigher.windows(texts.texts, kind, texts.added), texts.indices)
+    settings = weighing.settings
+
+    def compute(weigher: Weigher, stream: DigestingWriter) -> dict[str, Any]:
+        different = different_texts(texts.table)
+        windows = in_rows(weigher.windows(different.texts, texts.kind, different.added), different.indices)
         try:
             terms = write(stream, (quantized(rows, settings.quantize) for rows in windows))
         except NotFiniteError as error:
-            name = f"{table.column_names[0]} {table[0][int(np.argmax(texts.indices == error.row))].as_py()!r}"
-            todo = "use precision float32, or look at its text"
-            raise ModelError(f"system {settings.name}: the weights of {name} hold infinity or not-a-number; {todo}") from error
-        digest = stream.digest()
-    write_record(
-        record_of(output_path),
+            message = f"the weights of {texts.name_of(error.row, different.indices)} hold infinity or not-a-number"
+            raise ModelError(f"system {settings.name}: {message}; use precision float32, or look at its text") from error
+        return {
+            "made": {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)},
+            "counts": {**weigher.counts(texts.kind), f"terms_of_{texts.kind}": terms},
+            "distinct_texts": len(different.texts),
+            "weighed": {**weigher.described(), **_joined(added), "quantize": settings.quantize},
+        }
+
+    represent(
+        texts,
+        output_path,
         job,
-        inputs={job.results / name: digest for name, digest in inputs.items()},
-        outputs={output_path: digest},
-        made={"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)},
-        seconds={"load": loaded - start, stage: time.perf_counter() - loaded},
-        sizes={stage: Path(output_path).stat().st_size},
-        counts={**weigher.counts(kind), f"terms_of_{kind}": terms},
         system=settings.name,
-        rows=table.num_rows,
-        distinct_texts=len(texts.texts),
-        weighed={**weigher.described(), **_joined(added), "quantize": settings.quantize},
+        inputs=sources_of(job, texts.source_path, weighing.model_path) | job.digests(added.inputs if added else {}),
+        gpu=weighing.gpu(saves_memory="lower token_budget or max_length"),
+        load=partial(load_weigher, weighing, texts.kind),
+        compute=compute,
     )
 
 

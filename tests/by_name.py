@@ -1,0 +1,33 @@
+"""Calls of the package's functions with the fields of their objects as arguments, as rules make them."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Any, get_origin
+
+
+def call(function: Callable[..., Any], **named: Any) -> Any:
+    """Call a function; a parameter that is a dataclass is made of the arguments that have the names of its fields.
+
+    Args:
+        function: The function.
+        **named: Its arguments, and fields of those that are not among them; each has to be used.
+
+    Returns:
+        What it returns.
+    """
+    unused = set(named)
+    arguments = _arguments(function, named, unused)
+    assert not unused, f"{function.__name__} takes no {sorted(unused)}"
+    return function(**arguments)
+
+
+def _arguments(function: Callable[..., Any], named: dict[str, Any], unused: set[str]) -> dict[str, Any]:
+    arguments = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in named:
+            arguments[name] = named[name]
+            unused.discard(name)
+        elif is_dataclass(kind := get_origin(parameter.annotation) or parameter.annotation):
+            arguments[name] = kind(**_arguments(kind, named, unused))
+    return arguments

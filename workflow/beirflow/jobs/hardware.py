@@ -1,0 +1,59 @@
+"""The hardware that a job computes on: device, threads, share of a GPU; with a model also precision and size of batches."""
+
+import os
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The hardware of a job.
+
+    Attributes:
+        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
+        threads: Threads to compute with on the CPU.
+        jobs_per_gpu: Jobs that may use a GPU at a time; where all GPUs are taken, a job waits for one before it loads the model.
+    """
+
+    device: str = field(default="auto", kw_only=True)
+    threads: int = field(default=1, kw_only=True)
+    jobs_per_gpu: int = field(default=1, kw_only=True)
+
+    def use_threads(self) -> None:
+        """Set the number of threads of torch and of tokenizers, for the rest of this process."""
+        import torch
+
+        torch.set_num_threads(self.threads)
+        os.environ["RAYON_NUM_THREADS"] = str(self.threads)
+
+    def gpu(self, saves_memory: str = "") -> AbstractContextManager[None]:
+        """Hold a GPU, if one is used.
+
+        Args:
+            saves_memory: Remedy for too little memory, for the message.
+
+        Returns:
+            The context of :func:`~beirflow.jobs.gpu_job.gpu_job`.
+        """
+        from beirflow.jobs.gpu_job import gpu_job
+
+        return gpu_job(self.device, self.jobs_per_gpu, saves_memory=saves_memory)
+
+
+@dataclass(frozen=True)
+class ModelHardware(Hardware):
+    """The hardware of a job that computes with a model.
+
+    Attributes:
+        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        token_budget: Tokens of a batch, or ``auto``.
+    """
+
+    precision: str = field(kw_only=True)
+    token_budget: int | str = field(default="auto", kw_only=True)
+
+    @property
+    def on(self) -> dict[str, Any]:
+        """Device, precision and size of batches, as the arguments of the function that loads a model."""
+        return {"device": self.device, "precision": self.precision, "token_budget": self.token_budget}

@@ -1,0 +1,124 @@
+"""Search one chunk of a corpus: verify what was made of it, find the top k of each query, and write them as candidates.
+
+A family opens its representations and finds the top k; this module does what all families do before and after.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from beirflow.datasets.corpus_files import PreparedCorpus, own_candidates
+from beirflow.files.records import Job, output_digest
+from beirflow.files.verified import checked_while_read
+from beirflow.runs.candidates import Candidates, found_by, write_candidates
+from beirflow.runs.own_candidates import candidates_read, rows_of_pairs
+from beirflow.runs.ranking import Hits
+from beirflow.runs.searched import Ids, read_ids
+from beirflow.runs.ties import Ties
+
+Records = Mapping[str, Mapping[str, Any]]
+"""Contents of records, by path of the file that each is of."""
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """What is asked of a system: the top k of one chunk, for every query.
+
+    Attributes:
+        corpus: Queries and documents.
+        system: Name of the system.
+        chunk: Number of the chunk.
+        top_k: Documents to keep for each query.
+        drop_self_matches: True to drop a document whose id is the query's id before the cut.
+        output_path: ``.npz`` to write, as :func:`~beirflow.runs.candidates.write_candidates` does.
+    """
+
+    corpus: PreparedCorpus
+    system: str
+    chunk: int
+    top_k: int
+    drop_self_matches: bool
+    output_path: str
+
+
+class OpenedChunk(NamedTuple):
+    """A chunk that can be searched.
+
+    Attributes:
+        search: Finds the top k: hits sorted by query, score and the order of ids at the cut, and the number of documents that
+            were dropped because they have the id of the query.
+        made: What the representations were changed to before the search, for the record of the run.
+        records: Records of files that were read besides the verified ones, or that replace the contents of one.
+    """
+
+    search: Callable[[], tuple[Hits, int]]
+    made: Mapping[str, Any] = {}
+    records: Mapping[str, Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True)
+class SearchedFiles:
+    """The files that a search reads, for verification and for the record of the run.
+
+    Attributes:
+        records: Records of the representations, whose digests are compared while they are read.
+        other_records: Records of files that are not read themselves.
+        read: sha256 of other inputs, by path below the results.
+        trained: Records of models that were trained for the dataset, by their own paths.
+    """
+
+    records: Records
+    other_records: Records = field(default_factory=dict)
+    read: Mapping[str, str] = field(default_factory=dict)
+    trained: Records = field(default_factory=dict)
+
+
+def search_one_chunk(
+    request: SearchRequest,
+    job: Job,
+    files: SearchedFiles,
+    open_chunk: Callable[[Ids], OpenedChunk],
+    *,
+    ties: Ties = "descending",
+    gpu: AbstractContextManager[None] | None = None,
+    ranks_own_candidates: bool = False,
+) -> None:
+    """Find the top k of one chunk for every query, and write them with the facts that the merge needs.
+
+    Args:
+        request: The chunk, and what is asked.
+        job: The job, for the record of the run.
+        files: The files that are read.
+        open_chunk: Opens the chunk, given the ids of queries and documents.
+        ties: Order of ids by which the cut keeps the first of documents with the same score.
+        gpu: Held while the chunk is searched.
+        ranks_own_candidates: True for a family that scores only the candidates of each query where a dataset states them.
+
+    Raises:
+        DataError: A file is not the one that was recorded, or a query has more candidates of its own than are kept.
+    """
+    with checked_while_read({path: output_digest(record, path) for path, record in files.records.items()}):
+        candidates = own_candidates(request.corpus.queries_path) if ranks_own_candidates else None
+        ids = read_ids(request.corpus, request.chunk, drop_self_matches=request.drop_self_matches)
+        if candidates is not None:
+            ids = ids._replace(pairs=rows_of_pairs(candidates, ids, request.top_k))
+        opened = open_chunk(ids)
+        with gpu or nullcontext():
+            start = time.perf_counter()
+            hits, self_matches = opened.search()
+            seconds = time.perf_counter() - start
+    found = found_by(
+        job,
+        system=request.system,
+        chunk=request.chunk,
+        top_k=request.top_k,
+        searched={**files.records, **files.other_records, **opened.records},
+        read={**files.read, **candidates_read(request.corpus, candidates, job)},
+        trained=files.trained,
+        made=opened.made,
+        seconds=seconds,
+        ties=ties,
+    )
+    write_candidates(request.output_path, Candidates(*hits, self_matches), found)
