@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from beirflow.files.addresses import keep_secret
 from beirflow.files.errors import BeirflowError, DataError
-from beirflow.files.records import Job
+from beirflow.files.records import Job, read_json
 from beirflow.jobs import job as module
 from beirflow.jobs.job import job, surroundings
 
@@ -51,9 +51,11 @@ def test_news_go_to_the_file_and_what_matters_to_the_terminal_as_well(tmp_path: 
 def test_the_log_of_an_earlier_attempt_is_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "job.log"
     path.write_text("earlier")
+    (tmp_path / "job.error.json").write_text("earlier")
     with surroundings(str(path)):
         pass
     assert path.read_text() == ""
+    assert not (tmp_path / "job.error.json").exists()
 
 
 @pytest.mark.parametrize("error", [BeirflowError, DataError])
@@ -65,6 +67,7 @@ def test_an_error_for_people_is_its_message_alone(
     assert exit_.value.code == 1
     assert capsys.readouterr().err == "ERROR: corpus.jsonl:3: 100 % wrong\n"
     assert (tmp_path / "job.log").read_text().endswith(" ERROR corpus.jsonl:3: 100 % wrong\n")
+    assert read_json(tmp_path / "job.error.json") == {"error": "corpus.jsonl:3: 100 % wrong"}
 
 
 def test_an_error_that_nobody_foresaw_comes_with_its_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -183,6 +183,12 @@ ENERGY = Pattern("energy/{job}.tsv")
 TRACES = ("logs/", "benchmarks/", "energy/")
 """Folders of logs, times and energy; no result depends on them."""
 
+
+def job_error(log: str | Path) -> Path:
+    """Return the path of the record of why a job failed, which stands beside its log."""
+    return Path(log).with_suffix(".error.json")
+
+
 REPRESENTATIONS = ("embeddings/", "expansions/", "postings/", "tokens/")
 """Folders of representations. They may be deleted to save disk; their digests stay known."""
 

@@ -12,9 +12,9 @@ from typing import Any
 from beirflow.files.addresses import without_secrets
 from beirflow.files.disks import disk_problem
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import ENERGY
+from beirflow.files.layout import ENERGY, job_error
 from beirflow.files.progress import named_job
-from beirflow.files.records import Job
+from beirflow.files.records import Job, write_json
 from beirflow.jobs.energy import metered
 from beirflow.jobs.lifetime import end_with_snakemake
 from beirflow.jobs.results_lock import hold_job
@@ -115,22 +115,24 @@ def _sigterm_like_interrupt() -> Iterator[None]:
 
 @contextmanager
 def _errors_in_words(log_path: str | Path) -> Iterator[None]:
-    """Log an exception as a person needs it, and exit."""
+    """Log an exception as a person needs it, write it beside the log for the terminal of the run, and exit."""
     try:
         yield
     except BeirflowError as error:
-        logger.error("%s", error)
-        sys.exit(1)
+        message = str(error)
+        logger.error("%s", message)
     except KeyboardInterrupt:
         logger.info("stopped by a signal before it was done")
         sys.exit(INTERRUPTED)
     except Exception as error:
         problem = disk_problem(error) if isinstance(error, OSError) else None
-        if problem:
-            logger.error("%s", problem)
-        else:
-            logger.exception("an unexpected error; please report it with this log, %s", log_path)
-        sys.exit(1)
+        message = problem or f"an unexpected error; please report it with this log, {log_path}"
+        logger.error("%s", message, exc_info=problem is None)
+    else:
+        return
+    with suppress(OSError, BeirflowError):
+        write_json(job_error(log_path), {"error": without_secrets(message)})
+    sys.exit(1)
 
 
 class _Formatter(logging.Formatter):
@@ -146,6 +148,7 @@ class _LogFile(logging.FileHandler):
 
     def __init__(self, path: str | Path) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
+        job_error(path).unlink(missing_ok=True)
         super().__init__(path, mode="w", encoding="utf-8")
         self.setFormatter(_Formatter("%(asctime)s %(levelname)s %(message)s"))
         logging.captureWarnings(True)
