@@ -1,9 +1,4 @@
 # beirflow: retrieval systems on the BEIR benchmark, exactly, resumably, checkably. This file is the table of contents.
-from snakemake.utils import min_version
-
-min_version("9.20")
-
-
 # The folder of this file, which another workflow may use as a module.
 HERE = workflow.current_basedir.get_path_or_uri(secret_free=True)
 
@@ -39,12 +34,6 @@ include: "workflow/rules/paper.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/disk.smk"
 include: "workflow/rules/estimate.smk"
-
-
-# The prefix of every command: a job ends when this process does.
-from beirflow.jobs.lifetime import end_with_this_process
-
-shell.prefix(end_with_this_process())
 
 
 rule all:

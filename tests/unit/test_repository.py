@@ -81,8 +81,8 @@ def shell_commands(text: str) -> list[str]:
 
 
 def test_no_rule_hands_commands_to_a_shell() -> None:
-    """The prefix of every command, in the Snakefile, ends with exec: of several commands only the first would run."""
-    assert "shell.prefix(end_with_this_process())" in (REPOSITORY / "Snakefile").read_text()
+    """The prefix of every command, set when a run starts, ends with exec: of several commands only the first would run."""
+    assert "\nend_jobs_with_this_process()\n" in (REPOSITORY / "workflow/rules/start.smk").read_text()
     assert end_with_this_process().endswith(" exec ")
     for text in ('rule a:\n    shell:\n        "true; false"', 'rule a:\n    run:\n        shell("true; false")'):
         assert shell_commands(text)

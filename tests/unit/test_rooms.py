@@ -66,7 +66,7 @@ def test_every_room_has_a_floor_and_says_what_it_is_for() -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_rooms_below_it(room: str) -> None:
-    modules = sorted((PACKAGE / room).glob("*.py"))
+    modules = sorted((PACKAGE / room).rglob("*.py"))
     wrong = {path.name: sorted(imported_rooms(path) - below(room)) for path in modules if imported_rooms(path) - below(room)}
     assert wrong == {}
 
@@ -89,6 +89,6 @@ def test_unit_tests_live_in_rooms_of_the_same_names() -> None:
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders <= set(ROOMS)
     for room in folders:
-        modules = {path.stem for path in (PACKAGE / room).glob("*.py")}
+        modules = {path.stem for path in (PACKAGE / room).rglob("*")}
         tests = {path.stem.removeprefix("test_") for path in (Path(__file__).parent / room).glob("test_*.py")}
         assert tests <= modules, room

@@ -41,12 +41,7 @@ rule audit:
             "manifest_signature": config["manifest_signature"],
             "allowed_signers": config["allowed_signers"],
         },
-        call={
-            "snakefile": str(workflow.main_snakefile),
-            "directory": str(Path.cwd()),
-            "configfiles": [str(path) for path in workflow.overwrite_configfiles],
-            "config": dict(workflow.config_settings.config or {}),
-        },
+        call=this_run.call,
     message:
         "audit the results"
     script:

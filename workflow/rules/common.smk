@@ -12,17 +12,18 @@ import re
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.errors import BeirflowError
-from beirflow.jobs.array_task import become_own_task
 from beirflow.jobs.code_version import code_version
+from beirflow.jobs.snakemake_internals.workflow_run import WorkflowRun, check_version
 
-become_own_task(sys.argv)
+check_version("snakemake")
+this_run = WorkflowRun(workflow)
 try:
     experiment = load_experiment(config)
 except BeirflowError as error:
     raise WorkflowError(str(error)) from None
 
 config.update(experiment.config)
-gpu_threads, gpu_places = experiment.gpu_share(workflow.global_resources)
+gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)
 
 
 def one_of(names):
@@ -48,7 +49,7 @@ def at(pattern):
 
 
 # If results are in a bucket, jobs that read files of this machine run on this machine.
-in_bucket = workflow.storage_settings.default_storage_provider is not None
+in_bucket = this_run.bucket is not None
 
 
 def on_this_machine(path):
@@ -63,7 +64,7 @@ def kept(pattern, keep):
 
 def there_already(*patterns):
     """An input function: the files that exist when Snakemake starts; they are updated, but not made."""
-    there = lambda path: exists(workflow.pathvars.apply(path))
+    there = lambda path: exists(this_run.path(path))
     return lambda wildcards: [path for path in map(at, patterns) if there(path)]
 
 

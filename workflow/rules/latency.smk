@@ -14,7 +14,7 @@ STEPS
 
 from beirflow.experiment.asked import all_cores, asked_code, asked_files, asked_systems
 
-every_core = all_cores(workflow.global_resources)
+every_core = all_cores(this_run.limits)
 
 
 rule measure_latency:

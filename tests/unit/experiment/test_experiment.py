@@ -15,7 +15,6 @@ from beir_writer import write_beir, zip_folder
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
-from snakemake.resources import Resources
 from tiny_colbert import save_colbert
 
 ROOT = Path(__file__).parents[3]
@@ -536,7 +535,7 @@ def test_a_dataset_with_forums_shares_its_texts_with_none(mine: Path) -> None:
         ("auto", {"_cores": 16, "gpu": 1}, 8, 1),
         ("cuda", {"_cores": 16, "gpu": 4}, 4, 1),
         ("auto", {"_cores": 2, "gpu": 4}, 1, 1),
-        ("auto", {"_cores": None, "gpu": 4}, 2, 1),
+        ("auto", {"gpu": 4}, 2, 1),
         ("auto", {"_cores": 4, "gpu": 0}, 4, 1),
         ("cpu", {"_cores": 16, "gpu": 4}, 8, None),
     ],
@@ -544,8 +543,7 @@ def test_a_dataset_with_forums_shares_its_texts_with_none(mine: Path) -> None:
 def test_jobs_share_the_cores_where_gpus_are_limited(
     device: str, limits: dict[str, int], threads: int, places: int | None
 ) -> None:
-    resources = Resources.from_mapping(limits)
-    assert load_experiment({"device": device}).gpu_share(resources) == (threads, places)
+    assert load_experiment({"device": device}).gpu_share(limits) == (threads, places)
 
 
 @contextmanager

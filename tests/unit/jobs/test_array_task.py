@@ -5,12 +5,10 @@ import json
 import subprocess
 import sys
 import zlib
-from pathlib import Path
 
 import pytest
-from beirflow.jobs.array_task import OPTION, own_command
-
-REPOSITORY = Path(__file__).parents[3]
+from beirflow.jobs.snakemake_internals import array_task
+from beirflow.jobs.snakemake_internals.array_task import OPTION, own_command
 
 
 def words(commands: dict[str, str]) -> list[str]:
@@ -19,23 +17,18 @@ def words(commands: dict[str, str]) -> list[str]:
     return ["snakemake", OPTION + base64.b64encode(json.dumps(packed).encode()).decode()]
 
 
-@pytest.mark.parametrize(("task", "command"), [("1", None), ("2", "echo two"), ("3", "echo three"), (None, None)])
-def test_every_task_but_the_first_has_a_command_of_its_own(task: str | None, command: str | None) -> None:
-    environment = {} if task is None else {"SLURM_ARRAY_TASK_ID": task}
-    assert own_command(words({"2": "echo two", "3": "echo three"}), environment) == command
-
-
-def test_a_job_that_is_no_array_task_has_none() -> None:
-    assert own_command(["snakemake", "--cores", "2"], {"SLURM_ARRAY_TASK_ID": "2"}) is None
-
-
-def test_the_process_becomes_the_command_and_ends_as_it_ends() -> None:
-    program = "import sys; from beirflow.jobs.array_task import become_own_task as become; become(sys.argv); exit('not replaced')"
+@pytest.mark.parametrize(("task", "printed"), [("1", "one"), ("2", "two"), ("3", "three"), (None, "one")])
+def test_every_task_runs_its_own_command_and_ends_as_that_ends(task: str | None, printed: str) -> None:
+    first = [sys.executable, "-c", "print('one'); exit(7)", *words({"2": "echo two; exit 7", "3": "echo three; exit 7"})[1:]]
     done = subprocess.run(
-        [sys.executable, "-c", program, *words({"2": "echo two; exit 7"})],
-        env={"SLURM_ARRAY_TASK_ID": "2", "PYTHONPATH": str(REPOSITORY / "workflow")},
+        [sys.executable, "-IS", array_task.__file__, *first],
+        env={} if task is None else {"SLURM_ARRAY_TASK_ID": task},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (7, "two\n")
+    assert (done.returncode, done.stdout) == (7, f"{printed}\n")
+
+
+def test_a_job_that_is_no_array_task_keeps_its_command() -> None:
+    assert own_command(["snakemake", "--cores", "2"], {"SLURM_ARRAY_TASK_ID": "2"}) == ["snakemake", "--cores", "2"]

@@ -236,7 +236,8 @@ for rule, modules in RULES.items():
         names.add(name := waiting.pop())
         if name not in SKIPPED:
             waiting |= direct.get(name, set()) - names
-    loaded[rule] = [name.partition(".")[2] for name in names if name.startswith("beirflow.") and name.count(".") == 2]
+    modules = [name for name in names if name.startswith("beirflow.") and not hasattr(sys.modules[name], "__path__")]
+    loaded[rule] = [name.partition(".")[2] for name in modules]
 print(json.dumps(loaded))
 """
 """A module is imported once for all rules; Python's own function for it notes which module asked for which."""

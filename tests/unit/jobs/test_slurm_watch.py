@@ -8,9 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from beirflow.jobs import slurm_watch as module
-from beirflow.jobs.slurm_host import stand_by_slurm
-from beirflow.jobs.slurm_watch import JobWatch, parse_states
+from beirflow.jobs.snakemake_internals import slurm_watch as module
+from beirflow.jobs.snakemake_internals.slurm_watch import JobWatch, parse_states
 
 plugin: Any = pytest.importorskip("snakemake_executor_plugin_slurm")
 
@@ -26,7 +25,6 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_command(tmp_path, "sbatch", "echo 8")
     write_command(tmp_path, "scancel", f'echo "$@" >> {tmp_path}/cancelled')
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(plugin.Executor, "check_active_jobs", plugin.Executor.check_active_jobs)  # put back afterwards
     monkeypatch.setattr(module, "DOUBT_SECONDS", {"squeue": 0.0, "sacct": 0.0})
     return tmp_path
 
@@ -87,8 +85,7 @@ def by_plugin(*jobs: str, command: str = "squeue") -> Submitter:
 def test_jobs_are_watched_while_slurm_does_not_answer(slurm: Path, caplog: pytest.LogCaptureFixture) -> None:
     forgetful = by_plugin("7_1", "8")
     assert (forgetful.ask(), forgetful.ended) == ([], {}), FAULT_IS_GONE
-    stand_by_slurm()
-    patient = by_plugin("7_1", "8")
+    patient = Submitter("7_1", "8")
     for _ in range(6):
         assert patient.ask() == ["7_1", "8"]
     (record,) = caplog.records

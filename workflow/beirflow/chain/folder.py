@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from beirflow.jobs.snakemake_internals.names import TIMESTAMP
+
 KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a pipe",
@@ -14,7 +16,7 @@ KINDS = {
     stat.S_IFCHR: "a device",
 }
 
-EMPTY = (".gitkeep", ".snakemake_timestamp")
+EMPTY = (".gitkeep", TIMESTAMP)
 """Names of empty files that mean nothing: one keeps a folder in a repository, one is Snakemake's in a folder that a rule made."""
 
 

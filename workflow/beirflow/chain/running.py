@@ -5,9 +5,7 @@ from pathlib import Path
 
 from beirflow.chain.checks import FAILED, WARNING, Check
 from beirflow.jobs.results_lock import is_of_a_run
-
-LOCKS = ".snakemake/locks"
-"""Where Snakemake notes what its runs in a folder write, a file a run with a path a line."""
+from beirflow.jobs.snakemake_internals.names import LOCKS
 
 READ_BYTES = 1 << 24
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from beirflow.files.digests import SMALL_BYTES, file_state
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.files.records import read_json, write_json
+from beirflow.jobs.snakemake_internals.names import NOTES
 from beirflow.sources.archives import is_archive
 from beirflow.sources.forms import Form
 from beirflow.sources.opening import open_source
 from beirflow.sources.source import CORPUS
 
-COUNTS = Path(".snakemake/beirflow/documents")
-"""Folder of the counts, in the working directory: next to Snakemake's own notes, and as safe to delete."""
+COUNTS = Path(NOTES, "documents")
+"""Folder of the counts, in the working directory."""
 
 
 def known_documents(source: str, forum: str | None, form: Form | None = None) -> int:

@@ -93,7 +93,7 @@ def finder_code(experiment: Experiment, system: str) -> str:
     return code_of([str(finder_of(experiment, system)).partition(":")[0]])
 
 
-def all_cores(limits: Mapping[str, Any]) -> int:
+def all_cores(limits: Mapping[str, int]) -> int:
     """Threads of a job beside which nothing runs.
 
     Args:
@@ -102,4 +102,4 @@ def all_cores(limits: Mapping[str, Any]) -> int:
     Returns:
         Their number.
     """
-    return (limits["_cores"].value if "_cores" in limits else None) or MOST_THREADS
+    return limits.get("_cores") or MOST_THREADS

@@ -258,7 +258,7 @@ class Experiment(Datasets):
         """The states of these files as they are now."""
         return [file_state(path) for path in self.model_files(system)]
 
-    def gpu_share(self, limits: Mapping[str, Any]) -> tuple[int, int | None]:
+    def gpu_share(self, limits: Mapping[str, int]) -> tuple[int, int | None]:
         """What a job that may compute on a GPU asks Snakemake for.
 
         Args:
@@ -268,7 +268,7 @@ class Experiment(Datasets):
             Threads, so few that all these jobs find cores; and how many of ``gpu`` it takes, None where that is not limited:
             an executor of a cluster would ask for a GPU, which a profile decides.
         """
-        gpus, cores = (limits[name].value if name in limits else None for name in ("gpu", "_cores"))
+        gpus, cores = limits.get("gpu"), limits.get("_cores")
         if self.config["device"] == "cpu" or gpus is None:
             return MOST_THREADS, None
         return max(1, min(MOST_THREADS, (cores or MOST_THREADS) // max(1, gpus))), 1

@@ -1,0 +1,240 @@
+"""Terminal output of a run: one line per job, the progress, and a final message.
+
+This handler of Snakemake's log replaces the one that writes to the terminal. It cannot be a logger plugin, because Snakemake
+looks for plugins among installed packages, before it reads the Snakefile; but it reads the events and attributes that the
+interface of plugins defines. Only messages without an event are told by their beginning. Snakemake's own messages go to its
+log below ``.snakemake/log``, as always; unknown records go to the replaced handler.
+"""
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import TextIO
+
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from beirflow.files.errors import DataError
+from beirflow.files.layout import job_error
+from beirflow.files.records import read_json
+from beirflow.jobs.overall import Overall
+
+HANDLER = "DefaultStreamHandler"
+"""Snakemake's name of its handler for the terminal."""
+
+NOISE = (
+    *("Building DAG", "Using shell", "Select jobs", "Conda environments:", "Singularity containers:", "Group jobs:"),
+    *("Removing temporary output", "Shutting down", "Exiting because a job execution failed", "Complete log", "Elapsed time"),
+    *("Storing in storage", "Retrieving from storage", "Finished upload", "Finished retrieval", "Removing local copy of storage"),
+)
+"""Beginnings of messages without an event that tell nothing about the experiment."""
+
+NOTHING = "Nothing to be done"
+INTERRUPTED = "Terminating processes on user request"
+ENDING = "Will exit after finishing currently running jobs"
+"""After SIGTERM; Snakemake repeats it whenever a job ends."""
+
+SILENT = {
+    *(LogEvent.WORKFLOW_STARTED, LogEvent.RESOURCES_INFO, LogEvent.RUN_INFO, LogEvent.PROGRESS),
+    *(LogEvent.JOB_STARTED, LogEvent.SHELLCMD),
+}
+"""Events that are told in other words, or need no words."""
+
+OF_FAILED_JOBS = ("RuleException", "CalledProcessError", "NonZeroExitCode", "SubprocessError")
+"""Exceptions that Snakemake logs when a script fails, whose error the job has written."""
+
+FAILED = "At least one job did not complete successfully"
+"""In the exception that ends a run."""
+
+UNKNOWN = re.compile(r"No rule to produce (\S+)")
+
+EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0
+"""Time between two lines about progress, while jobs run and when one ends."""
+
+
+class Terminal(logging.Handler):
+    """Handles Snakemake's log records in place of the handler that writes to the terminal.
+
+    Args:
+        before: The replaced handler.
+        command: The command of the run.
+        table: Returns the table of all results if it was asked for and is there, else an empty text.
+        meant: Returns the probable meaning of a target that no rule makes, for the end of a sentence.
+        quiet: What ``--quiet`` suppresses: rules, progress, all.
+        dry: Whether this is a dry run, whose plan Snakemake prints.
+    """
+
+    def __init__(
+        self,
+        before: logging.StreamHandler[TextIO],
+        command: str,
+        table: Callable[[], str],
+        meant: Callable[[str], str],
+        *,
+        quiet: Collection[str] = (),
+        dry: bool = False,
+    ) -> None:
+        super().__init__()
+        self.before, self.command, self.table, self.meant, self.quiet, self.dry = before, command, table, meant, quiet, dry
+        self.name = HANDLER
+        self.overall: Overall | None = None
+        self.interrupted = self._ending = False
+        self._messages: dict[int, str] = {}
+        self._failed: dict[int, tuple[str, str, str]] = {}
+        self._told = 0.0
+        self._ended = threading.Event()
+
+    def plan(self, overall: Overall) -> None:
+        """Report progress from now on.
+
+        Args:
+            overall: The work of all jobs.
+        """
+        self.overall, self._told = overall, time.monotonic()
+        jobs = len(overall.expected)
+        self._line("1 job to do" if jobs == 1 else f"{jobs:,} jobs to do")
+        threading.Thread(target=self._report_often, daemon=True).start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Put into our words what is known, and hand on what is not."""
+        event, facts, message = getattr(record, "event", None), vars(record), str(record.msg or "")
+        if self.dry and event != LogEvent.ERROR:
+            known = False
+        elif event == LogEvent.JOB_INFO:
+            known = self._begin_job(facts["jobid"], facts["rule_name"], facts["rule_msg"])
+        elif event == LogEvent.JOB_FINISHED:
+            known = self._end_job(facts["job_id"])
+        elif event == LogEvent.JOB_ERROR:
+            known = self._fail_job(facts["jobid"], facts["rule_name"], facts["log"])
+        elif event == LogEvent.ERROR:
+            known = self._handle_exception(str(facts.get("exception")), message)
+        else:
+            known = event in SILENT or (not event and self._reword(message))
+        if not known:
+            self.before.handle(record)
+        if event == LogEvent.ERROR:
+            for target in UNKNOWN.findall(message):
+                if near := self.meant(target):
+                    self._write(f"{target}: no rule makes this{near}")
+
+    def close(self) -> None:
+        """End the lines about progress."""
+        self._ended.set()
+        super().close()
+
+    def _reword(self, message: str) -> bool:
+        """Put a message without an event into our words; return False if there are none."""
+        if message.startswith(INTERRUPTED):
+            self.interrupted = True
+            self._write("Stopping: removing half-written files.")
+        elif message.startswith(ENDING):
+            if not self._ending:
+                self._write("Stopping after the running jobs; no other job starts.")
+            self._ending = True
+        elif message.startswith(NOTHING):
+            self._write(f"Nothing to do: all requested files exist.{self.table()}")
+        else:
+            return message.startswith(NOISE)
+        return True
+
+    def _begin_job(self, jobid: int, rule_name: str, rule_msg: str | None) -> bool:
+        name = self._messages[jobid] = rule_msg or rule_name
+        if self.overall:
+            self.overall.begin(jobid, name)
+        if rule_msg and "rules" not in self.quiet:  # the rule all has no message, and does nothing
+            self._line(name)
+        return True
+
+    def _end_job(self, jobid: int) -> bool:
+        self._failed.pop(jobid, None)  # at another attempt it went well
+        if self.overall:
+            self.overall.end(jobid)
+            if time.monotonic() - self._told >= AFTER_JOBS_SECONDS:
+                self._report_share()
+        return True
+
+    def _fail_job(self, jobid: int, rule_name: str, log: Collection[str]) -> bool:
+        name = self._messages.get(jobid, rule_name)
+        error = next((text for path in log if (text := error_beside(path))), "")
+        if self.overall:
+            self.overall.fail(jobid)
+        self._failed[jobid] = name, error, next(iter(log), "")
+        if error:
+            self._line(f"failed: {name}")
+        return bool(error) or self.interrupted
+
+    def _handle_exception(self, exception: str, message: str) -> bool:
+        """Put the exception that ends the run into our words; return False for another that no failed job explains."""
+        if FAILED in message:
+            self._write(self._last_words())
+            return True
+        return self.interrupted or (exception in OF_FAILED_JOBS and "script" in message)
+
+    def _last_words(self) -> str:
+        """Return which jobs failed and why, and how to resume."""
+        resume = f"The same command resumes:\n    {self.command}"
+        if self.interrupted:
+            return f"Interrupted; finished files stay. {resume}"
+        lines = [f"{name} failed: {_short(error) or 'see its log'}\n    log: {log}" for name, error, log in self._failed.values()]
+        return "\n".join(["", *lines, f"Once that is fixed, or if it was temporary: {resume[0].lower()}{resume[1:]}"])
+
+    def _report_often(self) -> None:
+        while not self._ended.wait(AFTER_JOBS_SECONDS):
+            if time.monotonic() - self._told >= EVERY_SECONDS:
+                with self.lock or threading.Lock():
+                    self._report_share()
+
+    def _report_share(self) -> None:
+        self._told = time.monotonic()
+        if self.overall and "progress" not in self.quiet:
+            self._line(self.overall.line())
+
+    def _line(self, words: str) -> None:
+        self._write(f"{time.strftime('%H:%M:%S')}  {words}")
+
+    def _write(self, words: str) -> None:
+        if "all" not in self.quiet:
+            self.before.stream.write(f"{words}\n")
+            self.before.flush()
+
+
+def _short(error: str) -> str:
+    """Return the first line of an error that its job has printed in full."""
+    first, _, more = error.partition("\n")
+    return f"{first} …" if more else first
+
+
+def error_beside(log: str) -> str:
+    """Read why a job failed.
+
+    Args:
+        log: Path of its log.
+
+    Returns:
+        The error that it wrote beside its log; empty if there is none.
+    """
+    with suppress(OSError, DataError):
+        return str(read_json(job_error(log))["error"])
+    return ""
+
+
+def take_over_terminal(terminal: Callable[[logging.StreamHandler[TextIO]], Terminal]) -> Terminal | None:
+    """Replace Snakemake's handler for the terminal; return None if a logger plugin writes there.
+
+    Args:
+        terminal: Makes the handler that replaces another.
+
+    Returns:
+        The new handler.
+    """
+    from snakemake.logging import logger
+
+    for handler in logger.handlers:
+        if handler.name == HANDLER and isinstance(handler, logging.StreamHandler):
+            replacing = terminal(handler)
+            logger.removeHandler(handler)
+            logger.addHandler(replacing)
+            return replacing
+    return None

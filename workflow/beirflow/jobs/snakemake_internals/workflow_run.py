@@ -1,0 +1,148 @@
+"""A run of Snakemake, as its Snakefile sees it: version, settings, plan and limits."""
+
+import os
+import re
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from beirflow.jobs.lifetime import end_with_this_process
+
+VERSIONS = {"snakemake": ("9.20", "9.28"), "snakemake-executor-plugin-slurm": ("2.8", "2.9")}
+"""Versions with which this package works: from the first, before the second."""
+
+
+def check_version(package: str, installed: str | None = None) -> None:
+    """Refuse a version on which this package has not been tested.
+
+    Args:
+        package: A key of ``VERSIONS``.
+        installed: Its version; by default the installed one.
+
+    Raises:
+        WorkflowError: It is older or newer.
+    """
+    from snakemake.exceptions import WorkflowError
+
+    installed, (oldest, beyond) = installed or version(package), VERSIONS[package]
+    if not _numbers(oldest) <= _numbers(installed) < _numbers(beyond):
+        raise WorkflowError(
+            f"{package} {installed} is installed; this workflow needs at least {oldest} and less than {beyond}, because it relies"
+            f" on what other versions may do otherwise. Install it with: pip install '{package}>={oldest},<{beyond}'"
+        )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", text)[:2]))
+
+
+class PlannedJob(NamedTuple):
+    """A job of the plan.
+
+    Attributes:
+        rule: Name of its rule.
+        wildcards: Their values by name.
+        writes: Whether it has outputs.
+        computes: Whether it runs a script.
+    """
+
+    rule: str
+    wildcards: dict[str, str]
+    writes: bool
+    computes: bool
+
+
+class WorkflowRun:
+    """The run that this process belongs to.
+
+    Args:
+        workflow: Snakemake's object of that name.
+    """
+
+    def __init__(self, workflow: Any) -> None:
+        self._workflow = workflow
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process plans the run, and does not run one of its jobs."""
+        return bool(self._workflow.is_main_process)
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing is run but the plan printed."""
+        return bool(self._workflow.output_settings.dryrun)
+
+    @property
+    def quiet(self) -> set[str]:
+        """Names of what ``--quiet`` suppresses, in small letters."""
+        return {each.name.lower() for each in self._workflow.output_settings.quiet or ()}
+
+    @property
+    def targets(self) -> set[str]:
+        """Files and rules that were asked for."""
+        return set(self._workflow.dag_settings.targets)
+
+    @property
+    def rules(self) -> list[str]:
+        """Names of all rules."""
+        return [rule.name for rule in self._workflow.rules]
+
+    @property
+    def configfiles(self) -> list[str]:
+        """Configuration files of the command line."""
+        return [str(path) for path in self._workflow.overwrite_configfiles]
+
+    @property
+    def call(self) -> dict[str, Any]:
+        """Snakefile, working directory, configuration files, and configuration of the command line."""
+        return {
+            "snakefile": str(self._workflow.main_snakefile),
+            "directory": str(Path.cwd()),
+            "configfiles": self.configfiles,
+            "config": dict(self._workflow.config_settings.config or {}),
+        }
+
+    @property
+    def bucket(self) -> str | None:
+        """Where all results are, if not on this machine."""
+        settings = self._workflow.storage_settings
+        return None if settings.default_storage_provider is None else str(settings.default_storage_prefix)
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """Cores and GPUs that all jobs share, ``_cores`` and ``gpu``; none where an executor of a cluster decides."""
+        resources = self._workflow.global_resources
+        values = {name: resources[name].value for name in ("_cores", "gpu") if name in resources}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def planned_jobs(self) -> dict[int, PlannedJob]:
+        """The jobs that will run, by number."""
+        return {
+            self._workflow.dag.jobid(job): PlannedJob(
+                job.rule.name, dict(job.wildcards.items()), bool(job.output), job.rule.script is not None
+            )
+            for job in self._workflow.dag.needrun_jobs()
+        }
+
+    def path(self, pattern: str) -> str:
+        """Return a path with its variables, such as ``<results>``, filled in."""
+        return str(self._workflow.pathvars.apply(pattern))
+
+    def remove_temporary_inputs(self, rule: str, name: str) -> None:
+        """Remove the temporary inputs of finished jobs, which a run left behind that was killed before Snakemake removed them.
+
+        Args:
+            rule: Rule of these jobs.
+            name: Name of the inputs.
+        """
+        for job in self._workflow.dag.jobs:
+            if job.rule.name == rule and not self._workflow.dag.needrun(job) and any(map(os.path.exists, job.input[name])):
+                self._workflow.async_run(self._workflow.dag.handle_temp(job))
+
+
+def end_jobs_with_this_process() -> None:
+    """Let every job end with this process. Snakemake starts a script through a shell, with this prefix before its command."""
+    from snakemake.shell import shell
+
+    shell.prefix(end_with_this_process())
