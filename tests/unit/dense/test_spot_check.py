@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from beirflow.dense import spot_check as module
-from beirflow.dense.spot_check import drift
+from beirflow.dense.spot_check import LEAST_DRIFT
 from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import CORPUS, RUN_RECORD
 from beirflow.files.records import read_json
+from beirflow.runs import representation_check
+from beirflow.runs.drift import Drift, drift_of_scores, product_changes
 from beirflow.runs.spot_check import Finding, NotHereError, Subject
 from results_maker import Made
 
@@ -50,8 +52,8 @@ def test_texts_are_encoded_inside_a_gpu_job_with_the_settings_of_the_person_who_
         yield
         events.append("done")
 
-    monkeypatch.setattr(module, "gpu_job", gpu_job)
-    monkeypatch.setattr(module, "_encoder", lambda *arguments: events.append("load") or load(*arguments))
+    monkeypatch.setattr(representation_check, "gpu_job", gpu_job)
+    monkeypatch.setattr(module, "_encoder", lambda *texts, **how: events.append("load") or load(*texts, **how))
     subject = replace(subject, config=subject.config | {"jobs_per_gpu": 3})
     assert all(finding.passed for finding in findings(subject))
     assert events == [("cpu", 3), "load", "done"] * 2
@@ -74,6 +76,10 @@ def test_rounding_is_no_drift_and_a_push_towards_what_is_relevant_is_one() -> No
     rng = np.random.default_rng(3)
     stored, others = (rng.standard_normal((n, 64)).astype(np.float32) for n in (40, 15))
     rows, columns = np.arange(40), np.arange(40) % 15
+
+    def drift(stored: np.ndarray, again: np.ndarray, others: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Drift | None:
+        return drift_of_scores(product_changes(stored, again, others), rows, columns, LEAST_DRIFT)
+
     again = stored + 5e-3 * np.linalg.norm(stored, axis=1, keepdims=True) * rng.standard_normal(stored.shape) / 8
     honest = drift(stored, again, others, rows, columns)
     assert honest is not None

@@ -1,11 +1,10 @@
-"""Does the expansion follow from the texts? The real model makes a sample again, in other batches."""
+"""Check of an expansion on a sample, which the real model makes again, in other batches."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
@@ -15,31 +14,22 @@ import pyarrow as pa
 from beirflow.expansions.files import stored_rows
 from beirflow.expansions.sampler import drawn as drawn_documents
 from beirflow.expansions.settings import Expansion, WrittenQueries
-from beirflow.expansions.word_weigher import WordWeigher
-from beirflow.expansions.writer import QueryWriter
 from beirflow.files.layout import EXPANSION, EXPANSION_RECORD
-from beirflow.jobs.gpu_job import gpu_job
 from beirflow.models.model_places import model_folder
-from beirflow.runs.drift import Drift, drift_of_scores, unless_moved
-from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, draw
+from beirflow.runs.drift import LEAST_DRIFT, MOST_OTHERS, Drift, drift_of_scores, unless_moved
+from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, compare_distances, draw
 
 OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
 """By precision, the part of the queries that may be others: those where a draw falls between two roundings of a probability."""
 
 MOST_DOCUMENTS = 16
-"""That queries are written for again: each takes a second of a CPU."""
+"""Documents for which queries are written again: each takes a second of a CPU."""
 
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """By precision, the length of the difference of a document's weights over the length of the stored ones."""
 
-LEAST_DRIFT = {"float32": 5e-6, "float16": 1e-4, "bfloat16": 1e-3}
-"""By precision, how far weights of the words of queries may move in one direction in documents that are relevant to them."""
-
 LEAST_DRIFT_OF_QUERIES = 1e-2
-"""The same of written queries, of which a word is a large part."""
-
-MOST_OTHERS = 200
-"""Queries whose words are looked for."""
+"""The same as ``LEAST_DRIFT`` of written queries, of which a word is a large part."""
 
 
 class _Change(NamedTuple):
@@ -50,40 +40,63 @@ class _Change(NamedTuple):
     found: Mapping[str, float]
 
 
-def expansion_checks(subject: Subject, added: Expansion, here: Expansion | None, sample: int, random: Any) -> list[SpotCheck]:
-    """Plan the check of an expansion on one corpus.
+def expansion_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+    """Plan the check of what a system adds to the documents of a corpus, or is trained on.
 
     Args:
         subject: The system and the corpus.
-        added: The expansion, as the results say.
-        here: The expansion of the system in the configuration of the person who audits, which says where its model is.
         sample: Documents to draw.
         random: Draws them.
 
     Returns:
-        One check, or none where the expansion comes from files.
+        One check, or none where nothing is added, or the expansion comes from files.
     """
-    if added.path is not None:
+    added: Expansion | None = subject.system.settings.added
+    if added is None or added.path is not None:
         return []
-    again = _Again(subject, added, here, sample, random)
     names = {"queries": "queries written again are the stored ones", "weights": "words weighed again have the stored weights"}
     folder = EXPANSION.folder(expansion=added.name, dataset=subject.dataset).rstrip("/")
-    return [SpotCheck(names[added.kind], folder, partial(again.check))]
+    return [SpotCheck(names[added.kind], folder, ExpansionCheck(subject, added, sample, random).check)]
 
 
-class _Again:
-    """The expansion of one corpus, and what is drawn of it."""
+def stored_expansion(subject: Subject, added: Expansion | None, chunk: int, rows: np.ndarray) -> list[Any]:
+    """Read what is added to some documents of a chunk.
 
-    def __init__(self, subject: Subject, added: Expansion, here: Expansion | None, sample: int, random: Any) -> None:
-        self.subject, self.added, self.here, self.sample, self.random = subject, added, here, sample, random
+    Args:
+        subject: The system and the corpus.
+        added: The expansion; None if there is none.
+        chunk: Number of the chunk.
+        rows: The rows of the documents.
+
+    Returns:
+        Of each document the queries, or pairs of a word and its weight; empty lists without an expansion.
+    """
+    if added is None:
+        return [[] for _ in rows]
+    path = subject.file(EXPANSION(expansion=added.name, dataset=subject.dataset, chunk=chunk))
+    return stored_rows(path, added.kind, pa.array(rows))
+
+
+class ExpansionCheck:
+    """The check of an expansion of one corpus.
+
+    Args:
+        subject: The system and the corpus.
+        added: The expansion, as the results say.
+        sample: Documents to draw.
+        random: Draws them.
+    """
+
+    def __init__(self, subject: Subject, added: Expansion, sample: int, random: np.random.Generator) -> None:
+        self.subject, self.added, self.sample, self.random = subject, added, sample, random
 
     def check(self) -> Finding:
         """Make what is added to some documents again, and compare it with what is stored."""
-        ids, texts, stored = self._drawn()
-        remade = self._make(ids, texts)
+        ids, texts, stored = self._sample()
+        again = self._make(ids, texts)
         of_queries = self.added.kind == "queries"
-        finding = (self._compare_queries if of_queries else self._compare_weights)(ids, stored, remade)
-        changes = _other_queries(stored, remade) if of_queries else _as_changes(stored, remade)
+        finding = (self._compare_queries if of_queries else self._compare_weights)(ids, stored, again)
+        changes = _other_queries(stored, again) if of_queries else _as_changes(stored, again)
         least = LEAST_DRIFT_OF_QUERIES if of_queries else LEAST_DRIFT[self._precision]
         return unless_moved(finding, self._drift(ids, changes, least))
 
@@ -93,15 +106,13 @@ class _Again:
         said = f"{self.subject.name}: {len(ids)} documents, {others} of {queries} queries are others"
         return Finding(others / max(1, queries) <= within, said, f"at most {within:.0%} in {self._precision}")
 
-    def _compare_weights(self, ids: list[str], stored: list[Any], found: list[Any]) -> Finding:
-        apart = [_apart(dict(before), dict(after)) for before, after in zip(stored, found, strict=True)]
-        worst, within = int(np.argmax(apart)), TOLERANCE[self._precision]
-        said = f"{self.subject.name}: {len(ids)} documents, weights at most {apart[worst]:.1e} of their length apart"
-        passed = apart[worst] <= within
-        return Finding(passed, said if passed else f"{said}, {ids[worst]!r}", f"at most {within:.0e} in {self._precision}")
+    def _compare_weights(self, ids: list[str], stored: list[Any], again: list[Any]) -> Finding:
+        apart = np.array([_apart(dict(before), dict(after)) for before, after in zip(stored, again, strict=True)])
+        found, unit = f"{self.subject.name}: {len(ids)} documents", " of the length of their weights"
+        return compare_distances(found, apart, unit, TOLERANCE, self._precision, lambda worst: repr(ids[worst]))
 
     def _drift(self, ids: list[str], changes: list[_Change], least: float) -> Drift | None:
-        """Whether what is added moved towards the words of the queries to which its documents are relevant."""
+        """Measure how far what is added moved towards the words of queries to which its documents are relevant."""
         doc_ids = pa.array(ids, pa.string())
         there, rows = self.subject.queries_among(self.subject.relevant_to("doc_id", doc_ids, MOST_OTHERS))
         asked = [_words(text) for text in self.subject.queries()["text"].take(pa.array(rows)).to_pylist()]
@@ -111,15 +122,11 @@ class _Again:
         places = np.array(own, np.int64).reshape(-1, 2)
         return drift_of_scores(np.array(moved).reshape(len(changes), len(asked)), places[:, 0], places[:, 1], least)
 
-    def _drawn(self) -> tuple[list[str], list[str], list[Any]]:
-        """Ids and texts of some documents, and what is stored for each: queries, or pairs of a word and its weight."""
-        sample = min(self.sample, MOST_DOCUMENTS) if self.added.kind == "queries" else self.sample
-        drawn = self._rows(sample)
-        stored: list[Any] = []
-        for chunk, rows in enumerate(drawn):
-            path = self.subject.file(EXPANSION(expansion=self.added.name, dataset=self.subject.dataset, chunk=chunk))
-            stored += stored_rows(path, self.added.kind, pa.array(rows))
-        table = self.subject.take_documents(drawn)
+    def _sample(self) -> tuple[list[str], list[str], list[Any]]:
+        """Draw documents: their ids, their texts, and what is stored for each: queries, or pairs of a word and its weight."""
+        rows = self._rows(min(self.sample, MOST_DOCUMENTS) if self.added.kind == "queries" else self.sample)
+        stored = [row for chunk in enumerate(rows) for row in stored_expansion(self.subject, self.added, *chunk)]
+        table = self.subject.take_documents(rows)
         return table["doc_id"].to_pylist(), table["text"].to_pylist(), stored
 
     def _rows(self, sample: int) -> list[np.ndarray]:
@@ -133,18 +140,22 @@ class _Again:
         return [part - (end - len(each)) for part, end, each in zip(parts, ends, ids, strict=True)]
 
     def _make(self, ids: Sequence[str], texts: Sequence[str]) -> list[Any]:
-        name, config = self.subject.system.name, self.subject.config
-        if self.here is None or self.here.kind != self.added.kind or self.here.path is not None:
+        from beirflow.expansions.word_weigher import WordWeigher  # these need torch, which most expansions in audits do not
+        from beirflow.expansions.writer import QueryWriter
+        from beirflow.runs.representation_check import on_device
+
+        here = self.subject.settings_here and self.subject.settings_here.added
+        if here is None or here.kind != self.added.kind or here.path is not None:
+            name = self.subject.system.name
             raise NotHereError(f"it is not known here where the model of {name} is; name it under custom.systems")
-        place = {key: getattr(self.here, key) for key in MODEL_PLACE}
-        settings: Any = replace(self.added, **place)
+        settings: Any = replace(self.added, **{key: getattr(here, key) for key in MODEL_PLACE})
         load: Any = QueryWriter if self.added.kind == "queries" else WordWeigher
-        how = {"device": config["device"], "precision": self._precision, "token_budget": config["token_budget"]}
-        by_row: dict[int, Any] = {}
-        with gpu_job(config["device"], config["jobs_per_gpu"]):
-            for part in load(settings, model_folder(settings.as_model()), **how).parts(ids, texts):
-                by_row |= zip(part.rows.tolist(), part.values, strict=True)
-        values = [by_row[row] for row in range(len(ids))]
+        again: dict[int, Any] = {}
+        with on_device(self.subject):
+            model = load(settings, model_folder(settings.as_model()), precision=self._precision, **self.subject.computing)
+            for part in model.parts(ids, texts):
+                again |= zip(part.rows.tolist(), part.values, strict=True)
+        values = [again[row] for row in range(len(ids))]
         return values if self.added.kind == "queries" else [list(zip(*each, strict=True)) for each in values]
 
     @property

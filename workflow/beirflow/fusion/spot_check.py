@@ -14,7 +14,7 @@ from beirflow.files.records import read_json
 from beirflow.fusion.plain import ROUNDING, check_tuning, values_of
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.compared_ranks import as_block, compare_ranks
-from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
@@ -38,8 +38,7 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
 def _check(subject: Subject, sample: int, random: np.random.Generator) -> Finding:
     record = read_json(subject.results / RUN_RECORD(system=subject.system.name, dataset=subject.dataset))
     settings: FusionSettings = subject.system.settings.with_weights_of(record)
-    queries = subject.queries()["query_id"]
-    query_ids = queries.take(draw(len(queries), sample, random)).to_pylist()
+    query_ids = subject.draw_queries(sample, random)[0]["query_id"].to_pylist()
     scores: list[dict[str, list[float]]] = [{} for _ in query_ids]
     for number, system in enumerate(settings.of):
         path = subject.file(RUN(system=system, dataset=subject.dataset))

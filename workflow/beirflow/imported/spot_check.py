@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from beirflow.files.layout import RUN
 from beirflow.runs.compared_ranks import as_block, compare_ranks
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, draw
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
@@ -32,20 +32,18 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
 
 
 def _check(subject: Subject, sample: int, random: np.random.Generator) -> Finding:
-    here = subject.here
-    if here is None or here.family != subject.system.family:
+    here = subject.settings_here
+    if here is None:
         raise NotHereError(f"it is not known here where the file is; name {subject.system.name} under custom.systems")
-    path = here.settings.path(subject.whole or subject.dataset)
+    path = here.path(subject.whole or subject.dataset)
     if not path.is_file():
         raise NotHereError(f"{path} is not here")
-    queries = subject.queries()["query_id"]
-    query_ids = queries.take(draw(len(queries), sample, random)).to_pylist()
+    query_ids = subject.draw_queries(sample, random)[0]["query_id"].to_pylist()
     scores: dict[str, dict[str, float]] = {query_id: {} for query_id in query_ids}
     for query_id, doc_id, score in _rows(path):
         if query_id in scores:
             scores[query_id][doc_id] = float(np.float32(score))
-    exact = np.zeros(len(query_ids))
-    return compare_ranks(subject, query_ids, [as_block(list(scores.values()))], lambda: exact, f"the rows of {path}")
+    return compare_ranks(subject, query_ids, [as_block(list(scores.values()))], expected=f"the rows of {path}")
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str, float]]:

@@ -1,4 +1,4 @@
-"""Do the postings hold the terms of the texts, and does the run follow from the postings? Checked on a sample.
+"""Check of the postings and of the run of a lexical system, on a sample.
 
 Sampled documents are analysed again, one at a time; sampled queries are scored again for all documents, term by term and without
 anything of ``search.py``. Both must agree in every bit.
@@ -6,7 +6,6 @@ anything of ``search.py``. Both must agree in every bit.
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.datasets.document_text import split_title_and_text
-from beirflow.expansions.files import stored_rows
-from beirflow.expansions.settings import Expansion
-from beirflow.files.layout import EXPANSION, POSTINGS, RUN, STATISTICS, STATISTICS_RECORD
+from beirflow.expansions.spot_check import expansion_checks, stored_expansion
+from beirflow.files.layout import POSTINGS, RUN, STATISTICS, STATISTICS_RECORD
 from beirflow.files.records import read_json
 from beirflow.lexical.analyzer import analyze
 from beirflow.lexical.bm25 import length_codes, scores
@@ -26,10 +24,8 @@ from beirflow.lexical.postings import Postings, read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, frequencies_of
-from beirflow.runs.compared_ranks import compare_ranks
-from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
-
-BLOCK_ROWS = 16_384
+from beirflow.runs.compared_ranks import Scores, SearchCheck
+from beirflow.runs.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
@@ -44,32 +40,29 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
         Three checks: documents analysed again, statistics added up again, queries searched again; and one where a model has added
         something to the documents.
     """
-    settings: LexicalSettings = subject.system.settings
-    folder = STATISTICS(analyzer=settings.index.name, dataset=subject.dataset).rpartition("/")[0]
-    run = RUN(system=subject.system.name, dataset=subject.dataset)
-    again = _Again(subject, settings, sample, random)
-    return [
-        *(_of_expansion(subject, settings.added, sample, random) if settings.added else []),
-        SpotCheck("documents analysed again have the stored postings", folder, again.check_documents),
-        SpotCheck("statistics added up again are those of the postings", STATISTICS(**again.names), again.check_statistics),
-        SpotCheck("queries searched again have the recorded ranks", run, again.check_ranks),
-    ]
+    postings = PostingsCheck(subject, subject.system.settings, sample, random)
+    return [*expansion_checks(subject, sample, random), *postings.checks()]
 
 
-def _of_expansion(subject: Subject, added: Expansion, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """The checks of what a model has added to the documents."""
-    from beirflow.expansions.spot_check import expansion_checks  # which needs torch
+class PostingsCheck(SearchCheck):
+    """The checks of the postings of one corpus."""
 
-    here = subject.here.settings if subject.here and subject.here.family == subject.system.family else None
-    return expansion_checks(subject, added, here and here.added, sample, random)
+    settings: LexicalSettings
 
+    @property
+    def names(self) -> dict[str, str]:
+        """Names in the paths of the postings."""
+        return {"analyzer": self.settings.index.name, "dataset": self.subject.dataset}
 
-class _Again:
-    """The postings of one corpus, and what is drawn of it."""
-
-    def __init__(self, subject: Subject, settings: LexicalSettings, sample: int, random: np.random.Generator) -> None:
-        self.subject, self.settings, self.sample, self.random = subject, settings, sample, random
-        self.names = {"analyzer": settings.index.name, "dataset": subject.dataset}
+    def checks(self) -> list[SpotCheck]:
+        """Plan the three checks."""
+        statistics = STATISTICS(**self.names)
+        run = RUN(system=self.subject.system.name, dataset=self.subject.dataset)
+        return [
+            SpotCheck("documents analysed again have the stored postings", statistics.rpartition("/")[0], self.check_documents),
+            SpotCheck("statistics added up again are those of the postings", statistics, self.check_statistics),
+            SpotCheck("queries searched again have the recorded ranks", run, self.check_ranks),
+        ]
 
     def check_documents(self) -> Finding:
         """Analyse some documents again and compare their terms with the postings."""
@@ -83,7 +76,7 @@ class _Again:
             table = self.subject.documents(chunk).take(rows)
             joined, doc_ids = table["text"].combine_chunks(), table["doc_id"].to_pylist()
             titles, texts = map(pa.Array.to_pylist, split_title_and_text(joined, table["title_bytes"].to_numpy()))
-            added = self._added(chunk, pa.array(rows))
+            added = stored_expansion(self.subject, self.settings.added, chunk, rows)
             for doc_id, title, text, more, found, has in zip(doc_ids, titles, texts, added, stored, filled, strict=True):
                 if found != self._terms(title, text, more) or has != self._filled(title, text, more, found):
                     problem = f"{self.subject.name}: the postings of the document {doc_id!r} are others"
@@ -104,14 +97,6 @@ class _Again:
         if not table.equals(stored.cast(table.schema)):
             return Finding(False, f"{path} has other terms, or another number of documents with them", "what the postings give")
         return Finding(True, f"{self.subject.name}: {len(table)} terms of {counts['documents']} documents")
-
-    def _added(self, chunk: int, rows: pa.Array) -> list[Any]:
-        """What is added to some documents."""
-        added = self.settings.added
-        if added is None:
-            return [[] for _ in rows]
-        path = EXPANSION(expansion=added.name, dataset=self.subject.dataset, chunk=chunk)
-        return stored_rows(self._path(path), added.kind, rows)
 
     def _terms(self, title: str, text: str, added: list[Any]) -> tuple[Counter[str], Counter[str]]:
         """How often the two fields of a document have their terms."""
@@ -137,18 +122,15 @@ class _Again:
         in_title, in_text = self._texts(title, text, added)
         return _is_filled(in_title), _is_filled(in_text)
 
-    def check_ranks(self) -> Finding:
-        """Score all documents again for some queries and compare with the run."""
-        queries = self.subject.queries()
-        queries = queries.take(draw(queries.num_rows, self.sample, self.random))
+    def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
+        """Score all documents for some queries, term by term."""
         analyzed = analyze_queries(queries["text"])
         statistics = self._path(STATISTICS(**self.names))
         record = read_json(self._path(STATISTICS_RECORD(**self.names)))
         frequencies = {field: frequencies_of(statistics, analyzed.terms, field) for field in self.settings.searched}
         fields = weigh(analyzed, self.settings, CorpusStatistics.of_record(record["statistics"]), frequencies)
         blocks = (block for chunk in range(self.subject.chunks) for block in self._blocks(chunk, analyzed, fields))
-        query_ids, exact = queries["query_id"].to_pylist(), partial(np.zeros, queries.num_rows)
-        return compare_ranks(self.subject, query_ids, blocks, exact, ties=self.settings.ties)
+        return Scores(blocks, ties=self.settings.ties)
 
     def _blocks(self, chunk: int, queries: AnalyzedQueries, fields: list[ScoredField]) -> Iterator[tuple[pa.Array, np.ndarray]]:
         """Ids and scores of the documents of a chunk, some at a time."""

@@ -14,7 +14,7 @@ from beirflow.files.layout import PAIRS, RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.compared_ranks import as_block, compare_ranks
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, draw
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
@@ -59,8 +59,7 @@ def stored_pairs(subject: Subject) -> pa.Table:
 def _check(subject: Subject, sample: int, random: np.random.Generator) -> Finding:
     """Rank the documents of some queries again and compare with the run."""
     settings: RerankSettings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
-    queries = subject.queries()["query_id"]
-    query_ids = queries.take(draw(len(queries), sample, random)).to_pylist()
+    query_ids = subject.draw_queries(sample, random)[0]["query_id"].to_pylist()
     scores: dict[str, dict[str, float]] = {query_id: {} for query_id in query_ids}
     for row in stored_pairs(subject).to_pylist():
         if row["query_id"] in scores:
@@ -73,9 +72,8 @@ def _check(subject: Subject, sample: int, random: np.random.Generator) -> Findin
             return Finding(False, what, f"the first {settings.depth} documents have scores, and no others")
     if settings.below == "keep":
         _add_those_below(settings, path, query_ids, scores)
-    exact = np.zeros(len(query_ids))
     expected = f"the scores of the pairs, for the first {settings.depth} of {settings.first}"
-    return compare_ranks(subject, query_ids, [as_block(list(scores.values()))], lambda: exact, expected)
+    return compare_ranks(subject, query_ids, [as_block(list(scores.values()))], expected=expected)
 
 
 def _add_those_below(settings: RerankSettings, path: Path, query_ids: list[str], scores: dict[str, dict[str, float]]) -> None:

@@ -1,4 +1,4 @@
-"""Are the pair scores those of the model, and does the run follow from them? Checked on a sample.
+"""Check of the pair scores and of the run of a reranker, on a sample.
 
 Pairs are scored again with the real model, in other batches than before.
 """
@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.datasets.document_text import as_read
-from beirflow.jobs.gpu_job import gpu_job
 from beirflow.rerank import ranked_again
 from beirflow.rerank.encoders import EncodedPairs
 from beirflow.rerank.load import load_scorer
@@ -19,7 +18,8 @@ from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.ranked_again import pairs_folder, stored_pairs
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.drift import drift_of, unless_moved
-from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
+from beirflow.runs.representation_check import on_device
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_distances, draw
 
 TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
 """By precision, how far two logits may be apart, over the larger of 1 and the stored one; wider than what was measured."""
@@ -45,48 +45,53 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     Returns:
         Two checks: pairs scored again, queries ranked again.
     """
-    again = _Again(subject, sample, random)
-    scored = SpotCheck("pairs scored again have the stored scores", pairs_folder(subject), again.check_scores)
+    pairs = PairScoreCheck(subject, sample, random)
+    scored = SpotCheck("pairs scored again have the stored scores", pairs_folder(subject), pairs.check)
     return [scored, *ranked_again.spot_checks(subject, sample, random)]
 
 
-class _Again:
-    """The pairs of one system on one corpus, and what is drawn of them."""
+class PairScoreCheck:
+    """The check of the pair scores of one system on one corpus.
+
+    Args:
+        subject: The system and the corpus.
+        sample: Pairs to draw.
+        random: Draws them.
+    """
 
     def __init__(self, subject: Subject, sample: int, random: np.random.Generator) -> None:
         self.subject, self.sample, self.random = subject, sample, random
         self.settings: RerankSettings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
 
-    def check_scores(self) -> Finding:
+    def check(self) -> Finding:
         """Score some pairs again and compare them with what is stored."""
-        stored = stored_pairs(self.subject)
-        relevant = self._relevant(stored)
-        drawn = self._drawn(relevant)
-        stored, relevant = stored.take(pa.array(drawn)), relevant[drawn]
-        again, recorded = self._scores(stored), stored["score"].to_numpy()
-        changed = (recorded.astype(np.float64) - again) / np.maximum(np.abs(recorded), 1)
-        apart = np.abs(changed)
+        pairs = stored_pairs(self.subject)
+        relevant = self._relevant(pairs)
+        drawn = self._draw(relevant)
+        pairs, relevant = pairs.take(pa.array(drawn)), relevant[drawn]
+        stored = pairs["score"].to_numpy()
+        changes = (stored.astype(np.float64) - self._scores(pairs)) / np.maximum(np.abs(stored), 1)
         tolerance = TOLERANCE_OF_ENCODERS if self.settings.encoder_settings else TOLERANCE
-        worst, precision = int(np.argmax(apart)), self.subject.precision(tolerance)
-        found = f"{self.subject.name}: {len(recorded)} pairs, at most {apart[worst]:.1e} apart"
-        within = f"at most {tolerance[precision]:.0e} in {precision}"
-        if not apart[worst] <= tolerance[precision]:
-            whose = f", {stored['doc_id'][worst].as_py()!r} of query {stored['query_id'][worst].as_py()!r}"
-            return Finding(False, found + whose, within)
-        others = changed[~relevant].mean() if not relevant.all() else 0.0
-        moved = drift_of(changed[relevant] - others, LEAST_DRIFT * tolerance[precision])
-        return unless_moved(Finding(True, found, within), moved)
+        precision = self.subject.precision(tolerance)
+
+        def pair(row: int) -> str:
+            return f"{pairs['doc_id'][row].as_py()!r} of query {pairs['query_id'][row].as_py()!r}"
+
+        found = f"{self.subject.name}: {len(stored)} pairs"
+        finding = compare_distances(found, np.abs(changes), "", tolerance, precision, pair)
+        others = changes[~relevant].mean() if not relevant.all() else 0.0
+        return unless_moved(finding, drift_of(changes[relevant] - others, LEAST_DRIFT * tolerance[precision]))
 
     def _relevant(self, pairs: pa.Table) -> np.ndarray:
-        """Whether the document of each pair is relevant to the query."""
+        """Test whether the document of each pair is relevant to the query."""
         of_pairs, judged = (
             pc.binary_join_element_wise(table["query_id"], table["doc_id"], "\t").combine_chunks()
             for table in (pairs, self.subject.judged())
         )
         return np.asarray(pc.is_in(of_pairs, value_set=judged).to_numpy(zero_copy_only=False))
 
-    def _drawn(self, relevant: np.ndarray) -> np.ndarray:
-        """Rows of some pairs, half of them where forging pays: of relevant documents."""
+    def _draw(self, relevant: np.ndarray) -> np.ndarray:
+        """Draw rows of pairs, half of them where forging pays: of relevant documents."""
         those = np.flatnonzero(relevant)
         chosen = those[draw(len(those), self.sample // 2, self.random)]
         others = np.setdiff1d(np.arange(len(relevant)), chosen)
@@ -96,10 +101,10 @@ class _Again:
         local = partial(self.subject.with_model_of_here, keys=PLACE)
         own = {key: local(found) for key in ("dense", "late") if (found := getattr(self.settings, key))}
         settings = replace(local(self.settings), **own)
-        config, texts = self.subject.config, self._texts(pairs)
-        with gpu_job(config["device"], config["jobs_per_gpu"]):
+        texts = self._texts(pairs)
+        with on_device(self.subject):
             precision = "auto" if settings.has_own_precision else str(self.subject.made.get("precision"))
-            return _model(settings, config["device"], precision, config["token_budget"]).scores(texts)
+            return _model(settings, precision=precision, **self.subject.computing).scores(texts)
 
     def _texts(self, pairs: pa.Table) -> list[tuple[str, str]]:
         queries = self.subject.queries()
@@ -116,6 +121,6 @@ class _Again:
 
 
 @lru_cache(maxsize=1)
-def _model(settings: RerankSettings, device: str, precision: str, token_budget: int | str) -> PairScorer | EncodedPairs:
-    """The model of a system, which serves one corpus after the other."""
+def _model(settings: RerankSettings, *, device: str, precision: str, token_budget: int | str) -> PairScorer | EncodedPairs:
+    """Load the model of a system, which serves one corpus after the other."""
     return load_scorer(settings, device=device, precision=precision, token_budget=token_budget)

@@ -1,6 +1,8 @@
 """Compare the ranks of a run with recomputed scores of all documents."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +32,7 @@ def compare_ranks(
     subject: Subject,
     query_ids: list[str],
     blocks: Iterable[tuple[pa.Array, np.ndarray]],
-    slack: Callable[[], np.ndarray],
+    slack: Callable[[], np.ndarray] | None = None,
     expected: str = "exact search over all documents",
     ties: Ties = "descending",
 ) -> Finding:
@@ -41,7 +43,8 @@ def compare_ranks(
         query_ids: The queries.
         blocks: Ids of the next documents, and the scores of all these queries for them, of shape (queries, documents); minus
             infinity where a document is not retrieved. Together all documents, each once.
-        slack: How far two scores of each query may be apart, shape (queries,); asked once all blocks have been read.
+        slack: Largest difference of two scores of each query, shape (queries,), called once all blocks have been read; None where
+            scores are exact.
         expected: What the run should agree with.
         ties: Order of the ids of documents with the same score at the cut.
 
@@ -53,10 +56,51 @@ def compare_ranks(
     ranks = _Ranks(subject, query_ids, ties)
     for doc_ids, scores in blocks:
         ranks.add(doc_ids, scores)
-    for number, (query, within) in enumerate(zip(query_ids, slack().tolist(), strict=True)):
+    slacks = slack().tolist() if slack else [0.0] * len(query_ids)
+    for number, (query, within) in enumerate(zip(query_ids, slacks, strict=True)):
         if problem := ranks.problem(number, within):
             return Finding(False, f"{path}: query {query!r} {problem}", expected)
     return Finding(True, f"{subject.system.name} on {subject.dataset}: {len(query_ids)} queries, every rank as in {path}")
+
+
+class Scores(NamedTuple):
+    """Recomputed scores of all documents for some queries; see :func:`compare_ranks`."""
+
+    blocks: Iterable[tuple[pa.Array, np.ndarray]]
+    slack: Callable[[], np.ndarray] | None = None
+    ties: Ties = "descending"
+
+
+class SearchCheck(ABC):
+    """The checks of one system on one corpus, of which sampled queries are searched again.
+
+    Args:
+        subject: The system and the corpus.
+        settings: The settings of the system for the corpus.
+        sample: Documents and queries to draw.
+        random: Draws them.
+    """
+
+    def __init__(self, subject: Subject, settings: Any, sample: int, random: np.random.Generator) -> None:
+        self.subject, self.settings, self.sample, self.random = subject, settings, sample, random
+
+    @abstractmethod
+    def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
+        """Score all documents for some queries, without the code of the search.
+
+        Args:
+            queries: The queries.
+            rows: Their rows among all queries.
+
+        Returns:
+            The scores.
+        """
+
+    def check_ranks(self) -> Finding:
+        """Search some queries again and compare with the run."""
+        queries, rows = self.subject.draw_queries(self.sample, self.random)
+        scores = self.score(queries, rows)
+        return compare_ranks(self.subject, queries["query_id"].to_pylist(), scores.blocks, scores.slack, ties=scores.ties)
 
 
 class _Ranks:

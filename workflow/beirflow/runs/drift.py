@@ -16,8 +16,11 @@ LEAST_PAIRS = 6
 CHANCE = 1e-4
 """Of an accident that is taken for a drift."""
 
-MOST_OTHERS = 2000
-"""Queries or documents with which the recomputed ones are compared."""
+MOST_OTHERS = 200
+"""Queries or documents with which recomputed ones are compared."""
+
+LEAST_DRIFT = {"float32": 5e-6, "float16": 1e-4, "bfloat16": 1e-3}
+"""By precision, the mean change of the scores of relevant pairs below which there is no drift, over the lengths of both."""
 
 
 class Drift(NamedTuple):
@@ -89,3 +92,18 @@ def drift_of_scores(changed: np.ndarray, rows: np.ndarray, columns: np.ndarray, 
     if changed.shape[1] < 2:
         return None
     return drift_of(changed[rows, columns] - changed[rows].mean(axis=1), least)
+
+
+def product_changes(stored: np.ndarray, again: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Subtract recomputed from stored inner products, over the lengths of both vectors.
+
+    Args:
+        stored: Stored vectors, shape (n, dim).
+        again: The same, recomputed.
+        others: Vectors of their counterparts, shape (m, dim).
+
+    Returns:
+        The changes, float64 of shape (n, m).
+    """
+    lengths = np.linalg.norm(stored, axis=1, keepdims=True) * np.linalg.norm(others, axis=1)
+    return ((stored.astype(np.float64) - again) @ others.astype(np.float64).T) / np.maximum(lengths, 1e-30)

@@ -3,7 +3,7 @@
 A family defines how its representations and scores are recomputed; this module has the parts that all share.
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -21,6 +21,9 @@ S = TypeVar("S", bound=Any)
 
 MODEL_PLACE = ("model", "offline", "revision")
 """Settings that say where a model is."""
+
+BLOCK_ROWS = 16_384
+"""Documents of a chunk that are searched at a time."""
 
 FIRST_HITS = 10
 """Ranks of a run whose documents are drawn rather than others: the measures look there."""
@@ -97,6 +100,16 @@ class Subject:
         """Both, for a sentence."""
         return f"{self.system.name} on {self.dataset}"
 
+    @property
+    def settings_here(self) -> Any:
+        """Settings of the system in the configuration of the person who audits; None if it is not configured."""
+        return self.here.settings if self.here and self.here.family == self.system.family else None
+
+    @property
+    def computing(self) -> dict[str, Any]:
+        """Device and token budget, as models are loaded with them."""
+        return {key: self.config[key] for key in ("device", "token_budget")}
+
     def precision(self, known: Container[str], records: Sequence[str] = ()) -> str:
         """The precision of the run, or of some of what it was made from: what a model wrote and another read has one of its own.
 
@@ -146,9 +159,9 @@ class Subject:
         Raises:
             NotHereError: The system is not configured here.
         """
-        if self.here is None or self.here.family != self.system.family:
+        if self.settings_here is None:
             raise NotHereError(f"it is not known here where the model of {self.system.name} is; name it under custom.systems")
-        return replace(settings, **{key: getattr(self.here.settings, key) for key in keys})
+        return replace(settings, **{key: getattr(self.settings_here, key) for key in keys})
 
     def doc_ids(self, chunk: int) -> pa.Array:
         """The ids of the documents of a chunk."""
@@ -232,6 +245,20 @@ class Subject:
         parts = np.split(drawn, np.searchsorted(drawn, starts[1:-1]))
         return [part - start for part, start in zip(parts, starts[:-1], strict=True)]
 
+    def draw_queries(self, sample: int, random: np.random.Generator) -> tuple[pa.Table, np.ndarray]:
+        """Draw queries.
+
+        Args:
+            sample: Queries to draw, at most.
+            random: Draws them.
+
+        Returns:
+            The queries, and their rows, which ascend.
+        """
+        queries = self.queries()
+        rows = draw(queries.num_rows, sample, random)
+        return queries.take(pa.array(rows)), rows
+
     def take_documents(self, rows: Sequence[np.ndarray]) -> pa.Table:
         """Some documents.
 
@@ -263,6 +290,28 @@ def _other(own: str) -> str:
 def _rows_among(every: pa.Array, ids: pa.Array) -> np.ndarray:
     """Rows of what is among some ids."""
     return np.flatnonzero(pc.is_in(every, value_set=ids).to_numpy(zero_copy_only=False))
+
+
+def compare_distances(
+    found: str, distances: np.ndarray, unit: str, tolerance: Mapping[str, float], precision: str, name_of: Callable[[int], str]
+) -> Finding:
+    """Check that no recomputed value is further from the stored one than the tolerance.
+
+    Args:
+        found: What was recomputed.
+        distances: Distance of each recomputed value from the stored one.
+        unit: Unit of the distances.
+        tolerance: The largest distance, by precision.
+        precision: Precision of the values.
+        name_of: Names the value of a number.
+
+    Returns:
+        The finding, which names the largest distance; where it is too large, also its value.
+    """
+    worst, largest = int(np.argmax(distances)), tolerance[precision]
+    found = f"{found}, at most {distances[worst]:.1e}{unit} apart"
+    passed = bool(distances[worst] <= largest)
+    return Finding(passed, found if passed else f"{found}, {name_of(worst)}", f"at most {largest:.0e} in {precision}")
 
 
 def draw(total: int, sample: int, random: np.random.Generator) -> np.ndarray:

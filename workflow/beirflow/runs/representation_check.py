@@ -1,0 +1,163 @@
+"""Check what a model made of texts, and the run that was searched in it, on a sample.
+
+Texts are represented again by the real model, in other batches than before; sampled queries are searched again in all that is
+stored, without the code that searched. A family supplies how it reads, makes and compares its representations.
+"""
+
+from abc import abstractmethod
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.datasets.document_text import as_read
+from beirflow.files.layout import RUN, Pattern
+from beirflow.jobs.gpu_job import gpu_job
+from beirflow.models.card import Kind
+from beirflow.runs.compared_ranks import SearchCheck
+from beirflow.runs.drift import MOST_OTHERS, drift_of_scores, unless_moved
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject
+
+R = TypeVar("R")
+
+
+class TextSample(NamedTuple, Generic[R]):
+    """Sampled documents or queries.
+
+    Attributes:
+        kind: Kind of the texts.
+        ids: Their ids.
+        texts: The texts as models read them.
+        rows: Their rows: of documents those of each chunk, of queries one array.
+        stored: Their stored representations.
+    """
+
+    kind: Kind
+    ids: list[str]
+    texts: list[str]
+    rows: list[np.ndarray]
+    stored: R
+
+
+class RepresentationCheck(SearchCheck, Generic[R]):
+    """The checks of one system on one corpus: documents and queries represented again, queries searched again.
+
+    Attributes:
+        made: Participle and noun of the names of the checks, such as ``encoded`` and ``vectors``.
+        of_queries: Path of the representations of queries.
+        tolerance: By precision, the largest distance of a stored and a recomputed representation.
+        most_others: Counterparts of the sampled texts whose scores are compared.
+        separator: Separator of title and text; None for the space that is stored.
+    """
+
+    made: ClassVar[tuple[str, str]]
+    of_queries: ClassVar[Pattern]
+    tolerance: ClassVar[dict[str, float]]
+    most_others: ClassVar[int] = MOST_OTHERS
+
+    def checks(self) -> list[SpotCheck]:
+        """Plan the three checks."""
+        participle, noun = self.made
+        folder = self.of_queries(**self.names).rpartition("/")[0]
+        run = RUN(system=self.subject.system.name, dataset=self.subject.dataset)
+        again = f"{participle} again have the stored {noun}"
+        return [
+            SpotCheck(f"documents {again}", folder, partial(self.check, "documents")),
+            SpotCheck(f"queries {again}", folder, partial(self.check, "queries")),
+            SpotCheck("queries searched again have the recorded ranks", run, self.check_ranks),
+        ]
+
+    def check(self, kind: Kind) -> Finding:
+        """Represent some documents or queries again, and compare them with what is stored."""
+        sample = self._sample_documents() if kind == "documents" else self._sample_queries()
+        with on_device(self.subject):
+            again = self.represent(sample)
+        finding = self.compare(sample, again)
+        return self._check_drift(sample, again, finding) if finding.passed else finding
+
+    def _check_drift(self, sample: TextSample[R], again: R, finding: Finding) -> Finding:
+        """Fail the check if the scores of relevant pairs moved in one direction."""
+        own, ids = "doc_id" if sample.kind == "documents" else "query_id", pa.array(sample.ids, pa.string())
+        relevant = self.subject.relevant_to(own, ids, self.most_others)
+        if sample.kind == "documents":
+            other_ids, rows = self.subject.queries_among(relevant)
+        else:
+            other_ids, rows_of_chunks = self.subject.documents_among(relevant)
+        if len(other_ids) < 2:
+            return finding
+        others = self.stored_queries(rows) if sample.kind == "documents" else self._stored_documents(rows_of_chunks)
+        changes = self.score_changes(sample, again, others)
+        return unless_moved(finding, drift_of_scores(changes, *self.subject.pairs_among(own, ids, other_ids), self.least_drift))
+
+    def _sample_documents(self) -> TextSample[R]:
+        rows = self.subject.draw_documents(self.sample, self.random)
+        table = as_read(self.subject.take_documents(rows), self.separator)
+        stored = self._stored_documents(rows)
+        return TextSample("documents", table["doc_id"].to_pylist(), table["text"].to_pylist(), rows, stored)
+
+    def _sample_queries(self) -> TextSample[R]:
+        table, rows = self.subject.draw_queries(self.sample, self.random)
+        ids, texts = table["query_id"].to_pylist(), table["text"].to_pylist()
+        return TextSample("queries", ids, texts, [rows], self.stored_queries(rows))
+
+    def _stored_documents(self, rows: list[np.ndarray]) -> R:
+        """Read the representations of some documents of each chunk."""
+        return self.join([self.stored_chunk(chunk, chosen) for chunk, chosen in enumerate(rows) if len(chosen)])
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """Names in the paths of the representations."""
+        return {"system": self.subject.system.name, "dataset": self.subject.dataset}
+
+    @property
+    def separator(self) -> str | None:
+        """Separator of title and text."""
+        return None
+
+    @property
+    def precision(self) -> str:
+        """Precision in which the texts were represented."""
+        return self.subject.precision(self.tolerance)
+
+    @property
+    @abstractmethod
+    def least_drift(self) -> float:
+        """Mean change of the scores of relevant pairs below which there is no drift."""
+
+    @abstractmethod
+    def stored_queries(self, rows: np.ndarray) -> R:
+        """Read the representations of some queries, whose rows ascend."""
+
+    @abstractmethod
+    def stored_chunk(self, chunk: int, rows: np.ndarray) -> R:
+        """Read the representations of some documents of a chunk, whose rows ascend."""
+
+    @abstractmethod
+    def join(self, parts: list[R]) -> R:
+        """Join the representations of several parts, at least one."""
+
+    @abstractmethod
+    def represent(self, sample: TextSample[R]) -> R:
+        """Represent the texts again with the model."""
+
+    @abstractmethod
+    def compare(self, sample: TextSample[R], again: R) -> Finding:
+        """Compare stored and recomputed representations."""
+
+    @abstractmethod
+    def score_changes(self, sample: TextSample[R], again: R, others: R) -> np.ndarray:
+        """Subtract recomputed from stored scores with counterparts; shape (texts, counterparts)."""
+
+
+def on_device(subject: Subject) -> AbstractContextManager[None]:
+    """Compute as a job does: on a GPU of its own, where there is one.
+
+    Args:
+        subject: Says the device.
+
+    Returns:
+        The surroundings of the computation.
+    """
+    return gpu_job(subject.config["device"], subject.config["jobs_per_gpu"])
