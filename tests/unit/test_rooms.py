@@ -4,6 +4,8 @@ import ast
 from pathlib import Path
 
 import pytest
+from beirflow.experiment.families import FAMILIES
+from beirflow.files.layout import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
 
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 PACKAGE = Path(__file__).parents[2] / "workflow/beirflow"
@@ -93,3 +95,75 @@ def test_unit_tests_live_in_rooms_of_the_same_names() -> None:
         modules = {path.stem for path in (PACKAGE / room).rglob("*")}
         tests = {path.stem.removeprefix("test_") for path in (Path(__file__).parent / room).glob("test_*.py")}
         assert tests <= modules, room
+
+
+HOMONYMS = {
+    "encoders/head.py": {"dense"},  # a kind of layer
+    "evaluation/cost.py": {"rerank"},  # a kind of work, in seconds of records
+    "evaluation/measured_rates.py": {"rerank"},
+    "evaluation/systems.py": {"dense"},  # a key of the settings of a reranker
+    "models/card_modules.py": {
+        "dense",
+        "sparse",
+        "rerank",
+        "late-interaction",
+    },  # a kind of layer; what classes of models are for
+    "models/onnx_file.py": {"sparse"},  # a kind of tensor
+    "report/figure_tables.py": {"rerank"},
+}
+"""By module, names of families that mean something else, or stand in a sentence."""
+
+FAMILY_ROOMS = {family.__module__.split(".")[1]: name for name, family in FAMILIES.items()}
+"""The room of each family, with its name."""
+
+NAMES = set(FAMILIES) - {"run"}
+"""Without that of imported runs, which is a word for much else."""
+
+
+def modules_without_a_family() -> list[Path]:
+    """The modules that may not know a family: all but those of its room, and the table."""
+    modules = (path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py")))
+    return [path for path in modules if path.parts[0] not in FAMILY_ROOMS and path.as_posix() != "experiment/families.py"]
+
+
+def test_no_module_outside_its_room_names_a_family() -> None:
+    found = {}
+    for path in modules_without_a_family():
+        tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
+        constants = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        if named := constants & NAMES:
+            found[path.as_posix()] = named
+    assert found == HOMONYMS
+
+
+def tries_settings(node: ast.AST) -> bool:
+    """Test whether code tries which settings a system has, or of which family they are."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
+        return False
+    of_settings = "settings" in ast.unparse(node.args[0])
+    kinds = {f"{room.title()}Settings" for room in FAMILY_ROOMS}
+    is_kind = node.func.id == "isinstance" and not kinds.isdisjoint(
+        name.id for name in ast.walk(node) if isinstance(name, ast.Name)
+    )
+    return of_settings and (is_kind or node.func.id == "hasattr" or (node.func.id == "getattr" and len(node.args) == 3))
+
+
+def test_no_module_outside_its_room_tries_what_settings_a_family_has() -> None:
+    tries = []
+    for path in modules_without_a_family():
+        tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
+        tries += [f"{path}: {ast.unparse(node)}" for node in ast.walk(tree) if tries_settings(node)]
+    assert tries == ["models/card.py: getattr(settings, 'similarity', None)"]  # which an encoder of passages alone has not
+
+
+@pytest.mark.parametrize("rules", sorted(PACKAGE.parent.glob("rules/*.smk")), ids=lambda path: path.stem)
+def test_a_rule_file_names_no_family_but_its_own(rules: Path) -> None:
+    named = {name for name in FAMILIES if f'"{name}"' in rules.read_text(encoding="utf-8")}
+    assert named <= {FAMILY_ROOMS.get(rules.stem)}
+
+
+def test_chunks_of_every_family_are_known_to_be_representations() -> None:
+    for family in FAMILIES.values():
+        chunks = {output for record in family.records for output in record.outputs if "{chunk}" in output}
+        assert chunks <= set(CHUNKS_OF_REPRESENTATIONS), family.name
+        assert all(chunk.startswith(REPRESENTATIONS) for chunk in chunks), family.name

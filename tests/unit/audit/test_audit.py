@@ -4,7 +4,7 @@ import copy
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -399,7 +399,7 @@ def test_a_run_that_was_truncated_with_everything_made_again_from_it_is_found(
 
 
 def test_systems_of_a_family_that_cannot_be_made_again_are_not_checked(audited: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(FAMILIES, "dense", replace(FAMILIES["dense"], spot_checks=None))
+    monkeypatch.setattr(FAMILIES["dense"], "spot_checks", None)
     checks = [check for check in audited.checks(sample=3) if check.name == "documents and queries made again"]
     assert {check.status for check in checks} == {NOT_CHECKED}
     pairs = [f"{system} on {name}: " for system in ("tiny", "second") for name in ("small", "more", "stack-android", "stack-tex")]

@@ -202,7 +202,7 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
     assert not {"bits", "short"} & set(experiment.systems_with_models)
     assert {key: experiment.in_paths("short")[key] for key in ("system", "dimensions")} == {
         "system": "all-minilm-l6-v2",
-        "dimensions": 64,
+        "dimensions": "64",
     }
     assert experiment.in_paths("own")["dimensions"] == "all"
 

@@ -6,7 +6,7 @@ import pytest
 from beirflow.files.layout import MODEL
 from beirflow.late.encode import TokenEncoding
 from beirflow.late.encoder import TokenEncoder
-from beirflow.late.family import matches
+from beirflow.late.family import FAMILY
 from beirflow.late.matches import match_tokens
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
@@ -66,5 +66,5 @@ def test_every_vector_has_a_token(found: tuple[TokenEncoding, Pairs, list[float]
 
 
 def test_pooled_vectors_are_those_of_no_token() -> None:
-    assert matches(LateSettings("s", model="some")) is not None
-    assert matches(LateSettings("s", model="some", pool_factor=2)) is None
+    assert FAMILY.matches(LateSettings("s", model="some")) is not None
+    assert FAMILY.matches(LateSettings("s", model="some", pool_factor=2)) is None

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from beirflow.expansions.files import COLUMNS
 from beirflow.expansions.given import given_values
 from beirflow.expansions.models import expansion_digests
 from beirflow.expansions.settings import Expansion
-from beirflow.experiment.expansions import Adding
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.systems import make_system
@@ -66,11 +65,11 @@ def added_by(chain: Chain, name: str) -> Expansion | None:
     """
     recorded = part(chain.manifest, "systems", name, kind=dict)
     family = FAMILIES.get(str(recorded.get("family")))
-    if family is None or family.settings not in get_args(Adding):
+    if family is None:
         return None
-    said = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
-    settings = make_system(name, {"family": family.name, **said}).settings
-    return settings.added if isinstance(settings, Adding) else None
+    stated = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
+    added: Expansion | None = family.added(make_system(name, {"family": family.name, **stated}).settings)
+    return added
 
 
 def _here(chain: Chain, experiment: Experiment) -> dict[str, Expansion]:
@@ -78,8 +77,8 @@ def _here(chain: Chain, experiment: Experiment) -> dict[str, Expansion]:
     found = {}
     for name in part(chain.manifest, "systems", kind=dict):
         known, added = experiment.systems.get(name), added_by(chain, name)
-        if known and added and isinstance(known.settings, Adding) and known.settings.added:
-            found[added.name] = known.settings.added
+        if known and added and (of_here := FAMILIES[known.family].added(known.settings)):
+            found[added.name] = of_here
     return found
 
 

@@ -49,6 +49,12 @@ def settings_of(chain: Chain, system: str) -> Any:
     return make_system(system, {"family": recorded["family"], **settings}).settings
 
 
+def settings_on(chain: Chain, system: str, dataset: str) -> Any:
+    """Return the settings of a system, whose family must be known, as they are for one corpus."""
+    family = FAMILIES[part(chain.manifest, "systems", system, "family", kind=str)]
+    return family.for_dataset(settings_of(chain, system), *chain.whole(dataset))
+
+
 def check_first_stages(facts: Comparison, path: str, systems: list[str]) -> None:
     """Compare the record of a run with those of the runs that it was made from, whose times and sizes it adds up.
 
@@ -101,7 +107,7 @@ def _check_pairs(facts: Comparison, path: str, own: Mapping[str, Any], pairs: li
     facts.same(path, "seconds of its part", seconds, _sums(pairs, "seconds"), by)
     facts.same(path, "counts", part(chain.record(path), "counts", kind=dict), _sums(pairs, "counts"), by)
     names = RUN_RECORD.names_in(path) or {}
-    settings = settings_of(chain, names["system"]).for_dataset(*chain.whole(names["dataset"]))
+    settings = settings_on(chain, names["system"], names["dataset"])
     cut = {key: getattr(settings, key) for key in ("depth", "below")}
     facts.same(path, "settings", {key: chain.record(path).get(key) for key in cut}, cut, MANIFEST)
     said = {"max_length": settings.max_length, "purpose": settings.instruction, "depth": settings.depth}

@@ -1,4 +1,4 @@
-"""Does every record name all that its file was made from, and say all that such a record says?
+"""Check that every record names all that its file was made from, and has all keys of such a record.
 
 What a record leaves out is compared nowhere: whoever leaves out a digest could put anything in the place of the file, or nothing.
 """
@@ -16,9 +16,6 @@ from beirflow.consistency.first_stages import settings_of
 from beirflow.expansions.settings import Expansion
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import (
-    ALL_DIMENSIONS,
-    CHUNK_VECTORS,
-    CHUNK_VECTORS_RECORD,
     CORPUS,
     DOCUMENTS,
     EXPANSION,
@@ -26,91 +23,35 @@ from beirflow.files.layout import (
     EXPANSION_RECORD,
     METRICS,
     MODEL,
-    PAIRS,
-    PAIRS_RECORD,
     PER_QUERY,
-    POSTINGS,
-    POSTINGS_RECORD,
     QRELS,
     QUERIES,
-    QUERY_TOKEN_VECTORS,
-    QUERY_TOKEN_VECTORS_RECORD,
-    QUERY_VECTORS,
-    QUERY_VECTORS_RECORD,
-    QUERY_WEIGHTS,
-    QUERY_WEIGHTS_RECORD,
-    RANGES,
-    RANGES_RECORD,
     RUN,
     RUN_RECORD,
-    STATISTICS,
-    STATISTICS_RECORD,
-    TERM_WEIGHTS,
-    TERM_WEIGHTS_RECORD,
-    TOKEN_VECTORS,
-    TOKEN_VECTORS_RECORD,
-    TRAINED_MODEL_RECORD,
     Pattern,
     record_of,
 )
-from beirflow.runs.family import Family
+from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Family, Record
 
 OF_ALL = (CORPUS, RUN_RECORD, METRICS)
 """Records that are the same whatever made a run."""
 
-ITS_MODEL = Pattern("models")
-"""Stands for the record of the model that a system uses, which may have been trained."""
-
 ADDED = (EXPANSION, EXPANSION_RECORD)
 """Of systems that add something to documents."""
 
-TEXTS_ADDED_TO = {POSTINGS, TERM_WEIGHTS}
-"""What is made of documents with what is added to them."""
-
-TOOK = ("made", "seconds", "bytes")
-ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")
-WEIGHED = (*TOOK, "counts", "system", "rows", "distinct_texts", "weighed")
 EXPANDED = ("seconds", "bytes", "counts", "rows", "expansion", "kind")
 OF_AN_AVERAGE = ("seconds", "counts", "system", "dataset", "split", "measures", "forums")
-OF_PAIRS = ("made", "seconds", "counts", "system", "precision", "max_length", "purpose", "depth", "block", "blocks")
 
-
-class Kind(NamedTuple):
-    """What every record of one kind says.
-
-    Attributes:
-        pattern: Where such records are.
-        inputs: What their files are made from, as far as the system has such files.
-        outputs: What they are of.
-        keys: What else they say.
-    """
-
-    pattern: Pattern
-    inputs: tuple[Pattern, ...]
-    outputs: tuple[Pattern, ...]
-    keys: tuple[str, ...]
-
-
-KINDS = (
-    Kind(CORPUS, (), (DOCUMENTS, QUERIES, QRELS), ("counts", "split", "chunks", "official", "characters", "source_sha256")),
-    Kind(MODEL, (), (), ("model", "revision", "files")),
-    Kind(EXPANSION_MODEL, (), (), ("model", "revision", "files")),
-    Kind(TRAINED_MODEL_RECORD, (DOCUMENTS, MODEL, *ADDED), (), (*TOOK, "counts", "system", "files", "card", "train", "training")),
-    Kind(CHUNK_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (CHUNK_VECTORS,), ENCODED),
-    Kind(QUERY_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_VECTORS,), ENCODED),
-    Kind(RANGES_RECORD, (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD), (RANGES,), (*TOOK, "system", "dimensions")),
-    Kind(TOKEN_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (TOKEN_VECTORS,), ENCODED),
-    Kind(QUERY_TOKEN_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_TOKEN_VECTORS,), ENCODED),
-    Kind(TERM_WEIGHTS_RECORD, (DOCUMENTS, ITS_MODEL, *ADDED), (TERM_WEIGHTS,), WEIGHED),
-    Kind(QUERY_WEIGHTS_RECORD, (QUERIES, ITS_MODEL), (QUERY_WEIGHTS,), WEIGHED),
-    Kind(EXPANSION_RECORD, (DOCUMENTS, EXPANSION_MODEL), (EXPANSION,), EXPANDED),
-    Kind(POSTINGS_RECORD, (DOCUMENTS, *ADDED), (POSTINGS,), (*TOOK, "analyzer", "rows")),
-    Kind(STATISTICS_RECORD, (DOCUMENTS, POSTINGS, POSTINGS_RECORD), (STATISTICS,), (*TOOK, "counts", "analyzer", "statistics")),
-    Kind(PAIRS_RECORD, (DOCUMENTS, QUERIES, ITS_MODEL), (PAIRS,), OF_PAIRS),
-    Kind(RUN_RECORD, (DOCUMENTS, QUERIES), (RUN,), ("made", "seconds", "counts", "system", "dataset", "top_k")),
-    Kind(METRICS, (RUN, RUN_RECORD, QRELS, CORPUS), (PER_QUERY,), ("seconds", "counts", "system", "dataset", "measures")),
+RECORDS = (
+    Record(CORPUS, (), (DOCUMENTS, QUERIES, QRELS), ("counts", "split", "chunks", "official", "characters", "source_sha256")),
+    Record(MODEL, (), (), ("model", "revision", "files")),
+    Record(EXPANSION_MODEL, (), (), ("model", "revision", "files")),
+    Record(EXPANSION_RECORD, (DOCUMENTS, EXPANSION_MODEL), (EXPANSION,), EXPANDED),
+    Record(RUN_RECORD, (DOCUMENTS, QUERIES, FIRST_STAGES), (RUN,), ("made", "seconds", "counts", "system", "dataset", "top_k")),
+    Record(METRICS, (RUN, RUN_RECORD, QRELS, CORPUS), (PER_QUERY,), ("seconds", "counts", "system", "dataset", "measures")),
+    *(record for family in FAMILIES.values() for record in family.records),
 )
-"""What is the same for all systems; what the run of a system is made from, its family says."""
+"""Records of all systems, and those that families state."""
 
 
 def check_made_from(chain: Chain) -> list[Check]:
@@ -189,15 +130,13 @@ class _Expected:
 
     def _owner(self, name: str, family: Family) -> _Owner:
         settings, added = settings_of(self.chain, name), added_by(self.chain, name)
-        index, dimensions = getattr(settings, "index", None), getattr(settings, "stored_dimensions", None)
-        found = {"system": getattr(settings, "variant_of", None) or name, "dimensions": str(dimensions or ALL_DIMENSIONS)}
-        found |= ({"analyzer": index.name} if index else {}) | ({"expansion": added.name} if added else {})
-        return _Owner(name, family, settings, added, found)
+        names = family.in_paths(settings) | ({"expansion": added.name} if added else {})
+        return _Owner(name, family, settings, added, names)
 
     def compare(self, facts: Comparison, path: str) -> None:
         """Look for what a record leaves out."""
         record = self.chain.record(path)
-        for kind in KINDS:
+        for kind in RECORDS:
             names = kind.pattern.names_in(path)
             if names is None:
                 continue
@@ -205,8 +144,6 @@ class _Expected:
             if owner is None and kind.pattern not in OF_ALL:  # of a family that is not known here
                 continue
             inputs = [each for pattern in kind.inputs for each in self._paths(pattern, names, owner)]
-            if owner and kind.pattern in (RUN_RECORD, PAIRS_RECORD):
-                inputs += self._of_first_stages(owner, names["dataset"])
             if owner and kind.pattern == RUN_RECORD:
                 inputs += [*self._of_the_system(owner, names, record), *self._of_tuning(owner, record)]
             for key, expected in (("inputs", inputs), ("outputs", [pattern(**names) for pattern in kind.outputs])):
@@ -218,6 +155,9 @@ class _Expected:
         """The files of one kind that something is made from; those of all chunks, where it is not of one itself."""
         if pattern == ITS_MODEL:
             yield from self._model(names, owner)
+            return
+        if pattern == FIRST_STAGES:
+            yield from self._of_first_stages(owner, names["dataset"]) if owner else ()
             return
         if pattern in (*ADDED, EXPANSION_MODEL):
             added = owner and owner.added
@@ -232,8 +172,7 @@ class _Expected:
     @staticmethod
     def _model(names: Mapping[str, Any], owner: _Owner | None) -> Iterator[str]:
         """The record of the model of a system; nothing where it has none."""
-        if owner and owner.family.model_digests:
-            pattern = TRAINED_MODEL_RECORD if getattr(owner.settings, "train", None) else MODEL
+        if owner and (pattern := owner.family.model_record(owner.settings)):
             yield pattern(**{**names, **owner.in_paths})
 
     @staticmethod
@@ -252,11 +191,12 @@ class _Expected:
     def _of_the_system(self, owner: _Owner, names: Mapping[str, str], record: Mapping[str, Any]) -> Iterator[str]:
         """What a family makes a run from, of its own: each file with its record."""
         yield from self._model(names, owner)
-        blocks = sum(PAIRS_RECORD.names_in(name) is not None for name in part(record, "inputs", kind=dict))
         searched = owner.family.searched(owner.settings)
-        if not TEXTS_ADDED_TO.isdisjoint(searched):
+        with_added = [output for kind in owner.family.records if EXPANSION in kind.inputs for output in kind.outputs]
+        if not set(with_added).isdisjoint(searched):
             yield from (path for pattern in ADDED for path in self._paths(pattern, names, owner))
         for pattern in (*searched, *owner.family.stored):
+            blocks = sum(pattern.names_in(name) is not None for name in part(record, "inputs", kind=dict))
             for block in range(max(1, blocks) if "{block}" in pattern else 1):
                 for path in self._paths(pattern, {**names, **owner.in_paths, "block": block}, owner):
                     yield from (path, record_of(path).as_posix())

@@ -188,11 +188,11 @@ def _check_model(chain: Chain, experiment: Experiment, path: str, name: str) -> 
     try:
         recorded = part(chain.record(path), "files", kind=dict)
         known = experiment.systems.get(name)
-        digests = FAMILIES[known.family].model_digests if known else None
-        if known is None or digests is None:
+        family = FAMILIES[known.family] if known else None
+        if known is None or family is None or family.model_record(known.settings) is None:
             todo = "name it under custom.systems to have it compared"
             return Check(what, NOT_CHECKED, f"it is not known here where the model of {name} is", "", (path,), results, todo)
-        settings, found = known.settings, digests(known.settings)
+        settings, found = known.settings, family.model_digests(known.settings)
     except BeirflowError as error:
         return Check(what, NOT_CHECKED, f"the model of {name} is not here: {error}", "", (path,), results)
     except UNREADABLE as error:

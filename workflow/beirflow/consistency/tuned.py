@@ -6,7 +6,7 @@ from beirflow.chain.facts import Comparison
 from beirflow.chain.reading import part
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import MANIFEST, RUN_RECORD
-from beirflow.runs.family import TunedOn, not_tuned
+from beirflow.runs.family import Family, TunedOn
 
 KEY = "tuned"
 """Of the record of a run."""
@@ -25,7 +25,7 @@ def check_tuned(chain: Chain) -> list[Check]:
     for system, dataset in chain.runs:
         entry = part(chain.manifest, "systems", kind=dict).get(system, {})
         family, path = FAMILIES.get(str(entry.get("family"))), RUN_RECORD(system=system, dataset=dataset)
-        if family is None or family.tuned_on is not_tuned:
+        if family is None or type(family).tuned_on is Family.tuned_on:
             continue
         if how := family.tuned_on(family.settings(**part(entry, "settings", kind=dict))):
             facts.each([path], lambda facts, path, how=how, dataset=dataset: _check(facts, path, how, dataset))  # type: ignore[misc]

@@ -1,67 +1,151 @@
 """The family of dense systems, as the experiment sees it."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from beirflow.dense.settings import DenseSettings
+from beirflow.expansions.settings import Expansion
 from beirflow.files.errors import ModelError
-from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, QUERY_VECTORS, RANGES, Pattern
+from beirflow.files.layout import (
+    ALL_DIMENSIONS,
+    CHUNK_VECTORS,
+    CHUNK_VECTORS_RECORD,
+    DOCUMENTS,
+    EXPANSION,
+    EXPANSION_RECORD,
+    MODEL,
+    QUERIES,
+    QUERY_VECTORS,
+    QUERY_VECTORS_RECORD,
+    RANGES,
+    RANGES_RECORD,
+    TRAINED_MODEL_RECORD,
+    Pattern,
+)
 from beirflow.models.model_files import model_card, model_digests, model_files
 from beirflow.models.model_places import is_local, model_problem
-from beirflow.runs.family import Family, Setting, Stage
+from beirflow.runs.family import ENCODED, ITS_MODEL, TOOK, Family, Record, Setting, Stage
 from beirflow.training.problems import training_problem
-
-
-def problem(settings: Any) -> Setting | None:
-    """What keeps the model of a system from being used, or from being trained."""
-    if settings.train and (untrained := training_problem(settings, settings.train)):
-        return untrained
-    found = model_problem(settings)
-    if found is None and not settings.encoder and is_local(settings):
-        try:
-            model_card(settings)
-        except ModelError as error:
-            found = str(error)
-    return Setting("encoder" if settings.encoder else "model", settings.source, found) if found else None
-
-
-def given_files(settings: Any, dataset: str) -> dict[str, Path]:
-    """The file that holds the queries that an encoder is trained on, by its setting; none where a model writes them."""
-    path = settings.added.file(dataset) if settings.added else None
-    return {"train.generator.path": path} if path else {}
-
-
-def searched(settings: Any) -> tuple[Pattern, ...]:
-    """What a search reads of every chunk, and of the corpus."""
-    return (CHUNK_VECTORS, CHUNK_VECTORS_RECORD, *((RANGES,) if settings.vectors == "int8" else ()))
-
 
 DIMENSIONS = 768
 """Dimensions of vectors, until a system has run."""
 
-
-def stored_bytes(settings: Any, documents: int, words: float) -> float:
-    """Return the bytes of one float32 vector for each document."""
-    return 4.0 * (settings.stored_dimensions or DIMENSIONS) * documents
+TRAINED = (*TOOK, "counts", "system", "files", "card", "train", "training")
 
 
-FAMILY = Family(
-    name="dense",
-    settings=DenseSettings,
-    problem=problem,
-    model_files=model_files,
-    given_files=given_files,
-    has_model=True,
-    model_digests=model_digests,
-    scores_all=True,
-    own_candidates=True,
-    spot_checks="beirflow.dense.spot_check:spot_checks",
-    answers="beirflow.dense.answers:open_answers",
-    searched=searched,
-    stored=(QUERY_VECTORS,),
-    represents=Stage("encode_chunk", chunked=True, word=2e-4),
-    searches=Stage("search_chunk", chunked=True, pair=2e-9),
-    other_stages=(Stage("encode_queries", query=2e-3),),
-    stored_bytes=stored_bytes,
-    assumed_size=f"vectors of {DIMENSIONS} dimensions",
-)
+class DenseFamily(Family):
+    """Systems with one vector for each text."""
+
+    name = "dense"
+    settings = DenseSettings
+    has_model = True
+    read_by_model = ("index", "queries")
+    scores_all = True
+    own_candidates = True
+    spot_checks = "beirflow.dense.spot_check:spot_checks"
+    answers = "beirflow.dense.answers:open_answers"
+    stored = (QUERY_VECTORS,)
+    records = (
+        Record(TRAINED_MODEL_RECORD, (DOCUMENTS, MODEL, EXPANSION, EXPANSION_RECORD), (), TRAINED),
+        Record(CHUNK_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (CHUNK_VECTORS,), ENCODED),
+        Record(QUERY_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_VECTORS,), ENCODED),
+        Record(
+            RANGES_RECORD,
+            (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD),
+            (RANGES,),
+            (*TOOK, "system", "dimensions"),
+        ),
+    )
+    represents = Stage("encode_chunk", chunked=True, word=2e-4)
+    searches = Stage("search_chunk", chunked=True, pair=2e-9)
+    other_stages = (Stage("encode_queries", query=2e-3),)
+    assumed_size = f"vectors of {DIMENSIONS} dimensions"
+
+    def problem(self, settings: DenseSettings) -> Setting | None:
+        """Return why the model of a system cannot be used, or trained."""
+        if settings.train and (untrained := training_problem(settings, settings.train)):
+            return untrained
+        problem = model_problem(settings)
+        if problem is None and not settings.encoder and is_local(settings):
+            try:
+                model_card(settings)
+            except ModelError as error:
+                problem = str(error)
+        return Setting("encoder" if settings.encoder else "model", settings.source, problem) if problem else None
+
+    def problems_on(self, settings: DenseSettings, datasets: Iterable[str]) -> list[Setting]:
+        """Return the datasets whose queries need an instruction that is missing."""
+        return [
+            Setting(
+                f"instructions.{dataset}",
+                None,
+                f"queries of {dataset} need an instruction: describe their purpose in the words of the model's card",
+            )
+            for dataset in settings.without_instruction(datasets)
+        ]
+
+    def for_dataset(self, settings: DenseSettings, dataset: str, corpus: str) -> DenseSettings:
+        """Return the settings with the prefix of queries of a dataset, and the task that a class of the user's own gets."""
+        return settings.for_dataset(dataset, corpus)
+
+    def stated(self, settings: DenseSettings) -> list[str]:
+        """Return the names of the settings of the encoder that the configuration states."""
+        return settings.said
+
+    def reads_query_lists(self, settings: DenseSettings) -> bool:
+        """Test whether a query may be a list of texts: its vector is their mean."""
+        return True
+
+    def scorer(self, settings: DenseSettings) -> dict[str, Any]:
+        """Return the settings of a reranker with this model, which is the same for all datasets and compares all of a vector."""
+        return {} if settings.variant_of or settings.train else {"dense": settings}
+
+    def in_paths(self, settings: DenseSettings) -> dict[str, str]:
+        """Return the encoder of a system, and the dimensions that are searched."""
+        dimensions = str(settings.stored_dimensions or ALL_DIMENSIONS)
+        return {"system": settings.variant_of or settings.name, "dimensions": dimensions}
+
+    def searched(self, settings: DenseSettings) -> tuple[Pattern, ...]:
+        """Return the vectors of every chunk, and the ranges of the corpus."""
+        return (CHUNK_VECTORS, CHUNK_VECTORS_RECORD, *((RANGES,) if settings.vectors == "int8" else ()))
+
+    def added(self, settings: DenseSettings) -> Expansion | None:
+        """Return the queries that the encoder is trained on."""
+        return settings.added
+
+    def given_files(self, settings: DenseSettings, dataset: str) -> dict[str, Path]:
+        """Return the file that holds the queries that an encoder is trained on; none where a model writes them."""
+        path = settings.added.file(dataset) if settings.added else None
+        return {"train.generator.path": path} if path else {}
+
+    def model_files(self, settings: DenseSettings) -> list[Path]:
+        """Return the files of the encoder."""
+        return model_files(settings)
+
+    def model_record(self, settings: DenseSettings) -> Pattern:
+        """Return the path of the record of the model, which may have been trained."""
+        return TRAINED_MODEL_RECORD if settings.train else MODEL
+
+    def model_digests(self, settings: DenseSettings) -> dict[str, str]:
+        """Return the digests of the files of the encoder."""
+        return model_digests(settings)
+
+    def is_trained(self, settings: DenseSettings) -> bool:
+        """Test whether the encoder is trained for each dataset."""
+        return settings.train is not None
+
+    def reuses(self, settings: DenseSettings) -> bool:
+        """Test whether equal texts of two datasets have the same vectors."""
+        return settings.train is None and not settings.encoder
+
+    def needs_every_chunk(self, settings: DenseSettings) -> bool:
+        """Test whether a search needs the ranges of the corpus."""
+        return settings.vectors == "int8"
+
+    def stored_bytes(self, settings: DenseSettings, documents: int, words: float) -> float:
+        """Return the bytes of one float32 vector for each document."""
+        return 4.0 * (settings.stored_dimensions or DIMENSIONS) * documents
+
+
+FAMILY = DenseFamily()

@@ -93,3 +93,6 @@ OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")
 
 NOT_SAID = (*_MODEL, *OF_A_VARIANT, "train", "task", "tasks")
 """Settings that are shown as something else, or that no configuration has."""
+
+NOT_OF_VECTORS = ("similarity", "instructions", "tasks", "weights_sha256", "train", *OF_A_VARIANT)
+"""Settings that change no vector, or change it as the record of the model says."""

@@ -93,14 +93,14 @@ def _part(
     ``stored`` is whether a system before it stores what it searches, such as the vectors of a variant; ``missing``, for how many
     chunks a model still has to write what is added to documents, or what is trained on.
     """
-    settings, family = experiment.settings(system), experiment.systems[system].family
+    settings, family = experiment.settings(system), FAMILIES[experiment.systems[system].family]
     if (results / METRICS(system=system, dataset=size.name)).is_file():
-        return Part(system, row, size.name, 0 if _reads_tokens(family) else None, 0, 0.0, 0.0, 1.0)
+        return Part(system, row, size.name, 0 if family.read_by_model else None, 0, 0.0, 0.0, 1.0)
     done = len(chunk_records(experiment, results, system, size)) / size.chunks
     if stored:
         done = 1.0
     fresh = 1 - done
-    if family == "dense" and (other := experiment.shared_with(size.name, system)):
+    if experiment.reuses(system) and (other := experiment.shared_with(size.name, system)):
         fresh *= max(0.0, 1 - (experiment.documents(other) or 0) / size.documents)
     units = work(settings, size, experiment.config["top_k"])
     missing = missing if fresh else 0
@@ -109,15 +109,10 @@ def _part(
     steps = max(1, jobs(family, size, trained=experiment.is_trained(system)) - round(done * size.chunks) - stored) + missing
     seconds = sum(rates.seconds.get(stage, 0.0) * amount for stage, amount in left.items()) + steps * JOB_SECONDS
     per_word = rates.tokens_per_word or TOKENS_PER_WORD
-    read = left["rerank"] if family == "rerank" else left["index"] + left["queries"]
-    tokens = read * per_word if _reads_tokens(family) else None
+    tokens = sum(left[kind] for kind in family.read_by_model) * per_word if family.read_by_model else None
     made = experiment.systems[system].settings
-    index = 0.0 if stored else FAMILIES[family].stored_bytes(made, size.documents, size.words) * rates.stored
+    index = 0.0 if stored else family.stored_bytes(made, size.documents, size.words) * rates.stored
     return Part(system, row, size.name, tokens, steps, seconds if rates.corpora else None, index, 0.0 if stored else done)
-
-
-def _reads_tokens(family: str) -> bool:
-    return FAMILIES[family].has_model or family in ("sparse", "rerank")
 
 
 def _chunks_to_add(results: Path, size: CorpusSize, added: Iterable[tuple[str, str]]) -> int:
@@ -180,18 +175,25 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
     new = [part for part in parts if part.done < 1]
     if experiment.config["keep_representations"]:
         return sum(part.index * (1 - part.done) for part in new)
-    ranged = {experiment.encoder_of(part.system) for part in parts if experiment.settings(part.system).get("vectors") == "int8"}
+    together = {_stored_by(experiment, part.system) for part in parts if _needs_every_chunk(experiment, part.system)}
     shared = {other for name in experiment.chosen_datasets if (other := experiment.shared_with(name))}
     whole, chunks = 0.0, [0.0]
     for part in new:
-        owner, family = _stored_by(experiment, part.system), experiment.systems[part.system].family
-        if family == "lexical" or owner in ranged or (family == "dense" and part.corpus in shared):
+        reused = experiment.reuses(part.system) and part.corpus in shared
+        if _stored_by(experiment, part.system) in together or reused:
             whole += part.index
         else:
             chunks.append(part.index / sizes[part.corpus].chunks)
     return whole + (1 if cores <= MOST_THREADS else cores // MOST_THREADS + 1) * max(chunks)
 
 
+def _needs_every_chunk(experiment: Experiment, system: str) -> bool:
+    found = experiment.systems[system]
+    return FAMILIES[found.family].needs_every_chunk(found.settings)
+
+
 def _stored_by(experiment: Experiment, system: str) -> str:
-    """What the representations of a system are stored under."""
-    return str(experiment.in_paths(system).get("analyzer") or experiment.encoder_of(system))
+    """Return the folder of the representations of a system; its name where it stores none."""
+    found = experiment.systems[system]
+    searched = FAMILIES[found.family].searched(found.settings)
+    return searched[0].folder(**experiment.in_paths(system)) if searched else system

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from beirflow.evaluation.corpus_sizes import CorpusSize, corpus_size
+from beirflow.evaluation.measured_rates import jobs_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.jobs.overall import Expected
@@ -57,7 +58,7 @@ def _expected(rule: str, size: CorpusSize | None, top_k: int) -> Expected:
     seconds = stage.seconds(
         words=documents * size.words,
         pairs=documents * size.queries,
-        queries=size.queries,
+        queries=size.queries / jobs_of(stage, size) if stage.blocked else size.queries,
         rows=size.queries * min(top_k, size.documents),
     )
     return Expected(rule, START + seconds, documents if rule in REPRESENTING else 0.0, rule == "evaluate_run")

@@ -228,7 +228,7 @@ class _Devices(NamedTuple):
 @contextmanager
 def _surroundings(systems: Mapping[str, System], hardware: ModelHardware) -> Iterator[_Devices]:
     """Hold a GPU meanwhile, where there is one; torch is imported only where a system has a model."""
-    if all(FAMILIES[system.family].model_digests is None for system in systems.values()):
+    if all(FAMILIES[system.family].model_record(system.settings) is None for system in systems.values()):
         yield _Devices(["cpu"], "nothing of it computes on one", None)
         return
     import torch

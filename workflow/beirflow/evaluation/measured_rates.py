@@ -13,7 +13,7 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, METRICS, RUN_RECORD, record_of
 from beirflow.files.records import read_json
-from beirflow.runs.family import TOKENS_PER_WORD
+from beirflow.runs.family import TOKENS_PER_WORD, Family, Stage
 
 BESIDES = ("fuse", "rerank", "evaluate")
 """Stages of a system that is made from the runs of others; its records repeat the other stages of these."""
@@ -80,14 +80,17 @@ def added_units(settings: Mapping[str, Any], size: CorpusSize) -> float:
     return size.documents * read_words(weighed, size) if isinstance(weighed, Mapping) else 0.0
 
 
-def jobs(family: str, size: CorpusSize, *, trained: bool = False) -> int:
-    """Number of jobs of a system on a corpus, from the corpus to the metrics, without what a model adds to documents.
+def jobs(family: Family, size: CorpusSize, *, trained: bool = False) -> int:
+    """Count the jobs of a system on a corpus, from the corpus to the metrics, without what a model adds to documents."""
+    merge, evaluate = not family.direct, 1
+    return sum(jobs_of(stage, size) for stage in family.stages) + merge + trained + evaluate
 
-    Postings are those of one analyzer.
-    """
-    blocks = max(1, -(-size.queries // BLOCK_QUERIES))
-    of_runs = {"fusion": 1, "run": 1, "rerank": blocks + 1}
-    return (of_runs[family] if family in of_runs else 2 * size.chunks + 2) + trained + 1
+
+def jobs_of(stage: Stage, size: CorpusSize) -> int:
+    """Count the jobs of a stage on a corpus."""
+    if stage.blocked:
+        return max(1, -(-size.queries // BLOCK_QUERIES))
+    return size.chunks if stage.chunked else 1
 
 
 def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:

@@ -47,10 +47,7 @@ def asked_systems(experiment: Experiment, system: str, dataset: str) -> dict[str
     """
     found = {}
     for name in needed([system], experiment.systems):
-        known = experiment.systems[name]
-        has_own = hasattr(known.settings, "for_dataset")
-        settings = experiment.settings_on(name, dataset) if has_own else experiment.settings(name)
-        found[name] = {"family": known.family, "settings": settings}
+        found[name] = {"family": experiment.systems[name].family, "settings": experiment.settings_on(name, dataset)}
     return found
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.dataset import Dataset, check_shared_texts
 from beirflow.catalogue.schema import Problems, nearest
-from beirflow.dense.settings import DenseSettings
 from beirflow.experiment.choice import check_own_names, corpora_named
 from beirflow.experiment.datasets import NO_COPY
 from beirflow.experiment.dependencies import check_dependencies, check_run_files
@@ -19,8 +18,6 @@ from beirflow.experiment.systems import catalogue_systems
 from beirflow.experiment.tuning import check_tuning
 from beirflow.files.addresses import has_other_variables, shown
 from beirflow.files.errors import ConfigError
-from beirflow.fusion.settings import FusionSettings
-from beirflow.runs.family import System
 from beirflow.sources.forms import HubForm, SamplesForm
 
 
@@ -158,39 +155,30 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
 def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
     """Every system that will run can be used here, on every dataset that it will run on."""
     for name in used:
-        system = experiment.systems[name]
+        system, family = experiment.systems[name], FAMILIES[experiment.systems[name].family]
         corpora = [experiment.datasets[dataset] for other, dataset in experiment.needed_runs if other == name]
         origin = f"custom.systems.{name}" if name not in catalogue_systems() else f"systems.{name}"
         with _disk_in_words(problems, origin, name):
-            if wrong := FAMILIES[system.family].problem(system.settings):
+            if wrong := family.problem(system.settings):
                 problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
         with _disk_in_words(problems, origin, system.name):
             check_run_files(origin, system, dict.fromkeys(corpus.whole_name for corpus in corpora), problems)
-        dense = getattr(system.settings, "dense", system.settings)
-        if isinstance(dense, DenseSettings):
-            where = origin if dense is system.settings else f"custom.systems.{dense.name}"
-            rows = dict.fromkeys(corpus.whole_row for corpus in corpora)
-            for row in dense.without_instruction(rows):
-                allowed = f"queries of {row} need an instruction: describe their purpose in the words of the model's card"
-                problems.add(f"{where}.instructions.{row}", None, allowed)
+        for wrong in family.problems_on(system.settings, dict.fromkeys(corpus.whole_row for corpus in corpora)):
+            problems.add(f"{origin if wrong.system is None else f'custom.systems.{wrong.system}'}.{wrong.key}", *wrong[1:3])
 
 
 def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
     """Where a query ranks only its own candidates, every system that will run can do that."""
     able = [name for name, family in FAMILIES.items() if family.own_candidates]
     for name, corpus in experiment.needed_runs:
-        dataset, family = experiment.datasets[corpus], experiment.systems[name].family
-        if dataset.form and dataset.form.own_candidates and family not in able:
+        dataset, system = experiment.datasets[corpus], experiment.systems[name]
+        if dataset.form and dataset.form.own_candidates and system.family not in able:
             allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
-            problems.add(f"systems.{name}", family, allowed)
-        if isinstance(dataset.form, SamplesForm) and dataset.form.query_lists and not _averages(experiment.systems[name]):
+            problems.add(f"systems.{name}", system.family, allowed)
+        reads_lists = FAMILIES[system.family].reads_query_lists(system.settings)
+        if isinstance(dataset.form, SamplesForm) and dataset.form.query_lists and not reads_lists:
             allowed = f"queries of {dataset.row} are lists of texts, and only dense systems average their vectors"
-            problems.add(f"systems.{name}", family, allowed)
-
-
-def _averages(system: System) -> bool:
-    """Whether a system has one vector a query, or reads only runs of others, which are checked themselves."""
-    return isinstance(getattr(system.settings, "dense", system.settings), DenseSettings | FusionSettings)
+            problems.add(f"systems.{name}", system.family, allowed)
 
 
 def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:

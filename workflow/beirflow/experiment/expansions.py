@@ -2,22 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any, TypeAlias
+from typing import Any
 
-from beirflow.dense.settings import DenseSettings
 from beirflow.expansions.models import expansion_files
 from beirflow.expansions.settings import Expansion
+from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_state
-from beirflow.lexical.index import Index
-from beirflow.lexical.settings import LexicalSettings
 from beirflow.runs.family import System
-from beirflow.sparse.settings import SparseSettings
 
 GIVEN = "given"
 """In place of a kind: expansions that are read from files."""
-
-Adding: TypeAlias = LexicalSettings | SparseSettings | DenseSettings
-"""Settings of systems that may add something to documents, or are trained on it."""
 
 
 class Expansions:
@@ -28,9 +22,9 @@ class Expansions:
     """
 
     def __init__(self, systems: Iterable[System]) -> None:
-        used: list[Adding] = [each.settings for each in systems if isinstance(each.settings, Adding)]
-        self._of_system: dict[str, Expansion | None] = {settings.name: settings.added for settings in used}
-        self._indexes = {settings.index.name: settings.index for settings in used if isinstance(settings, LexicalSettings)}
+        used = [(each.name, FAMILIES[each.family], each.settings) for each in systems]
+        self._of_system: dict[str, Expansion | None] = {name: family.added(settings) for name, family, settings in used}
+        self._indexes = {index.name: index for _, family, settings in used if (index := family.index(settings))}
         self._all = {added.name: added for added in self._of_system.values() if added}
 
     @property
@@ -38,8 +32,8 @@ class Expansions:
         """Names of all indexes."""
         return list(self._indexes)
 
-    def index(self, name: str) -> Index:
-        """What decides over an index."""
+    def index(self, name: str) -> Any:
+        """Return what decides over an index."""
         return self._indexes[name]
 
     def of_kind(self, kind: str) -> list[str]:

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from beirflow.dense.settings import OF_A_VARIANT
+from beirflow.dense.settings import NOT_OF_VECTORS, OF_A_VARIANT
 from beirflow.experiment.datasets import Datasets
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.expansions import Expansions
@@ -14,25 +14,18 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.tuning import runs_needed, tuning_corpus
 from beirflow.files.digests import file_state
 from beirflow.files.layout import (
-    ALL_DIMENSIONS,
     CORPUS,
-    MODEL,
     QRELS,
     QUERIES,
     RESULTS,
     RUN,
     RUN_RECORD,
-    TRAINED_MODEL_RECORD,
 )
 from beirflow.models.settings import ModelSettings
-from beirflow.runs.family import System
+from beirflow.runs.family import Family, System
 
 MOST_THREADS = 8
 """Of a job that encodes or searches."""
-
-
-NOT_OF_VECTORS = ("similarity", "instructions", "tasks", "weights_sha256", "train", *OF_A_VARIANT)
-"""Settings of a dense system that change no vector, or change it as the record of the model says."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +73,7 @@ class Experiment(Datasets):
 
     def tuned_on(self, system: str, dataset: str) -> str | None:
         """Name of the corpus on whose queries settings of a system are tuned for another; None if they are stated."""
-        found = self.systems[system]
-        how = FAMILIES[found.family].tuned_on(found.settings)
+        how = self._family(system).tuned_on(self.systems[system].settings)
         corpus = how and tuning_corpus(how, self.datasets[dataset], self.rows)
         return corpus.name if corpus else None
 
@@ -116,7 +108,7 @@ class Experiment(Datasets):
             Name of the other dataset.
         """
         other, chosen = self.datasets[name].shares_texts_with, self.chosen_rows
-        if name not in chosen or other is None or (system is not None and self._depends_on_dataset(system)):
+        if name not in chosen or other is None or (system is not None and not self.reuses(system)):
             return None
         return next((row for row in chosen if self.rows[row][0].whole_row == other), None)
 
@@ -132,11 +124,17 @@ class Experiment(Datasets):
         """
         return {key: value for key, value in asdict(self.systems[system].settings).items() if key not in unused}
 
+    def _family(self, system: str) -> Family:
+        return FAMILIES[self.systems[system].family]
+
     def settings_on(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
         """The settings of a system as they are for one corpus, without those that are not used."""
+        return {key: value for key, value in asdict(self._on(system, dataset)).items() if key not in unused}
+
+    def _on(self, system: str, dataset: str) -> Any:
+        """Return the settings of a system as they are for one corpus."""
         corpus = self.datasets[dataset]
-        settings = self.systems[system].settings.for_dataset(corpus.whole_row, corpus.whole_name)
-        return {key: value for key, value in asdict(settings).items() if key not in unused}
+        return self._family(system).for_dataset(self.systems[system].settings, corpus.whole_row, corpus.whole_name)
 
     def encoding(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
         """The settings that determine the vectors of a system; a change of any other setting re-encodes nothing.
@@ -149,8 +147,7 @@ class Experiment(Datasets):
         Returns:
             ``encoder``, fields of :class:`~beirflow.models.settings.EncoderSettings`, and ``precision``.
         """
-        corpus = self.datasets[dataset]
-        settings = self.systems[system].settings.for_dataset(corpus.whole_row, corpus.whole_name)
+        settings = self._on(system, dataset)
         found = asdict(settings.trained if settings.train else settings)
         encoder = {key: value for key, value in found.items() if key not in (*NOT_OF_VECTORS, *unused)}
         return {"encoder": encoder, "precision": self.config["precision"]}
@@ -170,13 +167,13 @@ class Experiment(Datasets):
         encoder = {key: value for key, value in settings.items() if key not in NOT_OF_VECTORS}
         return {"encoder": encoder, **{key: settings[key] for key in ("similarity", "train")}}
 
-    def _depends_on_dataset(self, system: str) -> bool:
-        """Whether equal texts of two datasets may have different vectors."""
-        return self.is_trained(system) or bool(getattr(self.systems[system].settings, "encoder", None))
+    def reuses(self, system: str) -> bool:
+        """Test whether representations of one dataset are reused for equal texts of another."""
+        return self._family(system).reuses(self.systems[system].settings)
 
     def is_trained(self, system: str) -> bool:
-        """Whether the encoder of a system is trained for each dataset."""
-        return getattr(self.systems[system].settings, "train", None) is not None
+        """Test whether the encoder of a system is trained for each dataset."""
+        return self._family(system).is_trained(self.systems[system].settings)
 
     @property
     def trained_systems(self) -> list[str]:
@@ -185,25 +182,23 @@ class Experiment(Datasets):
 
     def model_record(self, system: str, dataset: str) -> str:
         """The record of the model that a system uses on a dataset: its own, or that of the system that it is a variant of."""
-        pattern = TRAINED_MODEL_RECORD if self.is_trained(system) else MODEL
+        pattern = self._family(system).model_record(self.systems[system].settings)
+        if pattern is None:
+            raise ValueError(f"{system} has no model")
         return pattern.below(RESULTS).format(system=self.encoder_of(system), dataset=dataset)
 
     def encoder_of(self, system: str) -> str:
         """The system whose model and representations a system uses: its own, unless it is a variant of another."""
-        return self.settings(system).get("variant_of") or system
+        return self.in_paths(system)["system"]
 
     def variant(self, system: str) -> dict[str, Any]:
-        """How a dense system compresses the vectors that it searches, and whose they are."""
+        """Return how a dense system compresses the vectors that it searches, and whose they are."""
         settings = self.settings(system)
         return {key.removeprefix("stored_"): settings[key] for key in OF_A_VARIANT}
 
-    def in_paths(self, system: str) -> dict[str, Any]:
-        """What paths may have of a system: its settings, and as ``system`` the one that encodes for it."""
-        settings = self.settings(system)
-        dimensions = settings.get("stored_dimensions") or ALL_DIMENSIONS
-        found = {**settings, "system": self.encoder_of(system), "dimensions": dimensions}
-        index = getattr(self.systems[system].settings, "index", None)
-        return found if index is None else {**found, "analyzer": index.name}
+    def in_paths(self, system: str) -> dict[str, str]:
+        """Return the names in the paths of what a system stores: as ``system``, the one that represents texts for it."""
+        return self._family(system).in_paths(self.systems[system].settings)
 
     @cached_property
     def expansions(self) -> Expansions:
@@ -217,17 +212,15 @@ class Experiment(Datasets):
     @property
     def merged_systems(self) -> list[str]:
         """Names of all known systems whose runs are merged from the candidates of chunks."""
-        return [name for name, system in self.systems.items() if not FAMILIES[system.family].direct]
+        return [name for name in self.systems if not self._family(name).direct]
 
     def first_stages(self, system: str) -> list[str]:
         """Names of the systems whose runs a system is made from, in the order of its settings."""
-        found = self.systems[system]
-        return list(FAMILIES[found.family].reads(found.settings).systems.values())
+        return list(self._family(system).reads(self.systems[system].settings).systems.values())
 
     def run_file(self, system: str, dataset: str) -> str | None:
         """The file outside the results that holds the run of a system on a corpus; None where the run is made here."""
-        found = self.systems[system]
-        path = FAMILIES[found.family].source(found.settings, self.datasets[dataset].whole_name)
+        path = self._family(system).source(self.systems[system].settings, self.datasets[dataset].whole_name)
         return None if path is None else str(path)
 
     def run_state(self, system: str, dataset: str) -> str | None:
@@ -242,17 +235,16 @@ class Experiment(Datasets):
 
     def said(self, system: str) -> list[str] | None:
         """Names of the settings of an encoder that the configuration says; None for a family whose models have no card."""
-        return getattr(self.systems[system].settings, "said", None)
+        return self._family(system).stated(self.systems[system].settings)
 
     @property
     def systems_with_models(self) -> list[str]:
         """Names of all known systems that have a model of their own."""
-        return [name for name, each in self.systems.items() if FAMILIES[each.family].has_model and self.encoder_of(name) == name]
+        return [name for name in self.systems if self._family(name).has_model and self.encoder_of(name) == name]
 
     def model_files(self, system: str) -> list[str]:
         """The files of a system's model that need no hub."""
-        found = self.systems[system]
-        return [str(path) for path in FAMILIES[found.family].model_files(found.settings)]
+        return [str(path) for path in self._family(system).model_files(self.systems[system].settings)]
 
     def model_states(self, system: str) -> list[str]:
         """The states of these files as they are now."""

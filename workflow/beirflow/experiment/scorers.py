@@ -1,20 +1,15 @@
 """Rerankers that use the model of another system, which encodes queries and documents apart."""
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from beirflow.catalogue.schema import Problems, nearest
-from beirflow.dense.settings import DenseSettings
-from beirflow.late.settings import LateSettings
-from beirflow.models.settings import ModelSettings
-from beirflow.rerank.settings import RerankSettings
+from beirflow.experiment.families import FAMILIES
 from beirflow.runs.family import System
 
 OWN = ("first", "depth", "below")
 """Settings of a reranker that its model has no say in."""
-
-MODEL = tuple(field.name for field in fields(ModelSettings) if field.name != "name")
 
 
 def with_scorers(
@@ -39,32 +34,22 @@ def with_scorers(
     every = {**known, **systems}
     found = dict(systems)
     for name, system in systems.items():
-        if isinstance(system.settings, RerankSettings) and system.settings.model in every:
-            other = every[system.settings.model]
-            key = f"{path}.{name}"
-            if (scoring := _scoring(system.settings, other)) is None:
-                able = [each for each in every if _encodes(every[each])]
-                allowed = f"this system cannot score pairs; allowed are {', '.join(able)}"
-                problems.add(f"{key}.model", other.name, f"{allowed}{nearest(other.name, able)}, a folder, or a hub id")
-                continue
-            for setting in sorted(set(entries[name]) - {*OWN, "family", "model"}):
-                wrong = f"the system {other.name} defines its model and settings; remove this, or name the model itself"
-                problems.add(f"{key}.{setting}", entries[name][setting], wrong)
-            found[name] = replace(system, settings=scoring)
+        family = FAMILIES[system.family]
+        other = every.get(family.scored_by(system.settings) or "")
+        if other is None:
+            continue
+        key = f"{path}.{name}"
+        if not (scorer := _scorer(other)):
+            able = [each for each in every if _scorer(every[each])]
+            allowed = f"this system cannot score pairs; allowed are {', '.join(able)}"
+            problems.add(f"{key}.model", other.name, f"{allowed}{nearest(other.name, able)}, a folder, or a hub id")
+            continue
+        for setting in sorted(set(entries[name]) - {*OWN, "family", "model"}):
+            wrong = f"the system {other.name} defines its model and settings; remove this, or name the model itself"
+            problems.add(f"{key}.{setting}", entries[name][setting], wrong)
+        found[name] = replace(system, settings=family.with_scorer(system.settings, scorer))
     return found
 
 
-def _encodes(system: System) -> bool:
-    """Whether a system has one model for all datasets, which encodes queries and documents apart, and compares all of it."""
-    if isinstance(system.settings, DenseSettings):
-        return system.settings.variant_of is None and system.settings.train is None
-    return isinstance(system.settings, LateSettings)
-
-
-def _scoring(settings: RerankSettings, other: System) -> RerankSettings | None:
-    """A reranker with the model and the settings of another system; None where that scores no pairs."""
-    if not _encodes(other):
-        return None
-    model = {key: getattr(other.settings, key) for key in MODEL}
-    own = {"dense": other.settings} if isinstance(other.settings, DenseSettings) else {"late": other.settings}
-    return replace(settings, **model, **own)
+def _scorer(system: System) -> Mapping[str, Any]:
+    return FAMILIES[system.family].scorer(system.settings)

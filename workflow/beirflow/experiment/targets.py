@@ -37,13 +37,12 @@ def meant(target: str, results: str, experiment: Experiment, rules: Collection[s
 
 def _known(experiment: Experiment) -> dict[str, list[str]]:
     """By name in a pattern, what it may be."""
-    analyzers = {str(experiment.settings(name)["analyzer"]) for name in experiment.systems_of("lexical")}
     return {
         "system": list(experiment.systems),
         "dataset": [*experiment.datasets, *experiment.rows_of_forums],
         "row": list(experiment.rows_of_forums),
         "archive": list(experiment.catalogue.datasets),
-        "analyzer": sorted(analyzers),
+        "analyzer": sorted(experiment.expansions.indexes),
     }
 
 

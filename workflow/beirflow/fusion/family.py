@@ -1,7 +1,6 @@
 """The family of fused systems, as the experiment sees it."""
 
 import math
-from typing import Any
 
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.family import Family, Reads, Setting, Stage, TunedOn
@@ -16,47 +15,49 @@ MOST_POINTS = 5000
 """Of a grid, each of which is ranked and measured."""
 
 
-def problem(settings: Any) -> Setting | None:
-    """Settings that would be ignored, or weights of other systems."""
-    for key, method in ONLY_OF.items():
-        value = getattr(settings, key)
-        if value is not None and settings.method != method:
-            return Setting(key, value, f"method {settings.method} has no {key}; remove it, or choose method: {method}")
-    if settings.tune is not None:
-        tried = math.comb(round(1 / settings.tune.get("step", STEP)) + len(settings.of) - 1, len(settings.of) - 1)
-        if tried > MOST_POINTS:
-            problem = (
-                f"these are {tried:,} weights of {len(settings.of)} systems, and at most {MOST_POINTS:,} are allowed; raise it"
-            )
-            return Setting("weights.tune.step", settings.tune.get("step", STEP), problem)
-    elif settings.weights is not None and len(settings.weights) != len(settings.of):
-        return Setting("weights", settings.weights, f"expected one number for each of {', '.join(settings.of)}, in this order")
-    return None
+class FusionFamily(Family):
+    """Systems that combine the runs of others."""
 
+    name = "fusion"
+    settings = FusionSettings
+    direct = True
+    own_candidates = True
+    spot_checks = "beirflow.fusion.spot_check:spot_checks"
+    follows = "beirflow.fusion.spot_check:spot_checks"
+    answers = "beirflow.fusion.answers:open_answers"
+    other_stages = (Stage("fuse_runs", row=4e-6),)
 
-def reads(settings: Any) -> Reads:
-    """The systems whose runs are fused."""
-    return Reads({f"of.{place}": name for place, name in enumerate(settings.of)}, settings.depth)
-
-
-def tuned_on(settings: Any) -> TunedOn | None:
-    """The split or the dataset on whose queries the weights are tuned."""
-    if settings.tune is None:
+    def problem(self, settings: FusionSettings) -> Setting | None:
+        """Return a setting that would be ignored, or weights of other systems."""
+        for key, method in ONLY_OF.items():
+            value = getattr(settings, key)
+            if value is not None and settings.method != method:
+                return Setting(key, value, f"method {settings.method} has no {key}; remove it, or choose method: {method}")
+        if settings.tune is not None:
+            step, others = settings.tune.get("step", STEP), len(settings.of) - 1
+            tried = math.comb(round(1 / step) + others, others)
+            if tried > MOST_POINTS:
+                grid = f"these are {tried:,} weights of {len(settings.of)} systems"
+                return Setting("weights.tune.step", step, f"{grid}, and at most {MOST_POINTS:,} are allowed; raise it")
+        elif settings.weights is not None and len(settings.weights) != len(settings.of):
+            expected = f"expected one number for each of {', '.join(settings.of)}, in this order"
+            return Setting("weights", settings.weights, expected)
         return None
-    key = "split" if "split" in settings.tune else "dataset"
-    return TunedOn(f"weights.tune.{key}", **{key: settings.tune[key]})
+
+    def reads_query_lists(self, settings: FusionSettings) -> bool:
+        """Test whether a query may be a list of texts: only the runs of others are read, which are checked themselves."""
+        return True
+
+    def reads(self, settings: FusionSettings) -> Reads:
+        """Return the systems whose runs are fused."""
+        return Reads({f"of.{place}": name for place, name in enumerate(settings.of)}, settings.depth)
+
+    def tuned_on(self, settings: FusionSettings) -> TunedOn | None:
+        """Return the split or the dataset on whose queries the weights are tuned."""
+        if settings.tune is None:
+            return None
+        key = "split" if "split" in settings.tune else "dataset"
+        return TunedOn(f"weights.tune.{key}", **{key: settings.tune[key]})
 
 
-FAMILY = Family(
-    name="fusion",
-    settings=FusionSettings,
-    problem=problem,
-    reads=reads,
-    tuned_on=tuned_on,
-    direct=True,
-    own_candidates=True,
-    spot_checks="beirflow.fusion.spot_check:spot_checks",
-    follows="beirflow.fusion.spot_check:spot_checks",
-    answers="beirflow.fusion.answers:open_answers",
-    other_stages=(Stage("fuse_runs", row=4e-6),),
-)
+FAMILY = FusionFamily()

@@ -1,61 +1,89 @@
 """The family of late-interaction systems, as the experiment sees it."""
 
+from pathlib import Path
 from typing import Any
 
 from beirflow.files.errors import ModelError
-from beirflow.files.layout import QUERY_TOKEN_VECTORS, TOKEN_VECTORS
+from beirflow.files.layout import (
+    DOCUMENTS,
+    QUERIES,
+    QUERY_TOKEN_VECTORS,
+    QUERY_TOKEN_VECTORS_RECORD,
+    TOKEN_VECTORS,
+    TOKEN_VECTORS_RECORD,
+    Pattern,
+)
 from beirflow.late.card import with_lengths
 from beirflow.late.card_files import read_token_card
 from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
-from beirflow.runs.family import TOKENS_PER_WORD, Family, Setting, Stage
-
-
-def problem(settings: Any) -> Setting | None:
-    """What keeps the model of a system from being used."""
-    found = model_problem(settings)
-    if found is None and is_local(settings):
-        try:
-            found = with_lengths(read_token_card(model_folder(settings)), settings).problem()
-        except ModelError as error:
-            found = str(error)
-    return Setting("model", settings.model, found) if found else None
-
-
-def matches(settings: LateSettings) -> str | None:
-    """What finds the tokens of two texts that are most alike; nothing where a vector is that of several tokens."""
-    return None if settings.pool_factor else "beirflow.late.matches:match_tokens"
-
+from beirflow.runs.family import ENCODED, ITS_MODEL, TOKENS_PER_WORD, Family, Record, Setting, Stage
 
 DIMENSIONS = 128
 """Dimensions of token vectors, until a system has run."""
 
 
-def stored_bytes(settings: LateSettings, documents: int, words: float) -> float:
-    """Return the bytes of one float16 vector for each token, or for each group of pooled tokens."""
-    tokens = words * TOKENS_PER_WORD
-    kept = min(tokens, settings.document_length or tokens) / (settings.pool_factor or 1)
-    return 2.0 * DIMENSIONS * kept * documents
+class LateFamily(Family):
+    """Systems with one vector for each token."""
+
+    name = "late-interaction"
+    settings = LateSettings
+    has_model = True
+    read_by_model = ("index", "queries")
+    scores_all = True
+    own_candidates = True
+    spot_checks = "beirflow.late.spot_check:spot_checks"
+    answers = "beirflow.late.answers:open_answers"
+    stored = (QUERY_TOKEN_VECTORS,)
+    records = (
+        Record(TOKEN_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (TOKEN_VECTORS,), ENCODED),
+        Record(QUERY_TOKEN_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_TOKEN_VECTORS,), ENCODED),
+    )
+    represents = Stage("encode_tokens", chunked=True, word=2e-4)
+    searches = Stage("search_tokens", chunked=True, pair=3e-5)
+    other_stages = (Stage("encode_query_tokens", query=2e-3),)
+    assumed_size = f"token vectors of {DIMENSIONS} dimensions"
+
+    def problem(self, settings: LateSettings) -> Setting | None:
+        """Return why the model of a system cannot be used."""
+        problem = model_problem(settings)
+        if problem is None and is_local(settings):
+            try:
+                problem = with_lengths(read_token_card(model_folder(settings)), settings).problem()
+            except ModelError as error:
+                problem = str(error)
+        return Setting("model", settings.model, problem) if problem else None
+
+    def for_dataset(self, settings: LateSettings, dataset: str, corpus: str) -> LateSettings:
+        """Return the settings with the length of queries of a dataset."""
+        return settings.for_dataset(dataset)
+
+    def scorer(self, settings: LateSettings) -> dict[str, Any]:
+        """Return the settings of a reranker with this model."""
+        return {"late": settings}
+
+    def searched(self, settings: LateSettings) -> tuple[Pattern, ...]:
+        """Return the token vectors of every chunk."""
+        return (TOKEN_VECTORS,)
+
+    def model_files(self, settings: LateSettings) -> list[Path]:
+        """Return the files of the model."""
+        return model_files(settings)
+
+    def model_digests(self, settings: LateSettings) -> dict[str, str]:
+        """Return the digests of the files of the model."""
+        return model_digests(settings)
+
+    def stored_bytes(self, settings: LateSettings, documents: int, words: float) -> float:
+        """Return the bytes of one float16 vector for each token, or for each group of pooled tokens."""
+        tokens = words * TOKENS_PER_WORD
+        kept = min(tokens, settings.document_length or tokens) / (settings.pool_factor or 1)
+        return 2.0 * DIMENSIONS * kept * documents
+
+    def matches(self, settings: LateSettings) -> str | None:
+        """Return what finds the tokens of two texts that are most alike; None where a vector is that of several tokens."""
+        return None if settings.pool_factor else "beirflow.late.matches:match_tokens"
 
 
-FAMILY = Family(
-    name="late-interaction",
-    settings=LateSettings,
-    problem=problem,
-    model_files=model_files,
-    has_model=True,
-    model_digests=model_digests,
-    scores_all=True,
-    own_candidates=True,
-    spot_checks="beirflow.late.spot_check:spot_checks",
-    answers="beirflow.late.answers:open_answers",
-    matches=matches,
-    searched=lambda _: (TOKEN_VECTORS,),
-    stored=(QUERY_TOKEN_VECTORS,),
-    represents=Stage("encode_tokens", chunked=True, word=2e-4),
-    searches=Stage("search_tokens", chunked=True, pair=3e-5),
-    other_stages=(Stage("encode_query_tokens", query=2e-3),),
-    stored_bytes=stored_bytes,
-    assumed_size=f"token vectors of {DIMENSIONS} dimensions",
-)
+FAMILY = LateFamily()

@@ -1,51 +1,91 @@
 """The family of lexical systems, as the experiment sees it."""
 
 from pathlib import Path
-from typing import Any
 
 from beirflow.expansions.models import model_problem
-from beirflow.files.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
+from beirflow.expansions.settings import Expansion
+from beirflow.files.layout import (
+    DOCUMENTS,
+    EXPANSION,
+    EXPANSION_RECORD,
+    POSTINGS,
+    POSTINGS_RECORD,
+    STATISTICS,
+    STATISTICS_RECORD,
+    Pattern,
+)
+from beirflow.lexical.index import Index
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.runs.family import Family, Setting, Stage
-
-
-def problem(settings: Any) -> Setting | None:
-    """What keeps a system from being used: settings that do not go together, or a model that is not there."""
-    if settings.expansion and settings.weights:
-        return Setting("weights", settings.weights.name, "weighed words cannot be combined with queries; remove one of the two")
-    if tuple(settings.fields) != ("contents",):
-        if settings.weights:
-            return Setting("fields", list(settings.fields), "words are weighed in title and text together; use [contents]")
-        if settings.expansion and settings.expansion.join == "field":
-            todo = "with a field of queries, title and text are one field; use [contents], or join: append"
-            return Setting("fields", list(settings.fields), todo)
-    for key in ("expansion", "weights"):
-        added = getattr(settings, key)
-        if added and (found := model_problem(added)):
-            return Setting(f"{key}.model", added.model, found)
-    return None
-
-
-def given_files(settings: Any, dataset: str) -> dict[str, Path]:
-    """The file that holds what is added to the documents of a corpus, by its setting; none where a model makes it."""
-    found = {key: getattr(settings, key).file(dataset) for key in ("expansion", "weights") if getattr(settings, key)}
-    return {f"{key}.path": path for key, path in found.items() if path}
-
+from beirflow.runs.family import TOOK, Family, Record, Setting, Stage
 
 WORD_BYTES = 1.3
 """Bytes of postings for each word, as measured on NFCorpus and SciFact: 1.2."""
 
+COUNTED = (*TOOK, "counts", "analyzer", "statistics")
 
-FAMILY = Family(
-    name="lexical",
-    settings=LexicalSettings,
-    problem=problem,
-    given_files=given_files,
-    spot_checks="beirflow.lexical.spot_check:spot_checks",
-    answers="beirflow.lexical.answers:open_answers",
-    searched=lambda _: (POSTINGS, STATISTICS, STATISTICS_RECORD),
-    represents=Stage("index_chunk", chunked=True, word=2e-6),
-    searches=Stage("search_index", chunked=True, pair=2e-9),
-    other_stages=(Stage("sum_statistics", word=1e-8),),
-    stored_bytes=lambda _, documents, words: WORD_BYTES * words * documents,
-)
+
+class LexicalFamily(Family):
+    """Systems that count terms."""
+
+    name = "lexical"
+    settings = LexicalSettings
+    spot_checks = "beirflow.lexical.spot_check:spot_checks"
+    answers = "beirflow.lexical.answers:open_answers"
+    records = (
+        Record(POSTINGS_RECORD, (DOCUMENTS, EXPANSION, EXPANSION_RECORD), (POSTINGS,), (*TOOK, "analyzer", "rows")),
+        Record(STATISTICS_RECORD, (DOCUMENTS, POSTINGS, POSTINGS_RECORD), (STATISTICS,), COUNTED),
+    )
+    represents = Stage("index_chunk", chunked=True, word=2e-6)
+    searches = Stage("search_index", chunked=True, pair=2e-9)
+    other_stages = (Stage("sum_statistics", word=1e-8),)
+
+    def problem(self, settings: LexicalSettings) -> Setting | None:
+        """Return why the system cannot run: contradictory settings or a missing model; None if it can."""
+        if settings.expansion and settings.weights:
+            return Setting(
+                "weights", settings.weights.name, "weighed words cannot be combined with queries; remove one of the two"
+            )
+        if tuple(settings.fields) != ("contents",):
+            if settings.weights:
+                return Setting("fields", list(settings.fields), "words are weighed in title and text together; use [contents]")
+            if settings.expansion and settings.expansion.join == "field":
+                todo = "with a field of queries, title and text are one field; use [contents], or join: append"
+                return Setting("fields", list(settings.fields), todo)
+        for key in ("expansion", "weights"):
+            added = getattr(settings, key)
+            if added and (found := model_problem(added)):
+                return Setting(f"{key}.model", added.model, found)
+        return None
+
+    def in_paths(self, settings: LexicalSettings) -> dict[str, str]:
+        """Return the system, and the index that it searches."""
+        return {"system": settings.name, "analyzer": settings.index.name}
+
+    def searched(self, settings: LexicalSettings) -> tuple[Pattern, ...]:
+        """Return the postings of every chunk, and the statistics of the corpus."""
+        return (POSTINGS, STATISTICS, STATISTICS_RECORD)
+
+    def index(self, settings: LexicalSettings) -> Index:
+        """Return the postings that are searched."""
+        return settings.index
+
+    def added(self, settings: LexicalSettings) -> Expansion | None:
+        """Return what is added to the documents."""
+        return settings.added
+
+    def given_files(self, settings: LexicalSettings, dataset: str) -> dict[str, Path]:
+        """Return the file that holds what is added to the documents of a corpus; none where a model makes it."""
+        added = {"expansion": settings.expansion, "weights": settings.weights}
+        files = {f"{key}.path": value.file(dataset) for key, value in added.items() if value}
+        return {key: path for key, path in files.items() if path}
+
+    def needs_every_chunk(self, settings: LexicalSettings) -> bool:
+        """Test whether a search needs the statistics of the corpus: it does."""
+        return True
+
+    def stored_bytes(self, settings: LexicalSettings, documents: int, words: float) -> float:
+        """Return the bytes of the postings of documents."""
+        return WORD_BYTES * words * documents
+
+
+FAMILY = LexicalFamily()

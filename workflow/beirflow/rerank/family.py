@@ -1,50 +1,99 @@
 """The family of rerankers, as the experiment sees it."""
 
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
-from beirflow.dense.family import problem as dense_problem
+from beirflow.dense.family import FAMILY as DENSE
 from beirflow.files.errors import ModelError
-from beirflow.files.layout import PAIRS
-from beirflow.late.family import problem as late_problem
+from beirflow.files.layout import DOCUMENTS, PAIRS, PAIRS_RECORD, QUERIES
+from beirflow.late.family import FAMILY as LATE
 from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
+from beirflow.models.settings import ModelSettings
 from beirflow.rerank.kinds import kind_of
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.family import Family, Reads, Setting, Stage
+from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Family, Reads, Record, Setting, Stage
+
+OF_THE_MODEL = tuple(field.name for field in fields(ModelSettings) if field.name != "name")
+"""Settings that a reranker takes from the system whose model it uses."""
+
+SCORED = ("made", "seconds", "counts", "system", "precision", "max_length", "purpose", "depth", "block", "blocks")
 
 
-def problem(settings: Any) -> Setting | None:
-    """What keeps the model of a system from being used."""
-    if settings.encoder_settings:
-        wrong = dense_problem(settings.dense) if settings.dense else late_problem(settings.late)
-        return wrong and Setting("model", settings.encoder_settings.name, wrong.problem)
-    found = model_problem(settings)
-    if found is None and is_local(settings):
-        try:
-            kind_of(model_folder(settings), settings)
-        except ModelError as error:
-            found = str(error)
-    return Setting("model", settings.model, found) if found else None
+class RerankFamily(Family):
+    """Systems that rank the first documents of another run again."""
+
+    name = "rerank"
+    settings = RerankSettings
+    has_model = True
+    read_by_model = ("rerank",)
+    direct = True
+    own_candidates = True
+    spot_checks = "beirflow.rerank.spot_check:spot_checks"
+    follows = "beirflow.rerank.ranked_again:spot_checks"
+    answers = "beirflow.rerank.answers:open_answers"
+    stored = (PAIRS,)
+    records = (Record(PAIRS_RECORD, (DOCUMENTS, QUERIES, ITS_MODEL, FIRST_STAGES), (PAIRS,), SCORED),)
+    other_stages = (Stage("score_pairs", blocked=True, query=2.0), Stage("rerank_run", row=1e-6))
+
+    def problem(self, settings: RerankSettings) -> Setting | None:
+        """Return why the model of a system cannot be used."""
+        if settings.dense:
+            return _of_scorer(DENSE.problem(settings.dense), settings.dense.name)
+        if settings.late:
+            return _of_scorer(LATE.problem(settings.late), settings.late.name)
+        problem = model_problem(settings)
+        if problem is None and is_local(settings):
+            try:
+                kind_of(model_folder(settings), settings)
+            except ModelError as error:
+                problem = str(error)
+        return Setting("model", settings.model, problem) if problem else None
+
+    def problems_on(self, settings: RerankSettings, datasets: Iterable[str]) -> list[Setting]:
+        """Return what the encoder that scores pairs lacks."""
+        dense = settings.dense
+        return [wrong._replace(system=dense.name) for wrong in DENSE.problems_on(dense, datasets)] if dense else []
+
+    def for_dataset(self, settings: RerankSettings, dataset: str, corpus: str) -> RerankSettings:
+        """Return the settings with the instruction, the prompt and the lengths of a dataset."""
+        return settings.for_dataset(dataset, corpus)
+
+    def stated(self, settings: RerankSettings) -> list[str] | None:
+        """Return the names of the settings of an encoder that the configuration states; None for another model."""
+        return settings.said
+
+    def reads_query_lists(self, settings: RerankSettings) -> bool:
+        """Test whether a query may be a list of texts, as for the encoder that scores pairs."""
+        return settings.dense is not None
+
+    def reads(self, settings: RerankSettings) -> Reads:
+        """Return the system whose run is ranked again."""
+        return Reads({"first": settings.first}, settings.depth)
+
+    def scored_by(self, settings: RerankSettings) -> str:
+        """Return the model, which may be the name of a system."""
+        return settings.model
+
+    def with_scorer(self, settings: RerankSettings, scorer: Mapping[str, Any]) -> RerankSettings:
+        """Return the settings with the model and the settings of another system."""
+        (other,) = scorer.values()
+        return replace(settings, **{key: getattr(other, key) for key in OF_THE_MODEL}, **scorer)
+
+    def model_files(self, settings: RerankSettings) -> list[Path]:
+        """Return the files of the model."""
+        return model_files(settings)
+
+    def model_digests(self, settings: RerankSettings) -> dict[str, str]:
+        """Return the digests of the files of the model."""
+        return model_digests(settings)
 
 
-def reads(settings: Any) -> Reads:
-    """The system whose run is ranked again."""
-    return Reads({"first": settings.first}, settings.depth)
+def _of_scorer(wrong: Setting | None, system: str) -> Setting | None:
+    """Return the problem of the system whose model scores pairs as one of the reranker."""
+    return wrong and Setting("model", system, wrong.problem)
 
 
-FAMILY = Family(
-    name="rerank",
-    settings=RerankSettings,
-    problem=problem,
-    model_files=model_files,
-    has_model=True,
-    model_digests=model_digests,
-    reads=reads,
-    direct=True,
-    own_candidates=True,
-    spot_checks="beirflow.rerank.spot_check:spot_checks",
-    follows="beirflow.rerank.ranked_again:spot_checks",
-    answers="beirflow.rerank.answers:open_answers",
-    stored=(PAIRS,),
-    other_stages=(Stage("score_pairs", query=2.0), Stage("rerank_run", row=1e-6)),
-)
+FAMILY = RerankFamily()

@@ -1,26 +1,48 @@
 """The interface of a family of systems: it turns a prepared corpus and its queries into runs.
 
-A family is a room of the package, a rule file, a branch of the schema, and a line in ``experiment/families.py``. Nothing after
-the runs knows it: every later step reads runs and their records.
+A family is a room with a subclass of :class:`Family`, a rule file, a branch of the schema, and a line in
+``experiment/families.py``. Nothing else names it: every other module asks the object. To add one, subclass :class:`Family` in its
+``family.py``, state ``name``, ``settings`` and the attributes and methods whose default, which means "nothing", is not right, and
+make the object::
+
+    class LexicalFamily(Family):
+        name = "lexical"
+        settings = LexicalSettings
+        represents = Stage("index_chunk", chunked=True, word=2e-6)
+
+        def in_paths(self, settings: LexicalSettings) -> dict[str, str]:
+            return {"system": settings.name, "analyzer": settings.index.name}
+
+    FAMILY = LexicalFamily()
+
+Methods get the settings of a system. The module imports nothing that computes; what computes is named as ``module:function``.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from beirflow.files.layout import Pattern
+from beirflow.files.layout import MODEL, Pattern
 
 TOKENS_PER_WORD = 1.3
 """Tokens of an English word in the vocabularies of common encoders; what was measured replaces it."""
 
 
 class Setting(NamedTuple):
-    """A setting that cannot be used: its key, its value, and a sentence that says why and what to do."""
+    """A setting that cannot be used.
+
+    Attributes:
+        key: Its key.
+        value: Its value.
+        problem: A sentence that says why, and what to do.
+        system: Name of the system whose setting it is, where it is another than the one that was asked.
+    """
 
     key: str
     value: Any
     problem: str
+    system: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +69,7 @@ class Stage:
     Attributes:
         rule: Name of its rule.
         chunked: True if every chunk of a corpus has a job of its own, False if a corpus has one.
+        blocked: True if every block of queries has a job of its own.
         word: Seconds for each word of the documents.
         pair: Seconds for each pair of a query and a document.
         query: Seconds for each query.
@@ -56,6 +79,7 @@ class Stage:
 
     rule: str
     chunked: bool = False
+    blocked: bool = False
     word: float = 0.0
     pair: float = 0.0
     query: float = 0.0
@@ -68,7 +92,7 @@ class Stage:
 
 
 class Reads(NamedTuple):
-    """The systems whose runs a system is made from.
+    """Systems whose runs a system is made from.
 
     Attributes:
         systems: Their names, by the key of the setting that names each, such as ``first`` or ``of.0``.
@@ -80,7 +104,7 @@ class Reads(NamedTuple):
 
 
 class TunedOn(NamedTuple):
-    """Whose queries decide over settings of a system: those of another split of each dataset, or of one other dataset.
+    """Queries that decide over settings of a system: of another split of each dataset, or of one other dataset.
 
     Attributes:
         key: The key of the setting that says so.
@@ -93,108 +117,77 @@ class TunedOn(NamedTuple):
     dataset: str | None = None
 
 
-def no_files(settings: Any) -> list[Path]:
-    """The model files of a family without models: none."""
-    return []
+ITS_MODEL = Pattern("models")
+"""Among the inputs of a :class:`Record`: the record of the model that the system uses, which may have been trained."""
+
+FIRST_STAGES = Pattern("first_stages")
+"""Among these: the runs that the system reads, with their records."""
 
 
-def no_runs(settings: Any) -> Reads:
-    """What a family reads that needs no other system: nothing."""
-    return Reads({})
+class Record(NamedTuple):
+    """The content of every record of one kind.
+
+    Attributes:
+        pattern: Path of such records.
+        inputs: Files that theirs are made from, as far as the system has such files.
+        outputs: Files that they are of.
+        keys: Other keys.
+    """
+
+    pattern: Pattern
+    inputs: tuple[Pattern, ...]
+    outputs: tuple[Pattern, ...]
+    keys: tuple[str, ...]
 
 
-def not_tuned(settings: Any) -> TunedOn | None:
-    """What a family is tuned on whose settings are stated: nothing."""
-    return None
+TOOK = ("made", "seconds", "bytes")
+"""Keys of every record of what a job computed."""
+
+ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")
+"""Keys of the record of vectors."""
 
 
-def no_source(settings: Any, dataset: str) -> Path | None:
-    """Where the run of a family is that makes its runs itself: nowhere yet."""
-    return None
-
-
-def nothing_searched(settings: Any) -> tuple[Pattern, ...]:
-    """What a family searches that makes its runs of others: nothing of its own."""
-    return ()
-
-
-def nothing_stored(settings: Any, documents: int, words: float) -> float:
-    """Return the bytes that a family stores of documents if it makes its runs of others: 0."""
-    return 0.0
-
-
-def matches_unknown(settings: Any) -> str | None:
-    """What finds the matches of a family whose scores do not come from parts of texts: nothing."""
-    return None
-
-
-def no_given_files(settings: Any, dataset: str) -> dict[str, Path]:
-    """The files of a family that makes everything itself: none."""
-    return {}
-
-
-@dataclass(frozen=True)
 class Family:
     """A family of systems, described without importing what computes.
 
     Attributes:
         name: Its name in the configuration.
-        settings: Makes the settings of a system from its name and its entry in the configuration, which the schema has checked.
-        problem: Says which setting cannot be used here, as far as a look at the disk can tell; None if every one can.
-        model_files: The files of a system's model that need no hub; their states are parameters of the jobs that use it.
-        has_model: Whether its systems have one model, which ``fetch_model`` finds.
-        model_digests: The digests of the files of a system's models by name, as its record of the model has them; None if there
-            are no models.
-        reads: The systems whose runs a system is made from.
-        tuned_on: Whose queries decide over settings of a system; it reads the runs of ``reads`` on these too. None if nobody's.
-        source: The file outside the results that holds the run of a system on a corpus; None where the run is made here.
-        given_files: The files outside the results, by the keys of the settings that name them, that a system reads for a corpus
-            besides its run.
-        direct: Whether its rules write runs, not candidates that are merged.
-        scores_all: Whether every document has a score for every query, so that a run is only shorter than ``top_k`` where the
+        settings: Class of the settings of its systems, a frozen dataclass with a ``name``.
+        has_model: True if its systems have one model, which ``fetch_model`` finds.
+        read_by_model: Kinds of work, see :func:`~beirflow.evaluation.measured_rates.work`, whose words a model reads.
+        direct: True if its rules write runs, not candidates that are merged.
+        scores_all: True if every document has a score for every query, so that a run is only shorter than ``top_k`` where the
             corpus is.
-        own_candidates: Whether its systems rank only the candidates of each query, where a dataset says which these are.
+        own_candidates: True if its systems can rank only the candidates of each query, where a dataset says which these are.
         spot_checks: ``module:function`` that makes a sample again, :data:`~beirflow.runs.spot_check.SpotChecks`; None if there is
             none.
         follows: ``module:function`` that makes runs again from other files of the results, or from the file that they were read
             from, of the same kind; None where they do not follow from these.
         answers: ``module:function`` that opens a system for one query at a time, :data:`~beirflow.runs.answers.Open`; None where
             its systems cannot be asked.
-        matches: ``module:function`` that says which parts of two texts match, :data:`~beirflow.runs.matches.FindMatches`; None
-            where a score does not come from such parts.
-        searched: The representations that a system searches, of every chunk where they have one.
+        stored: What else of its own a run is made from, besides what is searched: representations of queries, or scores of pairs.
+        records: The records of what it stores.
         represents: The stage that turns the documents of a chunk into what is searched; None if nothing is.
         searches: The stage that searches a chunk; None if nothing is searched.
         other_stages: All others.
-        stored_bytes: Bytes that the representation of a number of documents takes, from the settings of a system, the number, and
-            the mean number of words of a document; what was measured here corrects it.
         assumed_size: Sizes that ``stored_bytes`` assumes, in words.
-        stored: What else of its own a run is made from: representations of queries, or scores of pairs.
     """
 
-    name: str
-    settings: Callable[..., Any]
-    problem: Callable[[Any], Setting | None]
-    model_files: Callable[[Any], list[Path]] = no_files
+    name: ClassVar[str]
+    settings: ClassVar[type[Any]]
     has_model: bool = False
-    model_digests: Callable[[Any], dict[str, str]] | None = None
-    reads: Callable[[Any], Reads] = no_runs
-    tuned_on: Callable[[Any], TunedOn | None] = not_tuned
-    source: Callable[[Any, str], Path | None] = no_source
-    given_files: Callable[[Any, str], dict[str, Path]] = no_given_files
+    read_by_model: tuple[str, ...] = ()
     direct: bool = False
     scores_all: bool = False
     own_candidates: bool = False
     spot_checks: str | None = None
     follows: str | None = None
     answers: str | None = None
-    matches: Callable[[Any], str | None] = matches_unknown
-    searched: Callable[[Any], tuple[Pattern, ...]] = nothing_searched
     stored: tuple[Pattern, ...] = ()
+    records: tuple[Record, ...] = ()
     represents: Stage | None = None
     searches: Stage | None = None
     other_stages: tuple[Stage, ...] = ()
-    stored_bytes: Callable[[Any, int, float], float] = nothing_stored
     assumed_size: str = ""
 
     @property
@@ -203,7 +196,7 @@ class Family:
         return [stage for stage in (self.represents, self.searches, *self.other_stages) if stage]
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:
-        """A system of this family.
+        """Make a system of this family.
 
         Args:
             name: Its name.
@@ -214,3 +207,125 @@ class Family:
         """
         given = {key: value for key, value in entry.items() if key != "family"}
         return System(name, self.name, self.settings(name=name, **given))
+
+    # The configuration.
+
+    def problem(self, settings: Any) -> Setting | None:
+        """Return a setting that cannot be used here, as far as a look at the disk can tell; None if every one can."""
+        return None
+
+    def problems_on(self, settings: Any, datasets: Iterable[str]) -> list[Setting]:
+        """Return the settings that some datasets need and the system lacks."""
+        return []
+
+    def for_dataset(self, settings: Any, dataset: str, corpus: str) -> Any:
+        """Return the settings as they are for one corpus.
+
+        Args:
+            settings: The settings of the system.
+            dataset: Name of the dataset.
+            corpus: Name of its corpus: of the forum, or of the dataset.
+
+        Returns:
+            The settings.
+        """
+        return settings
+
+    def stated(self, settings: Any) -> list[str] | None:
+        """Return the names of the settings of an encoder that the configuration states; None where models have no card."""
+        return None
+
+    def reads_query_lists(self, settings: Any) -> bool:
+        """Test whether a query may be a list of texts: its vector is their mean, or only runs of others are read."""
+        return False
+
+    # Other systems.
+
+    def reads(self, settings: Any) -> Reads:
+        """Return the systems whose runs a system is made from."""
+        return Reads({})
+
+    def tuned_on(self, settings: Any) -> TunedOn | None:
+        """Return the queries that decide over settings; a system reads the runs of ``reads`` on these too. None if nobody's."""
+        return None
+
+    def scorer(self, settings: Any) -> dict[str, Any]:
+        """Return the settings of a reranker that scores pairs with the model of a system; empty if it cannot score pairs."""
+        return {}
+
+    def scored_by(self, settings: Any) -> str | None:
+        """Return the name of what scores pairs, which may be a system; None where nothing does."""
+        return None
+
+    def with_scorer(self, settings: Any, scorer: Mapping[str, Any]) -> Any:
+        """Return the settings of a reranker that scores pairs with the model of another system, from its ``scorer``."""
+        return settings
+
+    # Files.
+
+    def in_paths(self, settings: Any) -> dict[str, str]:
+        """Return the names in the paths of what a system stores: as ``system``, the one that represents texts for it."""
+        return {"system": settings.name}
+
+    def searched(self, settings: Any) -> tuple[Pattern, ...]:
+        """Return the representations that a system searches, of every chunk where they have one."""
+        return ()
+
+    def index(self, settings: Any) -> Any:
+        """Return what decides over an index that several systems search, with a ``name``; None without one."""
+        return None
+
+    def added(self, settings: Any) -> Any:
+        """Return the expansion that a system adds to documents, or is trained on; None if there is none."""
+        return None
+
+    def source(self, settings: Any, dataset: str) -> Path | None:
+        """Return the file outside the results that holds the run of a system on a corpus; None where the run is made here."""
+        return None
+
+    def given_files(self, settings: Any, dataset: str) -> dict[str, Path]:
+        """Return other files outside the results that a system reads for a corpus, by the keys of the settings that name them."""
+        return {}
+
+    def model_files(self, settings: Any) -> list[Path]:
+        """Return the files of a system's model that need no hub; their states are parameters of the jobs that use it."""
+        return []
+
+    def model_record(self, settings: Any) -> Pattern | None:
+        """Return the path of the record of a system's model; None if it has no model."""
+        return MODEL if self.has_model else None
+
+    def model_digests(self, settings: Any) -> dict[str, str]:
+        """Return the digests of the files of a system's models by name, as the record of the model has them."""
+        return {}
+
+    # Representations.
+
+    def is_trained(self, settings: Any) -> bool:
+        """Test whether the model of a system is trained for each dataset."""
+        return False
+
+    def reuses(self, settings: Any) -> bool:
+        """Test whether representations of texts of one dataset are reused for equal texts of another."""
+        return False
+
+    def needs_every_chunk(self, settings: Any) -> bool:
+        """Test whether the search of a chunk needs something of all chunks."""
+        return False
+
+    def stored_bytes(self, settings: Any, documents: int, words: float) -> float:
+        """Estimate the bytes of the representation of documents; what was measured here corrects it.
+
+        Args:
+            settings: The settings of the system.
+            documents: Number of documents.
+            words: Mean number of words of a document.
+
+        Returns:
+            Bytes.
+        """
+        return 0.0
+
+    def matches(self, settings: Any) -> str | None:
+        """Return ``module:function`` that finds matching parts of two texts, :data:`~beirflow.runs.matches.FindMatches`."""
+        return None
