@@ -108,7 +108,7 @@ class Subject:
     @property
     def computing(self) -> dict[str, Any]:
         """Device and token budget, as models are loaded with them."""
-        return {key: self.config[key] for key in ("device", "token_budget")}
+        return {"device": self.config["device"], "token_budget": self.config["token_budget"]}
 
     def precision(self, known: Container[str], records: Sequence[str] = ()) -> str:
         """The precision of the run, or of some of what it was made from: what a model wrote and another read has one of its own.
