@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def test_the_same_queries_are_drawn_for_every_system(made: LexicalResults) -> No
 def test_what_cannot_be_measured_says_why_and_what_else_there_is_to_say(
     made: LexicalResults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "available_memory", lambda: 1000)
+    monkeypatch.setattr(answers.psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
     record = measured(made)
     assert record["devices"] == {}
     assert record["reasons"]["cpu"].endswith("GB are free")

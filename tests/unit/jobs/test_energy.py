@@ -1,10 +1,13 @@
 """The energy of a job, by a tree of counters like the kernel's; what cannot be known for certain is not known."""
 
+import ctypes
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pynvml
 import pytest
 from beirflow.jobs import energy, energy_counters
 from beirflow.jobs.energy import Meter, count_gpu, metered
@@ -183,6 +186,39 @@ def test_a_gpu_is_counted_once_and_one_that_is_not_known_makes_the_energy_unknow
         count_gpu(None)
         grow(powercap)
     assert (tmp_path / "job.tsv").read_text().splitlines()[1].startswith("3\t\t")
+
+
+class FakeNvml:
+    """The functions of NVML's library that are asked, for a GPU that has used two joules more at each question."""
+
+    def __init__(self) -> None:
+        self.millijoules, self.broken = 5_000, False
+
+    def nvmlInitWithFlags(self, flags: int) -> int:  # noqa: N802
+        return flags
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: ctypes.c_char_p, handle: Any) -> int:  # noqa: N802
+        return pynvml.NVML_SUCCESS if uuid.value == GPU.uuid.encode() else pynvml.NVML_ERROR_NOT_FOUND
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: Any, millijoules: Any) -> int:  # noqa: N802
+        self.millijoules += 2_000
+        millijoules._obj.value = self.millijoules
+        return pynvml.NVML_ERROR_GPU_IS_LOST if self.broken else pynvml.NVML_SUCCESS
+
+
+def test_a_gpu_is_counted_by_nvml_until_it_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeNvml()
+    monkeypatch.setattr(pynvml, "nvmlLib", None)
+    monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
+    monkeypatch.setattr(pynvml, "CDLL", {"libnvidia-ml.so.1": fake}.__getitem__)
+    counter = gpu_counter(GPU)
+    counter.advance()
+    assert counter.total == 2_000_000
+    with pytest.raises(UnknownEnergyError, match=r"GPU-other.*Not Found"):
+        gpu_counter(Gpu(1, "Fake H100", "GPU-other", "GPU-other", "1"))
+    fake.broken = True
+    with pytest.raises(UnknownEnergyError, match=r"Fake H100.*cannot be read: NVML: GPU is lost"):
+        counter.advance()
 
 
 @pytest.mark.parametrize("gpu", [None, Gpu(0, "H100 MIG 1g", "MIG-2", "GPU-1", "MIG-2"), GPU])

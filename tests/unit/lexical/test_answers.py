@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from answering import answered
@@ -45,6 +46,6 @@ def test_postings_that_are_not_those_of_the_run_are_refused(made: LexicalResults
 def test_what_does_not_fit_into_memory_is_not_asked(made: LexicalResults, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = LexicalSettings("bm25")
     made.run(settings)
-    monkeypatch.setattr(answers, "available_memory", lambda: 1000)
+    monkeypatch.setattr(answers.psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
     with pytest.raises(NoAnswerError, match=r"GB of memory are needed to hold what is searched, and 0\.0 GB are free"):
         answered(made.results, DATASET, [System("bm25", "lexical", settings)], made.top_k)

@@ -13,16 +13,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
+
 from beirflow.files.writing import atomic_path
 from beirflow.jobs.energy_counters import POWERCAP, UNITS, Counter, UnknownEnergyError, gpu_counter, rapl_counters
 from beirflow.jobs.gpus import Gpu
 
 logger = logging.getLogger(__name__)
 
-PROCESSOR_TIMES = Path("/proc/stat")
-
 EVERY_SECONDS = 10.0
-"""Between two readings, since counters wrap around: at 300 W, RAPL's do after some 15 minutes."""
+"""Interval between two readings, since counters wrap around: at 300 W, RAPL's do after some 15 minutes."""
+
+WORK = ("user", "nice", "system", "irq", "softirq", "steal")
+"""Processor times in which a process runs; ``user`` includes guests, and a wait for a disk is no work."""
 
 
 class Meter:
@@ -30,15 +33,13 @@ class Meter:
 
     Args:
         powercap: The folder of the kernel's zones.
-        processor_times: What the kernel says of the time of all processors.
     """
 
-    def __init__(self, powercap: Path = POWERCAP, processor_times: Path = PROCESSOR_TIMES) -> None:
+    def __init__(self, powercap: Path = POWERCAP) -> None:
         self._lock, self._counters, self.unknown = threading.Lock(), {"gpu": list[Counter]()}, dict[str, str]()
         self._add("processor", lambda: rapl_counters(powercap))
         self._gpus: list[Gpu | None] = []
-        self._processor_times = processor_times
-        self._own, self._busy = _own_seconds(), _busy_seconds(processor_times)
+        self._own, self._busy = _own_seconds(), _busy_seconds()
 
     def count_gpu(self, gpu: Gpu | None) -> None:
         """Count a GPU too, from now on, once; None for one of which nothing is known."""
@@ -64,17 +65,16 @@ class Meter:
                     self.unknown[kind] = str(error)
 
     def row(self) -> dict[str, float | None]:
-        """What was counted since the beginning, as this module says."""
+        """Return the values counted since the beginning, by column of the file."""
         self.advance()
         for kind, counters in self._counters.items():
             still = [counter.name for counter in counters if not counter.total]
             if still and kind not in self.unknown:
                 self.unknown[kind] = f"{still[0]} counts nothing"
-        own, busy = _own_seconds(), _busy_seconds(self._processor_times)
         return {
             **{f"{kind}_joules": self._joules(kind) for kind in ("processor", "gpu")},
-            "own_seconds": own - self._own,
-            "busy_seconds": None if busy is None or self._busy is None else busy - self._busy,
+            "own_seconds": _own_seconds() - self._own,
+            "busy_seconds": _busy_seconds() - self._busy,
         }
 
     def _joules(self, kind: str) -> float | None:
@@ -82,22 +82,18 @@ class Meter:
 
 
 def _own_seconds() -> float:
-    """Processor time of this process and of those that it started and that have ended."""
+    """Return the processor time of this process and of its children that have ended."""
     return sum(os.times()[:4])
 
 
-def _busy_seconds(path: Path) -> float | None:
-    """Processor time of all processes; None where it is not known."""
-    try:
-        first, *ticks = path.read_text().splitlines()[0].split()
-        user, nice, system, _idle, _waiting, *interrupts = map(int, ticks[:8])
-    except (OSError, ValueError, IndexError):
-        return None
-    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK") if first == "cpu" else None
+def _busy_seconds() -> float:
+    """Return the processor time of all processes."""
+    times = psutil.cpu_times()
+    return sum(getattr(times, name, 0.0) for name in WORK)
 
 
 _meters: list[Meter] = []
-"""That of the job of this process, if it is one."""
+"""The meter of the job of this process, if it is one."""
 
 
 def count_gpu(gpu: Gpu | None) -> None:

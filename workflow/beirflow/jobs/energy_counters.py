@@ -1,6 +1,5 @@
 """Counters of energy: RAPL's of processors and memory, NVML's of a GPU."""
 
-import ctypes
 import re
 import time
 from collections.abc import Callable
@@ -22,11 +21,11 @@ MOST_WATTS = 1000.0
 """More than any zone uses: a counter that is read so late that it could have wrapped around unseen is not known."""
 
 UNITS = 1e6
-"""Of a counter, in a joule."""
+"""Units of a counter in a joule."""
 
 
 class UnknownEnergyError(Exception):
-    """What a counter counted is not known; says why."""
+    """A counter's energy is unknown, for the stated reason."""
 
 
 @dataclass
@@ -72,7 +71,7 @@ class Counter:
 
 
 def rapl_counters(powercap: Path = POWERCAP) -> list[Counter]:
-    """The counters of all processors, and of the memory where it has some.
+    """Find the counters of all processors, and of the memory where it has some.
 
     Args:
         powercap: The folder of the kernel's zones.
@@ -113,7 +112,7 @@ def _text(path: Path) -> str:
 
 
 def gpu_counter(gpu: Gpu | None) -> Counter:
-    """The counter of a GPU.
+    """Find the counter of a GPU.
 
     Args:
         gpu: The GPU; None for one of which nothing is known.
@@ -127,18 +126,19 @@ def gpu_counter(gpu: Gpu | None) -> Counter:
     if gpu is None or gpu.card != gpu.uuid or not gpu.uuid.startswith("GPU-"):
         raise UnknownEnergyError(f"{gpu or 'the GPU'} has no counter of its own")
     try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        handle, millijoules = ctypes.c_void_p(), ctypes.c_ulonglong()
-        asked = nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByUUID(gpu.uuid.encode(), ctypes.byref(handle))
-    except (OSError, AttributeError) as error:
+        import pynvml  # not above: most jobs have no GPU
+    except ImportError as error:
         raise UnknownEnergyError(f"NVML cannot be asked for {gpu}: {error}") from None
-    if asked:
-        raise UnknownEnergyError(f"NVML does not find {gpu}: error {asked}")
 
     def read() -> int:
-        failed = nvml.nvmlDeviceGetTotalEnergyConsumption(handle, ctypes.byref(millijoules))
-        if failed:
-            raise ValueError(f"error {failed} of NVML")
-        return millijoules.value * 1000
+        try:
+            return pynvml.nvmlDeviceGetTotalEnergyConsumption(handle) * 1000  # of millijoules
+        except pynvml.NVMLError as error:
+            raise ValueError(f"NVML: {error}") from None
 
+    try:
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByUUID(gpu.uuid)
+    except pynvml.NVMLError as error:
+        raise UnknownEnergyError(f"NVML cannot be asked for {gpu}: {error}") from None
     return Counter(str(gpu), read)

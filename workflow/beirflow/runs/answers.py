@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import psutil
 import pyarrow as pa
 
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import DOCUMENTS, RUN_RECORD, Pattern
 from beirflow.files.records import Job
 from beirflow.files.verified import check_digest, damaged
-from beirflow.jobs.memory import available_memory
 from beirflow.runs.family import System
 from beirflow.runs.ranking import Hits
 from beirflow.runs.run_file import RUN
@@ -128,8 +128,8 @@ class Asked:
         Raises:
             NoAnswerError: It does not fit.
         """
-        needed, free = int(times * sum(Path(path).stat().st_size for path in paths)), available_memory()
-        if free is not None and needed > free:
+        needed, free = int(times * sum(Path(path).stat().st_size for path in paths)), psutil.virtual_memory().available
+        if needed > free:
             found = f"{needed / 1e9:,.1f} GB of memory are needed to hold what is searched, and {free / 1e9:,.1f} GB are free"
             raise NoAnswerError(found)
 
