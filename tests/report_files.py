@@ -14,6 +14,7 @@ from beirflow.analysis.matched_words import matched_words
 from beirflow.analysis.query_scores import query_scores
 from beirflow.evaluation.summary import summarize
 from beirflow.files.records import Job, write_json, write_record
+from beirflow.report.registry import FIGURES
 from beirflow.report.report import write_report
 from by_name import call
 
@@ -27,10 +28,6 @@ MANIFEST = {
     "inputs": {},
     "outputs": {"summary.csv": "5" * 64},
 }
-FIGURES = (
-    *("ndcg_difference", "critical_difference", "recall_over_k", "ndcg_per_query"),
-    *("document_lengths", "holes", "pareto", "cost"),
-)
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 320" width="640" height="320"><rect width="640" height="320" '
     'fill="#fff"/><path d="M60 260H600" stroke="#333"/><text x="300" y="160">{name}</text></svg>'

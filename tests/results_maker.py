@@ -27,13 +27,12 @@ from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings, ModelSettings
-from beirflow.paper.page import FIGURES as PAPER_FIGURES
-from beirflow.paper.page import PARTS as PAPER_TABLES
 from beirflow.paper.page import write_paper
 from beirflow.remade.paper_again import PaperAgain
 from beirflow.report.exports import export_tables
-from beirflow.report.figure_tables import TABLES, write_figure_tables
-from beirflow.report.report import FIGURES, write_report
+from beirflow.report.figure_tables import write_figure_tables
+from beirflow.report.registry import FIGURE_TABLES, FIGURES, PAPER_FIGURES, PAPER_TABLES
+from beirflow.report.report import write_report
 from beirflow.runs.merge import merge_chunks
 from beirflow.runs.run_file import write_trec
 from by_name import call
@@ -142,7 +141,7 @@ def make_report(results: Path, experiment: Experiment) -> None:
         manifest_path=f"{results}/manifest.json",
         report_path=f"{results}/report.html",
         other_paths=[
-            *(f"{results}/scores.parquet", *(f"{results}/figures/{name}.csv" for name in TABLES)),
+            *(f"{results}/scores.parquet", *(f"{results}/figures/{name}.csv" for name in FIGURE_TABLES)),
             *map(str, (results / "tables").iterdir()),
         ],
         job=job,

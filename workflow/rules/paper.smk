@@ -24,6 +24,7 @@ STEPS
 """
 
 from beirflow.experiment.asked import corpus_of
+from beirflow.report.registry import PAPER_FIGURES, paper_tables
 
 PRINTED = [
     *map(
@@ -32,21 +33,13 @@ PRINTED = [
     )
 ]
 
-# Those of beirflow/paper/table_2.py, length_tables.py and figures.py, not imported here because that takes long.
-SCORE_TABLES = ["table-2", "table-2-recall", "table-2-capped-recall"]
-LENGTH_TABLES = ["lengths-retrieved", "lengths-judged", "lengths-medians"]
-PAPER_FIGURES = [
-    *("overlap-heatmap", "overlap-graph", "against-baseline"),
-    *("lengths-retrieved", "lengths-judged"),
-]
-
 
 rule tabulate_paper:
     input:
         means=rules.summarize.input.means,
         printed=PRINTED,
     output:
-        [at(layout.PAPER_TABLE).format(table=name) for name in SCORE_TABLES],
+        expand(at(layout.PAPER_TABLE), table=paper_tables("tabulate_paper")),
     log:
         "<results>/logs/tabulate_paper.log",
     benchmark:
@@ -55,7 +48,7 @@ rule tabulate_paper:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.table_2:write_tables",
+        entrance="beirflow.paper.score_tables:write_tables",
         code=code_version("tabulate_paper"),
     message:
         "tabulate scores with the printed ones"
@@ -103,7 +96,7 @@ rule describe_corpora:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.table_1:write_table_1",
+        entrance="beirflow.paper.corpus_tables:write_table_1",
         code=code_version("describe_corpora"),
         rows=experiment.chosen_rows,
     message:
@@ -152,7 +145,7 @@ rule compare_with_baseline:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.against_baseline:write_against_baseline",
+        entrance="beirflow.paper.score_tables:write_against_baseline",
         code=code_version("compare_with_baseline"),
         baseline=experiment.baseline,
     message:
@@ -189,7 +182,7 @@ rule tabulate_lengths:
         statistics=rules.describe_corpora.input.statistics,
         printed=PRINTED,
     output:
-        [at(layout.PAPER_TABLE).format(table=name) for name in LENGTH_TABLES],
+        expand(at(layout.PAPER_TABLE), table=paper_tables("tabulate_lengths")),
     log:
         "<results>/logs/tabulate_lengths.log",
     benchmark:
@@ -198,7 +191,7 @@ rule tabulate_lengths:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.length_tables:write_length_tables",
+        entrance="beirflow.paper.corpus_tables:write_length_tables",
         code=code_version("tabulate_lengths"),
         rows=experiment.chosen_rows,
     message:

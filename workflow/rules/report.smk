@@ -21,6 +21,8 @@ STEPS
   - fill the template of the page
 """
 
+from beirflow.report.registry import FIGURE_TABLES, FIGURES, TABLES
+
 
 rule summarize:
     input:
@@ -55,22 +57,6 @@ rule summarize:
         "../scripts/run.py"
 
 
-# Those of beirflow/figures.py, which is not imported here because it takes long, and what they are called in Snakemake's report.
-FIGURES = {
-    "ndcg_difference": "difference to the baseline",
-    "critical_difference": "average ranks",
-    "recall_over_k": "recall over k",
-    "ndcg_per_query": "distribution over queries",
-    "document_lengths": "lengths of documents",
-    "holes": "unjudged documents",
-    "pareto": "score and cost",
-    "cost": "cost",
-}
-
-# Those whose numbers are in no other table: TABLES of beirflow/report/figure_tables.py.
-FIGURE_TABLES = ["pareto", "critical_difference"]
-
-
 rule draw_figures:
     input:
         means=expand(
@@ -91,9 +77,9 @@ rule draw_figures:
                 at(layout.FIGURE_SVG).format(figure=name),
                 caption=f"../report/{name}.rst",
                 category="Figures",
-                labels={"what": label},
+                labels={"what": figure.title.lower()},
             )
-            for name, label in FIGURES.items()
+            for name, figure in FIGURES.items()
         ],
     log:
         "<results>/logs/draw_figures.log",
@@ -111,13 +97,6 @@ rule draw_figures:
         "draw the figures"
     script:
         "../scripts/run.py"
-
-
-# Those of beirflow/report/exports.py, for the same reason.
-TABLES = [
-    *("leaderboard", "recall", "published", "tasks", "domains", "holes"),
-    *("significance", "systems", "datasets"),
-]
 
 
 rule export_tables:

@@ -7,7 +7,7 @@ import pytest
 from beirflow.files.records import read_json
 from beirflow.paper.efficiency import COLUMNS, QUOTED, efficiency, tabulate_efficiency
 from beirflow.paper.facts import load_facts
-from beirflow.paper.page_tables import Notes, efficiency_table
+from beirflow.paper.page import efficiency_table
 from latencies import latency, write_latency
 
 FACTS = load_facts()
@@ -50,10 +50,10 @@ def test_a_time_that_is_not_there_says_why(table: pd.DataFrame) -> None:
 
 
 def test_the_page_has_every_row_and_where_ours_were_measured(tmp_path: Path) -> None:
-    notes, found = Notes(), efficiency([read_json(write_latency(tmp_path, "<b>", "scifact"))], FACTS)
-    shown = efficiency_table(found, notes)
-    assert tuple(found.columns) == COLUMNS
+    table = efficiency([read_json(write_latency(tmp_path, "<b>", "scifact"))], FACTS)
+    shown, notes = efficiency_table(table)
+    assert tuple(table.columns) == COLUMNS
     assert [row[0].text for row in shown.rows][-1] == "<b>"
     assert len(shown.rows) == len(FACTS.systems) + 1
-    assert notes.lines() == ["a: 2 threads of a processor; GPU: there is none here"]
+    assert notes == ["a: 2 threads of a processor; GPU: there is none here"]
     assert [cell.text for cell in shown.rows[-1]][-3:] == ["6.0", "5", "0.0015"]

@@ -4,12 +4,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pandas as pd
-from beirflow.paper.against_baseline import against_baseline
 from beirflow.paper.facts import load_facts
 from beirflow.paper.figure_overlap import overlap_graph
-from beirflow.paper.figures import FIGURES, against_baseline_figure, draw_figures, length_figure
+from beirflow.paper.figures import against_baseline_figure, draw_figures, length_figure
+from beirflow.paper.score_tables import against_baseline
 from beirflow.paper.scores import Scores
 from beirflow.report.figure_style import house_style, save
+from beirflow.report.registry import PAPER_FIGURES
 
 SVG_TEXT = "{http://www.w3.org/2000/svg}text"
 LENGTHS = pd.DataFrame(
@@ -34,7 +35,9 @@ def words(path: Path) -> set[str]:
 def test_every_figure_is_drawn_as_pdf_and_svg_with_the_same_bytes(tmp_path: Path) -> None:
     tables(tmp_path, LENGTHS)
     draw_figures(folder=str(tmp_path))
-    assert {path.name for path in tmp_path.glob("*.[ps]*")} == {f"{name}.{kind}" for name in FIGURES for kind in ("pdf", "svg")}
+    assert {path.name for path in tmp_path.glob("*.[ps]*")} == {
+        f"{name}.{kind}" for name in PAPER_FIGURES for kind in ("pdf", "svg")
+    }
     assert {"x", "BM25+CE", "16"} <= words(tmp_path / "against-baseline.svg")
     with house_style():
         graph = overlap_graph(pd.read_csv(tmp_path / "overlap.csv"), load_facts())

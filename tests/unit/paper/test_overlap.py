@@ -34,9 +34,9 @@ def jaccard(one: list[str], other: list[str]) -> float:
 
 def measure(folder: Path) -> pd.DataFrame:
     for name, texts in TEXTS.items():
-        with WordCounter() as counter:
-            counter.add(pa.array(texts, pa.large_string()))
-            counts = write_words(folder / f"{name}.parquet", counter)
+        counter = WordCounter()
+        counter.add(pa.array(texts, pa.large_string()))
+        counts = write_words(folder / f"{name}.parquet", counter)
         outputs = {folder / f"{name}.parquet": file_digest(folder / f"{name}.parquet")}
         write_record(folder / f"{name}.json", Job(folder), inputs={}, outputs=outputs, counts=counts, dataset=name)
     return measure_again(folder)

@@ -9,17 +9,16 @@ import pytest
 from beirflow.analysis.lengths import histogram
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json
-from beirflow.paper.against_baseline import against_baseline
 from beirflow.paper.bias import COLUMNS as BIAS_COLUMNS
 from beirflow.paper.claims import claims
+from beirflow.paper.corpus_tables import JUDGED, MEDIANS, RETRIEVED, bins, medians, table_1
 from beirflow.paper.efficiency import efficiency
 from beirflow.paper.evidence import Evidence
 from beirflow.paper.facts import load_facts
-from beirflow.paper.length_tables import JUDGED, MEDIANS, RETRIEVED, _bins, _medians
-from beirflow.paper.page import FIGURES, PARTS, write_paper
+from beirflow.paper.page import write_paper
+from beirflow.paper.score_tables import against_baseline, table_2
 from beirflow.paper.scores import Scores
-from beirflow.paper.table_1 import table_1
-from beirflow.paper.table_2 import MEASURES, table_2
+from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES, SCORE_TABLES
 from latencies import write_latency
 
 FACTS = load_facts()
@@ -37,21 +36,21 @@ def write(folder: Path, systems: tuple[str, ...] = ("bm25", "tas-b", HOSTILE)) -
         row: [{"all documents": histogram(np.arange(9)), **dict.fromkeys(systems, histogram(np.arange(3)))}]
         for row in ("scifact", "own")
     }
-    tables = {name: table_2(Scores(values, measure, FACTS.in_domain), FACTS) for name, measure in MEASURES.items()}
+    tables = {name: table_2(Scores(values, measure, FACTS.in_domain), FACTS) for name, measure in SCORE_TABLES.items()}
     tables |= {
         "table-1": table_1({}, FACTS),
         "claims": claims(Evidence(ours.named(FACTS.standing(ours.systems)), FACTS), FACTS),
         "against-baseline": against_baseline(ours, {}, systems[0], FACTS),
         "overlap": pd.DataFrame([("scifact", "own", 0.5)], columns=["dataset_a", "dataset_b", "similarity"]),
-        RETRIEVED: _bins(lengths),
-        JUDGED: _bins({}),
-        MEDIANS: _medians({RETRIEVED: lengths, JUDGED: {}}, systems),
+        RETRIEVED: bins(lengths),
+        JUDGED: bins({}),
+        MEDIANS: medians({RETRIEVED: lengths, JUDGED: {}}, systems),
         "bias": pd.DataFrame([("scifact", "bm25", True, 0.25, *[0.5] * 11)], columns=list(BIAS_COLUMNS)),
         "efficiency": efficiency([read_json(write_latency(folder, name, "scifact")) for name in systems[:2]], FACTS),
     }
     for name, table in tables.items():
         table.to_csv(paper / f"{name}.csv", index=False)
-    for name in FIGURES:
+    for name in PAPER_FIGURES:
         (paper / f"{name}.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{name}</desc></svg>')
         (paper / f"{name}.pdf").write_bytes(b"%PDF-1.4\n")
     write_json(folder / "manifest.json", MANIFEST)
@@ -68,7 +67,9 @@ def write(folder: Path, systems: tuple[str, ...] = ("bm25", "tas-b", HOSTILE)) -
 
 def test_every_part_is_linked_and_there_and_recorded(tmp_path: Path) -> None:
     links = set(re.findall(r'href="([^"#]+)"', write(tmp_path))) - {"data:,"}
-    assert {f"{name}.csv" for name in PARTS} | {f"{name}.{kind}" for name in FIGURES for kind in ("pdf", "svg")} < links
+    assert {f"{name}.csv" for name in PAPER_TABLES} | {
+        f"{name}.{kind}" for name in PAPER_FIGURES for kind in ("pdf", "svg")
+    } < links
     assert [link for link in links if not (tmp_path / "paper" / link).is_file()] == []
     outputs = read_json(tmp_path / "paper/index.json")["outputs"]
     assert set(outputs) == {f"paper/{link}" for link in links} - {"paper/index.json"} | {"paper/index.html"}

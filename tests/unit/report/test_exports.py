@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from beirflow.files import layout
-from beirflow.report.exports import ABSENT, EXPORTS, as_latex, as_markdown, export_tables
+from beirflow.report.exports import ABSENT, as_latex, as_markdown, export_tables
 from beirflow.report.pages import Cell, Column, Table
+from beirflow.report.registry import TABLES
 from report_files import ReportFiles
 
 HOSTILE = r"a_b & 50% {x} \\input $y$ #1 ~ ^ | *z* <b> `q`"
@@ -67,7 +68,7 @@ def exported(tmp_path: Path) -> Path:
 
 def test_every_table_is_written_in_both_forms_and_for_reading(exported: Path) -> None:
     names = {path.name for path in (exported / "tables").iterdir()}
-    assert names == {f"{name}.{form}" for name in EXPORTS for form in ("tex", "md")} | {"datasets.bib"}
+    assert names == {f"{name}.{form}" for name in TABLES for form in ("tex", "md")} | {"datasets.bib"}
     assert all(layout.is_for_reading(f"tables/{name}") for name in names)
     assert (exported / "tables/leaderboard.md").read_text().startswith("| System | mean of 2 | fever | scifact |")
     assert (exported / "tables/leaderboard.md").read_text().endswith("- Mean of 2: fever, scifact.\n")
@@ -77,16 +78,9 @@ def test_every_table_is_written_in_both_forms_and_for_reading(exported: Path) ->
     assert ABSENT in (exported / "tables/tasks.tex").read_text()
 
 
-def test_the_rule_names_these_tables() -> None:
-    rule = (
-        Path(layout.__file__).parents[2].joinpath("rules/report.smk").read_text().partition("\nTABLES = [")[2].partition("]")[0]
-    )
-    assert re.findall(r'"(\w+)"', rule) == list(EXPORTS)
-
-
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on the PATH")
 def test_latex_sets_them(exported: Path) -> None:
-    inputs = "".join(f"\\input{{tables/{name}.tex}}\n\n" for name in EXPORTS)
+    inputs = "".join(f"\\input{{tables/{name}.tex}}\n\n" for name in TABLES)
     head = r"\documentclass{article}\usepackage{booktabs,amssymb}\begin{document}"
     (exported / "all.tex").write_text(f"{head}\n{inputs}\\end{{document}}\n")
     subprocess.run(["pdflatex", "-halt-on-error", "all.tex"], cwd=exported, check=True, capture_output=True)

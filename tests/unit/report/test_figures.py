@@ -1,6 +1,5 @@
 """The figures: what they show is what was computed, and the same results give the same bytes."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,8 +22,8 @@ from beirflow.report.figure_pareto import pareto
 from beirflow.report.figure_ranks import _said, critical_difference
 from beirflow.report.figure_scores import holes, ndcg_difference, ndcg_per_query, recall_over_k
 from beirflow.report.figure_style import MARKERS, house_style, save, style_of
-from beirflow.report.figure_tables import TABLES
-from beirflow.report.figures import FIGURES, draw_figures
+from beirflow.report.figures import FUNCTIONS, draw_figures
+from beirflow.report.registry import FIGURE_TABLES, FIGURES
 from results_writer import write_metrics
 
 REPOSITORY = Path(__file__).parents[3]
@@ -94,12 +93,10 @@ def text_of(path: Path) -> list[str]:
     return [element.text or "" for element in ElementTree.parse(path).iter(SVG_TEXT)]  # noqa: S314 (our own file)
 
 
-def test_the_rule_knows_the_names_of_all_figures() -> None:
-    rules = (REPOSITORY / "workflow/rules/report.smk").read_text()
-    names = re.findall(r'^    "(\w+)": ', rules, re.MULTILINE)
-    assert names == [draw.__name__ for draw in FIGURES]
-    assert re.findall(r"^FIGURE_TABLES = (.*)$", rules, re.MULTILINE) == [json.dumps(TABLES)]
-    assert all((REPOSITORY / f"workflow/report/{name}.rst").is_file() for name in names)
+def test_every_figure_has_a_function_and_a_caption() -> None:
+    assert FUNCTIONS.keys() == FIGURES.keys()
+    captions = {path.stem for path in (REPOSITORY / "workflow/report").glob("*.rst")}
+    assert captions - {"report", "summary"} == {*FIGURES}
 
 
 def test_what_is_computed_does_not_depend_on_the_baseline() -> None:
@@ -111,14 +108,14 @@ def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: 
     for folder in ("one", "two"):
         draw_figures(files=FigureFiles(**arguments), folder=str(tmp_path / folder))
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    tables = [f"{name}.csv" for name in TABLES]
-    assert files == sorted([*(f"{draw.__name__}.{kind}" for draw in FIGURES for kind in ("pdf", "svg")), *tables])
+    tables = [f"{name}.csv" for name in FIGURE_TABLES]
+    assert files == sorted([*(f"{name}.{kind}" for name in FIGURES for kind in ("pdf", "svg")), *tables])
     for name in files:
         content = (tmp_path / "one" / name).read_bytes()
         assert content == (tmp_path / "two" / name).read_bytes()
         assert b"CreationDate" not in content
         assert b"dc:date" not in content
-    for draw in FIGURES:
+    for draw in FUNCTIONS.values():
         text = " ".join(text_of(tmp_path / f"one/{draw.__name__}.svg"))
         named = [] if draw in (pareto, critical_difference) else ["plain", "stack"]
         assert all(name in text for name in (*named, "y"))
@@ -127,9 +124,9 @@ def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: 
 def test_figures_fit_a_column_of_a_paper_in_its_font(tmp_path: Path) -> None:
     results = read_results(FigureFiles(**sources(tmp_path)))
     with house_style(3.3, "DejaVu Serif"):
-        for draw in FIGURES:
+        for draw in FUNCTIONS.values():
             save(draw(results), str(tmp_path), draw.__name__, ["svg"])
-    for draw in FIGURES:
+    for draw in FUNCTIONS.values():
         text = (tmp_path / f"{draw.__name__}.svg").read_text()
         (width,) = re.findall(r'<svg [^>]*?width="([\d.]+)pt"', text, re.DOTALL)
         assert draw is critical_difference or float(width) <= 3.3 * POINTS
@@ -165,7 +162,7 @@ def test_a_significant_difference_has_a_star(results: Results) -> None:
 
 
 def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_and_the_others_are_drawn(tmp_path: Path) -> None:
-    drawn = {draw.__name__: draw(read_results(FigureFiles(**sources(tmp_path, ["x"])))) for draw in FIGURES}
+    drawn = {name: draw(read_results(FigureFiles(**sources(tmp_path, ["x"])))) for name, draw in FUNCTIONS.items()}
     assert [text.get_text() for text in drawn["ndcg_difference"].texts] == [
         "x is the only system: there is nothing to compare it with."
     ]

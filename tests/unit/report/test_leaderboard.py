@@ -82,7 +82,7 @@ def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None
     assert [column.label for column in table.columns] == ["System", "fever", "scifact"]
     assert seen(table) == [["contriever", "0.2000\n+0.0500a", "0.6493\n−0.1493b"]]
     assert [cell.value for cell in table.rows[0][1:]] == [0.05, -0.1493]
-    assert ["Izacard" in sources.notes()[0], "Pyserini" in sources.notes()[1]] == [True, True]
+    assert ["Izacard" in sources.lines()[0], "Pyserini" in sources.lines()[1]] == [True, True]
     assert published_table(SUMMARY[SUMMARY["system"] == "toy"], "NDCG@10", Sources()) is None
     assert published_table(SUMMARY, "MAP@3", Sources()) is None
 
@@ -91,7 +91,7 @@ def test_published_scores_of_colbert_say_that_they_are_of_candidates_of_an_index
     summary = pd.DataFrame({"system": ["colbert"], "dataset": ["scifact"], "split": ["test"], "published_NDCG@10": [0.671]})
     sources = Sources()
     published_table(summary.assign(**{"difference_NDCG@10": 0.001, "source_NDCG@10": "paper"}), "NDCG@10", sources)
-    (note,) = sources.notes()
+    (note,) = sources.lines()
     assert "table 2; ColBERT ranked only the candidates that an approximate index found" in note
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from beirflow.files.digests import file_digest
-from beirflow.report.figure_tables import TABLES
-from beirflow.report.report import FIGURES
+from beirflow.report.registry import FIGURES
 from report_files import ReportFiles
 
 
@@ -55,12 +54,12 @@ def test_what_hits_match_is_on_the_page_and_in_its_record(files: ReportFiles) ->
 
 def test_every_figure_is_on_the_page_with_words_and_a_link(files: ReportFiles) -> None:
     page = files.write().read_text(encoding="utf-8")
-    for name, (title, alt) in FIGURES.items():
+    for name, figure in FIGURES.items():
         svg = base64.b64encode((files.folder / f"figures/{name}.svg").read_bytes()).decode()
-        assert f'<img alt="{alt}" src="data:image/svg+xml;base64,{svg}">' in page
-        assert f"<b>{title}.</b>" in page
+        assert f'<img alt="{figure.alt}" src="data:image/svg+xml;base64,{svg}">' in page
+        assert f"<b>{figure.title}.</b>" in page
         assert f'<a href="figures/{name}.pdf">' in page
-        assert (f'<a href="figures/{name}.csv">' in page) == (name in TABLES)
+        assert (f'<a href="figures/{name}.csv">' in page) == (name in ("pareto", "critical_difference"))
 
 
 def test_the_page_says_what_made_the_results(files: ReportFiles) -> None:

@@ -66,7 +66,7 @@ def measure_bias(
     qrels = {name: read_table(path) for name, path in qrels_paths.items()}
     pooled = {name: bool((table["score"].to_numpy() <= 0).any()) for name, table in qrels.items()}
     extra = {name: read_extra(path, qrels[name]) for name, path in (extra_paths or {}).items() if name in qrels}
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    of_pair: dict[tuple[str, str], dict[str, float]] = {}
     for means_path, run_path in zip(means_paths, run_paths, strict=True):
         means = read_json(means_path)
         name, values = means["dataset"], means["measures"]
@@ -75,11 +75,11 @@ def measure_bias(
             run = read_run(run_path, means["inputs"][job.below(run_path)], means_path)
             of_run |= of_pooled(run, qrels[name]) if pooled[name] else {}
             of_run |= _with_extra(run, qrels[name], extra[name]) if name in extra else {}
-        found[name, means["system"]] = of_run
-    systems = list(dict.fromkeys(system for _, system in found))
+        of_pair[name, means["system"]] = of_run
+    systems = list(dict.fromkeys(system for _, system in of_pair))
     table = [
         {"dataset": row, "system": system, "pooled": all(pooled[name] for name in names)}
-        | _mean([found[name, system] for name in names])
+        | _mean([of_pair[name, system] for name in names])
         | _printed(row, system, systems)
         for row, names in rows.items()
         for system in systems
@@ -88,7 +88,7 @@ def measure_bias(
 
 
 def of_pooled(run: pa.Table, qrels: pa.Table) -> dict[str, float]:
-    """What can be said of a run where documents were also judged irrelevant.
+    """Measure a run on judgements that include irrelevant documents.
 
     Args:
         run: With the columns of ``RUN``.
@@ -113,7 +113,7 @@ def of_pooled(run: pa.Table, qrels: pa.Table) -> dict[str, float]:
 
 
 def _with_extra(run: pa.Table, qrels: pa.Table, every: pa.Table) -> dict[str, float]:
-    """Holes and NDCG with further judgements, and how many these are."""
+    """Measure Hole and NDCG with additional judgements, and count these."""
     measured = measure(run, every, [CUTOFF])
     values = {"hole_extra": measured[f"Hole@{CUTOFF}"].mean(), "ndcg_extra": measured[f"NDCG@{CUTOFF}"].mean()}
     return {"extra": every.num_rows - qrels.num_rows, **{name: float(value) for name, value in values.items()}}
@@ -124,7 +124,7 @@ def _ndcg(run: pa.Table, qrels: pa.Table) -> float:
 
 
 def _bpref(run: pa.Table, qrels: pa.Table) -> float:
-    """The mean of trec_eval's bpref, in which judgements below 0 count as 0, as in the other measures."""
+    """Return the mean of trec_eval's bpref, in which judgements below 0 count as 0, as in the other measures."""
     judgements: dict[str, dict[str, int]] = {}
     for query, document, grade in zip(*(qrels[name].to_pylist() for name in (*PAIR, "score")), strict=True):
         judgements.setdefault(query, {})[document] = max(grade, 0)
@@ -132,21 +132,21 @@ def _bpref(run: pa.Table, qrels: pa.Table) -> float:
     for query, document, rank in zip(*(run[name].to_pylist() for name in (*PAIR, "rank")), strict=True):
         ranked.setdefault(query, {})[document] = -float(rank)
     values = pytrec_eval.RelevanceEvaluator(judgements, {"bpref"}).evaluate(ranked)
-    return sum(each["bpref"] for each in values.values()) / len(judgements)
+    return sum(query["bpref"] for query in values.values()) / len(judgements)
 
 
 def _mean(corpora: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The plain mean of every number that all corpora have."""
-    shared = [key for key in corpora[0] if all(key in each for each in corpora)]
-    return {key: sum(each[key] for each in corpora) / len(corpora) for key in shared}
+    """Return the plain mean of every number that all corpora have."""
+    shared = [key for key in corpora[0] if all(key in values for values in corpora)]
+    return {key: sum(values[key] for values in corpora) / len(corpora) for key in shared}
 
 
 def _printed(row: str, system: str, systems: Sequence[str]) -> dict[str, Any]:
-    """What the paper prints of the system that this one stands for."""
+    """Return the printed values of the system of the paper that this one stands for."""
     facts = load_facts()
     name = {ours: name for name, ours in facts.standing(systems).items()}.get(system)
-    said = facts.systems[name].get("trec_covid", {}) if row == STUDIED and name else {}
-    return {column: said.get(key) for column, key in PRINTED.items()}
+    printed = facts.systems[name].get("trec_covid", {}) if row == STUDIED and name else {}
+    return {column: printed.get(key) for column, key in PRINTED.items()}
 
 
 def qrels_by_corpus(corpora: Sequence[str], qrels_paths: Sequence[str]) -> dict[str, str]:

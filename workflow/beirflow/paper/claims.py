@@ -1,4 +1,4 @@
-"""Do the findings of the BEIR paper hold, in the results here and in its printed values?
+"""The findings of the BEIR paper, tested on the results here and on its printed values.
 
 ``claims.csv`` has two rows a finding, for the results ``here`` and for the ``printed`` values: ``finding`` (the number of the
 paragraph in section 5, with a letter where it says several things), ``says``, ``source``, ``verdict`` (``holds``, ``does not
@@ -35,21 +35,10 @@ def write_claims(
     rows: Mapping[str, Sequence[str]],
     claims_path: str,
 ) -> None:
-    """Write the verdicts.
-
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every dataset.
-        inspection_paths: What ``inspect_dataset`` wrote of every corpus: the lengths of what was retrieved.
-        costs_path: ``cost.csv``.
-        rows: By dataset the names of its corpora.
-        claims_path: CSV to write, as this module says.
-
-    Raises:
-        DataError: A file was changed after it was written.
-    """
+    """Write the verdicts from metrics, inspections and costs; ``rows`` has the corpora of every dataset."""
     facts = load_facts()
     scores = read_scores(means_paths, NDCG, facts)
-    inspections = {each["dataset"]: each["lengths"]["retrieved"] for each in map(read_json, inspection_paths)}
+    inspections = {record["dataset"]: record["lengths"]["retrieved"] for record in map(read_json, inspection_paths)}
     names = facts.standing(scores.systems)
     words = {
         row: {name: median([inspections[corpus][ours] for corpus in corpora]) for name, ours in names.items()}
@@ -60,39 +49,31 @@ def write_claims(
 
 
 def claims(here: Evidence, facts: PaperFacts) -> pd.DataFrame:
-    """Every finding, here and in the printed values.
-
-    Args:
-        here: The results that are here.
-        facts: What the paper prints.
-
-    Returns:
-        As this module says.
-    """
+    """Return the conclusions of every finding, from the results here and from the printed values."""
     printed = Evidence(printed_scores(facts), facts, facts.median_words)
     rows: list[dict[str, Any]] = []
     for finding in FINDINGS:
         for source, evidence in (("here", here), ("printed", printed)):
-            found = finding.test(evidence)
+            conclusion = finding.test(evidence)
             rows.append(
                 {
                     "finding": finding.number,
                     "says": finding.says,
                     "source": source,
-                    "verdict": found.verdict,
-                    "sentence": found.sentence + (finding.disagreement(found.numbers) if source == "printed" else ""),
-                    "numbers": "; ".join(f"{name} = {value:.6g}" for name, value in found.numbers.items()),
-                    "datasets": ", ".join(found.datasets),
+                    "verdict": conclusion.verdict,
+                    "sentence": conclusion.sentence + (finding.disagreement(conclusion.numbers) if source == "printed" else ""),
+                    "numbers": "; ".join(f"{name} = {value:.6g}" for name, value in conclusion.numbers.items()),
+                    "datasets": ", ".join(conclusion.datasets),
                 }
             )
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _seconds(costs: pd.DataFrame, names: Mapping[str, str]) -> dict[str, float]:
-    """By system of the paper, seconds that the jobs of the one that stands for it took for a query."""
-    found = {}
+    """Return, by system of the paper, the seconds of jobs for a query of the system that stands for it."""
+    seconds = {}
     for name, ours in names.items():
         part = costs[costs["system"] == ours]
         if part["queries"].sum():
-            found[name] = float(part[list(OF_A_QUERY)].sum().sum() / part["queries"].sum())
-    return found
+            seconds[name] = float(part[list(OF_A_QUERY)].sum().sum() / part["queries"].sum())
+    return seconds

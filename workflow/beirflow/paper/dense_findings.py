@@ -5,12 +5,12 @@ Where the paper says "many datasets", it is at least :data:`MANY` of them here.
 
 from beirflow.paper.evidence import (
     FEW_SYSTEMS,
+    Conclusion,
     Evidence,
-    Found,
+    conclude,
     counts_above_bm25,
     dataset_labels,
     datasets,
-    found,
     is_or_are,
     listed,
     without_datasets,
@@ -26,12 +26,12 @@ SPECIAL, GENERAL = ("Scientific", "Finance", "StackExchange"), ("Wikipedia",)
 """Domains, as table 1 names them."""
 
 
-def dense_mixed(evidence: Evidence) -> Found:
+def dense_mixed(evidence: Evidence) -> Conclusion:
     """ANCE and TAS-B are above BM25 on some datasets and below it on many."""
     return counts_above_bm25(evidence, ("ance", "tas-b"), lambda above, n: 0 < above <= (1 - MANY) * n)
 
 
-def dense_shifted(evidence: Evidence) -> Found:
+def dense_shifted(evidence: Evidence) -> Conclusion:
     """Every dense system is below BM25 on BioASQ and Touché."""
     here = [system for system in DENSE if system in evidence.systems]
     if missing := without_systems(evidence, BM25) or (None if here else without_systems(evidence, *DENSE)):
@@ -43,26 +43,26 @@ def dense_shifted(evidence: Evidence) -> Found:
     above = {system: scores.above(system, BM25, names) for system in here}
     ahead = [system for system in here if above[system]]
     sentence = f"On {dataset_labels(evidence, names)}, of {evidence.labels(here)} above BM25: {evidence.labels(ahead)}."
-    return found(not ahead, sentence, {"above": len(ahead), "systems": len(here)}, names)
+    return conclude(not ahead, sentence, {"above": len(ahead), "systems": len(here)}, names)
 
 
-def dpr_worst(evidence: Evidence) -> Found:
+def dpr_worst(evidence: Evidence) -> Conclusion:
     """DPR has the lowest mean of all."""
     if missing := without_systems(evidence, "dpr"):
         return missing
     systems, names = evidence.systems, evidence.scores.common(*evidence.systems)
     if len(systems) <= 2:  # the lowest of two says little
-        return Found(FEW_SYSTEMS, f"Only {evidence.labels(systems)} {is_or_are(systems)} here.")
+        return Conclusion(FEW_SYSTEMS, f"Only {evidence.labels(systems)} {is_or_are(systems)} here.")
     if not names:
         return without_datasets("any but the training data")
     means = {system: evidence.scores.mean(system, names) for system in systems}
     lowest = min(means, key=lambda system: means[system])
     over = f"{len(systems)} systems over {datasets(len(names))}"
     sentence = f"The lowest mean of {over} is that of {evidence.label(lowest)}, {means[lowest]:.3f}."
-    return found(lowest == "dpr", sentence, {"dpr": means["dpr"], "lowest": means[lowest]}, names)
+    return conclude(lowest == "dpr", sentence, {"dpr": means["dpr"], "lowest": means[lowest]}, names)
 
 
-def strong_training(evidence: Evidence) -> Found:
+def strong_training(evidence: Evidence) -> Conclusion:
     """TAS-B has the highest mean of the dense systems, and is above ANCE and DPR on more than half of the datasets."""
     here = [system for system in DENSE if system in evidence.systems]
     if missing := without_systems(evidence, "tas-b") or (without_systems(evidence, "ance", "dpr") if len(here) == 1 else None):
@@ -76,10 +76,10 @@ def strong_training(evidence: Evidence) -> Found:
     highest = f"the highest mean of {evidence.labels(here)} is that of {evidence.label(best)}"
     sentence = f"TAS-B is {counts or 'compared with GenQ alone'}; {highest}."
     holds = best == "tas-b" and all(2 * n > len(names) for n in ahead.values())
-    return found(holds, sentence, {**{f"above {system}": n for system, n in ahead.items()}, "datasets": len(names)}, names)
+    return conclude(holds, sentence, {**{f"above {system}": n for system, n in ahead.items()}, "datasets": len(names)}, names)
 
 
-def below_ance(evidence: Evidence) -> Found:
+def below_ance(evidence: Evidence) -> Conclusion:
     """TAS-B is below ANCE on TREC-COVID and Touché."""
     if missing := without_systems(evidence, "tas-b", "ance"):
         return missing
@@ -89,13 +89,13 @@ def below_ance(evidence: Evidence) -> Found:
         return without_datasets("TREC-COVID and Touché-2020")
     points = {name: 100 * (scores.values["ance", name] - scores.values["tas-b", name]) for name in names}
     others = [name for name in scores.above("ance", "tas-b", every) if name not in names]
-    said = listed([f"{value:.1f} points on {dataset_labels(evidence, [name])}" for name, value in points.items()])
+    differences = listed([f"{value:.1f} points on {dataset_labels(evidence, [name])}" for name, value in points.items()])
     rest = f"on {len(others)}{': ' + dataset_labels(evidence, others) if others else ''}"
-    sentence = f"TAS-B is below ANCE by {said}; of the other datasets, {rest}."
-    return found(min(points.values()) > 0, sentence, {**points, "datasets below ANCE": len(names) + len(others)}, names)
+    sentence = f"TAS-B is below ANCE by {differences}; of the other datasets, {rest}."
+    return conclude(min(points.values()) > 0, sentence, {**points, "datasets below ANCE": len(names) + len(others)}, names)
 
 
-def short_documents(evidence: Evidence) -> Found:
+def short_documents(evidence: Evidence) -> Conclusion:
     """TAS-B retrieves shorter documents than ANCE: on those of the paper's two datasets that are here, else on most."""
     both = {name: words for name, words in evidence.median_words.items() if {"tas-b", "ance"} <= set(words)}
     if not both:
@@ -108,10 +108,10 @@ def short_documents(evidence: Evidence) -> Found:
     ]
     holds = shorter == names if names else 2 * len(shorter) > len(both)
     numbers = {f"{system} {name}": both[name][system] for name in names or both for system in ("tas-b", "ance")}
-    return found(holds, f"Medians of TAS-B and ANCE: {listed(medians)}.", numbers, names or list(both))
+    return conclude(holds, f"Medians of TAS-B and ANCE: {listed(medians)}.", numbers, names or list(both))
 
 
-def adaptation(evidence: Evidence) -> Found:
+def adaptation(evidence: Evidence) -> Conclusion:
     """GenQ is above TAS-B on most datasets of special domains, and below it on most of Wikipedia."""
     if missing := without_systems(evidence, "genq", "tas-b"):
         return missing
@@ -127,4 +127,4 @@ def adaptation(evidence: Evidence) -> Found:
     )
     holds = 2 * len(up) > len(special) and 2 * len(down) > len(general)
     numbers = {"above": len(up), "special": len(special), "below": len(down), "general": len(general)}
-    return found(holds, sentence, numbers, [*special, *general])
+    return conclude(holds, sentence, numbers, [*special, *general])

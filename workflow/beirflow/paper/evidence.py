@@ -16,7 +16,7 @@ class Evidence:
 
     Attributes:
         scores: NDCG@10.
-        facts: What the paper prints.
+        facts: The printed values.
         median_words: By dataset and system, the median words of the documents in the first ten ranks.
         seconds: By system, seconds that jobs took for a query, from its text to its ranks.
     """
@@ -32,23 +32,23 @@ class Evidence:
         return self.scores.systems
 
     def label(self, system: str) -> str:
-        """What the paper calls a system."""
+        """Return the name of a system in the paper."""
         return self.facts.label(system)
 
     def labels(self, systems: Sequence[str]) -> str:
-        """The same of several, as words."""
+        """Return the names of some systems in the paper as a list in words."""
         return listed([self.label(system) for system in systems])
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was found.
+class Conclusion:
+    """The conclusion of a finding.
 
     Attributes:
         verdict: One of the verdicts.
-        sentence: What is the case, with its numbers.
+        sentence: The facts, with their numbers.
         numbers: The numbers by name.
-        datasets: Those that it is over.
+        datasets: The datasets that it is over.
     """
 
     verdict: str
@@ -57,39 +57,39 @@ class Found:
     datasets: Sequence[str] = ()
 
 
-def found(holds: bool, sentence: str, numbers: Mapping[str, float], datasets: Sequence[str]) -> Found:
-    """A finding that could be told."""
-    return Found(HOLDS if holds else FAILS, sentence, numbers, datasets)
+def conclude(holds: bool, sentence: str, numbers: Mapping[str, float], datasets: Sequence[str]) -> Conclusion:
+    """Return the conclusion of a finding that could be tested."""
+    return Conclusion(HOLDS if holds else FAILS, sentence, numbers, datasets)
 
 
-def without_systems(evidence: Evidence, *needed: str) -> Found | None:
-    """The answer where some systems are not here, which names them; None where all are."""
+def without_systems(evidence: Evidence, *needed: str) -> Conclusion | None:
+    """Return the conclusion that some systems are missing, which names them; None if none is."""
     missing = [system for system in needed if system not in evidence.systems]
-    return Found(FEW_SYSTEMS, f"{evidence.labels(missing)} {is_or_are(missing)} not here.") if missing else None
+    return Conclusion(FEW_SYSTEMS, f"{evidence.labels(missing)} {is_or_are(missing)} not here.") if missing else None
 
 
-def without_datasets(names: str) -> Found:
-    """The answer where some datasets are not here."""
-    return Found(FEW_DATASETS, f"Of {names} there are no scores here.")
+def without_datasets(names: str) -> Conclusion:
+    """Return the conclusion that some datasets are missing."""
+    return Conclusion(FEW_DATASETS, f"Of {names} there are no scores here.")
 
 
 def is_or_are(names: Sequence[str]) -> str:
-    """The verb after a list."""
+    """Return the verb after a list."""
     return "is" if len(names) == 1 else "are"
 
 
 def datasets(n: int) -> str:
-    """A number of datasets."""
+    """Return a number of datasets in words."""
     return f"{n} dataset{'s' if n != 1 else ''}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a list in words."""
+    """Return names as a list in words."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"
 
 
-def counts_above_bm25(evidence: Evidence, systems: tuple[str, ...], holds: Callable[[int, int], bool]) -> Found:
-    """On how many datasets each of some systems is above BM25; it holds where it holds for all of them that are here."""
+def counts_above_bm25(evidence: Evidence, systems: tuple[str, ...], holds: Callable[[int, int], bool]) -> Conclusion:
+    """Test a condition on the number of datasets on which a system is above BM25, for each of some systems that is here."""
     here = [system for system in systems if system in evidence.systems]
     if missing := without_systems(evidence, BM25, *(systems if not here else ())):
         return missing
@@ -97,14 +97,14 @@ def counts_above_bm25(evidence: Evidence, systems: tuple[str, ...], holds: Calla
     if not names:
         return without_datasets("any but the training data")
     above = {system: len(evidence.scores.above(system, BM25, names)) for system in here}
-    said = listed([f"{evidence.label(system)} on {n}" for system, n in above.items()])
+    counts = listed([f"{evidence.label(system)} on {n}" for system, n in above.items()])
     lacking = [system for system in systems if system not in here]
     rest = f" {evidence.labels(lacking)} {is_or_are(lacking)} not here." if lacking else ""
-    sentence = f"Of {datasets(len(names))}, above BM25: {said}.{rest}"
+    sentence = f"Of {datasets(len(names))}, above BM25: {counts}.{rest}"
     numbers = {**{f"{system} above": n for system, n in above.items()}, "datasets": len(names)}
-    return found(all(holds(n, len(names)) for n in above.values()), sentence, numbers, names)
+    return conclude(all(holds(n, len(names)) for n in above.values()), sentence, numbers, names)
 
 
 def dataset_labels(evidence: Evidence, names: Sequence[str]) -> str:
-    """What the paper calls some datasets."""
+    """Return the names of some datasets in the paper as a list in words."""
     return listed([str(evidence.facts.datasets.get(name, {"label": name})["label"]) for name in names])

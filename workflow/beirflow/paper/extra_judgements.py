@@ -10,11 +10,11 @@ from beirflow.files.errors import DataError
 FIELDS = 4
 A_GRADE = re.compile(r"-?[0-9]{1,4}")
 MOST_GRADE = 1000
-"""As of the judgements of a dataset."""
+"""Highest grade, as for the judgements of a dataset."""
 
 
 def read_extra(path: str, qrels: pa.Table) -> pa.Table:
-    """Read judgements and put them to those that there are.
+    """Read judgements and add them to those of a dataset.
 
     Args:
         path: The file.
@@ -54,7 +54,7 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
 
 
 def _judgement(line: str) -> tuple[str, tuple[str, str], int]:
-    """What is wrong with a line, empty if nothing; the pair that it judges; and the grade."""
+    """Parse a line: its problem, empty if there is none; the pair that it judges; and the grade."""
     fields = line.split()
     if len(fields) != FIELDS:
         return f"{len(fields)} fields, expected query, a number, document and grade", ("", ""), 0

@@ -16,7 +16,7 @@ BM25 = "bm25-multifield"
 
 @dataclass(frozen=True)
 class PaperFacts:
-    """What the paper prints.
+    """The printed values of the paper.
 
     Attributes:
         systems: By name in ``published.yaml``, in the order of table 2: ``label``, ``kind``, ``ours`` and more.
@@ -53,24 +53,28 @@ class PaperFacts:
         return [name for name, entry in self.datasets.items() if "ndcg" in entry]
 
     def reason(self, dataset: str, measure: str) -> str:
-        """Why values of a dataset may not be compared; empty if they may."""
+        """Return the reason why values of a dataset may not be compared; empty if they may."""
         barred = self.not_comparable.get(dataset, {"measures": ()})
         return str(barred["reason"]) if measure in barred["measures"] else ""
 
+    def absence(self, dataset: str) -> str:
+        """Return the reason why there are no values of ours on a dataset."""
+        return "not public, so it needs a copy of one's own" if dataset in self.not_public else "not evaluated here"
+
     def label(self, system: str) -> str:
-        """What the paper calls a system."""
+        """Return the name of a system in the paper."""
         return str(self.systems[system]["label"])
 
     def standing(self, configured: Iterable[str]) -> dict[str, str]:
-        """By system of the paper, the configured system that stands for it; those that none stands for are left out."""
+        """Return, by system of the paper, the configured system that stands for it, if there is one."""
         names = list(configured)
-        found = {system: [name for name in entry["ours"] if name in names] for system, entry in self.systems.items()}
-        return {system: ours[0] for system, ours in found.items() if ours}
+        candidates = {system: [name for name in entry["ours"] if name in names] for system, entry in self.systems.items()}
+        return {system: ours[0] for system, ours in candidates.items() if ours}
 
 
 @cache
 def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
-    """Read and check what the paper prints.
+    """Read and check the printed values of the paper.
 
     Args:
         folder: The catalogue.
@@ -98,12 +102,12 @@ def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
 
 
 def facts_digests(folder: Path = CATALOGUE) -> dict[str, str]:
-    """sha256 of the files of the catalogue that hold what the paper prints, by name."""
+    """Return the sha256 of the files of the catalogue that hold the printed values, by name."""
     return {name: file_digest(folder / name) for name in ("paper.yaml", "published.yaml")}
 
 
 def _known(catalogue: Catalogue, name: str) -> dict[str, Any]:
-    """What ``datasets.yaml`` says of a dataset, which the paper prints as well."""
+    """Return the facts of ``datasets.yaml`` that the paper prints as well."""
     corpora = catalogue.datasets.get(name, ())
-    totals = {key: sum(getattr(each, key) for each in corpora) for key in ("documents", "queries")} if corpora else {}
+    totals = {key: sum(getattr(corpus, key) for corpus in corpora) for key in ("documents", "queries")} if corpora else {}
     return {**catalogue.kinds.get(name, {}), **totals}

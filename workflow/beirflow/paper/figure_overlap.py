@@ -57,14 +57,7 @@ def overlap_heatmap(overlap: pd.DataFrame) -> Figure:
 
 
 def clustered(matrix: np.ndarray) -> list[int]:
-    """An order in which like stands beside like: average linkage of 1 - similarity, leaves in their best order.
-
-    Args:
-        matrix: Similarities, float64 of shape (n, n); what is not known counts as none.
-
-    Returns:
-        The n rows in that order.
-    """
+    """Order the n rows of similarities (n, n), unknown ones 0, so that like is beside like: average linkage of 1 - similarity."""
     distance = 1 - np.nan_to_num(matrix)
     np.fill_diagonal(distance, 0)
     return leaves_list(linkage(squareform(distance, checks=False), "average", optimal_ordering=True)).tolist()

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from beirflow.paper.corpus_tables import histograms_of
 from beirflow.paper.facts import load_facts
 from beirflow.paper.figure_overlap import overlap_graph, overlap_heatmap
-from beirflow.paper.length_tables import histograms
 from beirflow.report.figure_lengths import violin
 from beirflow.report.figure_style import (
     COLOURS,
@@ -26,26 +26,13 @@ from beirflow.report.figure_style import (
     words_only,
 )
 from beirflow.report.named_tables import read_named_csv
-
-FIGURES = {
-    "overlap-heatmap": "overlap",
-    "overlap-graph": "overlap",
-    "against-baseline": "against-baseline",
-    "lengths-retrieved": "lengths-retrieved",
-    "lengths-judged": "lengths-judged",
-}
-"""By name of a figure, the table that it shows; the rule names the same."""
+from beirflow.report.registry import PAPER_FIGURES
 
 NOT_SYSTEMS = ("all documents", "relevant")
 
 
 def draw_figures(*, folder: str, style: Mapping[str, Any] | None = None) -> None:
-    """Draw all figures.
-
-    Args:
-        folder: Where the tables are, and where the figures are written, each as ``<name>.pdf`` and ``<name>.svg``.
-        style: What :func:`~beirflow.report.figure_style.house_style` takes.
-    """
+    """Draw all figures beside their tables; ``style`` has the arguments of :func:`~beirflow.report.figure_style.house_style`."""
     draw: dict[str, Callable[[pd.DataFrame], Figure]] = {
         "overlap-heatmap": overlap_heatmap,
         "overlap-graph": partial(overlap_graph, facts=load_facts()),
@@ -56,12 +43,12 @@ def draw_figures(*, folder: str, style: Mapping[str, Any] | None = None) -> None
         "lengths-judged": partial(length_figure, what="words of the judged documents, by grade"),
     }
     with house_style(**(style or {})):
-        for name, table in FIGURES.items():
-            save(draw[name](read_named_csv(str(Path(folder, f"{table}.csv")))), folder, name)
+        for name, figure in PAPER_FIGURES.items():
+            save(draw[name](read_named_csv(str(Path(folder, f"{figure.table}.csv")))), folder, name)
 
 
 def against_baseline_figure(table: pd.DataFrame) -> Figure:
-    """By system, a bar to the right for datasets on which it is better, and one to the left for those on which it is worse."""
+    """Draw the counts of each system: datasets on which it is better to the right, on which it is worse to the left."""
     groups = [(source, part) for source, part in table.groupby("source", sort=False)]
     if not groups:
         return words_only("There is no system to compare with the baseline.")
@@ -88,15 +75,15 @@ def against_baseline_figure(table: pd.DataFrame) -> Figure:
 
 
 def length_figure(table: pd.DataFrame, what: str) -> Figure:
-    """By dataset, a violin for each kind of documents."""
-    found = histograms(table)
-    if not found:
+    """Draw the lengths of documents of every dataset, one violin for each kind."""
+    histograms = histograms_of(table)
+    if not histograms:
         return words_only("There is nothing to show: no dataset has several grades.")
-    names = list(dict.fromkeys(name for kinds in found.values() for name in kinds))
+    names = list(dict.fromkeys(name for kinds in histograms.values() for name in kinds))
     styles = style_of([name for name in names if name not in NOT_SYSTEMS and not name.startswith("grade ")])
-    columns = 2 if len(found) > 1 else 1
-    figure, panels = small_multiples(list(found), 0.19 * len(names) + 0.5, columns, sharex=True, sharey=True)
-    for kinds, panel in zip(found.values(), panels, strict=True):
+    columns = 2 if len(histograms) > 1 else 1
+    figure, panels = small_multiples(list(histograms), 0.19 * len(names) + 0.5, columns, sharex=True, sharey=True)
+    for kinds, panel in zip(histograms.values(), panels, strict=True):
         for name, (edges, counts) in kinds.items():
             violin(panel, names.index(name), np.array(edges), np.array(counts), styles[name]["color"] if name in styles else GREY)
         panel.set_xscale("log")

@@ -23,11 +23,11 @@ from beirflow.paper.dense_findings import (
 )
 from beirflow.paper.evidence import (
     FEW_SYSTEMS,
+    Conclusion,
     Evidence,
-    Found,
+    conclude,
     counts_above_bm25,
     datasets,
-    found,
     is_or_are,
     listed,
     without_datasets,
@@ -59,34 +59,29 @@ class Finding:
 
     number: str
     says: str
-    test: Callable[[Evidence], Found]
+    test: Callable[[Evidence], Conclusion]
     numbers: Mapping[str, float] = field(default_factory=dict)
 
     def disagreement(self, computed: Mapping[str, float]) -> str:
-        """Where the numbers that the paper prints do not follow from values that it prints, to half a unit.
-
-        Args:
-            computed: The numbers as its values give them.
-
-        Returns:
-            A sentence; empty where they follow.
-        """
+        """Return a sentence on the printed numbers that differ by over half a unit from those that printed values give."""
         apart = [
-            f"{said:g} ({name}), but its table gives {computed[name]:g}"
-            for name, said in self.numbers.items()
-            if abs(computed[name] - said) > HALF_A_UNIT
+            f"{printed:g} ({name}), but its table gives {computed[name]:g}"
+            for name, printed in self.numbers.items()
+            if abs(computed[name] - printed) > HALF_A_UNIT
         ]
         return f" The paper says {listed(apart)}." if apart else ""
 
 
-def in_domain_order(evidence: Evidence) -> Found:
+def in_domain_order(evidence: Evidence) -> Conclusion:
     """Kendall's tau of the orders in-domain and elsewhere; its interval by Fieller, Hartley and Pearson (1957)."""
     scores, trained = evidence.scores, evidence.facts.in_domain[0]
     systems = [system for system in evidence.systems if (system, trained) in scores.values]
     if not systems:
         return without_datasets(evidence.facts.datasets[trained]["label"])
     if len(systems) < FEWEST:
-        return Found(FEW_SYSTEMS, f"Only {evidence.labels(systems)} {is_or_are(systems)} here; an order needs at least {FEWEST}.")
+        return Conclusion(
+            FEW_SYSTEMS, f"Only {evidence.labels(systems)} {is_or_are(systems)} here; an order needs at least {FEWEST}."
+        )
     names = scores.common(*systems)
     if not names:
         return without_datasets("any but the training data")
@@ -98,10 +93,10 @@ def in_domain_order(evidence: Evidence) -> Found:
         f"The order of {len(systems)} systems on the training data and in the mean of {datasets(len(names))} has Kendall's tau "
         f"{tau:.2f} (95 % interval {low:.2f} to {high:.2f})."
     )
-    return found(low <= 0, sentence, {"tau": tau, "low": low, "high": high, "systems": len(systems)}, names)
+    return conclude(low <= 0, sentence, {"tau": tau, "low": low, "high": high, "systems": len(systems)}, names)
 
 
-def bm25_in_domain(evidence: Evidence) -> Found:
+def bm25_in_domain(evidence: Evidence) -> Conclusion:
     """BM25 is below every system that was trained on MS MARCO, there."""
     scores, trained = evidence.scores, evidence.facts.in_domain[0]
     others = [system for system in evidence.systems if system not in (BM25, *TRAINED_ELSEWHERE)]
@@ -113,59 +108,59 @@ def bm25_in_domain(evidence: Evidence) -> Found:
     if (BM25, trained) not in scores.values:
         return without_datasets(evidence.facts.datasets[trained]["label"])
     if not ahead:
-        return Found(FEW_SYSTEMS, "No system that was trained there is here.")
+        return Conclusion(FEW_SYSTEMS, "No system that was trained there is here.")
     low, high = 100 * min(ahead), 100 * max(ahead)
     sentence = f"On MS MARCO, {len(ahead)} systems that were trained on it are {low:.1f} to {high:.1f} points above BM25."
-    return found(low > 0, sentence, {"least": low, "most": high, "systems": len(ahead)}, [trained])
+    return conclude(low > 0, sentence, {"least": low, "most": high, "systems": len(ahead)}, [trained])
 
 
-def bm25_elsewhere(evidence: Evidence) -> Found:
+def bm25_elsewhere(evidence: Evidence) -> Conclusion:
     """BM25 is above more than half of the others in the mean."""
     if missing := without_systems(evidence, BM25):
         return missing
     others, names = [system for system in evidence.systems if system != BM25], evidence.scores.common(*evidence.systems)
     if not others:
-        return Found(FEW_SYSTEMS, "BM25 is the only system of the paper that is here.")
+        return Conclusion(FEW_SYSTEMS, "BM25 is the only system of the paper that is here.")
     if not names:
         return without_datasets("any but the training data")
     below = [system for system in others if evidence.scores.mean(system, names) < evidence.scores.mean(BM25, names)]
     sentence = (
         f"In the mean of {datasets(len(names))}, BM25 is above {len(below)} of {len(others)} others: {evidence.labels(below)}."
     )
-    return found(2 * len(below) > len(others), sentence, {"below": len(below), "others": len(others)}, names)
+    return conclude(2 * len(below) > len(others), sentence, {"below": len(below), "others": len(others)}, names)
 
 
-def term_weighting(evidence: Evidence) -> Found:
+def term_weighting(evidence: Evidence) -> Conclusion:
     """DeepCT and SPARTA are below BM25 on nearly all datasets."""
     return counts_above_bm25(evidence, ("deepct", "sparta"), lambda above, n: n - above >= NEARLY_ALL * n)
 
 
-def expansion(evidence: Evidence) -> Found:
+def expansion(evidence: Evidence) -> Conclusion:
     """DocT5query is above BM25 on more than half of the datasets."""
     return counts_above_bm25(evidence, ("doct5query",), lambda above, n: 2 * above > n)
 
 
-def reranking(evidence: Evidence) -> Found:
+def reranking(evidence: Evidence) -> Conclusion:
     """BM25+CE is above BM25 on nearly all datasets."""
     return counts_above_bm25(evidence, ("bm25+ce",), lambda above, n: above >= NEARLY_ALL * n)
 
 
-def late_interaction(evidence: Evidence) -> Found:
+def late_interaction(evidence: Evidence) -> Conclusion:
     """ColBERT is above BM25 on at least half of the datasets."""
     return counts_above_bm25(evidence, ("colbert",), lambda above, n: 2 * above >= n)
 
 
-def cost_of_quality(evidence: Evidence) -> Found:
+def cost_of_quality(evidence: Evidence) -> Conclusion:
     """BM25+CE and ColBERT take more time for a query than every dense system."""
     slow, fast = (
         {system: evidence.seconds[system] for system in names if system in evidence.seconds}
         for names in (("bm25+ce", "colbert"), DENSE)
     )
     if not slow or not fast:
-        return Found(FEW_SYSTEMS, f"There are no times of {'BM25+CE or ColBERT' if not slow else 'a dense system'}.")
-    said = listed([f"{evidence.label(system)} {1000 * value:.0f} ms" for system, value in {**slow, **fast}.items()])
-    sentence = f"Time of all jobs of a query, divided by the number of queries, which is not the latency of one: {said}."
-    return found(min(slow.values()) > max(fast.values()), sentence, {**slow, **fast}, [])
+        return Conclusion(FEW_SYSTEMS, f"There are no times of {'BM25+CE or ColBERT' if not slow else 'a dense system'}.")
+    times = listed([f"{evidence.label(system)} {1000 * value:.0f} ms" for system, value in {**slow, **fast}.items()])
+    sentence = f"Time of all jobs of a query, divided by the number of queries, which is not the latency of one: {times}."
+    return conclude(min(slow.values()) > max(fast.values()), sentence, {**slow, **fast}, [])
 
 
 FINDINGS = (

@@ -23,7 +23,7 @@ from beirflow.files.verified import check_digest
 from beirflow.paper.words import read_words
 
 BLOCK = 1 << 16
-"""Words that are compared at once; 8 bytes each for every dataset."""
+"""Number of words compared at once; 8 bytes each for every dataset."""
 
 COLUMNS = ("dataset_a", "dataset_b", "similarity")
 
@@ -45,9 +45,9 @@ def measure_overlap(
     statistics = [read_json(path) for path in statistics_paths]
     for path, record, record_path in zip(words_paths, statistics, statistics_paths, strict=True):
         check_digest(path, output_digest(record, path), record_path)
-    totals = {each["dataset"]: each["counts"]["words"] for each in statistics}
+    totals = {record["dataset"]: record["counts"]["words"] for record in statistics}
     row_of = {name: place for place, names in enumerate(rows.values()) for name in names}
-    places = np.array([row_of[each["dataset"]] for each in statistics])
+    places = np.array([row_of[record["dataset"]] for record in statistics])
     of_row = np.array([sum(totals[name] for name in names) for names in rows.values()], np.float64)
     smaller = np.zeros((len(rows), len(rows)))
     for words in _side_by_side(words_paths, places, len(rows)):
@@ -62,12 +62,12 @@ def measure_overlap(
 
 
 def _side_by_side(words_paths: Sequence[str], places: np.ndarray, rows: int) -> Iterator[np.ndarray]:
-    """The counts of the same words in all datasets.
+    """Align the counts of the same words in all datasets.
 
     Args:
         words_paths: The words of every corpus.
         places: The number of the dataset of every corpus, int64.
-        rows: How many datasets there are.
+        rows: The number of datasets.
 
     Yields:
         float64 of shape (rows, words), in the order of the words.
@@ -75,30 +75,23 @@ def _side_by_side(words_paths: Sequence[str], places: np.ndarray, rows: int) -> 
     files = [read_words(path) for path in words_paths]
     heads = [next(file, None) for file in files]
     while firsts := [head[0] for head in heads if head]:
-        here = [number for number, head in enumerate(heads) if head and head[0] == min(firsts)]
-        parts = [head[1] for number, head in enumerate(heads) if head and number in here]
+        current = [number for number, head in enumerate(heads) if head and head[0] == min(firsts)]
+        parts = [head[1] for number, head in enumerate(heads) if head and number in current]
         different = pc.unique(pa.chunked_array([chunk for part in parts for chunk in part["word"].chunks]))
         different = different.take(pc.sort_indices(different))
         codes = [pc.index_in(part["word"], value_set=different).to_numpy() for part in parts]
         for start in range(0, len(different), BLOCK):
             block = np.zeros((rows, min(BLOCK, len(different) - start)))
-            for number, part, code in zip(here, parts, codes, strict=True):
+            for number, part, code in zip(current, parts, codes, strict=True):
                 inside = (code >= start) & (code < start + BLOCK)
                 block[places[number], code[inside] - start] += part["count"].to_numpy()[inside]
             yield block
-        for number in here:
+        for number in current:
             heads[number] = next(files[number], None)
 
 
 def similarities(overlap: pd.DataFrame) -> tuple[list[str], np.ndarray]:
-    """The table as a matrix.
-
-    Args:
-        overlap: What ``overlap.csv`` holds.
-
-    Returns:
-        Names of n datasets in order, and float64 of shape (n, n) with ones in the diagonal.
-    """
+    """Return the n names in ``overlap.csv`` in order, and a matrix, float64 of shape (n, n) with ones in the diagonal."""
     names = list(dict.fromkeys([*overlap["dataset_a"], *overlap["dataset_b"]]))
     matrix = np.eye(len(names))
     for a, b, value in overlap.itertuples(index=False):

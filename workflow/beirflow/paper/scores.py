@@ -7,8 +7,6 @@ from beirflow.evaluation.means import read_means
 from beirflow.paper.facts import PaperFacts
 
 NDCG = "NDCG@10"
-RECALL = "Recall@100"
-CAPPED = "R_cap@100"
 
 
 @dataclass(frozen=True)
@@ -17,7 +15,7 @@ class Scores:
 
     Attributes:
         values: By system and dataset.
-        measure: What was measured.
+        measure: The measure.
         in_domain: Datasets that no average or count is over.
     """
 
@@ -38,7 +36,9 @@ class Scores:
     def common(self, *systems: str) -> list[str]:
         """Datasets, in-domain ones left out, on which all of some systems have a score."""
         return [
-            name for name in self.datasets if name not in self.in_domain and all((each, name) in self.values for each in systems)
+            name
+            for name in self.datasets
+            if name not in self.in_domain and all((system, name) in self.values for system in systems)
         ]
 
     def above(self, system: str, other: str, among: Iterable[str] | None = None) -> list[str]:
@@ -46,24 +46,21 @@ class Scores:
         names = self.common(system, other) if among is None else among
         return [name for name in names if self.values[system, name] > self.values[other, name]]
 
+    def whole(self, datasets: Sequence[str]) -> list[str]:
+        """Return the systems that have a score on all of some datasets."""
+        return [system for system in self.systems if set(datasets) <= set(self.common(system))]
+
     def mean(self, system: str, datasets: Sequence[str]) -> float:
         """The plain mean over some datasets."""
         return sum(self.values[system, name] for name in datasets) / len(datasets)
 
     def difference(self, system: str, baseline: str, datasets: Sequence[str]) -> float:
-        """How much higher the mean of a system is than that of another, as a fraction of it; not-a-number over nothing."""
+        """Return the mean of a system over that of another, less one; not-a-number over nothing."""
         below = self.mean(baseline, datasets) if datasets else 0.0
         return self.mean(system, datasets) / below - 1 if below else float("nan")
 
     def named(self, names: Mapping[str, str]) -> "Scores":
-        """The scores of some systems under other names.
-
-        Args:
-            names: By the new name, the one here.
-
-        Returns:
-            Their scores, in the order of the new names.
-        """
+        """Return the scores of some systems under other names, in their order; ``names`` has the present name by the new one."""
         values = {
             (new, dataset): self.values[old, dataset]
             for new, old in names.items()
@@ -80,19 +77,7 @@ def printed_scores(facts: PaperFacts) -> Scores:
 
 
 def read_scores(means_paths: Sequence[str], measure: str, facts: PaperFacts) -> Scores:
-    """Read the scores of all systems on all datasets.
-
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every dataset.
-        measure: What was measured.
-        facts: What the paper prints.
-
-    Returns:
-        Those results that have the measure.
-
-    Raises:
-        DataError: A file was changed after it was written, or belongs elsewhere.
-    """
+    """Read a measure of all systems on all datasets, where it was measured, from their ``metrics`` JSON."""
     every = [read_means(path) for path in means_paths]
-    values = {(each["system"], each["dataset"]): each["measures"][measure] for each in every if measure in each["measures"]}
+    values = {(means["system"], means["dataset"]): means["measures"][measure] for means in every if measure in means["measures"]}
     return Scores(values, measure, facts.in_domain)

@@ -22,7 +22,7 @@ from beirflow.files.writing import atomic_path
 from beirflow.paper.words import WordCounter, write_words
 
 ROWS = 1 << 13
-"""Documents that are read at once."""
+"""Number of documents read at once."""
 
 
 def count_corpus(
@@ -36,7 +36,7 @@ def count_corpus(
     statistics_path: str,
     job: Job,
 ) -> None:
-    """Count what the paper says of a dataset; some documents at a time are in memory.
+    """Count the documents, queries, judgements and words of a corpus; some documents at a time are in memory.
 
     Args:
         dataset: Name of the corpus.
@@ -53,10 +53,10 @@ def count_corpus(
     """
     corpus, qrels = read_json(corpus_path), read_table(qrels_path)
     judged = pc.unique(qrels["doc_id"])
-    with WordCounter() as counter:
-        lengths, length_of, titles = _scan(documents_path, judged, counter)
-        with atomic_path(words_path) as partial:
-            found = write_words(partial, counter)
+    counter = WordCounter()
+    lengths, length_of, titles = _scan(documents_path, judged, counter)
+    with atomic_path(words_path) as partial:
+        word_counts = write_words(partial, counter)
     grades, of_judgement = qrels["score"].to_numpy(), length_of[pc.index_in(qrels["doc_id"], value_set=judged).to_numpy()]
     by_grade = {int(grade): of_judgement[(grades == grade) & (of_judgement >= 0)] for grade in np.unique(grades)}
     query_words = count_words(read_table(queries_path)["text"].combine_chunks())
@@ -73,12 +73,12 @@ def count_corpus(
             "relevant": int((grades > 0).sum()),
             "document_words": int(lengths.sum()),
             "query_words": int(query_words.sum()),
-            **found,
+            **word_counts,
         },
         dataset=dataset,
         split=corpus["split"],
         grades={str(grade): int((grades == grade).sum()) for grade in by_grade},
-        lengths={"all": histogram(lengths), **{str(grade): histogram(each) for grade, each in by_grade.items()}},
+        lengths={"all": histogram(lengths), **{str(grade): histogram(words) for grade, words in by_grade.items()}},
     )
 
 
@@ -94,7 +94,7 @@ def _scan(documents_path: str, judged: pa.Array, counter: WordCounter) -> tuple[
         Length of every document in words, int64; that of the judged ones, -1 where a document is not there, int64 of shape
         (n,); and how many documents have a title.
     """
-    found, length_of, titles = [np.zeros(0, np.int64)], np.full(len(judged), -1, np.int64), 0
+    lengths, length_of, titles = [np.zeros(0, np.int64)], np.full(len(judged), -1, np.int64), 0
     with (
         Documents(documents_path, piecewise=True) as file,
         Progress("count words", sum(file.sizes), "documents") as progress,
@@ -103,8 +103,8 @@ def _scan(documents_path: str, judged: pa.Array, counter: WordCounter) -> tuple[
         for batch in chain.from_iterable(file.batches(part, names, ROWS) for part in range(len(file.sizes))):
             counter.add(batch["text"])
             words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=judged)
-            found.append(words)
+            lengths.append(words)
             length_of[place.drop_null().to_numpy()] = words[pc.is_valid(place).to_numpy(zero_copy_only=False)]
             titles += pc.sum(pc.greater(batch["title_bytes"], 0)).as_py() or 0
             progress.advance(batch.num_rows)
-    return np.concatenate(found), length_of, titles
+    return np.concatenate(lengths), length_of, titles

@@ -13,19 +13,17 @@ from beirflow.experiment.asked import asked_corpus
 from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job
-from beirflow.paper.against_baseline import write_against_baseline
 from beirflow.paper.bias import EXTRA, measure_bias
 from beirflow.paper.claims import write_claims
+from beirflow.paper.corpus_tables import write_length_tables, write_table_1
 from beirflow.paper.efficiency import tabulate_efficiency
-from beirflow.paper.length_tables import TABLES as LENGTHS
-from beirflow.paper.length_tables import write_length_tables
 from beirflow.paper.overlap import measure_overlap
 from beirflow.paper.page import write_paper
+from beirflow.paper.score_tables import write_against_baseline, write_tables
 from beirflow.paper.statistics import count_corpus
-from beirflow.paper.table_1 import write_table_1
-from beirflow.paper.table_2 import MEASURES, write_tables
 from beirflow.remade.made_again import other_page, other_rows, other_table
 from beirflow.report.named_tables import read_named_csv
+from beirflow.report.registry import PAPER_TABLES
 
 LINKS = ("corpora", "inspection", "latency", "metrics", "paper", "runs", layout.SIGNIFICANCE, layout.COST, layout.MANIFEST)
 """Below the results, what the tables are made from; tables of the paper themselves, since each is compared by itself."""
@@ -71,17 +69,17 @@ class PaperAgain:
         if dataset or words:
             name = (dataset or words or {})["dataset"]
             return partial(self._count, name), other_statistics if dataset else other_words
-        makers: dict[str, Callable[[], None]] = {
-            **dict.fromkeys(MEASURES, self._table_2),
-            **dict.fromkeys(LENGTHS, self._lengths),
-            "table-1": self._table_1,
-            "claims": self._claims,
-            "against-baseline": self._against_baseline,
-            "overlap": self._overlap,
-            "bias": self._bias,
-            "efficiency": self._efficiency,
+        rules: dict[str, Callable[[], None]] = {
+            "tabulate_paper": self._table_2,
+            "tabulate_lengths": self._lengths,
+            "describe_corpora": self._table_1,
+            "check_claims": self._claims,
+            "compare_with_baseline": self._against_baseline,
+            "measure_overlap": self._overlap,
+            "measure_bias": self._bias,
+            "tabulate_efficiency": self._efficiency,
         }
-        make = makers.get(table["table"]) if table else None
+        make = rules[PAPER_TABLES[table["table"]].rule] if table and table["table"] in PAPER_TABLES else None
         compare = other_bias if table and table["table"] == "bias" else other_table
         return (make, compare) if make else None
 
@@ -149,7 +147,7 @@ class PaperAgain:
             inspection_paths=self._each(layout.INSPECTION),
             statistics_paths=self._each(layout.PAPER_STATISTICS),
             rows=self.rows,
-            folder=str(Path(self._to(LENGTHS[0])).parent),
+            folder=str(Path(self._to("lengths-retrieved")).parent),
         )
 
     def _bias(self) -> None:

@@ -17,9 +17,10 @@ from beirflow.files.layout import COST, INSPECTION, MANIFEST, METRICS, PER_QUERY
 from beirflow.files.records import Job
 from beirflow.remade.made_again import link_results, other_page, other_record, other_scores, other_table
 from beirflow.remade.paper_again import Step
-from beirflow.report.figure_tables import TABLES, write_figure_tables
+from beirflow.report.figure_tables import write_figure_tables
 from beirflow.report.named_tables import read_named_csv
-from beirflow.report.report import FIGURES, ReportFiles, write_report
+from beirflow.report.registry import FIGURE_TABLES, FIGURES
+from beirflow.report.report import ReportFiles, write_report
 
 LINKS = ("corpora", "runs", "metrics", "benchmarks", "energy")
 """Below the results, what is made from."""
@@ -59,7 +60,7 @@ class ReportAgain:
         if dataset:
             return partial(self._inspection, dataset["dataset"]), other_record
         figure = layout.FIGURE_DATA.names_in(path)
-        if figure and figure["figure"] in TABLES:
+        if figure and figure["figure"] in FIGURE_TABLES:
             return self._figure_tables, other_table
         made: dict[str, Step] = {
             SCORES: (self._scores, other_scores),

@@ -11,7 +11,8 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import Job
 from beirflow.remade.made_again import other_page, other_table
 from beirflow.remade.paper_again import Step
-from beirflow.report.exports import EXPORTS, export_tables
+from beirflow.report.exports import export_tables
+from beirflow.report.registry import TABLES
 
 LINKS = ("runs", "models", "corpora", *(folder.rstrip("/") for folder in layout.REPRESENTATIONS), "pairs")
 """Below the results, what the table of systems is made from."""
@@ -51,7 +52,7 @@ class TablesAgain:
         if path == layout.SYSTEMS:
             return self._systems, other_table
         table = layout.TABLE_TEX.names_in(path) or layout.TABLE_MD.names_in(path)
-        return (self._tables, other_page) if table and table["table"] in EXPORTS else None
+        return (self._tables, other_page) if table and table["table"] in TABLES else None
 
     def _systems(self) -> None:
         corpora = [name for names in self.rows.values() for name in names]

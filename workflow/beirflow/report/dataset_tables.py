@@ -22,7 +22,7 @@ ENTRY = re.compile(r"^@\w+\{([\w-]+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 def citations() -> dict[str, str]:
     """BibTeX by the name of the dataset, or ``beir``."""
     text = (CATALOGUE / "citations.bib").read_text(encoding="utf-8")
-    return {found[1]: found[0] for found in ENTRY.finditer(text)}
+    return {entry[1]: entry[0] for entry in ENTRY.finditer(text)}
 
 
 def of_catalogue(name: str) -> str | None:
@@ -35,14 +35,7 @@ def of_catalogue(name: str) -> str | None:
 
 
 def datasets_table(summary: pd.DataFrame) -> Table:
-    """A row a dataset: its size, its kind, its licence, and its entry in ``datasets.bib``.
-
-    Args:
-        summary: What ``summary.csv`` holds.
-
-    Returns:
-        The table; what is only known of datasets of the catalogue is empty for others.
-    """
+    """Return size, kind, licence and BibTeX entry of every dataset of ``summary.csv``, as far as the catalogue has them."""
     catalogue = load_catalogue()
     labels = ("Task", "Domain", "Licence", "Entry of BibTeX")
     columns = [NAME, Column("Split", number=False, classes=""), Column("Documents"), Column("Queries")]
@@ -59,13 +52,6 @@ def datasets_table(summary: pd.DataFrame) -> Table:
 
 
 def bibtex(names: Iterable[str]) -> str:
-    """How datasets are cited.
-
-    Args:
-        names: Their names in ``summary.csv``.
-
-    Returns:
-        An entry for BEIR and for each dataset of the catalogue; empty if none of them is.
-    """
-    known = dict.fromkeys(found for name in names if (found := of_catalogue(name)) in citations())
-    return "\n".join(citations()[str(name)] for name in (BEIR, *known)) if known else ""
+    """Return the BibTeX of BEIR and of the named datasets of the catalogue; empty if none of the names is one."""
+    datasets = dict.fromkeys(known for name in names if (known := of_catalogue(name)) in citations())
+    return "\n".join(citations()[str(name)] for name in (BEIR, *datasets)) if datasets else ""

@@ -1,7 +1,7 @@
 """The tables of the report for papers and notes: LaTeX with booktabs, and Markdown.
 
-Each table of :data:`EXPORTS` is written as ``<name>.tex`` and ``<name>.md``; where there is no such table, the file says so.
-``datasets.bib`` has BibTeX of the datasets.
+Each table of :data:`~beirflow.report.registry.TABLES` is written as ``<name>.tex`` and ``<name>.md``; where there is no such
+table, the file says so. ``datasets.bib`` has BibTeX of the datasets.
 """
 
 import re
@@ -17,9 +17,6 @@ from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import systems_table
 from beirflow.report.tables import Sources, holes_table, main_measures, significance_table
 
-EXPORTS = ("leaderboard", "recall", "published", "tasks", "domains", "holes", "significance", "systems", "datasets")
-"""Names of the tables; the rule names the same."""
-
 ABSENT = "these results have no such table"
 
 LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
@@ -34,7 +31,7 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "▲": r"$^{\blacktriangle}$",
     "▼": r"$^{\blacktriangledown}$",
 }
-"""Letters that LaTeX takes for something else, or lacks; the triangles are those of ``amssymb``."""
+"""LaTeX for letters that have a meaning there or are missing; the triangles are those of ``amssymb``."""
 
 
 def export_tables(*, summary_path: str, comparison_path: str, systems_path: str, baseline: str, results: Path) -> None:
@@ -51,11 +48,11 @@ def export_tables(*, summary_path: str, comparison_path: str, systems_path: str,
     measures, sources = main_measures(summary), Sources()
     marks = significance_marks(comparison, measures[0], baseline)
     kinds = {table.name: (table, over) for table, over in kind_tables(summary, measures[0])}
-    published, said = published_table(summary, measures[0], sources), notes(summary, marks, baseline)
+    published, sentences = published_table(summary, measures[0], sources), notes(summary, marks, baseline)
     tables = {
-        "leaderboard": (leaderboard(summary, measures[0], marks), said),
+        "leaderboard": (leaderboard(summary, measures[0], marks), sentences),
         "recall": (leaderboard(summary, measures[1]), notes(summary, {}, baseline)) if len(measures) > 1 else (None, []),
-        "published": (published, sources.notes()),
+        "published": (published, sources.lines()),
         "tasks": kinds.get("by-task", (None, [])),
         "domains": kinds.get("by-domain", (None, [])),
         "holes": (holes_table(summary), []),
@@ -69,15 +66,10 @@ def export_tables(*, summary_path: str, comparison_path: str, systems_path: str,
 
 
 def write_tables(tables: Mapping[str, tuple[Table | None, Sequence[str]]], folder: str) -> None:
-    """Write tables in both forms.
-
-    Args:
-        tables: By name; None for one that is not there; each with what a reader needs to know of it.
-        folder: The folder of the results.
-    """
-    for name, (table, said) in tables.items():
-        tex = "".join(f"% {line}\n" for line in said) + as_latex(table) if table else f"% {ABSENT}\n"
-        lines = "".join(f"- {markdown(line)}\n" for line in said)
+    """Write tables, each with its notes, in both forms; None is a table that these results lack."""
+    for name, (table, sentences) in tables.items():
+        tex = "".join(f"% {line}\n" for line in sentences) + as_latex(table) if table else f"% {ABSENT}\n"
+        lines = "".join(f"- {markdown(line)}\n" for line in sentences)
         for_notes = as_markdown(table) + ("\n" + lines if lines else "") if table else f"<!-- {ABSENT} -->\n"
         for pattern, text in ((TABLE_TEX, tex), (TABLE_MD, for_notes)):
             with atomic_path(Path(folder, pattern(table=name))) as partial:
@@ -85,14 +77,7 @@ def write_tables(tables: Mapping[str, tuple[Table | None, Sequence[str]]], folde
 
 
 def as_latex(table: Table) -> str:
-    """A table for LaTeX.
-
-    Args:
-        table: The table.
-
-    Returns:
-        A ``tabular``, which needs the packages ``booktabs`` and, for marks of significance, ``amssymb``.
-    """
+    """Convert a table to a LaTeX ``tabular``, which needs the packages ``booktabs`` and, for marks, ``amssymb``."""
     alignment = "".join("r" if column.number else "l" for column in table.columns)
     head = [f"% {' '.join(table.caption.split())}; needs \\usepackage{{booktabs,amssymb}}", rf"\begin{{tabular}}{{{alignment}}}"]
     groups = [rf"\multicolumn{{{span}}}{{c}}{{{latex(label)}}}" for label, span in table.groups]
@@ -103,14 +88,7 @@ def as_latex(table: Table) -> str:
 
 
 def latex(text: str) -> str:
-    """Text as LaTeX sets it.
-
-    Args:
-        text: Any text.
-
-    Returns:
-        The same with what means something in LaTeX escaped.
-    """
+    """Escape the letters of a text that have a meaning in LaTeX."""
     return "".join(LATEX.get(letter, letter) for letter in text)
 
 
@@ -121,14 +99,7 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def as_markdown(table: Table) -> str:
-    """A table for Markdown, as GitHub and others read it.
-
-    Args:
-        table: The table.
-
-    Returns:
-        Its lines.
-    """
+    """Convert a table to Markdown, as GitHub and others read it."""
     labels = [column.label for column in table.columns]
     if table.groups:  # one line of headers is all that there is
         spans = ["", *(label for label, span in table.groups for _ in range(span))]
@@ -140,14 +111,7 @@ def as_markdown(table: Table) -> str:
 
 
 def markdown(text: str) -> str:
-    """Text that Markdown takes for nothing else.
-
-    Args:
-        text: Any text.
-
-    Returns:
-        The same on one line, with what means something there escaped.
-    """
+    """Join the lines of a text, and escape the letters that have a meaning in Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>|~])", r"\\\1", " ".join(text.split("\n")))
 
 

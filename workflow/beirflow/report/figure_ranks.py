@@ -24,7 +24,7 @@ LETTER, LEAST = 0.067, 3.0
 """Inches of a letter of a name, and the least of the axis between the names."""
 
 EDGE = 0.03
-"""Of the axis, how far the lines to the names go beyond it."""
+"""Share of the axis by which the lines to the names exceed it."""
 
 MOST_TICKS = 12
 
@@ -66,13 +66,13 @@ def _why_not(systems: int, datasets: int) -> str:
 
 
 def _said(test: Friedman, datasets: int, cutoff: int) -> str:
-    """What the tests found, in words; no line ends inside a value."""
+    """Return the result of the tests in words; no line ends inside a value."""
     p = f"p = {test.p:.3f}" if test.p >= 0.001 else "p < 0.001"
     values = f"χ² = {test.chi_square:.2f}, {p}".replace(" ", NO_BREAK).replace(f",{NO_BREAK}", ", ")
-    found = f"Average rank by NDCG@{cutoff} over {datasets} datasets. Friedman test: {values}"
+    result = f"Average rank by NDCG@{cutoff} over {datasets} datasets. Friedman test: {values}"
     if not test.rejected:
-        return f"{found}, which is not below {LEVEL}: no two systems are told apart."
-    return f"{found}. A bar joins systems that differ by less than the critical difference (Nemenyi, {LEVEL})."
+        return f"{result}, which is not below {LEVEL}: no two systems are told apart."
+    return f"{result}. A bar joins systems that differ by less than the critical difference (Nemenyi, {LEVEL})."
 
 
 def _axis(panel: Axes, systems: int, reach: float) -> None:

@@ -24,7 +24,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.writing import atomic_path
 
 WIDTH, FONT = 7.2, "DejaVu Sans"
-"""Of a figure in inches, the text width of a page with two columns, and what its text is set in, which comes with matplotlib."""
+"""Width of a figure in inches, that of a page with two columns, and its font, which comes with matplotlib."""
 
 SINGLE = 4.32
 """Most inches of a figure with a single panel."""
@@ -100,9 +100,9 @@ def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
     try:
         font_manager.findfont(font, fallback_to_default=False)
     except ValueError:
-        there = {each.name for each in font_manager.fontManager.ttflist}
+        fonts = {font.name for font in font_manager.fontManager.ttflist}
         raise DataError(
-            f"figure_font: {font!r} is not among the {len(there)} families of fonts of this machine{nearest(font, there)}"
+            f"figure_font: {font!r} is not among the {len(fonts)} families of fonts of this machine{nearest(font, fonts)}"
         ) from None
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -121,14 +121,7 @@ def single_width() -> float:
 
 
 def style_of(systems: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Colour, marker and line of every system.
-
-    Args:
-        systems: Their names, in the order of the configuration.
-
-    Returns:
-        By system, what matplotlib takes to draw a line.
-    """
+    """Return the colour, marker and line of every system, in the order of the configuration."""
     return {
         system: {
             "color": COLOURS[number % len(COLOURS)],
@@ -206,18 +199,13 @@ def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[flo
 
 
 def bytes_unit(largest: float) -> tuple[str, float]:
-    """How to write bytes: the end of the label, and what they are divided by."""
+    """Choose a unit for bytes: the end of the label, and the divisor."""
     name, size = next(((name, size) for name, size in UNITS if largest >= size), UNITS[-1])
     return f", {name}", size
 
 
 def log_where_wide(panel: Axes, values: pd.Series) -> None:
-    """Let the horizontal axis begin at 0, or be logarithmic where values are far apart; without ticks where there are none.
-
-    Args:
-        panel: Where they are drawn.
-        values: All that are.
-    """
+    """Begin the axis of some values at 0, or make it logarithmic for a wide range; without ticks for no values."""
     if values.empty:
         panel.set_xticks([])
     elif values.max() > WIDE * values.min() > 0:

@@ -23,70 +23,52 @@ from beirflow.files.csv_files import write_csv
 from beirflow.files.records import read_json
 from beirflow.report.named_tables import read_named_csv
 
-TABLES = ("pareto", "critical_difference")
-"""Names of the figures; the rule names the same."""
-
 OF_QUERIES = ("queries", "search", "merge", "fuse", "rerank")
-"""Stages that are gone through for queries, once everything is indexed."""
+"""Stages of a query, once everything is indexed."""
 
 FRONTS = {"seconds_per_query": "front_of_seconds", "index_bytes": "front_of_bytes"}
-"""By kind of cost, the column that says who is on its front."""
+"""By kind of cost, the column of its Pareto front."""
 
 Means = Mapping[tuple[str, str], Mapping[str, float]]
 """By system and dataset, the measures."""
 
 
 def write_figure_tables(*, means_paths: Sequence[str], costs_path: str, folder: str) -> None:
-    """Write the tables.
-
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every dataset.
-        costs_path: ``cost.csv``.
-        folder: Where to write them, each as ``<name>.csv``.
-    """
-    every = [read_json(path) for path in means_paths]
-    means = {(each["system"], each["dataset"]): each["measures"] for each in every}
+    """Write the tables from the metrics of every system on every dataset and ``cost.csv``."""
+    means = {(record["system"], record["dataset"]): record["measures"] for record in map(read_json, means_paths)}
     tables = {"pareto": pareto_table(means, read_named_csv(costs_path)), "critical_difference": ranks_table(means)}
     for name, table in tables.items():
         write_csv(table, Path(folder, f"{name}.csv"))
 
 
 def pareto_table(means: Means, costs: pd.DataFrame) -> pd.DataFrame:
-    """What every system achieves and costs.
-
-    Args:
-        means: The measures.
-        costs: What ``cost.csv`` holds.
-
-    Returns:
-        The table, as this module says.
-    """
+    """Return ``pareto.csv`` from the measures and ``cost.csv``."""
     measure, systems, scores = _scores(means)
     table = pd.DataFrame({"system": systems, "datasets": scores.shape[1], measure: scores.mean(axis=1)})
     of_system = [costs[costs["system"] == system] for system in systems]
-    table["seconds_per_query"] = [_query_seconds(each) / each["queries"].sum() for each in of_system]
-    table["index_bytes"] = [each["index_bytes"].sum(skipna=False) for each in of_system]
+    table["seconds_per_query"] = [_query_seconds(part) / part["queries"].sum() for part in of_system]
+    table["index_bytes"] = [part["index_bytes"].sum(skipna=False) for part in of_system]
     for cost, column in FRONTS.items():
         table[column] = on_front(table[measure].to_numpy(), table[cost].to_numpy())
-    table["devices"] = [", ".join(sorted(set(", ".join(each["devices"].dropna()).split(", ")) - {""})) for each in of_system]
+    table["devices"] = [", ".join(sorted(set(", ".join(part["devices"].dropna()).split(", ")) - {""})) for part in of_system]
     return table
 
 
 def _scores(means: Means) -> tuple[str, list[str], np.ndarray]:
-    """The main measure, the systems, and its values, float64 of shape (systems, datasets)."""
+    """Return the main measure, the systems, and its values, float64 of shape (systems, datasets)."""
     measure = f"NDCG@{main_cutoff(next(iter(means.values())))}"
     systems, datasets = (list(dict.fromkeys(names)) for names in zip(*means, strict=True))
     return measure, systems, np.array([[means[system, dataset][measure] for dataset in datasets] for system in systems])
 
 
 def _query_seconds(costs: pd.DataFrame) -> float:
-    """Seconds that all queries took; not-a-number where it is not known how long a search took."""
+    """Return the seconds of all queries; not-a-number if the time of a search is unknown."""
     known = bool(costs["search_seconds"].notna().all())
     return float(costs[[f"{stage}_seconds" for stage in OF_QUERIES]].sum().sum()) if known else float("nan")
 
 
 def on_front(scores: np.ndarray, costs: np.ndarray) -> list[bool]:
-    """Who is on the Pareto front.
+    """Find the systems on the Pareto front.
 
     Args:
         scores: Higher is better; float64 of shape (systems,).
@@ -102,26 +84,19 @@ def on_front(scores: np.ndarray, costs: np.ndarray) -> list[bool]:
 
 
 def ranks_table(means: Means) -> pd.DataFrame:
-    """Average ranks of systems, and which of them are not told apart.
-
-    Args:
-        means: The measures.
-
-    Returns:
-        The table, as this module says; without groups and tests where there are too few systems or datasets.
-    """
+    """Return ``critical_difference.csv``, without groups and tests if there are too few systems or datasets."""
     _, systems, scores = _scores(means)
     table = pd.DataFrame({"system": systems, "average_rank": average_ranks(scores), "datasets": scores.shape[1]})
     table = table.sort_values("average_rank", kind="stable", ignore_index=True)
     test = friedman(scores)
     spans = alike(table["average_rank"].tolist(), test) if test else []
     letters = [" ".join(_letter(i) for i, (first, last) in enumerate(spans) if first <= row <= last) for row in range(len(table))]
-    table["groups"] = [each or None for each in letters]
+    table["groups"] = [names or None for names in letters]
     for column in ("chi_square", "p", "critical_difference"):
         table[column] = getattr(test, column) if test else np.nan
     return table
 
 
 def _letter(number: int) -> str:
-    """The letter of a group: a to z, then aa and so on."""
+    """Return the letter of a group: a to z, then aa and so on."""
     return ("" if number < 26 else _letter(number // 26 - 1)) + ascii_lowercase[number % 26]

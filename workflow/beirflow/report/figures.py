@@ -1,8 +1,4 @@
-"""Draw the figures, each as PDF for papers and as SVG for pages.
-
-``ndcg_difference``, ``critical_difference``, ``recall_over_k``, ``ndcg_per_query``, ``document_lengths``, ``holes``, ``pareto``
-and ``cost``; the functions of these names say what they show. The same results give the same bytes.
-"""
+"""Draw the figures of the report, each as PDF for papers and as SVG for pages. The same results give the same bytes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,8 +11,13 @@ from beirflow.report.figure_ranks import critical_difference
 from beirflow.report.figure_scores import holes, ndcg_difference, ndcg_per_query, recall_over_k
 from beirflow.report.figure_style import house_style, save
 from beirflow.report.figure_tables import write_figure_tables
+from beirflow.report.registry import FIGURES
 
-FIGURES = (ndcg_difference, critical_difference, recall_over_k, ndcg_per_query, document_lengths, holes, pareto, cost)
+FUNCTIONS = {
+    function.__name__: function
+    for function in (ndcg_difference, critical_difference, recall_over_k, ndcg_per_query, document_lengths, holes, pareto, cost)
+}
+"""By name of a figure, the function that draws it."""
 
 
 def draw_figures(*, files: FigureFiles, folder: str, style: Mapping[str, Any] | None = None) -> None:
@@ -25,7 +26,7 @@ def draw_figures(*, files: FigureFiles, folder: str, style: Mapping[str, Any] | 
     Args:
         files: The files that they show.
         folder: Where to write them, each as ``<name>.pdf`` and ``<name>.svg``, some with their numbers as ``<name>.csv``.
-        style: What :func:`~beirflow.report.figure_style.house_style` takes.
+        style: Arguments of :func:`~beirflow.report.figure_style.house_style`.
 
     Raises:
         DataError: Values are not those that were recorded, or the font is not here.
@@ -33,5 +34,5 @@ def draw_figures(*, files: FigureFiles, folder: str, style: Mapping[str, Any] | 
     results = read_results(files)
     write_figure_tables(means_paths=files.means_paths, costs_path=files.costs_path, folder=folder)
     with house_style(**(style or {})):
-        for draw in FIGURES:
-            save(draw(results), folder, draw.__name__)
+        for name in FIGURES:
+            save(FUNCTIONS[name](results), folder, name)

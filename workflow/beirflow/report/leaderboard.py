@@ -18,23 +18,14 @@ HIGHER, LOWER = "▲", "▼"
 """Marks of what differs from the baseline at that level, corrected for all tests."""
 
 KINDS = {"task": "Means by task", "domain": "Means by domain"}
-"""What datasets are grouped by, and the title of that table."""
+"""Groups of datasets, with the titles of their tables."""
 
 Marks = Mapping[tuple[str, str], str]
 """By system and dataset, how it differs from the baseline."""
 
 
 def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None) -> Table:
-    """Systems × means and datasets, the highest first mean first.
-
-    Args:
-        summary: What ``summary.csv`` holds; averages have no split.
-        measure: The measure.
-        marks: What differs from the baseline.
-
-    Returns:
-        The table; the best of a column and how near the others are is marked if there are several systems.
-    """
+    """Return a table of systems × means and datasets by one measure of ``summary.csv``, the highest first mean first."""
     means, datasets = (_names(summary[summary["split"].isna() == average]) for average in (True, False))
     caption = f"{measure} of every system: means over datasets, then every dataset"
     labels = {name: name.partition(" (")[0] for name in means} | {name: name for name in datasets}
@@ -42,36 +33,18 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None)
 
 
 def significance_marks(comparison: pd.DataFrame, measure: str, baseline: str) -> Marks:
-    """What differs from the baseline.
-
-    Args:
-        comparison: What ``significance.csv`` holds.
-        measure: Of the table; nothing is marked if another was tested.
-        baseline: Name of the system.
-
-    Returns:
-        A mark by system and dataset.
-    """
-    found = {}
+    """Return the marks of ``significance.csv`` for a measure, by system and dataset; none if another measure was tested."""
+    marks = {}
     for row in comparison[(comparison["measure"] == measure) & (comparison["p_holm"] < SIGNIFICANT)].to_dict("records"):
         pair = (row["system_a"], row["system_b"])
         if baseline in pair:
             other, sign = (pair[1], -1) if pair[0] == baseline else (pair[0], 1)
-            found[str(other), str(row["dataset"])] = HIGHER if sign * row["difference"] > 0 else LOWER
-    return found
+            marks[str(other), str(row["dataset"])] = HIGHER if sign * row["difference"] > 0 else LOWER
+    return marks
 
 
 def published_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Table | None:
-    """What was published, and below each score what was measured minus it; None where nothing may be compared.
-
-    Args:
-        summary: What ``summary.csv`` holds.
-        measure: The measure.
-        sources: Is told the sources.
-
-    Returns:
-        Systems × datasets.
-    """
+    """Return the published scores of a measure, and below each the difference to ours; None if nothing may be compared."""
     if f"published_{measure}" not in summary:
         return None
     compared = summary[summary[f"published_{measure}"].notna()]
@@ -90,22 +63,13 @@ def _published(row: Mapping[Any, Any] | None, system: str, measure: str, sources
     if row is None:
         return Cell("")
     reference, difference = number(row[f"published_{measure}"]), number(row[f"difference_{measure}"], "+.4f")
-    note = sources.letter(system, row[f"source_{measure}"])
+    note = sources.cite(system, row[f"source_{measure}"])
     return Cell(f"{reference.text}\n{difference.text}", difference.value, note=note)
 
 
 def kind_tables(summary: pd.DataFrame, measure: str, catalogue: Catalogue | None = None) -> list[tuple[Table, list[str]]]:
-    """Means by task and by domain, as the catalogue has them.
-
-    Args:
-        summary: What ``summary.csv`` holds.
-        measure: The measure.
-        catalogue: Knows the tasks and domains of its datasets.
-
-    Returns:
-        Tables, each with the sentences that say which datasets a column is over; none where every dataset would stand alone.
-    """
-    kinds, found = (catalogue or load_catalogue()).kinds, []
+    """Return the means by task and by domain, each with the datasets of its columns; none if every dataset would be alone."""
+    kinds, tables = (catalogue or load_catalogue()).kinds, []
     values = _values(summary[summary["split"].notna()], measure)
     datasets = dict.fromkeys(dataset for _, dataset in values)
     for kind, title in KINDS.items():
@@ -121,8 +85,8 @@ def kind_tables(summary: pd.DataFrame, measure: str, catalogue: Catalogue | None
         }
         caption = f"{measure}: the plain mean over the datasets of a {kind}"
         table = _table(f"by-{kind}", title, caption, means, {group: group for group in members}, {}, len(members))
-        found.append((table, [f"{group}: {', '.join(names)}." for group, names in members.items()]))
-    return found
+        tables.append((table, [f"{group}: {', '.join(names)}." for group, names in members.items()]))
+    return tables
 
 
 def _names(summary: pd.DataFrame) -> list[str]:
@@ -161,39 +125,30 @@ def _table(
 
 def _columns(labels: Iterable[str], first: int = 0) -> list[Column]:
     """Columns of numbers, a line before number ``first``; their headers stand upright where there are many."""
-    found: Sequence[str] = list(labels)
-    upright = " upright" if len(found) > MOST_FLAT else ""
+    names = list(labels)
+    upright = " upright" if len(names) > MOST_FLAT else ""
     return [
-        Column(label, classes=("number group" if first and i == first else "number") + upright) for i, label in enumerate(found)
+        Column(label, classes=("number group" if first and i == first else "number") + upright) for i, label in enumerate(names)
     ]
 
 
 def _heat(value: float, known: Sequence[float]) -> int:
-    """How near a value is to the best of its column: 0, the worst, to ``HEATS``, the best."""
+    """Grade a value between 0, the worst of its column, and ``HEATS``, the best."""
     low, high = min(known), max(known)
     return round(HEATS * (value - low) / (high - low)) if high > low else 0
 
 
 def notes(summary: pd.DataFrame, marks: Marks, baseline: str) -> list[str]:
-    """What a reader of the leaderboard needs to know.
-
-    Args:
-        summary: What ``summary.csv`` holds.
-        marks: What differs from the baseline.
-        baseline: Name of the system.
-
-    Returns:
-        Sentences.
-    """
-    found = []
+    """Return the sentences that a reader of the leaderboard needs."""
+    sentences = []
     if len(set(summary["system"])) > 1:
-        found.append("Bold: the best of a column. Shade: how near to the best of its column.")
+        sentences.append("Bold: the best of a column. Shade: how near to the best of its column.")
     if marks:
         tested = f"paired randomisation test, p < {SIGNIFICANT} after Holm's correction for every pair and dataset"
-        found.append(f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested}).")
+        sentences.append(f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested}).")
     means = _names(summary[summary["split"].isna()])
     for label, _, members in (name.partition(" (") for name in means):
-        found.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
+        sentences.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
     if assumed := assumptions(summary.get(ASSUMED, ())):
-        found.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
-    return found
+        sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
+    return sentences

@@ -21,7 +21,7 @@ from beirflow.files.records import read_json
 from beirflow.files.writing import atomic_path
 
 MEASURES = {"NDCG": "ndcg", "MAP": "map", "Recall": "recall", "P": "precision", "MRR": "mrr", "Accuracy": "hit_rate"}
-"""Of our measures those that MTEB has, by the names that it gives them."""
+"""By measure of ours, its name in MTEB."""
 
 MAIN = "NDCG@10"
 """MTEB's main score of retrieval."""
@@ -51,8 +51,8 @@ def export_mteb(*, task: str, language: str, means_path: str, corpus_paths: Sequ
         )
     measures = means["measures"]
     if MAIN not in measures:
-        found = f"has {', '.join(measures)}, and the main score of MTEB is {MAIN}"
-        raise DataError(f"{means_path} {found}; add 10 to the cutoffs of the configuration")
+        problem = f"has {', '.join(measures)}, and the main score of MTEB is {MAIN}"
+        raise DataError(f"{means_path} {problem}; add 10 to the cutoffs of the configuration")
     scores = {
         **{_name(measure): value for measure, value in measures.items() if measure.partition("@")[0] in MEASURES},
         "main_score": measures[MAIN],
@@ -72,21 +72,14 @@ def export_mteb(*, task: str, language: str, means_path: str, corpus_paths: Sequ
 
 
 def revision(corpora: Sequence[Mapping[str, Any]]) -> str:
-    """What was evaluated, in the place of a revision.
-
-    Args:
-        corpora: The records of the corpora.
-
-    Returns:
-        A digest of the digests of all source files, in the order of their names.
-    """
-    files = sorted(item for each in corpora for item in each["source_sha256"].items())
+    """Return a digest of the digests of all source files, in the order of their names, in place of a revision."""
+    files = sorted(item for corpus in corpora for item in corpus["source_sha256"].items())
     lines = "".join(f"{digest}  {name}\n" for name, digest in files)
     return f"beir-sha256-{hashlib.sha256(lines.encode()).hexdigest()}"
 
 
 def _name(measure: str) -> str:
-    """What MTEB calls a measure."""
+    """Return the name of a measure in MTEB."""
     name, _, k = measure.partition("@")
     return f"{MEASURES[name]}_at_{k}"
 
@@ -113,14 +106,14 @@ def write_model_index(
         )
     results = [json.loads(Path(path).read_bytes()) for path in result_paths]
     entries = [_entry(result, datasets[result["task_name"]]) for result in results]
-    said = ["Measured by beirflow on the files of BEIR, not on the copies that the hub has of them."]
-    said += [f"Left out, since MTEB has no such task: {', '.join(left_out)}."] if left_out else []
+    notes = ["Measured by beirflow on the files of BEIR, not on the copies that the hub has of them."]
+    notes += [f"Left out, since MTEB has no such task: {', '.join(left_out)}."] if left_out else []
     block = yaml.safe_dump({"model-index": [{"name": system, "results": entries}]}, sort_keys=False)
-    _write(index_path, "".join(f"# {line}\n" for line in said) + block)
+    _write(index_path, "".join(f"# {line}\n" for line in notes) + block)
 
 
 def _entry(result: Mapping[str, Any], dataset: str) -> dict[str, Any]:
-    """What a model card says of one task."""
+    """Return the entry of one task in a model card."""
     ((split, (scores,)),) = result["scores"].items()
     names = ["main_score", *map(_name, PUBLISHED)]
     return {

@@ -10,12 +10,5 @@ NAMES = (
 
 
 def read_named_csv(path: str) -> pd.DataFrame:
-    """Read a table of the results.
-
-    Args:
-        path: ``summary.csv``, ``significance.csv``, ``cost.csv``, ``systems.csv`` or a table of the paper.
-
-    Returns:
-        The table; a name stays what it is, also one like ``NA`` or ``007``, and only an empty cell is a missing value.
-    """
+    """Read a CSV of the results: a name stays what it is, also one like ``NA`` or ``007``, and only an empty cell is missing."""
     return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(NAMES, str))

@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -81,16 +82,23 @@ class Table:
     close: bool = False
 
 
+class Notes:
+    """Texts that are too long for a cell, each named by a letter in the order of their first mention."""
+
+    def __init__(self) -> None:
+        self._letters: dict[str, str] = {}
+
+    def letter(self, text: object) -> str:
+        """Return the letter of a text; none for an empty or missing one."""
+        return self._letters.setdefault(text, ascii_lowercase[len(self._letters) % 26]) if isinstance(text, str) and text else ""
+
+    def lines(self) -> list[str]:
+        """Return the letters with their texts."""
+        return [f"{letter}: {text}" for text, letter in self._letters.items()]
+
+
 def number(value: Any, form: str = ".4f") -> Cell:
-    """A cell that holds a number.
-
-    Args:
-        value: The number; an empty cell if it is None or not-a-number.
-        form: How it is written, as for ``format``.
-
-    Returns:
-        The cell, with a minus sign where other text has a hyphen.
-    """
+    """Return a cell for a number, with a true minus sign; an empty one for None and not-a-number."""
     missing = value is None or value != value
     return Cell("") if missing else Cell(format(value, form).replace("-", "−"), float(value))
 

@@ -8,14 +8,6 @@ from beirflow.files.records import Job, write_record
 
 
 def record_files_for_reading(*, paths: Sequence[str], manifest_path: str, record_path: str, job: Job, **facts: Any) -> None:
-    """Record what the files for reading are, and which results they were made from.
-
-    Args:
-        paths: The files.
-        manifest_path: ``manifest.json`` of the results.
-        record_path: The record to write.
-        job: The job, for the record.
-        **facts: What else there is to say.
-    """
+    """Record the files for reading, the manifest of the results that they were made from, and further facts."""
     outputs = {path: file_digest(path) for path in paths}
     write_record(record_path, job, inputs={manifest_path: file_digest(manifest_path)}, outputs=outputs, **facts)

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import MANIFEST, SCORES, record_of
+from beirflow.files.layout import MANIFEST, record_of
 from beirflow.files.records import Job, read_json
 from beirflow.report.dataset_tables import bibtex, datasets_table
-from beirflow.report.figure_tables import TABLES
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
 from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import TEMPLATES, write_page
 from beirflow.report.reading_files import record_files_for_reading
+from beirflow.report.registry import FIGURES
 from beirflow.report.system_tables import settings_table, systems_table
 from beirflow.report.tables import (
     Sources,
@@ -28,42 +28,6 @@ from beirflow.report.tables import (
     main_measures,
     significance_table,
 )
-
-FIGURES = {
-    "ndcg_difference": (
-        "Difference to the baseline",
-        "Bars: for every dataset, NDCG@10 of each system minus that of the baseline. The numbers are in the first table.",
-    ),
-    "critical_difference": (
-        "Average ranks",
-        "Diagram: average rank of each system over the datasets, with bars over systems that are not told apart. The numbers are "
-        "in critical_difference.csv.",
-    ),
-    "recall_over_k": (
-        "Recall over k",
-        "Lines: for every dataset, recall of each system over the cutoff. The numbers are under “Every measure at every cutoff”.",
-    ),
-    "ndcg_per_query": (
-        "Distribution over queries",
-        f"Lines: for every dataset, the share of queries with at least a given NDCG@10. The values are in {SCORES}.",
-    ),
-    "document_lengths": (
-        "Lengths of documents",
-        "Violins: for every dataset, lengths of all documents, of the relevant and of the retrieved. The quantiles are in the "
-        "table “Lengths of documents”.",
-    ),
-    "holes": ("Unjudged documents", "Points: NDCG@10 against Hole@10. The numbers are in the table “Unjudged documents”."),
-    "pareto": (
-        "Score and cost",
-        "Points: mean NDCG@10 of each system against its milliseconds a query and the size of its index. The numbers are in "
-        "pareto.csv.",
-    ),
-    "cost": (
-        "Cost",
-        "Points: speed, seconds, memory and size of each system on every dataset. The numbers are in the last table.",
-    ),
-}
-"""By name of a figure: its title, and the text for people who do not see it. Captions are in ``workflow/report``."""
 
 SIGNIFICANCE = (
     "Every pair of systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; "
@@ -129,7 +93,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "notes": notes(summary, marks, baseline),
         "kinds": kind_tables(summary, measures[0]),
         "published": [table for table in published if table],
-        "sources": sources.notes(),
+        "sources": sources.lines(),
         "holes": holes_table(summary),
         "systems": [systems_table(settings), settings_table(settings)],
         "datasets": datasets_table(summary),
@@ -155,43 +119,43 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
 
 
 def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Every dataset, and after a dataset of forums its forums, with all measures of all systems."""
-    found: dict[str, dict[str, Any]] = {}
-    for each in means:
-        of_forums = {"forums": each["forums"]} if "forums" in each else {}
-        entry = {"name": each["dataset"], "split": each["split"], "counts": counts(each), "measures": {}, **of_forums}
-        found.setdefault(each["dataset"], entry)["measures"][each["system"]] = each["measures"]
-    of_a_row = {forum for entry in found.values() for forum in entry.get("forums", ())}
-    rows = [entry for name, entry in found.items() if name not in of_a_row]
-    return [found[name] for entry in rows for name in (entry["name"], *entry.get("forums", ()))]
+    """Return every dataset, and after a dataset of forums its forums, with all measures of all systems."""
+    datasets: dict[str, dict[str, Any]] = {}
+    for record in means:
+        of_forums = {"forums": record["forums"]} if "forums" in record else {}
+        entry = {"name": record["dataset"], "split": record["split"], "counts": counts(record), "measures": {}, **of_forums}
+        datasets.setdefault(record["dataset"], entry)["measures"][record["system"]] = record["measures"]
+    of_a_row = {forum for entry in datasets.values() for forum in entry.get("forums", ())}
+    rows = [entry for name, entry in datasets.items() if name not in of_a_row]
+    return [datasets[name] for entry in rows for name in (entry["name"], *entry.get("forums", ()))]
 
 
 def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any]) -> str:
-    """Which systems, how large everything is, and when it was written."""
+    """Return the first sentence of the page: the systems, the size of the data and the date."""
     corpora = [entry for entry in datasets if "forums" not in entry]
     documents, queries = (sum(entry["counts"][key] for entry in corpora) for key in ("documents", "queries"))
     size = f"{_counted(documents, 'document')} and {_counted(queries, 'judged query', 'judged queries')}"
-    where = f"{_counted(len(corpora), 'corpus', 'corpora')} with {size}"
-    return f"How well {_listed(systems)} retrieve from {where}. Written {manifest['written'].partition('T')[0]}."
+    data = f"{_counted(len(corpora), 'corpus', 'corpora')} with {size}"
+    return f"How well {_listed(systems)} retrieve from {data}. Written {manifest['written'].partition('T')[0]}."
 
 
 def _figure(path: Path, folder: Path) -> dict[str, Any]:
-    """A figure as the template needs it: inside the page as an image, so that nothing in it touches the page."""
-    title, alt = FIGURES[path.stem]
+    """Return a figure for the template: inside the page as an image, so that nothing in it touches the page."""
+    figure = FIGURES[path.stem]
     caption = (TEMPLATES / f"{path.stem}.rst").read_text(encoding="utf-8").replace("``", "")
-    kinds = ("pdf", "csv") if path.stem in TABLES else ("pdf",)
-    others = [path.with_suffix(f".{kind}") for kind in kinds]
+    others = [path.with_suffix(".pdf"), *([path.with_name(f"{figure.table}.csv")] if figure.table else [])]
     links = [other.relative_to(folder).as_posix() for other in others if other.is_relative_to(folder)]
-    return {"title": title, "alt": alt, "caption": caption, "links": links, "data": b64encode(path.read_bytes()).decode()}
+    data = b64encode(path.read_bytes()).decode()
+    return {"title": figure.title, "alt": figure.alt, "caption": caption, "links": links, "data": data}
 
 
 def _packed(path: str) -> str:
-    """A file, compressed and in letters that mean nothing to a browser: a third of the size, and never markup."""
+    """Return a file, compressed and in letters that mean nothing to a browser: a third of the size, and never markup."""
     return b64encode(gzip.compress(Path(path).read_bytes(), compresslevel=6, mtime=0)).decode()
 
 
 def _facts(manifest: Mapping[str, Any], manifest_path: str) -> list[tuple[str, str]]:
-    """What the page was made from: the manifest's main points, and its digest."""
+    """Return the main facts of the manifest, and its digest."""
     repository, environment = manifest["repository"], manifest["environment"]
     clean = {True: "as committed", False: "with changes that are not committed", None: "unknown whether changed"}
     packages = ", ".join(f"{name} {version}" for name, version in environment["packages"].items() if version)

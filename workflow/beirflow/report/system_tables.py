@@ -19,21 +19,14 @@ OF_ITS_OWN = (
 """Settings that have a column of their own, or are only in the table of all settings."""
 
 FOUND = ("tuned_on", "lossy", ASSUMED)
-"""What records alone say, and everybody should see."""
+"""Settings in records alone that decide over scores."""
 
 SHOWN_OF_A_REVISION = 10
 """Digits; the table of all settings has them all."""
 
 
 def systems_table(settings: pd.DataFrame) -> Table:
-    """A row a system: what it is, how it is set, and what was cut.
-
-    Args:
-        settings: What ``systems.csv`` holds.
-
-    Returns:
-        The table.
-    """
+    """Return a row a system from ``systems.csv``: its kind, its settings, and the number of cut texts."""
     labels = ("Family", "Model", "Settings", "Before a query", "Before a document", "Precision", "Texts cut")
     columns = [SYSTEM, *(Column(label, number=False, classes="prose") for label in labels)]
     rows = [_row(str(system), part) for system, part in settings.groupby("system", sort=False)]
@@ -55,7 +48,7 @@ def _row(system: str, settings: pd.DataFrame) -> list[Cell]:
 
 
 def _is_shown(name: str, part: pd.DataFrame, values: Mapping[str, pd.DataFrame]) -> bool:
-    """Whether a setting stands among the others: those that were said, and what was found that decides over scores."""
+    """Test that a setting is shown in the column of settings: configured ones, and recorded ones that decide over scores."""
     if name == "weights":  # of a fused system; those of a model are the name of a file
         return "model" not in values
     return name in FOUND or (name not in OF_ITS_OWN and set(part["said_by"]) != {RECORD})
@@ -76,16 +69,16 @@ def _texts(part: pd.DataFrame) -> list[str]:
 
 def _model(values: Mapping[str, pd.DataFrame]) -> str:
     """The model with its revision, and that of the queries where they have one."""
-    found = []
+    models = []
     for model, revision in (("model", "revision"), ("query_model", "query_revision")):
         if name := _one(values, model):
             pinned = _one(values, revision)[:SHOWN_OF_A_REVISION]
-            found.append(f"{name} at {pinned}" if pinned else name)
-    return "; queries: ".join(found)
+            models.append(f"{name} at {pinned}" if pinned else name)
+    return "; queries: ".join(models)
 
 
 def _instead(part: pd.DataFrame) -> str:
-    """What the files of the model say, where the configuration says otherwise."""
+    """Return the setting in the files of the model, where the configuration differs."""
     other = part["model_says"].notna() & (part["model_says"] != part["value"].fillna(""))
     return f" (its files say {', '.join(dict.fromkeys(part['model_says'][other]))})" if other.any() else ""
 
@@ -101,20 +94,13 @@ def _prompt(values: Mapping[str, pd.DataFrame], name: str) -> str:
 
 
 def _cut(values: Mapping[str, pd.DataFrame]) -> str:
-    """How many texts were cut, in all."""
+    """Return the total number of cut texts by kind."""
     counts = {name.removeprefix(TRUNCATED): part["value"].astype(int).sum() for name, part in values.items() if TRUNCATED in name}
     return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
 
 
 def settings_table(settings: pd.DataFrame) -> Table:
-    """Every setting of every system, with who says it.
-
-    Args:
-        settings: What ``systems.csv`` holds.
-
-    Returns:
-        The table.
-    """
+    """Return every setting of every system from ``systems.csv``, with its origin."""
     labels = {"Setting": "", "Dataset": "", "Value": "prose", "Said by": "", "Files of the model say": "prose"}
     columns = [SYSTEM, *(Column(label, number=False, classes=classes) for label, classes in labels.items())]
     rows = [

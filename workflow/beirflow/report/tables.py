@@ -1,7 +1,6 @@
 """The tables of the report: ``summary.csv``, ``significance.csv`` and ``cost.csv``, arranged for reading."""
 
 from collections.abc import Mapping
-from string import ascii_lowercase
 from typing import Any
 
 import pandas as pd
@@ -9,7 +8,7 @@ import pandas as pd
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.evaluation.cost import KILOWATT_HOUR
 from beirflow.evaluation.summary import PUBLISHED
-from beirflow.report.pages import Cell, Column, Table, number
+from beirflow.report.pages import Cell, Column, Notes, Table, number
 
 NAME = Column("Dataset", number=False, classes="stub")
 FIRST = "number group"
@@ -59,7 +58,7 @@ ENERGY: dict[str, tuple[str, str, float]] = {
     "processor_share": ("Share", ".2f", 1),
     "co2_grams": ("CO₂, g", ",.1f", 1),
 }
-"""The same of energy."""
+"""Columns of energy in ``cost.csv``, likewise."""
 
 RARE = ("expand_seconds", "train_seconds", "rerank_seconds")
 """Columns of ``cost.csv`` that are left out where no system has such a stage."""
@@ -78,26 +77,21 @@ COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}
 """Columns of ``cost.csv`` that hold words, which come first, and their headers."""
 
 
-class Sources:
-    """The sources of published scores, each named by a letter in the order in which they are met."""
+class Sources(Notes):
+    """The citations of published scores, each named by a letter."""
 
     def __init__(self) -> None:
-        self._letters: dict[str, str] = {}
+        super().__init__()
         published = load_catalogue().published
         self._citations = {
             (system, entry["source"]): "; ".join(entry[key] for key in ("citation", "note") if key in entry)
-            for system, found in published.items()
-            for entry in found
+            for system, entries in published.items()
+            for entry in entries
         }
 
-    def letter(self, system: str, source: Any) -> str:
-        """The letter of a source of a system; none for a source that is not there."""
-        citation = self._citations.get((system, source))
-        return self._letters.setdefault(citation, ascii_lowercase[len(self._letters) % 26]) if citation else ""
-
-    def notes(self) -> list[str]:
-        """What each letter means."""
-        return [f"{letter}: {citation}" for citation, letter in self._letters.items()]
+    def cite(self, system: str, source: object) -> str:
+        """Return the letter of a source of a system; none for an unknown source."""
+        return self.letter(self._citations.get((system, source)))
 
 
 def main_measures(summary: pd.DataFrame) -> list[str]:
@@ -137,7 +131,7 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
 
 
 def energy_note(costs: pd.DataFrame) -> str:
-    """What the energy in the table of costs is, or why there is none."""
+    """Return a note on the energy in the table of costs, or on its absence."""
     if energy_table(costs) is None:
         return NOT_COUNTED
     intensity = costs["carbon_intensity"].iloc[0]
@@ -167,7 +161,7 @@ def cost_table(costs: pd.DataFrame) -> Table:
 
 
 def _has(costs: pd.DataFrame, key: str) -> bool:
-    """Whether any system has a value in a column."""
+    """Test that any system has a value in a column."""
     return key in costs and bool(costs[key].notna().any())
 
 

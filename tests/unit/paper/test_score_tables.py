@@ -1,14 +1,17 @@
-"""Table 2: the printed values give the printed counts, ours stand beside them, and every average says over what it is."""
+"""Table 2 and figure 3: the printed values give the printed counts, ours are beside them, and averages name their datasets."""
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from beirflow.evaluation.significance import compare_systems
 from beirflow.paper.facts import BM25, load_facts
-from beirflow.paper.scores import NDCG, RECALL, Scores, printed_scores
-from beirflow.paper.table_2 import MEASURES, table_2, write_tables
+from beirflow.paper.score_tables import against_baseline, table_2, write_against_baseline, write_tables
+from beirflow.paper.scores import NDCG, Scores, printed_scores
+from beirflow.report.leaderboard import HIGHER, LOWER
 from beirflow.report.named_tables import read_named_csv
+from beirflow.report.registry import SCORE_TABLES
 from results_writer import write_metrics
 
 FACTS = load_facts()
@@ -91,15 +94,15 @@ def test_values_that_may_not_be_compared_say_why() -> None:
     values = {("bm25", "webis-touche2020"): 0.4, ("bm25", "trec-covid"): 0.1}
     assert "version 2" in row(table_2(Scores(values, NDCG), FACTS), "webis-touche2020")["note"]
     assert row(table_2(Scores(values, NDCG), FACTS), "trec-covid")["note"] == ""
-    assert "100 relevant" in row(table_2(Scores(values, RECALL), FACTS), "trec-covid")["note"]
+    assert "100 relevant" in row(table_2(Scores(values, "Recall@100"), FACTS), "trec-covid")["note"]
 
 
 def test_tables_of_three_measures_are_written(tmp_path: Path) -> None:
-    measures = {NDCG: [0.2, 0.4], RECALL: [0.5, 0.7], "R_cap@100": [1.0, 0.8]}
+    measures = {NDCG: [0.2, 0.4], "Recall@100": [0.5, 0.7], "R_cap@100": [1.0, 0.8]}
     paths = [write_metrics(tmp_path, "bm25", "scifact", measures)[0]]
     (tmp_path / "paper").mkdir()
     write_tables(means_paths=paths, folder=str(tmp_path / "paper"))
-    for name, expected in zip(MEASURES, (0.3, 0.6, 0.9), strict=True):
+    for name, expected in zip(SCORE_TABLES, (0.3, 0.6, 0.9), strict=True):
         table = read_named_csv(str(tmp_path / f"paper/{name}.csv"))
         assert row(table, "scifact")["here bm25"] == pytest.approx(expected)
         assert ("printed BM25" in table) == (name == "table-2")
@@ -127,3 +130,38 @@ def test_simulated_results_of_the_whole_paper_come_out_as_printed(tmp_path: Path
     assert (counts["bm25+ce"], counts["colbert"], counts["doct5query"]) == (16, 9, 12)  # the paper says 11 of the last
     best = table.loc[FACTS.zero_shot, "best_printed"].value_counts()
     assert best.to_dict() == {"BM25+CE": 15, "GenQ": 1, "BM25": 1, "ColBERT": 1}
+
+
+@pytest.mark.parametrize(
+    ("system", "counts"), [("BM25+CE", (16, 2)), ("ColBERT", (9, 9)), ("docT5query", (12, 6)), ("DeepCT", (0, 18))]
+)
+def test_the_printed_values_give_these_counts(system: str, counts: tuple[int, int]) -> None:
+    table = against_baseline(Scores({}), {}, "bm25", FACTS).query("source == 'printed'").set_index("system")
+    assert (table.loc[system, "better"], table.loc[system, "worse"]) == counts
+    assert table["surely_better"].isna().all()
+
+
+def test_only_what_both_have_and_nobody_was_trained_on_is_counted() -> None:
+    values = {("base", "a"): 0.1, ("base", "b"): 0.2, ("base", "c"): 0.3, ("base", "msmarco"): 0.4}
+    values |= {("x", "a"): 0.2, ("x", "b"): 0.2, ("x", "c"): 0.1, ("x", "msmarco"): 0.9, ("x", "d"): 1.0}
+    marks = {("x", "a"): HIGHER, ("x", "msmarco"): HIGHER, ("x", "c"): LOWER}
+    row = against_baseline(Scores(values, in_domain=["msmarco"]), marks, "base", FACTS).query("source == 'here'").iloc[0]
+    assert row[["better", "worse", "equal", "surely_better", "surely_worse"]].tolist() == [1, 1, 1, 1, 1]
+    assert row["datasets"] == "a, b, c"
+
+
+def test_what_is_sure_is_what_the_comparison_says(tmp_path: Path) -> None:
+    paths = [
+        write_metrics(tmp_path, system, name, {"NDCG@10": [value] * queries})
+        for system, value in (("base", 0.5), ("x", 0.6))
+        for name, queries in (("many", 30), ("few", 2))
+    ]
+    means, per_query = zip(*paths, strict=True)
+    comparison = str(tmp_path / "significance.csv")
+    compare_systems(
+        means_paths=means, per_query_paths=per_query, rows={"many": ["many"], "few": ["few"]}, comparison_path=comparison
+    )
+    table_path = str(tmp_path / "against.csv")
+    write_against_baseline(means_paths=means, comparison_path=comparison, baseline="base", table_path=table_path)
+    row = read_named_csv(table_path).query("source == 'here'").iloc[0]
+    assert row[["better", "worse", "surely_better", "surely_worse"]].tolist() == [2, 0, 1, 0]

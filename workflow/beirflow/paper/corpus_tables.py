@@ -1,0 +1,137 @@
+"""The datasets of the BEIR paper as tables: table 1, their statistics, and the lengths of their documents.
+
+``table-1.csv`` has a row a dataset of the paper, in its order, and then a row a dataset of the user's own: ``dataset``,
+``task``, ``domain``, ``titles`` (the share of documents that have one), ``relevancy`` (``binary``, or the number of levels, 0
+included), ``queries``, ``documents``, ``relevant_per_query``, ``query_words`` and ``document_words`` (averages), ``printed_…``
+of the last five, and ``note``. Words are stretches without whitespace, a title and its text with a space between; the paper
+seems to join them without one. A dataset of forums has the numbers of all of them together. Training and development queries
+are not counted: only the judged queries of the evaluated split are prepared.
+
+``lengths-retrieved.csv`` and ``lengths-judged.csv``, figures of the appendix, have a row a bin of a histogram: ``dataset``,
+``of`` (``all documents``, ``relevant``, a system; or ``grade <n>``), ``from`` and ``to`` in words, the latter not included, and
+``documents``. Only datasets with several grades are among the judged. ``lengths-medians.csv`` has the medians of all of these,
+the printed ones beside them: ``dataset``, ``of``, ``documents``, ``median``, ``printed``. Retrieved are the first ten ranks of
+every query, and a document counts as often as it is retrieved or judged.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from beirflow.analysis.lengths import added_up, median
+from beirflow.files.csv_files import write_csv
+from beirflow.files.records import read_json
+from beirflow.paper.facts import PaperFacts, load_facts
+from beirflow.report.registry import paper_tables
+
+NUMBERS = ("queries", "documents", "relevant_per_query", "query_words", "document_words")
+"""Columns of table 1 whose values the paper prints too."""
+
+STATISTICS = ("dataset", "task", "domain", "titles", "relevancy", *NUMBERS, *(f"printed_{name}" for name in NUMBERS), "note")
+"""Columns of table 1."""
+
+RETRIEVED, JUDGED, MEDIANS = paper_tables("tabulate_lengths")
+
+BINS = ("dataset", "of", "from", "to", "documents")
+"""Columns of a table of histograms."""
+
+GRADES = 2
+"""Minimum number of grades of a dataset whose lengths are shown by grade."""
+
+Named = Mapping[str, Mapping[str, Any]]
+"""Histograms of :func:`~beirflow.analysis.lengths.histogram` by name."""
+
+
+def write_table_1(*, statistics_paths: Sequence[str], rows: Mapping[str, Sequence[str]], table_path: str) -> None:
+    """Write table 1 from the statistics of every corpus; ``rows`` has the corpora of every dataset."""
+    of_corpus = {record["dataset"]: record for record in map(read_json, statistics_paths)}
+    write_csv(table_1({row: [of_corpus[name] for name in names] for row, names in rows.items()}, load_facts()), table_path)
+
+
+def table_1(statistics: Mapping[str, Sequence[Mapping[str, Any]]], facts: PaperFacts) -> pd.DataFrame:
+    """Return table 1 from the statistics of the corpora of every dataset."""
+    names = [*facts.datasets, *(name for name in statistics if name not in facts.datasets)]
+    return pd.DataFrame([_row(name, statistics.get(name, ()), facts) for name in names], columns=list(STATISTICS))
+
+
+def _row(name: str, corpora: Sequence[Mapping[str, Any]], facts: PaperFacts) -> dict[str, Any]:
+    printed = facts.datasets.get(name, {})
+    row = {"dataset": name, **{key: printed.get(key) for key in ("task", "domain")}}
+    row |= {f"printed_{key}": printed.get(key) for key in NUMBERS}
+    if not corpora:
+        return row | {"note": facts.absence(name)}
+    total = {key: sum(corpus["counts"][key] for corpus in corpora) for key in corpora[0]["counts"]}
+    levels = len({0, *(int(grade) for corpus in corpora for grade in corpus["grades"] if int(grade) >= 0)})
+    return row | {
+        "titles": total["titles"] / total["documents"],
+        "relevancy": "binary" if levels <= len(("irrelevant", "relevant")) else f"{levels} levels",
+        **{key: total[key] for key in ("queries", "documents")},
+        "relevant_per_query": total["relevant"] / total["queries"],
+        "query_words": total["query_words"] / total["queries"],
+        "document_words": total["document_words"] / total["documents"],
+        "note": "",
+    }
+
+
+def write_length_tables(
+    *, inspection_paths: Sequence[str], statistics_paths: Sequence[str], rows: Mapping[str, Sequence[str]], folder: str
+) -> None:
+    """Write the tables of lengths from inspections and statistics of corpora; ``rows`` has the corpora of every dataset."""
+    retrieved = {record["dataset"]: _retrieved(record["lengths"]) for record in map(read_json, inspection_paths)}
+    judged = {record["dataset"]: _by_grade(record["lengths"]) for record in map(read_json, statistics_paths)}
+    of_retrieved = {row: [retrieved[name] for name in names] for row, names in rows.items()}
+    of_judged = {row: [judged[name] for name in names] for row, names in rows.items()}
+    graded = {
+        row: corpora for row, corpora in of_judged.items() if len({grade for named in corpora for grade in named}) >= GRADES
+    }
+    systems = [name for corpora in of_retrieved.values() for name in corpora[0]]
+    by_row = {RETRIEVED: of_retrieved, JUDGED: graded}
+    tables = {name: bins(histograms) for name, histograms in by_row.items()} | {MEDIANS: medians(by_row, systems)}
+    for name, table in tables.items():
+        write_csv(table, Path(folder, f"{name}.csv"))
+
+
+def _retrieved(lengths: Mapping[str, Any]) -> Named:
+    return {"all documents": lengths["all"], "relevant": lengths["relevant"], **lengths["retrieved"]}
+
+
+def _by_grade(lengths: Named) -> Named:
+    return {f"grade {name}": histogram for name, histogram in lengths.items() if name != "all"}
+
+
+def bins(by_row: Mapping[str, Sequence[Named]]) -> pd.DataFrame:
+    """Return every bin that has counted something, from the histograms of the corpora of every dataset."""
+    rows = []
+    for row, corpora in by_row.items():
+        for name, (edges, counts) in added_up(corpora).items():
+            rows += [(row, name, edges[i], edges[i + 1], count) for i, count in enumerate(counts) if count]
+    return pd.DataFrame(rows, columns=list(BINS))
+
+
+def medians(by_row: Mapping[str, Mapping[str, Sequence[Named]]], systems: Sequence[str]) -> pd.DataFrame:
+    """Return the median of every histogram, and the printed one of systems that stand for one of the paper."""
+    facts, table_rows = load_facts(), []
+    paper_names = {ours: name for name, ours in facts.standing(systems).items()}
+    for table, rows in by_row.items():
+        for row, corpora in rows.items():
+            for name in dict.fromkeys(name for named in corpora for name in named):
+                histograms = [named[name] for named in corpora if name in named]
+                printed = facts.median_words.get(row, {}).get(paper_names.get(name, ""), np.nan) if table == RETRIEVED else np.nan
+                table_rows.append((row, name, sum(histogram["n"] for histogram in histograms), median(histograms), printed))
+    return pd.DataFrame(table_rows, columns=["dataset", "of", "documents", "median", "printed"])
+
+
+def histograms_of(table: pd.DataFrame) -> dict[str, dict[str, tuple[list[int], list[int]]]]:
+    """Return the histograms of a table of bins: by dataset, by name, edges and counts from the first counted bin on."""
+    histograms: dict[str, dict[str, tuple[list[int], list[int]]]] = {}
+    for (dataset, name), part in table.groupby(["dataset", "of"], sort=False):
+        edges, counts = [int(part["from"].iloc[0])], list[int]()
+        for low, high, count in part[["from", "to", "documents"]].itertuples(index=False):
+            if low > edges[-1]:  # bins between that counted nothing are one
+                edges, counts = [*edges, int(low)], [*counts, 0]
+            edges, counts = [*edges, int(high)], [*counts, int(count)]
+        histograms.setdefault(str(dataset), {})[str(name)] = (edges, counts)
+    return histograms
