@@ -12,6 +12,7 @@ from beirflow.dense.compression import Compression
 from beirflow.dense.top_k import exact_top_k
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.runs.ranking import byte_order
+from pairs import pairs
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -50,9 +51,9 @@ def compression(how: str, dimensions: int | None, cosine: bool) -> Compression:
     return Compression(how, dimensions, cosine, ranges_of(shortened(DOCUMENTS, dimensions, cosine)) if how == "int8" else None)
 
 
-@pytest.mark.parametrize("cosine", [False, True])
-@pytest.mark.parametrize("dimensions", [None, 1, 7, DIM])
-@pytest.mark.parametrize("how", ["float32", "float16", "int8", "binary"])
+@pytest.mark.parametrize(
+    ("cosine", "dimensions", "how"), pairs([False, True], [None, 1, 7, DIM], ["float32", "float16", "int8", "binary"])
+)
 def test_what_is_stored_is_what_sentence_transformers_stores(how: str, dimensions: int | None, cosine: bool) -> None:
     """Of documents, and of queries, which reach beyond the ranges of the corpus."""
     ranges = ranges_of(shortened(DOCUMENTS, dimensions, cosine))
@@ -65,10 +66,9 @@ def test_what_is_stored_is_what_sentence_transformers_stores(how: str, dimension
         assert (found.min(), found.max()) == (-128, 127)
 
 
-@pytest.mark.parametrize("spare", [0, 128])
-@pytest.mark.parametrize("cosine", [False, True])
-@pytest.mark.parametrize("dimensions", [None, 7])
-@pytest.mark.parametrize("how", ["float32", "float16", "int8", "binary"])
+@pytest.mark.parametrize(
+    ("spare", "cosine", "dimensions", "how"), pairs([0, 128], [False, True], [None, 7], ["float32", "float16", "int8", "binary"])
+)
 def test_the_search_is_that_of_brute_force_over_what_is_stored(
     monkeypatch: pytest.MonkeyPatch, how: str, dimensions: int | None, cosine: bool, spare: int
 ) -> None:

@@ -8,6 +8,7 @@ import torch
 from beirflow.dense import chunk_blocks, fast_pass
 from beirflow.dense.chunk_blocks import Blocks, Chunk
 from beirflow.jobs.threads import Threads
+from pairs import pairs
 
 CPU = torch.device("cpu")
 
@@ -32,19 +33,22 @@ def chunk_of(queries: np.ndarray, documents: np.ndarray, threads: Threads, dtype
     return Chunk(torch.from_numpy(queries), documents, torch.full((len(queries),), -1), "dot", threads, dtype)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("dim", [1, 5, 384, 2000])
 @pytest.mark.parametrize(
-    ("of_queries", "of_documents"), [(1, 1), (1e4, 1e-3), (1e-20, 1e-20), (1e-38, 1), (1, 1e-44), (1e15, 1e15)]
+    ("dtype", "dim", "sizes", "positive"),
+    pairs(
+        [torch.float32, torch.bfloat16],
+        [1, 5, 384, 2000],
+        [(1, 1), (1e4, 1e-3), (1e-20, 1e-20), (1e-38, 1), (1, 1e-44), (1e15, 1e15)],
+        [False, True],
+    ),
 )
-@pytest.mark.parametrize("positive", [False, True])
 def test_fast_scores_lie_within_their_bounds(
-    threads: Threads, dtype: torch.dtype, dim: int, of_queries: float, of_documents: float, positive: bool
+    threads: Threads, dtype: torch.dtype, dim: int, sizes: tuple[float, float], positive: bool
 ) -> None:
     queries, documents = (unit_vectors(50, dim, seed) for seed in (0, 1))
     if positive:
         queries, documents = np.abs(queries), np.abs(documents)
-    queries, documents = queries * np.float32(of_queries), documents * np.float32(of_documents)
+    queries, documents = queries * np.float32(sizes[0]), documents * np.float32(sizes[1])
     chunk = chunk_of(queries, documents, threads, dtype)
     [block] = chunk.blocks()
     exact = torch.from_numpy(queries.astype(np.float64) @ documents.astype(np.float64).T)

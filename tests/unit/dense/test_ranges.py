@@ -13,6 +13,7 @@ from beirflow.dense.ranges import find_ranges, read_ranges
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.files.records import Job, read_json, write_json, write_record
+from pairs import pairs
 
 VECTORS = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
 
@@ -45,9 +46,9 @@ def arguments(folder: Path, bounds: list[int], **changes: Any) -> dict[str, Any]
     } | changes
 
 
-@pytest.mark.parametrize("bounds", [[], [10, 30], [0, 1, 49, 50]])
-@pytest.mark.parametrize("dimensions", [None, 1, 6])
-@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize(
+    ("bounds", "dimensions", "similarity"), pairs([[], [10, 30], [0, 1, 49, 50]], [None, 1, 6], ["dot", "cosine"])
+)
 def test_chunks_and_blocks_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: list[int], dimensions: int | None, similarity: str
 ) -> None:

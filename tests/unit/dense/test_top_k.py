@@ -13,6 +13,7 @@ from beirflow.dense import top_k as search
 from beirflow.files.errors import DataError
 from beirflow.jobs.threads import Threads
 from beirflow.runs.ranking import byte_order, merge_hits
+from pairs import pairs
 
 CPU = torch.device("cpu")
 Hits = list[tuple[int, int, float]]
@@ -77,18 +78,16 @@ def unit_length(vectors: np.ndarray) -> np.ndarray:
     return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0).astype(np.float32).astype(np.float64)
 
 
-@pytest.mark.parametrize("spare", [0, 3, 128])
-@pytest.mark.parametrize("k", [1, 10, 50, 199, 200, 1000])
-@pytest.mark.parametrize("kind", ["normal", "whole", "duplicates", "equal"])
+@pytest.mark.parametrize(
+    ("spare", "k", "kind"), pairs([0, 3, 128], [1, 10, 50, 199, 200, 1000], ["normal", "whole", "duplicates", "equal"])
+)
 def test_the_top_k_is_that_of_brute_force(monkeypatch: pytest.MonkeyPatch, kind: str, k: int, spare: int) -> None:
     monkeypatch.setattr(fast_pass, "SPARE", spare)
     vectors = random_vectors(kind, 7, seed=1), random_vectors(kind, 200)
     assert exact(vectors, ids_for(200), k) == brute_force(vectors, ids_for(200), k)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2])
-@pytest.mark.parametrize("queries", [1, 3])
-@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize(("count", "queries", "similarity"), pairs([0, 1, 2], [1, 3], ["dot", "cosine"]))
 def test_small_chunks_are_searched_too(count: int, queries: int, similarity: str) -> None:
     vectors = random_vectors("whole", queries, seed=2), random_vectors("whole", count)
     found = exact(vectors, ids_for(count), 2, similarity=similarity)
@@ -243,12 +242,12 @@ class Read:
 def test_less_is_computed_at_once_where_vectors_have_more_dimensions(monkeypatch: pytest.MonkeyPatch, similarity: str) -> None:
     monkeypatch.setattr(chunk_blocks, "BLOCK_BYTES", 30 * 8 * chunk_blocks.DOCUMENT_BYTES)
     monkeypatch.setattr(chunk_blocks, "PAIRS_BYTES", 12 * 8 * chunk_blocks.PAIR_BYTES)
-    for dim, documents, pairs in [(8, 30, 12), (16, 15, 6), (100, 2, 1), (1000, 1, 1)]:
+    for dim, documents, most in [(8, 30, 12), (16, 15, 6), (100, 2, 1), (1000, 1, 1)]:
         vectors = random_vectors("normal", 3, dim, seed=1), random_vectors("normal", 60, dim)
         read = Read(vectors[1])
         found = exact((vectors[0], read), ids_for(60), 5, similarity=similarity)  # type: ignore[arg-type]
         assert read.most == documents
-        assert chunk_blocks.BLOCKS["cpu"].of_dim(dim).pairs == pairs
+        assert chunk_blocks.BLOCKS["cpu"].of_dim(dim).pairs == most
         assert found == brute_force(vectors, ids_for(60), 5, similarity=similarity)
 
 

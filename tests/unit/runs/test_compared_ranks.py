@@ -16,6 +16,7 @@ from beirflow.runs.spot_check import Finding, Subject
 from beirflow.runs.ties import Ties
 from hypothesis import given
 from hypothesis import strategies as st
+from pairs import pairs
 
 Hit = tuple[str, str, float, int]
 Scores = dict[str, dict[str, float]]
@@ -86,9 +87,9 @@ def assert_found(finding: Finding, query: str, says: str) -> None:
     assert finding.expected == "exact search over all documents"
 
 
-@pytest.mark.parametrize("sizes", [(20,), (8, 0, 12), (0, 20), (20, 0), (1,) * 20])
-@pytest.mark.parametrize("top_k", [1, TOP_K, 19, 20, 1000])
-@pytest.mark.parametrize("drop", [True, False])
+@pytest.mark.parametrize(
+    ("sizes", "top_k", "drop"), pairs([(20,), (8, 0, 12), (0, 20), (20, 0), (1,) * 20], [1, TOP_K, 19, 20, 1000], [True, False])
+)
 def test_a_run_that_is_right_passes(tmp_path: Path, sizes: Sequence[int], top_k: int, drop: bool) -> None:
     scores = scores_of()
     finding = compare(tmp_path, scores, right_run(scores, top_k, drop=drop), top_k=top_k, drop=drop, sizes=sizes)

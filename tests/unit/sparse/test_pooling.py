@@ -4,6 +4,7 @@ import pytest
 import torch
 from beirflow.sparse import pooling
 from beirflow.sparse.pooling import Vocabulary, keep_most, pool_terms
+from pairs import pairs
 
 TEXTS, POSITIONS, DIM, TERMS = 5, 7, 8, 50
 
@@ -16,10 +17,10 @@ def whole(hidden: torch.Tensor, mask: torch.Tensor, vocabulary: Vocabulary, how:
     return found.amax(dim=1) if how == "max" else found.sum(dim=1)
 
 
-@pytest.mark.parametrize("how", ["max", "sum"])
-@pytest.mark.parametrize("activation", ["relu", "log1p_relu"])
-@pytest.mark.parametrize("blocks", [(256, 1024), (1, 1), (14, 16)])
-@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize(
+    ("how", "activation", "blocks", "with_bias"),
+    pairs(["max", "sum"], ["relu", "log1p_relu"], [(256, 1024), (1, 1), (14, 16)], [True, False]),
+)
 def test_blocks_change_nothing(
     monkeypatch: pytest.MonkeyPatch, how: str, activation: str, blocks: tuple[int, int], with_bias: bool
 ) -> None:

@@ -1,0 +1,140 @@
+"""Break the code in thirty places, one at a time, and print which test notices: python tests/mutations.py [TOPIC …].
+
+A break is a text that occurs once in ``workflow/`` and its replacement, so that code may move. A text that no longer occurs, or
+occurs twice, is an error, as is a break that no test notices. The tests of a break run until one fails, in a copy of the tree.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+REPOSITORY = Path(__file__).parents[1]
+SECONDS = 900
+
+
+class Break(NamedTuple):
+    """An edit that makes a result or a check wrong, and the tests that should fail because of it, below ``tests/``."""
+
+    topic: str
+    old: str
+    new: str
+    tests: str
+
+
+BREAKS = [
+    Break("ranking", "np.uint64(32)) | ~ascending", "np.uint64(32)) | ascending", "unit/runs"),
+    Break(
+        "ties", 'if ties == "descending" else -np.arange', 'if ties == "ascending" else -np.arange', "unit/runs unit/evaluation"
+    ),
+    Break("merge", "first_rows = np.cumsum([0, *sizes[:-1]])", "first_rows = np.cumsum([0, *sizes[1:]])", "unit/runs"),
+    Break("exclusion", "own = self.excluded[queries] - start", "own = self.excluded[queries] - start - 1", "unit/dense"),
+    Break("exclusion in lists", "own = cut.excluded[query]", "own = cut.excluded[query] - 1", "unit/lexical unit/sparse"),
+    Break("BM25", "(documents - df + 0.5)", "(documents - df + 0.4)", "unit/lexical"),
+    Break(
+        "document lengths",
+        'np.searchsorted(LENGTHS, lengths, side="right") - 1',
+        "np.searchsorted(LENGTHS, lengths)",
+        "unit/lexical",
+    ),
+    Break("tokens", "return list({token for token in added if token not in known})", "return list(added)", "unit/sparse"),
+    Break(
+        "padding",
+        "np.arange(lengths.max()) < lengths[:, None]",
+        "np.arange(lengths.max()) <= lengths[:, None]",
+        "unit/computing unit/encoders",
+    ),
+    Break(
+        "pooling",
+        "masked.sum(dim=1) / (count.sqrt()",
+        "masked.sum(dim=1) / (count + 1 if mode == 'mean' else count.sqrt()",
+        "unit/computing unit/encoders",
+    ),
+    Break("normalisation", "return nn.functional.normalize(vectors, dim=1)", "return vectors", "unit/encoders"),
+    Break("late interaction", "similar.numpy().max(axis=1)", "similar.numpy().mean(axis=1)", "unit/late"),
+    Break("fusion", "(60 if settings.k is None else settings.k)", "(61 if settings.k is None else settings.k)", "unit/fusion"),
+    Break("measures", "precision, recall = hits / k, _ratio", "precision, recall = hits / (k + 1), _ratio", "unit/evaluation"),
+    Break("missed documents", 'qrels[query][f"missed {number}"] = grade', "pass", "unit/evaluation"),
+    Break("resume", "if self._digest(place, size) == digest else None", "if self._digest(place, size) else None", "unit/files"),
+    Break(
+        "digest",
+        'if found != expected:\n        raise damaged(path, f"sha256',
+        'if False:\n        raise damaged(path, f"sha256',
+        "unit/files",
+    ),
+    Break("download", "if found == self.md5:", "if found:", "unit/sources"),
+    Break("texts", "return joined if separator == TITLE_END else joined.strip()", "return joined", "unit/datasets"),
+    Break("prepare", "if len(pc.unique(scan.ids)) < len(scan.ids):", "if False:", "unit/datasets"),
+    Break("chunks", "turn[first_place[text]] % chunks", "turn[places] % chunks", "unit/datasets"),
+    Break("labels", "elif first[doc_id][1] != content:", "elif False:", "unit/sources"),
+    Break("code", "names = imported_names(content) - NO_INFLUENCE", "names: set[str] = set()", "unit/jobs/test_code_version.py"),
+    Break("estimate", "index = 0.0 if stored else", "index = 0.0 if not stored else", "unit/evaluation unit/experiment"),
+    Break("SLURM", '"CANCELLED", "DEADLINE"', '"DEADLINE"', "unit/jobs"),
+    Break("pages", "autoescape=True", "autoescape=False", "unit/report unit/audit"),
+    Break("exports", r'return re.sub(r"([\\`*_{}\[\]<>|~])"', r'return re.sub(r"([\\`*_{}\[\]<>~])"', "unit/report"),
+    Break("configuration", 'if config["baseline"] not in (None, *chosen):', "if False:", "unit/experiment"),
+    Break("claims", "if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):", "if False:", "audit unit/audit"),
+    Break(
+        "chain",
+        'for key in ("outputs", "inputs"):\n                for name, digest',
+        'for key in ("outputs",):\n                for name, digest',
+        "audit/test_records.py unit/audit",
+    ),
+    Break("facts", "return math.isclose(found, expected, rel_tol=RELATIVE)", "return True", "audit unit/audit"),
+    Break("recomputed summary", "if column not in left_out and found[column] != value:", "if False:", "unit/audit audit"),
+]
+
+
+def main(topics: list[str]) -> int:
+    """Apply the breaks of some topics, or all; return 1 if one was not noticed or could not be applied."""
+    chosen = [each for each in BREAKS if each.topic in topics or not topics]
+    failures = 0
+    with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
+        copy = Path(folder, "tree")
+        left_out = shutil.ignore_patterns(".git", ".venv", ".snakemake", "results", "__pycache__", ".*_cache")
+        shutil.copytree(REPOSITORY, copy, ignore=left_out)
+        for each in chosen:
+            places = [
+                path
+                for path in sorted((copy / "workflow").rglob("*.*"))
+                if path.suffix in (".py", ".smk") and each.old in path.read_text()
+            ]
+            if len(places) != 1 or places[0].read_text().count(each.old) != 1:
+                outcome = f"TEXT IN {len(places)} FILES, expected once in one: {each.old!r}"
+            else:
+                outcome = f"{places[0].relative_to(copy)}: {noticed(each, places[0], copy) or 'NOT NOTICED'}"
+            failures += outcome.endswith("NOT NOTICED") or outcome.startswith("TEXT IN")
+            print(f"{each.topic:20} {outcome}", flush=True)  # noqa: T201
+    print(f"{len(chosen) - failures} of {len(chosen)} noticed")  # noqa: T201
+    return int(failures > 0)
+
+
+def noticed(each: Break, path: Path, copy: Path) -> str | None:
+    """Return the first test that fails while a break is applied; None if all pass."""
+    whole = path.read_text()
+    path.write_text(whole.replace(each.old, each.new))
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *(f"tests/{name}" for name in each.tests.split()),
+    ]
+    try:
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=SECONDS)
+    finally:
+        path.write_text(whole)
+    failed = re.search(r"^(?:FAILED|ERROR) (.*?)(?: - |$)", done.stdout, re.MULTILINE)
+    if done.returncode not in (0, 1) and not failed:
+        return f"pytest ended with {done.returncode}: {done.stdout[-300:]}"
+    return failed and failed[1]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
