@@ -1,7 +1,6 @@
 """Jobs of a warm Snakemake: each is forked from a process that has imported what jobs import, which takes most of a short job.
 
-Of Snakemake one call is replaced, that which starts the process of a script. Of beirflow nothing is imported before: a job takes
-it from the workflow that it belongs to, whose code a test may have edited.
+Of Snakemake one call is replaced, that which starts the process of a script.
 """
 
 import atexit
@@ -9,6 +8,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import shlex
 import signal
@@ -47,7 +47,7 @@ LONGEST_REQUEST = 1 << 20
 
 
 def import_libraries(package: Path) -> None:
-    """Import what jobs import, and forget the part of beirflow that this takes.
+    """Import what jobs import, and all of beirflow, which jobs of other copies of the workflow forget.
 
     Args:
         package: The folder that beirflow is in.
@@ -55,15 +55,26 @@ def import_libraries(package: Path) -> None:
     for name in LIBRARIES:
         importlib.import_module(name)
     sys.path.append(str(package))
+    import beirflow
     from beirflow.computing.lean_imports import load_lean
 
     for name in MODELS:
         load_lean(lambda name=name: importlib.import_module(name))
     sys.modules["transformers.conversion_mapping"].get_checkpoint_conversion_mapping("bert")  # kept from the first call on
+    for _, name, is_room in pkgutil.walk_packages(beirflow.__path__, "beirflow."):
+        if not is_room:
+            importlib.import_module(name)
+    from beirflow.experiment.load import load_experiment
+
+    load_experiment({})  # reads catalogue and schemas, which are kept
     sys.path.remove(str(package))
+    gc.freeze()
+
+
+def forget_beirflow() -> None:
+    """Let this process import beirflow from the copy of the workflow that it belongs to, whose code a test may have edited."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "beirflow"]:
         del sys.modules[name]
-    gc.freeze()
 
 
 def run_to_the_end(program: Callable[[], object]) -> NoReturn:

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from warm_jobs import fork_jobs, import_libraries, run_to_the_end
+from warm_jobs import fork_jobs, forget_beirflow, import_libraries, run_to_the_end
 
 LATER = ("jsonschema", "nbformat.validator", "pyarrow.parquet", "requests")
 """What Snakemake and the rules import while they run."""
@@ -74,7 +74,8 @@ def serve() -> None:
     snakemake.cli.get_argument_parser()  # which imports all plugins
     for name in LATER:
         importlib.import_module(name)
-    import_libraries(Path(__file__).parents[1] / "workflow")
+    repository = Path(__file__).parents[1]
+    import_libraries(repository / "workflow")
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
@@ -84,6 +85,8 @@ def serve() -> None:
             sys.stdout.flush()
             continue
         become(request)
+        if str(repository / "Snakefile") not in request["arguments"]:
+            forget_beirflow()
         if request["warm_jobs"] and sys.platform == "linux":  # which has this kind of sockets, and libraries that may be forked
             fork_jobs()
         run_to_the_end(snakemake.cli.main)
