@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from warm_jobs import fork_jobs, forget_beirflow, import_libraries, run_to_the_end
+from warm_jobs import forget_beirflow, fork_jobs, import_libraries, run_to_the_end
 
 LATER = ("jsonschema", "nbformat.validator", "pyarrow.parquet", "requests")
 """What Snakemake and the rules import while they run."""

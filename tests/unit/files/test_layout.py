@@ -65,12 +65,12 @@ def test_a_name_that_is_missing_is_an_error() -> None:
         RUN(system="bm25")
 
 
-@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS.keys())
 @given(data=st.data())
-def test_the_names_in_a_path_are_those_it_was_made_of(pattern: Pattern, data: st.DataObject) -> None:
-    kinds = {name: st.integers(0, 10**6).map(str) if name == "chunk" else NAMES for name in names_of(pattern)}
-    names = data.draw(st.fixed_dictionaries(kinds))
-    assert pattern.names_in(pattern(**names)) == names
+def test_the_names_in_a_path_are_those_it_was_made_of(data: st.DataObject) -> None:
+    for pattern in PATTERNS.values():
+        kinds = {name: st.integers(0, 10**6).map(str) if name == "chunk" else NAMES for name in names_of(pattern)}
+        names = data.draw(st.fixed_dictionaries(kinds))
+        assert pattern.names_in(pattern(**names)) == names
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_other_paths_are_not_matched(pattern: Pattern, path: str) -> None:
     assert pattern.names_in(path) is None
 
 
-@pytest.mark.parametrize("name", UNSAFE)
-def test_unsafe_names_are_not_matched(name: str) -> None:
-    assert RUN.names_in(RUN(system=name, dataset="b")) is None
-    assert METRICS.names_in(METRICS(system="a", dataset=name)) is None
-    assert INSPECTION.names_in(INSPECTION(dataset=name)) is None
+def test_unsafe_names_are_not_matched() -> None:
+    for name in UNSAFE:
+        assert RUN.names_in(RUN(system=name, dataset="b")) is None, name
+        assert METRICS.names_in(METRICS(system="a", dataset=name)) is None, name
+        assert INSPECTION.names_in(INSPECTION(dataset=name)) is None, name
 
 
 def test_a_pattern_is_plain_text_to_snakemake() -> None:
@@ -110,38 +110,25 @@ def test_a_pattern_is_plain_text_to_snakemake() -> None:
     assert not callable(found)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *(
-            pattern(system="bm25", dataset="scifact", figure="cost", table="leaderboard", task="SciFact")
-            for pattern in FOR_READING
-        ),
-        "code/workflow/beirflow/files/layout.py",
-    ],
-)
-def test_what_is_made_for_people_is_for_reading(path: str) -> None:
-    assert is_for_reading(path)
+def test_what_is_made_for_people_is_for_reading() -> None:
+    paths = [*(pattern(**EXAMPLES) for pattern in FOR_READING), "code/workflow/beirflow/files/layout.py"]
+    assert [path for path in paths if not is_for_reading(path)] == []
 
 
 READ_ON = ["DOCUMENTS", "CORPUS", "QUERY_VECTORS", "CANDIDATES", "RUN", "RUN_RECORD", "TREC_RUN", "METRICS", "PER_QUERY"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_what_a_result_depends_on_is_not_for_reading() -> None:
+    paths = [
         *(PATTERNS[name](system="a", dataset="b", chunk=0) for name in READ_ON),
         *(SUMMARY(), MANIFEST(), LOG(job="report"), BENCHMARK(job="report")),
         *("", "code", "codes/a", "more/code/a", "report.html/a", "figures/.hidden.pdf", "inspection/a/b.json", f"x/{COST}"),
-    ],
-)
-def test_what_a_result_depends_on_is_not_for_reading(path: str) -> None:
-    assert not is_for_reading(path)
+    ]
+    assert [path for path in paths if is_for_reading(path)] == []
 
 
-@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS.keys())
-def test_every_path_of_a_result_is_safe(pattern: Pattern) -> None:
-    assert is_safe(pattern(**dict.fromkeys(names_of(pattern), "0")))
+def test_every_path_of_a_result_is_safe() -> None:
+    assert all(is_safe(pattern(**dict.fromkeys(names_of(pattern), "0"))) for pattern in PATTERNS.values())
 
 
 @given(parts=st.lists(NAMES, min_size=1, max_size=4))
@@ -149,10 +136,9 @@ def test_names_below_the_results_are_safe(parts: list[str]) -> None:
     assert is_safe("/".join(parts))
 
 
-@pytest.mark.parametrize("place", ["{}", "{}/a", "a/{}", "a/{}/b"])
-@pytest.mark.parametrize("part", [part for part in UNSAFE if part != "a/b"])
-def test_a_path_with_another_part_is_not_safe(part: str, place: str) -> None:
-    assert not is_safe(place.format(part))
+def test_a_path_with_another_part_is_not_safe() -> None:
+    paths = [place.format(part) for place in ("{}", "{}/a", "a/{}", "a/{}/b") for part in UNSAFE if part != "a/b"]
+    assert [path for path in paths if is_safe(path)] == []
 
 
 @given(path=st.text(st.sampled_from("ab.-_/\\ \n~"), max_size=8))
