@@ -27,20 +27,21 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_repair_that_is_pasted_moves_what_it_names_and_does_nothing_else(forger: Forger, tmp_path: Path, name: str) -> None:
+def test_a_repair_that_is_pasted_moves_what_it_names_and_does_nothing_else(forger: Forger, tmp_path: Path) -> None:
     """From any folder, however the file and the folder of the results are called."""
     spaced = tmp_path / "my results"
     forger.results.rename(spaced)
     forger.results = spaced
-    (spaced / name).write_text("x")
+    for name in HOSTILE:
+        (spaced / name).write_text(name, errors="surrogateescape")
     (found,) = forger.failed()
     (tmp_path / "where I am").mkdir()
     subprocess.run(["bash", "-c", found.repair], cwd=tmp_path / "where I am", check=True)
     assert list((tmp_path / "where I am").iterdir()) == []
     assert not (spaced / "PWNED").exists()
     (aside,) = tmp_path.glob("my results-aside-*")
-    assert [path.name for path in aside.iterdir()] == [name]
+    moved = {path.name: path.read_text(errors="surrogateescape") for path in aside.iterdir()}
+    assert moved == dict(zip(HOSTILE, HOSTILE, strict=True))
     assert forger.failed() == []
 
 
