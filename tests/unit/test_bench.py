@@ -186,19 +186,19 @@ def probed() -> dict[str, Any]:
     return bench.machine._probe(SETTINGS, sys.executable, ())
 
 
-@pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("quick", [True, False])
 def test_every_target_names_sides_of_its_stage(
-    name: str, quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probed: dict[str, Any]
+    quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probed: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(bench.machine, "_probe", lambda *_: probed)
     (tmp_path / "nfcorpus.zip").touch()
     settings = Settings(**{**vars(SETTINGS), "quick": quick, "nfcorpus": tmp_path / "nfcorpus.zip"})
-    made = STAGES[name](settings, tmp_path)
-    names = [side.name for side in made.sides]
-    assert made.name == name
-    assert {target.side for target in made.targets} | {target.over or names[0] for target in made.targets} <= set(names)
-    assert len({side.output for side in made.sides}) == len(names)
+    for name, maker in STAGES.items():
+        made = maker(settings, tmp_path)
+        names = [side.name for side in made.sides]
+        assert made.name == name
+        assert {target.side for target in made.targets} | {target.over or names[0] for target in made.targets} <= set(names), name
+        assert len({side.output for side in made.sides}) == len(names), name
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,11 @@ def test_an_edit_to_what_only_one_stage_needs_does_not_rerun_the_other(one: str,
     assert (reached - needed) & needed_modules(other) == set()
 
 
-@pytest.mark.parametrize("edited", sorted(NO_INFLUENCE))
-def test_an_edit_to_words_on_a_terminal_reruns_nothing(copy: Path, edited: str) -> None:
-    assert changed_by(module._file_of(edited)) == []
+def test_an_edit_to_words_on_a_terminal_reruns_nothing(copy: Path) -> None:
+    before = fresh_versions()
+    for edited in NO_INFLUENCE:
+        edit(module._file_of(edited))
+    assert fresh_versions() == before
 
 
 def test_another_entrance_changes_the_digest_of_its_rule_alone(copy: Path) -> None:
