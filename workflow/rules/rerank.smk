@@ -15,6 +15,8 @@ STEPS
   - rank by the scores; documents below the depth are dropped, or follow in their order
 """
 
+from beirflow.experiment.asked import code_by_name
+
 
 rule score_pairs:
     input:
@@ -50,6 +52,7 @@ rule score_pairs:
     params:
         entrance="beirflow.rerank.score_pairs:score_pairs",
         code=code_version("score_pairs"),
+        scorer_code=lambda wildcards: code_by_name(experiment, wildcards.system),
         settings=lambda wildcards: experiment.settings_on(
             wildcards.system, wildcards.dataset, "below", "weights_sha256"
         ),

@@ -14,6 +14,7 @@ import pytest
 from beirflow.experiment.families import FAMILIES
 from beirflow.jobs import code_version as module
 from beirflow.jobs.code_version import NO_INFLUENCE, code_of, code_version, entrances, rule_modules
+from beirflow.rerank.settings import ENCODERS
 from needed_code import needed_modules
 
 WORKFLOW = module.PACKAGE.parent
@@ -99,6 +100,15 @@ def test_an_edit_to_what_only_one_stage_needs_does_not_rerun_the_other(one: str,
     reached, needed = rule_modules(one), needed_modules(one)
     assert len(needed & reached) >= 10
     assert (reached - needed) & needed_modules(other) == set()
+
+
+def test_an_edit_to_an_encoder_scores_again_only_the_pairs_of_rerankers_that_use_it(copy: Path) -> None:
+    used = {key: [kind.pairs.partition(":")[0]] for key, kind in ENCODERS.items()}
+    assert {name.partition(".")[0] for name in needed_modules("score_pairs")} & {"dense", "late"} == set()
+    for edited, of in (("late.max_sim", "late"), ("late.settings", "late"), ("dense.exact_scores", "dense")):
+        before = {key: code_of(modules) for key, modules in used.items()}
+        assert not changes(copy, "score_pairs", edited)
+        assert [key for key, modules in used.items() if code_of(modules) != before[key]] == [of]
 
 
 def test_an_edit_to_words_on_a_terminal_reruns_nothing(copy: Path) -> None:
@@ -208,7 +218,7 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     # They import the compiler and a class of transformers, classes of the user, whose files are hashed, spot checks, which no
     # result depends on, what answers queries or finds matches, whose digest is a parameter of its own, and the entrances.
     known = {"computing.lean_imports", "encoders.backbone", "models.own_class"}
-    known |= {"recomputed.samples", "evaluation.latency", "analysis.matches", "jobs.entrance"}
+    known |= {"recomputed.samples", "evaluation.latency", "analysis.matches", "jobs.entrance", "rerank.settings"}
     assert {name for name, ways in found.items() if ways} == known
 
 

@@ -15,7 +15,8 @@ from beirflow.files.errors import ModelError
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
-from beirflow.rerank.encoders import DensePairs, LatePairs
+from beirflow.rerank.dense_pairs import DensePairs
+from beirflow.rerank.late_pairs import LatePairs
 from beirflow.runs.ranking import byte_order
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert

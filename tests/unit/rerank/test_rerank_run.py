@@ -17,8 +17,9 @@ from beirflow.files.records import Job, assumed_in, read_json
 from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import fetch_model
 from beirflow.rerank.cross_encoder import CrossEncoder
-from beirflow.rerank.encoders import DensePairs, LatePairs
+from beirflow.rerank.dense_pairs import DensePairs
 from beirflow.rerank.family import FAMILY
+from beirflow.rerank.late_pairs import LatePairs
 from beirflow.rerank.rerank_run import rerank_run
 from beirflow.rerank.score_pairs import Scoring, score_pairs, texts_of
 from beirflow.rerank.settings import RerankSettings
@@ -61,7 +62,9 @@ class Reranked:
     def pairs_paths(self, blocks: int = BLOCKS) -> list[str]:
         return [str(self.made.results / f"pairs/crossed/{DATASET}/block-{block}.parquet") for block in range(blocks)]
 
-    def score(self, blocks: int = BLOCKS, code: str = "c0de", precision: str = "float32") -> dict[str, int]:
+    def score(
+        self, blocks: int = BLOCKS, code: str = "c0de", precision: str = "float32", scorer: str | None = None
+    ) -> dict[str, int]:
         """Score all blocks; what was counted."""
         for block, path in enumerate(self.pairs_paths(blocks)):
             call(
@@ -73,6 +76,7 @@ class Reranked:
                 blocks=blocks,
                 output_path=path,
                 job=Job(self.made.results, f"score_pairs/crossed/small/block-{block}", code),
+                scorer_code=scorer,
             )
         counts = [read_json(Path(path).with_suffix(".json"))["counts"] for path in self.pairs_paths(blocks)]
         return {key: sum(each[key] for each in counts) for key in ("pairs", "pairs_reused")}
@@ -207,9 +211,11 @@ def test_a_system_that_encodes_scores_pairs_by_its_own_similarity(tmp_path: Path
         made = Reranked(tmp_path / next(iter(own)), bert if "dense" in own else colbert)
         made.settings = replace(made.settings, **own)
         assert made.score() == {"pairs": 26, "pairs_reused": 0}
+        assert made.score(scorer="5c0e") == {"pairs": 26, "pairs_reused": 0}
         made.settings = replace(made.settings, depth=15)
-        assert made.score() == {"pairs": 76, "pairs_reused": 26}
+        assert made.score(scorer="5c0e") == {"pairs": 76, "pairs_reused": 26}
         rows = made.rank()
+        assert read_json(made.made.paths("crossed")["record_path"])["made"]["scorer_code"] == "5c0e"
         expected = scorer.scores([(QUERIES[query], DOCUMENTS[doc_id]) for query, doc_id, *_ in rows])
         np.testing.assert_allclose([score for *_, score, _ in rows], expected, rtol=2e-3)
         found = [check.run() for check in checks(made)]

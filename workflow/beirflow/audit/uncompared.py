@@ -73,5 +73,5 @@ UNCOMPARED = (
     Uncompared(MODELS, "card/.*", "what the files of the model say, which are compared where they are at hand"),
     Uncompared(MODELS, "training/.*|made/.*|(seconds|bytes|counts)/.*", "how a model was trained, which is not made again"),
     Uncompared(".*", "job|jobs/.*", "names of jobs, but for what they share with paths"),
-    Uncompared(".*", "code|made/search_code(/.*)?", "digests of code; compared where the checkout here is of the same commit"),
+    Uncompared(".*", "code|made/(search|scorer)_code(/.*)?", "digests of code; compared if the checkout is of the same commit"),
 )

@@ -75,8 +75,19 @@ def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
 
 def asked_code(experiment: Experiment, system: str) -> str:
     """Digest of the code that answers, which is imported by its name and so is not among what an entrance reaches."""
-    families = {experiment.systems[name].family for name in needed([system], experiment.systems)}
-    return code_of(str(FAMILIES[name].answers).partition(":")[0] for name in families if FAMILIES[name].answers)
+    modules: set[str] = set()
+    for name in needed([system], experiment.systems):
+        known = experiment.systems[name]
+        family = FAMILIES[known.family]
+        modules |= {*family.by_name(known.settings), *([family.answers.partition(":")[0]] if family.answers else [])}
+    return code_of(modules)
+
+
+def code_by_name(experiment: Experiment, system: str) -> str | None:
+    """Return the digest of the code that the stages of a system import by name; None if they import none."""
+    known = experiment.systems[system]
+    modules = FAMILIES[known.family].by_name(known.settings)
+    return code_of(modules) if modules else None
 
 
 def finder_of(experiment: Experiment, system: str) -> str | None:

@@ -73,6 +73,10 @@ class RerankFamily(Family):
         """Return the system whose run is ranked again."""
         return Reads({"first": settings.first}, settings.depth)
 
+    def by_name(self, settings: RerankSettings) -> tuple[str, ...]:
+        """Return the module that scores pairs, if the reranker uses a system of another family."""
+        return (settings.pairs.partition(":")[0],) if settings.pairs else ()
+
     def scored_by(self, settings: RerankSettings) -> str:
         """Return the model, which may be the name of a system."""
         return settings.model

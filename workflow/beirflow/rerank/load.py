@@ -3,13 +3,13 @@
 from beirflow.files.errors import ModelError
 from beirflow.models.model_places import model_folder
 from beirflow.rerank.cross_encoder import CrossEncoder
-from beirflow.rerank.encoders import DensePairs, EncodedPairs, LatePairs
+from beirflow.rerank.encoders import EncodedPairs
 from beirflow.rerank.kinds import Kind, kind_of
 from beirflow.rerank.language_models import MonoT5, Qwen3Reranker
 from beirflow.rerank.logit_score import LogitScorer
 from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.pooled import PooledCrossEncoder
-from beirflow.rerank.settings import RerankSettings
+from beirflow.rerank.settings import RerankSettings, named
 
 SCORERS: dict[Kind, type[PairScorer]] = {
     "cross-encoder": CrossEncoder,
@@ -35,10 +35,9 @@ def load_scorer(system: RerankSettings, *, device: str, precision: str, token_bu
     Raises:
         ModelError: The model is not here, of no kind that is known, or cannot be loaded whole.
     """
-    if system.dense:
-        return DensePairs(system.dense, device=device, precision=precision, token_budget=token_budget)
-    if system.late:
-        return LatePairs(system.late, device=device, precision=precision, token_budget=token_budget)
+    if system.pairs:
+        kind: type[EncodedPairs] = named(system.pairs)
+        return kind(system.encoder_settings, device=device, precision=precision, token_budget=token_budget)
     folder = model_folder(system)
     try:
         scorer = SCORERS[kind_of(folder, system)]

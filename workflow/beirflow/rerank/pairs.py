@@ -18,6 +18,9 @@ from beirflow.files.writing import atomic_path
 
 PAIRS = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32())])
 
+SCORER_CODE = "scorer_code"
+"""Key, in ``made`` of the record, of the digest of the code that was imported by name."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -75,7 +78,7 @@ def kept_scores(path: str | Path, pairs: pa.Table, expected: Mapping[str, Any]) 
     Args:
         path: Where it left them, if there was one.
         pairs: n pairs that scores are needed of.
-        expected: Keys of the record, ``inputs`` among them, of which all must be as they are now.
+        expected: Keys of the record or of its ``made``, ``inputs`` among them, of which all must be as they are now.
 
     Returns:
         float32 of shape (n,), not-a-number where there is none; and what they were made with, None where none is used.
@@ -86,7 +89,8 @@ def kept_scores(path: str | Path, pairs: pa.Table, expected: Mapping[str, Any]) 
     except (FileNotFoundError, DataError) as error:
         logger.info("no stored scores are reused: %s", error)
         return scores, None
-    changed = [key for key, value in expected.items() if key != "inputs" and record.get(key) != value]
+    stated = {**record["made"], **record}
+    changed = [key for key, value in expected.items() if key != "inputs" and stated.get(key) != value]
     changed += [name for name, digest in expected["inputs"].items() if record["inputs"].get(name) != digest]
     if changed:
         logger.info("no stored scores are reused: %s changed", ", ".join(changed))

@@ -21,7 +21,7 @@ from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.model_files import check_model
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.load import load_scorer
-from beirflow.rerank.pairs import kept_scores, pairs_of_block, write_pairs
+from beirflow.rerank.pairs import SCORER_CODE, kept_scores, pairs_of_block, write_pairs
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.first_stages import FirstStages
 
@@ -47,6 +47,7 @@ def score_pairs(
     blocks: int,
     output_path: str,
     job: Job,
+    scorer_code: str | None = None,
 ) -> None:
     """Score the first documents of each query of a block.
 
@@ -60,6 +61,7 @@ def score_pairs(
         blocks: How many blocks the queries are divided into.
         output_path: Parquet of the pairs to write, and its record.
         job: The job, for the record.
+        scorer_code: Digest of the code that is imported by name to score pairs; None if there is none.
 
     Raises:
         ModelError: The model cannot be loaded, or computes a value that is not finite.
@@ -74,12 +76,14 @@ def score_pairs(
     scoring.use_threads()
     with scoring.gpu(saves_memory="lower max_length"):
         same = _same(scoring)
-        scores, made = kept_scores(output_path, pairs, {**same, "code": job.code, "inputs": first.corpus | model})
+        code = {"code": job.code, SCORER_CODE: scorer_code}
+        scores, made = kept_scores(output_path, pairs, {**same, **code, "inputs": first.corpus | model})
         missing = np.isnan(scores)
         counts, seconds = {"pairs": len(scores), "pairs_reused": int((~missing).sum())}, {"load": 0.0, "rerank": 0.0}
         if missing.any():
             new = pairs.filter(pa.array(missing))
             scores[missing], made, more, seconds = _score(scoring, new, queries, corpus.documents_path)
+            made |= {SCORER_CODE: scorer_code} if scorer_code else {}
             counts |= more
     write_pairs(output_path, pairs, scores)
     write_record(

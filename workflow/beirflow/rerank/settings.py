@@ -2,13 +2,39 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
 
-from beirflow.dense.settings import DenseSettings
-from beirflow.late.settings import LateSettings
 from beirflow.models.settings import ModelSettings
 
 Below = Literal["drop", "keep"]
+
+
+class EncoderKind(NamedTuple):
+    """The code of systems that encode queries and documents apart, each as ``module:class``.
+
+    It is imported by name, so that an edit to it changes the digests of the rerankers that use such a system, and of no other.
+
+    Attributes:
+        settings: The settings of such a system.
+        pairs: Scores pairs with it.
+    """
+
+    settings: str
+    pairs: str
+
+
+ENCODERS = {
+    "dense": EncoderKind("beirflow.dense.settings:DenseSettings", "beirflow.rerank.dense_pairs:DensePairs"),
+    "late": EncoderKind("beirflow.late.settings:LateSettings", "beirflow.rerank.late_pairs:LatePairs"),
+}
+"""By the key of :class:`RerankSettings` that holds the settings of such a system."""
+
+
+def named(name: str) -> Any:
+    """Import what ``module:name`` names."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 @dataclass(frozen=True)
@@ -37,20 +63,25 @@ class RerankSettings(ModelSettings):
     instruction: str | None = None
     instructions: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    dense: DenseSettings | None = field(default=None, hash=False)
-    late: LateSettings | None = field(default=None, hash=False)
+    dense: Any = field(default=None, hash=False)
+    late: Any = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         """Take what the parameters of a rule or a manifest made of settings."""
-        for key, kind in (("dense", DenseSettings), ("late", LateSettings)):
-            given: Any = getattr(self, key)
+        for key, kind in ENCODERS.items():
+            given = getattr(self, key)
             if isinstance(given, Mapping):
-                object.__setattr__(self, key, kind(**given))
+                object.__setattr__(self, key, named(kind.settings)(**given))
 
     @property
-    def encoder_settings(self) -> DenseSettings | LateSettings | None:
+    def encoder_settings(self) -> Any:
         """The system whose scores pairs have; None for a model that reads both texts together."""
         return self.dense or self.late
+
+    @property
+    def pairs(self) -> str | None:
+        """``module:class`` that scores pairs with that system."""
+        return next((kind.pairs for key, kind in ENCODERS.items() if getattr(self, key)), None)
 
     @property
     def said(self) -> list[str] | None:

@@ -329,3 +329,7 @@ class Family:
     def matches(self, settings: Any) -> str | None:
         """Return ``module:function`` that finds matching parts of two texts, :data:`~beirflow.runs.matches.FindMatches`."""
         return None
+
+    def by_name(self, settings: Any) -> tuple[str, ...]:
+        """Return the modules that the stages of a system import by name."""
+        return ()
