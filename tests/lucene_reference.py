@@ -5,8 +5,8 @@ from collections import Counter
 from functools import cache
 
 import numpy as np
-from beirflow.lexical.analyzer import STOP_WORDS
-from beirflow.lexical.grammar import tokenize
+from beirflow.postings.analyzer import STOP_WORDS
+from beirflow.postings.grammar import tokenize
 from nltk.stem.porter import PorterStemmer
 
 f = np.float32

@@ -14,6 +14,7 @@ from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
 from beirflow.dense.search import search_chunk
 from beirflow.evaluation.cost import collect_costs
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
+from beirflow.evaluation.manifest import write_manifest
 from beirflow.evaluation.scores import collect_scores
 from beirflow.evaluation.significance import compare_systems
 from beirflow.evaluation.summary import summarize
@@ -21,7 +22,6 @@ from beirflow.evaluation.systems import describe_systems
 from beirflow.experiment.asked import corpus_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
-from beirflow.experiment.manifest import write_manifest
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json, write_record
@@ -247,7 +247,7 @@ def write_summary(results: Path, experiment: Experiment) -> None:
         means_paths=paths,
         summary_path=f"{results}/summary.csv",
         published_path=str(CATALOGUE / "published.yaml"),
-        experiment=experiment,
+        configured=experiment.configured,
         manifest_path=f"{results}/manifest.json",
         job=Job(results, code="s"),
     )

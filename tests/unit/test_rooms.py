@@ -12,27 +12,27 @@ PACKAGE = Path(__file__).parents[2] / "workflow/beirflow"
 FLOORS = (
     ("files",),
     ("jobs", "sources"),
-    ("datasets", "catalogue"),
+    ("datasets", "catalogue", "computing"),
     ("models",),
     ("runs",),
-    ("postings",),
-    ("computing",),
-    ("encoders", "expansions"),
-    ("training",),
-    ("dense", "lexical", "sparse", "late", "fusion", "imported"),
-    ("rerank",),
-    ("experiment",),
-    ("evaluation",),
-    ("analysis",),
-    ("report",),
-    ("paper",),
+    ("postings", "encoders", "expansions", "evaluation"),
+    ("training", "analysis"),
+    ("dense", "lexical", "sparse", "late", "fusion", "imported", "report"),
+    ("rerank", "paper"),
     ("chain",),
     ("consistency",),
     ("recomputed", "remade"),
     ("audit",),
     ("exchange",),
+    ("experiment",),
 )
 """From the ground up; rooms of one floor do not know each other."""
+
+READERS = ("evaluation", "analysis", "report", "paper", "chain", "consistency", "recomputed", "remade", "audit")
+"""Rooms that read runs, whatever made them."""
+
+FAMILY_ROOMS = {family.__module__.split(".")[1]: name for name, family in FAMILIES.items()}
+"""The room of each family, with its name."""
 
 ROOMS = [room for floor in FLOORS for room in floor]
 
@@ -84,6 +84,12 @@ def test_no_function_has_more_than_eight_parameters() -> None:
     assert {(name, node.name): parameters_of(node) for name, node in functions if len(parameters_of(node)) > 8} == {}
 
 
+def test_a_room_that_reads_runs_knows_no_family() -> None:
+    paths = [path for room in READERS for path in (PACKAGE / room).glob("*.py")]
+    known = {path: imported_rooms(path) & {*FAMILY_ROOMS, "experiment"} for path in paths}
+    assert {path: rooms for path, rooms in known.items() if rooms} == {}
+
+
 def test_unit_tests_live_in_rooms_of_the_same_names() -> None:
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders <= set(ROOMS)
@@ -96,7 +102,7 @@ def test_unit_tests_live_in_rooms_of_the_same_names() -> None:
 HOMONYMS = {
     "encoders/head.py": {"dense"},  # a kind of layer
     "evaluation/cost.py": {"rerank"},  # a kind of work, in seconds of records
-    "evaluation/measured_rates.py": {"rerank"},
+    "experiment/measured_rates.py": {"rerank"},
     "evaluation/systems.py": {"dense"},  # a key of the settings of a reranker
     "models/card_modules.py": {
         "dense",
@@ -108,9 +114,6 @@ HOMONYMS = {
     "report/figure_tables.py": {"rerank"},
 }
 """By module, names of families that mean something else, or stand in a sentence."""
-
-FAMILY_ROOMS = {family.__module__.split(".")[1]: name for name, family in FAMILIES.items()}
-"""The room of each family, with its name."""
 
 NAMES = set(FAMILIES) - {"run"}
 """Without that of imported runs, which is a word for much else."""

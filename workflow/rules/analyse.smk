@@ -18,7 +18,7 @@ STEPS
   - test the differences between systems, pair by pair, and correct for the number of tests
 """
 
-from beirflow.experiment.asked import asked_systems, finder_code, finder_of
+from beirflow.experiment.asked import asked_settings, finder_code, finder_of
 
 # All configured systems, in the order of the configuration, on all configured corpora, forums included.
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
@@ -173,13 +173,13 @@ rule match_hits:
         gpu=gpu_places,
     params:
         entrance="beirflow.analysis.matches:match_hits",
-        settings="beirflow.experiment.families:settings_of()",
+        settings="beirflow.runs.family:settings_of()",
         code=code_version("match_hits"),
         finder=lambda wildcards: finder_of(experiment, wildcards.system),
         finder_code=lambda wildcards: finder_code(experiment, wildcards.system),
-        asked=lambda wildcards: asked_systems(
+        asked=lambda wildcards: asked_settings(
             experiment, wildcards.system, wildcards.dataset
-        )[wildcards.system],
+        ),
         precision=config["precision"],
     message:
         "find what the hits of {wildcards.system} on {wildcards.dataset} match"

@@ -18,7 +18,7 @@ rule estimate:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.evaluation.estimate:estimate",
+        entrance="beirflow.experiment.estimate:estimate",
         experiment="beirflow.experiment.load:load_experiment()",
         code=code_version("estimate"),
         configured=configured,

@@ -18,7 +18,7 @@ STEPS
 
 from pathlib import Path
 
-from beirflow.evaluation.job_work import job_work
+from beirflow.experiment.job_work import job_work
 from beirflow.evaluation.table_again import table_again
 from beirflow.experiment.targets import meant
 from beirflow.jobs.overall import Overall

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 from beirflow.files.records import read_json
-from beirflow.lexical.analyzer import STOP_WORDS, analyze
 from beirflow.lexical.bm25 import FieldStatistics, inverse_norms, length_codes, scores, weights
 from beirflow.lexical.settings import LexicalSettings
+from beirflow.postings.analyzer import STOP_WORDS, analyze
 
 from bench.bm25_msmarco.inputs import chunk_ids, drawn, queries, vocabulary
 from bench.bm25_msmarco.ours import SYSTEM, Files

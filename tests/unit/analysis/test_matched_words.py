@@ -3,7 +3,7 @@
 import re
 
 from beirflow.analysis.matched_words import WORD, matched_words
-from beirflow.lexical.analyzer import analyze, analyze_all
+from beirflow.postings.analyzer import analyze, analyze_all
 from hypothesis import given
 from hypothesis import strategies as st
 

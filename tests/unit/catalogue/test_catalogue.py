@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from beir_names import FIFTEEN, FORUMS
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
+from beirflow.catalogue.own_datasets import custom_dataset
 from beirflow.catalogue.schema import CATALOGUE
-from beirflow.experiment.own_datasets import custom_dataset
 from beirflow.experiment.systems import catalogue_systems
 from beirflow.files.errors import ConfigError
 

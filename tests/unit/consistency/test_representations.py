@@ -10,6 +10,7 @@ from beirflow.chain.chain import Chain
 from beirflow.chain.checks import FAILED, Check
 from beirflow.chain.facts import Comparison, as_json
 from beirflow.consistency.representations import check_representation
+from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import CORPUS, TERM_WEIGHTS_RECORD
 from beirflow.files.records import read_json
 from beirflow.sparse.settings import SparseSettings
@@ -39,7 +40,9 @@ def failed(results: Path, settings: SparseSettings, change: Callable[[dict[str, 
     records = {RECORD: record, CORPUS(dataset="small"): read_json(results / CORPUS(dataset="small"))}
     systems = {"u": {"name": "u", "family": "sparse", "settings": as_json(asdict(settings))}}
     manifest = {"systems": systems, "configuration": {"precision": "float32"}}
-    facts = Comparison(Chain(results, "results", manifest, records=records), "records say the same")
+    facts = Comparison(
+        Chain(results, "results", manifest, records=records, audited_with=load_experiment({})), "records say the same"
+    )
     facts.each([RECORD], check_representation)
     return [check for check in facts.finished() if check.status == FAILED]
 

@@ -8,6 +8,7 @@ import pytest
 from beirflow.chain.chain import Chain, Claim
 from beirflow.chain.checks import FAILED, PASSED
 from beirflow.consistency.tuned import check_tuned
+from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import RUN
 
 GRID = [{"weights": [share, 1 - share], "score": score} for share, score in ((0.0, 0.2), (0.5, 0.4), (1.0, 0.3))]
@@ -28,7 +29,7 @@ def checked(change: Callable[[dict[str, Any]], Any] = dict, **tune: str) -> list
     record = {"tuned": {"on": "x.dev", "grid": GRID, "chosen": [0.5, 0.5]}}
     change(record)
     claims = {RUN(system=system, dataset="x"): [Claim("0" * 64, "manifest.json")] for system in "fa"}
-    chain = Chain(Path(), "results", manifest, claims, records={"runs/f/x.json": record})
+    chain = Chain(Path(), "results", manifest, claims, records={"runs/f/x.json": record}, audited_with=load_experiment({}))
     return [(check.status, check.found) for check in check_tuned(chain)]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from beirflow.evaluation import latency as module
 from beirflow.evaluation.latency import measure_latency, milliseconds, time_answers
+from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import LATENCY, POSTINGS, RUN_RECORD
 from beirflow.files.records import Job, read_json
@@ -76,8 +77,16 @@ def made(tmp_path: Path) -> LexicalResults:
     return made
 
 
+def stated(family: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """A system as the parameters of the rule state it."""
+    known = FAMILIES[family]
+    kind = f"{known.settings.__module__}:{known.settings.__name__}"
+    has_models = known.model_digests is not None
+    return {"family": family, "kind": kind, "settings": settings, "answers": known.answers, "has_models": has_models}
+
+
 def measured(made: LexicalResults, system: str = "bm25", **systems: Any) -> dict[str, Any]:
-    entries = {"bm25": {"family": "lexical", "settings": asdict(SETTINGS)}, **systems}
+    entries = {"bm25": stated("lexical", asdict(SETTINGS)), **systems}
     path = made.results / LATENCY(system=system, dataset=DATASET)
     path.parent.mkdir(parents=True, exist_ok=True)
     call(
@@ -116,7 +125,7 @@ def test_a_record_says_what_was_measured_on_what(made: LexicalResults, monkeypat
 def test_the_same_queries_are_drawn_for_every_system(made: LexicalResults) -> None:
     other = LexicalSettings("other", k1=2.0)
     made.run(other)
-    entry = {"family": "lexical", "settings": asdict(other)}
+    entry = stated("lexical", asdict(other))
     assert measured(made)["queries"] == measured(made, "other", other=entry)["queries"]
 
 
@@ -134,8 +143,8 @@ def test_a_system_that_needs_a_run_of_elsewhere_is_not_measured(made: LexicalRes
     record = made.results / RUN_RECORD(system="fused", dataset=DATASET)
     record.parent.mkdir()
     record.write_bytes((made.results / RUN_RECORD(system="bm25", dataset=DATASET)).read_bytes())
-    fused = {"family": "fusion", "settings": asdict(FusionSettings("fused", ["bm25", "theirs"]))}
-    theirs = {"family": "run", "settings": {"name": "theirs", "run": "/runs/small.trec"}}
+    fused = stated("fusion", asdict(FusionSettings("fused", ["bm25", "theirs"])))
+    theirs = stated("run", {"name": "theirs", "run": "/runs/small.trec"})
     found = measured(made, "fused", fused=fused, theirs=theirs)
     assert found["reasons"]["cpu"] == "theirs was made elsewhere, so that it cannot be asked"
 

@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
-from beirflow.experiment.asked import all_cores, asked_code, asked_corpus, asked_files, asked_systems, corpus_of
+from beirflow.catalogue.choice import asked_corpus
+from beirflow.experiment.asked import all_cores, asked_code, asked_files, asked_systems, corpus_of
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
+from beirflow.runs.family import system_of
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def test_systems_come_with_those_that_they_are_made_from(experiment: Experiment)
     found = asked_systems(experiment, "fused", "scifact")
     assert {name: entry["family"] for name, entry in found.items()} == {"fused": "fusion", "bm25": "lexical", "small": "dense"}
     for name, entry in found.items():
-        assert FAMILIES[entry["family"]].settings(**entry["settings"]) == experiment.systems[name].settings
+        assert system_of(name, entry) == experiment.systems[name]
 
 
 def test_code_that_answers_is_known_although_nothing_imports_it(experiment: Experiment) -> None:

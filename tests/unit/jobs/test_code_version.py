@@ -215,11 +215,14 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     for source in ("import importlib as i; i.import_module('a')", "from importlib import import_module as f", "__import__('a')"):
         assert other_imports(source)
     found = {name: other_imports((module.PACKAGE.joinpath(*name.split(".")).with_suffix(".py")).read_text()) for name in MODULES}
-    # They import the compiler and a class of transformers, classes of the user, whose files are hashed, spot checks, which no
-    # result depends on, what answers queries or finds matches, whose digest is a parameter of its own, and the entrances.
     known = {"computing.lean_imports", "encoders.backbone", "models.own_class"}
-    known |= {"recomputed.samples", "evaluation.latency", "analysis.matches", "jobs.entrance", "rerank.settings"}
+    known |= {"jobs.by_name"}
     assert {name for name, ways in found.items() if ways} == known
+    # Its callers: the entrances; what answers queries, finds matches, scores pairs or states a system, whose digest is a parameter
+    # of its own; and spot checks, which no result depends on.
+    callers = {"analysis.matches", "evaluation.latency", "jobs.entrance", "rerank.load", "rerank.settings", "runs.family"}
+    callers |= {"recomputed.samples"}
+    assert {name for name in MODULES if "jobs.by_name" in module.module_at(module._file_of(name)).imports} == callers
 
 
 def run(program: str) -> str:
@@ -264,13 +267,13 @@ def test_what_python_loads_for_a_job_is_in_its_digest() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", ["collect_scores", "compare_systems", "draw_figures", "draw_paper", "export_tables", "write_report"]
+    "rule", ["collect_scores", "compare_systems", "draw_figures", "draw_paper", "export_tables", "summarize", "write_report"]
 )
 def test_a_job_that_reads_results_knows_no_family_and_no_model(rule: str) -> None:
     reached = rule_modules(rule)
     assert len(reached) <= 28
     rooms = {name.partition(".")[0] for name in reached}
-    assert rooms <= {"files", "sources", "catalogue", "runs", "evaluation", "analysis", "report", "paper"}
+    assert rooms <= {"files", "jobs", "sources", "catalogue", "runs", "evaluation", "analysis", "report", "paper"}
 
 
 def rules_without_torch() -> list[str]:

@@ -11,8 +11,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import pytest
 from beirflow.files.records import Job
+from beirflow.jobs.by_name import by_name
 from beirflow.jobs.code_version import PACKAGE
-from beirflow.jobs.entrance import OWN, TRIGGER, Sources, named_function, parameters_of, run_entrance
+from beirflow.jobs.entrance import OWN, TRIGGER, Sources, parameters_of, run_entrance
 from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
 
 S_co = TypeVar("S_co", covariant=True)
@@ -215,7 +216,7 @@ def test_every_rule_and_its_entrance_agree_in_names(rule: str, text: str) -> Non
         params=dict.fromkeys(names["params"], "x") | stated,
         wildcards=dict.fromkeys(re.findall(r"\{(\w+)\}", log), "1"),
     )
-    sources, entrance = Sources(of_rule, JOB), named_function(stated["entrance"])
+    sources, entrance = Sources(of_rule, JOB), by_name(stated["entrance"])
     wanted = set(sources.wanted_names(entrance))
     spread = {name for name in names["params"] if name not in wanted and name not in OWN and not TRIGGER.fullmatch(name)}
     assert spread <= SPREAD

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from beirflow.lexical.analyzer import analyze, analyze_all
+from beirflow.postings.analyzer import analyze, analyze_all
 
 WORD = re.compile(r"[^\W_]+")
 """What a page may mark: letters and digits."""

@@ -5,7 +5,6 @@ by document, in the order of the ranks, the matches, each as the part of the que
 the score. The texts are read by the model again, since what was stored of a corpus may be deleted.
 """
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -19,6 +18,7 @@ from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table
 from beirflow.datasets.document_text import as_read
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, check_inputs, read_json, write_record
+from beirflow.jobs.by_name import by_name
 from beirflow.runs.matches import FindMatches, Matched, Pairs
 
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
@@ -58,8 +58,7 @@ def match_hits(
     shown = {query["id"]: [hit["doc_id"] for hit in query["hits"][system]] for query in inspection["queries"]}
     pairs, found = _pairs(shown, corpus.queries_path, corpus.documents_path), Matched([], {})
     if len(pairs.query):
-        module, _, function = finder.partition(":")
-        find_matches: FindMatches = getattr(importlib.import_module(module), function)
+        find_matches: FindMatches = by_name(finder)
         found = find_matches(pairs, computing)
     matches = iter(found.matches)
     write_record(

@@ -18,6 +18,7 @@ from beirflow.chain.leftovers import check_leftovers
 from beirflow.chain.repairs import Call, Repairs
 from beirflow.chain.root import Published, check_manifest, check_published_digest
 from beirflow.chain.running import excuse, files_being_written
+from beirflow.chain.setup import Setup
 from beirflow.consistency.configured import check_configured
 from beirflow.consistency.corpora import Corpora, check_corpora
 from beirflow.consistency.expansions import check_expansions
@@ -27,7 +28,6 @@ from beirflow.consistency.published import check_published
 from beirflow.consistency.recorded import check_recorded
 from beirflow.consistency.sources import check_sources
 from beirflow.consistency.tuned import check_tuned
-from beirflow.experiment.experiment import Experiment
 from beirflow.files.errors import DataError
 from beirflow.files.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY
 from beirflow.files.records import write_json
@@ -46,7 +46,7 @@ Sections = dict[str, list[Check]]
 def audit(
     *,
     folder: str,
-    experiment: Experiment,
+    experiment: Setup,
     sample: int = 0,
     seed: int | None = None,
     call: Call | None = None,
@@ -104,7 +104,7 @@ def audit(
 
 def run_checks(
     folder: Path,
-    experiment: Experiment,
+    experiment: Setup,
     sample: int,
     seed: int,
     *,
@@ -127,7 +127,7 @@ def run_checks(
         The manifest, None where it cannot be used; and checks by section.
     """
     call = call or Call()
-    chain = Chain(folder, str(folder), {}, repairs=Repairs(str(folder), call))
+    chain = Chain(folder, str(folder), {}, repairs=Repairs(str(folder), call), audited_with=experiment)
     chain.busy = files_being_written(Path(call.directory), folder)
     sections: Sections = {"integrity": check_manifest(chain)}
     if chain.manifest:
@@ -140,7 +140,7 @@ def run_checks(
 def _plan(
     chain: Chain,
     corpora: Corpora,
-    experiment: Experiment,
+    experiment: Setup,
     sample: int,
     seed: int,
     published: Published,

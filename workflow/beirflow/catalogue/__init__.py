@@ -1,1 +1,1 @@
-"""Facts that the project ships as YAML: datasets, published scores, licences, tasks; and the schemas of all YAML."""
+"""Facts that the project ships as YAML: datasets, published scores, licences, tasks; schemas of all YAML; names of datasets."""

@@ -15,7 +15,8 @@ from beirflow.chain.checks import EVERYTHING, UNREADABLE, Check, RecordError, Re
 from beirflow.chain.folder import Listing, list_folder
 from beirflow.chain.reading import part, read_record
 from beirflow.chain.repairs import Repairs
-from beirflow.experiment.manifest import TUNED_ON
+from beirflow.chain.setup import Setup
+from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS, RUN, SUMMARY, is_safe
 from beirflow.files.records import FORMAT, RECORD_DIGEST, SHA256, read_json
@@ -45,6 +46,7 @@ class Chain:
         visited: Records that have been followed, each with the result that led there; a record may name others that name it.
         repairs: Makes the commands that repair something; as if the audit had been called here, if None.
         busy: Files that a run in progress writes.
+        audited_with: The configuration of the person who audits; None if the chain is only followed.
     """
 
     folder: Path
@@ -58,6 +60,18 @@ class Chain:
     visited: set[tuple[str, Result]] = field(default_factory=set)
     repairs: Repairs | None = None
     busy: frozenset[str] = frozenset()
+    audited_with: Setup | None = None
+
+    @property
+    def setup(self) -> Setup:
+        """The configuration of the person who audits.
+
+        Raises:
+            ValueError: Nobody does.
+        """
+        if self.audited_with is None:
+            raise ValueError("this chain is followed without a configuration")
+        return self.audited_with
 
     @cached_property
     def listing(self) -> Listing:

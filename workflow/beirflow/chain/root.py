@@ -11,7 +11,7 @@ from typing import Any
 from beirflow.chain.chain import Chain, is_whole
 from beirflow.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, unreadable
 from beirflow.chain.reading import part, read_record
-from beirflow.experiment.manifest import TUNED_ON
+from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SUMMARY
 from beirflow.files.records import FORMAT, RECORD_DIGEST

@@ -5,19 +5,16 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from beirflow.catalogue.choice import corpora_named
 from beirflow.catalogue.dataset import Dataset
-from beirflow.catalogue.schema import Problems, problems_with
+from beirflow.catalogue.own_datasets import custom_dataset
+from beirflow.catalogue.schema import problems_with
 from beirflow.chain.chain import Chain
 from beirflow.chain.checks import Check, RecordError
 from beirflow.chain.facts import Comparison, as_json
 from beirflow.chain.reading import part
-from beirflow.experiment.choice import corpora_named
-from beirflow.experiment.dependencies import needed
-from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.families import DEFAULT, FAMILIES
-from beirflow.experiment.manifest import TUNED_ON
-from beirflow.experiment.own_datasets import custom_dataset
-from beirflow.experiment.systems import catalogue_systems, make_systems
+from beirflow.chain.setup import Setup
+from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS
 from beirflow.runs.family import System
 
@@ -34,25 +31,25 @@ BY_CONFIGURATION = f"the configuration in {MANIFEST}"
 BY_AUDITOR = "the configuration of the audit"
 
 
-def check_configured(chain: Chain, experiment: Experiment) -> list[Check]:
+def check_configured(chain: Chain, setup: Setup) -> list[Check]:
     """Compare the manifest with its own configuration, with the catalogue, and with the configuration of who audits.
 
     Args:
         chain: What records say.
-        experiment: The configuration of the person who audits, and the catalogue.
+        setup: The configuration of the person who audits, and the catalogue.
 
     Returns:
         A check for every fact that does not agree.
     """
     facts = Comparison(chain, "the manifest is what its configuration asks for")
     facts.each([MANIFEST], lambda facts, path: _check_form(facts))
-    facts.each([MANIFEST], lambda facts, path: _check_product(facts, experiment))
+    facts.each([MANIFEST], lambda facts, path: _check_product(facts, setup))
     for name in part(chain.manifest, "systems", kind=dict):
-        facts.each([MANIFEST], lambda facts, path, name=name: _check_system(facts, experiment, name))  # type: ignore[misc]
+        facts.each([MANIFEST], lambda facts, path, name=name: _check_system(facts, setup, name))  # type: ignore[misc]
     for row in part(chain.manifest, "datasets", kind=dict):
-        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, experiment, row, "datasets"))  # type: ignore[misc]
+        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, setup, row, "datasets"))  # type: ignore[misc]
     for row in chain.tuning_rows:
-        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, experiment, row, TUNED_ON))  # type: ignore[misc]
+        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, setup, row, TUNED_ON))  # type: ignore[misc]
     facts.each([CORPUS(dataset=name) for name in chain.prepared], _check_chunks)
     return facts.finished()
 
@@ -63,12 +60,13 @@ def _check_form(facts: Comparison) -> None:
     facts.same(MANIFEST, "in its configuration", found, [], "workflow/schemas")
 
 
-def _check_product(facts: Comparison, experiment: Experiment) -> None:
+def _check_product(facts: Comparison, setup: Setup) -> None:
     """Every configured system was evaluated on every configured dataset, and nothing else was."""
     manifest, configuration = facts.chain.manifest, facts.chain.manifest["configuration"]
-    rows = list(experiment.catalogue.datasets) if configuration["datasets"] == "all" else configuration["datasets"]
+    rows = list(setup.catalogue.datasets) if configuration["datasets"] == "all" else configuration["datasets"]
     chosen = configuration["systems"]
-    expected = [*chosen, *(name for name in needed(chosen, _configured(manifest, experiment)) if name not in chosen)]
+    configured = setup.systems_as_configured(_custom(manifest, "systems"))
+    expected = [*chosen, *(name for name in setup.with_needed(chosen, configured) if name not in chosen)]
     facts.same(MANIFEST, "systems", list(manifest["systems"]), expected, BY_CONFIGURATION)
     facts.same(MANIFEST, "datasets", list(manifest["datasets"]), rows, BY_CONFIGURATION)
     expected = [METRICS(system=system, dataset=row) for system in configuration["systems"] for row in rows]
@@ -77,19 +75,19 @@ def _check_product(facts: Comparison, experiment: Experiment) -> None:
         raise RecordError(f"has the baseline {configuration['baseline']!r}, which is no configured system")
 
 
-def _check_system(facts: Comparison, experiment: Experiment, name: str) -> None:
+def _check_system(facts: Comparison, setup: Setup, name: str) -> None:
     """A system has the settings that its configuration or the catalogue gives it, and, but for places, those of who audits."""
     found = part(facts.chain.manifest, "systems", name, kind=dict)
     own = _custom(facts.chain.manifest, "systems").get(name)
     if own is not None:
-        if configured := _configured(facts.chain.manifest, experiment).get(name):
+        if configured := setup.systems_as_configured(_custom(facts.chain.manifest, "systems")).get(name):
             _compare_system(facts, name, found, configured, BY_CONFIGURATION)
-        if name in experiment.systems:
-            here = experiment.systems[name]
+        if name in setup.systems:
+            here = setup.systems[name]
             local = part(found, "settings", kind=dict).get("revision") is None
             _compare_system(facts, name, found, here, BY_AUDITOR, PLACES if local else ())
-    elif name in experiment.systems:
-        _compare_system(facts, name, found, experiment.systems[name], BY_CATALOGUE)
+    elif name in setup.systems:
+        _compare_system(facts, name, found, setup.systems[name], BY_CATALOGUE)
     else:
         facts.not_compared(
             f"{name} is in no catalogue or configuration that is known here, so its settings are those that it says"
@@ -113,17 +111,17 @@ def _without(value: Any, but: tuple[str, ...]) -> Any:
     return {key: _without(each, but) for key, each in value.items() if key not in but} if isinstance(value, Mapping) else value
 
 
-def _check_dataset(facts: Comparison, experiment: Experiment, row: str, key: str) -> None:
+def _check_dataset(facts: Comparison, setup: Setup, row: str, key: str) -> None:
     """A dataset has the corpora that its configuration or the catalogue gives it; all of them, where it is evaluated."""
     found = part(facts.chain.manifest, key, row, kind=list)
     defined = {name: custom_dataset(name, entry) for name, entry in _custom(facts.chain.manifest, "datasets").items()}
-    own, known = corpora_named(row, defined), corpora_named(row, experiment.catalogue.known_datasets)
+    own, known = corpora_named(row, defined), corpora_named(row, setup.catalogue.known_datasets)
     if key == TUNED_ON:
         names = [corpus["name"] for corpus in found]
         own, known = (each and tuple(corpus for corpus in each if corpus.name in names) for each in (own, known))
     if own is not None:
         _compare_corpora(facts, row, found, own, BY_CONFIGURATION)
-        known = None if known else experiment.rows.get(row)
+        known = None if known else setup.rows.get(row)
     if known is not None:
         _compare_corpora(facts, row, found, known, BY_AUDITOR if own is not None else BY_CATALOGUE)
     elif own is None:
@@ -146,13 +144,6 @@ def _check_chunks(facts: Comparison, path: str) -> None:
     record, most = facts.chain.record(path), part(facts.chain.manifest, "configuration", "chunk_documents", kind=int)
     expected = max(1, math.ceil(part(record, "counts", "documents", kind=int) / most))
     facts.same(path, "chunks", part(record, "chunks"), expected, f"{BY_CONFIGURATION}, chunk_documents {most}")
-
-
-def _configured(manifest: Mapping[str, Any], experiment: Experiment) -> dict[str, System]:
-    """The systems of the catalogue, and those that the configuration of the results defines, of families that are known."""
-    known = catalogue_systems()
-    entries = {name: entry for name, entry in _custom(manifest, "systems").items() if entry.get("family", DEFAULT) in FAMILIES}
-    return {**known, **make_systems(entries, known, "custom.systems", Problems())}
 
 
 def _custom(manifest: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

@@ -18,9 +18,9 @@ from beirflow.chain.chain import Chain
 from beirflow.chain.checks import Check, RecordError
 from beirflow.chain.facts import Comparison
 from beirflow.chain.reading import open_parquet, part, read_columns
+from beirflow.chain.setup import Setup
 from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, footer_digest
 from beirflow.datasets.prepare import length_statistics
-from beirflow.experiment.experiment import Experiment
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES
 from beirflow.sources.forms import SamplesForm
 
@@ -88,12 +88,12 @@ class Corpora:
         return self.read[name]
 
 
-def check_corpora(chain: Chain, experiment: Experiment, corpora: Corpora) -> list[Check]:
+def check_corpora(chain: Chain, setup: Setup, corpora: Corpora) -> list[Check]:
     """Compare the record of every corpus with its files.
 
     Args:
         chain: What records say.
-        experiment: Has the catalogue, which says what the official data are.
+        setup: Has the catalogue, which says what the official data are.
         corpora: Reads the documents.
 
     Returns:
@@ -105,7 +105,7 @@ def check_corpora(chain: Chain, experiment: Experiment, corpora: Corpora) -> lis
         name = (CORPUS.names_in(path) or {})["dataset"]
         _check_documents(facts, path, name, corpora[name])
         _check_judgements(facts, path, name, corpora[name])
-        _check_official(facts, path, name, experiment)
+        _check_official(facts, path, name, setup)
 
     facts.each([CORPUS(dataset=name) for name in chain.prepared], check)
     return facts.finished()
@@ -186,10 +186,10 @@ def _check_judgements(facts: Comparison, path: str, name: str, documents: Prepar
         facts.same(path, f"counts / {key}", counts.get(key), value, qrels_path)
 
 
-def _check_official(facts: Comparison, path: str, name: str, experiment: Experiment) -> None:
+def _check_official(facts: Comparison, path: str, name: str, setup: Setup) -> None:
     """Only data of which the catalogue has digests can be the official ones."""
     record = facts.chain.record(path)
-    known = {corpus.name: corpus for corpora in experiment.catalogue.known_datasets.values() for corpus in corpora}.get(name)
+    known = {corpus.name: corpus for corpora in setup.catalogue.known_datasets.values() for corpus in corpora}.get(name)
     files, digests = (dict(known.files) if known else {}), part(record, "source_sha256", kind=dict)
     read = ("corpus.jsonl", "queries.jsonl", f"qrels/{part(record, 'split')}.tsv")
     same = all(digests.get(key) == digest for key, digest in files.items() if key in read)

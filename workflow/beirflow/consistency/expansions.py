@@ -11,15 +11,13 @@ import numpy as np
 from beirflow.chain.chain import Chain
 from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique, unreadable
 from beirflow.chain.reading import part, read_rows
+from beirflow.chain.setup import Setup
 from beirflow.consistency.corpora import DIGEST, Corpora
 from beirflow.consistency.sources import MODELS, REPAIR
 from beirflow.expansions.files import COLUMNS
 from beirflow.expansions.given import given_values
 from beirflow.expansions.models import expansion_digests
 from beirflow.expansions.settings import Expansion
-from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.systems import make_system
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import CORPUS, EXPANSION, EXPANSION_MODEL, EXPANSION_RECORD, MANIFEST, SUMMARY
@@ -29,22 +27,22 @@ FILES = "expansions are those of their files"
 TODO = "name it under custom.systems to have it compared"
 
 
-def check_expansions(chain: Chain, experiment: Experiment, corpora: Corpora) -> list[Check]:
+def check_expansions(chain: Chain, setup: Setup, corpora: Corpora) -> list[Check]:
     """Compare models and files with what was recorded of them.
 
     Args:
         chain: What records say.
-        experiment: The configuration of the person who audits, which says where they are.
+        setup: The configuration of the person who audits, which says where they are.
         corpora: Reads the documents.
 
     Returns:
         A check for every model, and for every file.
     """
-    here, said = _here(chain, experiment), _said(chain)
+    here, said = _here(chain, setup), _said(chain)
     models = {path: found["expansion"] for path in sorted(chain.claims) if (found := EXPANSION_MODEL.names_in(path))}
     return [
         *(_check_model(chain, path, name, here) for path, name in models.items()),
-        *_check_files(chain, here, said, experiment, corpora),
+        *_check_files(chain, here, said, setup, corpora),
     ]
 
 
@@ -64,21 +62,21 @@ def added_by(chain: Chain, name: str) -> Expansion | None:
         The expansion; None where nothing is added, or where the family is not known here.
     """
     recorded = part(chain.manifest, "systems", name, kind=dict)
-    family = FAMILIES.get(str(recorded.get("family")))
+    family = chain.setup.families.get(str(recorded.get("family")))
     if family is None:
         return None
     stated = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
-    added: Expansion | None = family.added(make_system(name, {"family": family.name, **stated}).settings)
+    added: Expansion | None = family.added(chain.setup.system_as_stated(name, {"family": family.name, **stated}).settings)
     return added
 
 
-def _here(chain: Chain, experiment: Experiment) -> dict[str, Expansion]:
+def _here(chain: Chain, setup: Setup) -> dict[str, Expansion]:
     """The same, by the configuration of the person who audits."""
     found = {}
     for name in part(chain.manifest, "systems", kind=dict):
-        known, added = experiment.systems.get(name), added_by(chain, name)
-        if known and added and (of_here := FAMILIES[known.family].added(known.settings)):
-            found[added.name] = of_here
+        known, added = setup.systems.get(name), added_by(chain, name)
+        if known and added and (own := setup.families[known.family].added(known.settings)):
+            found[added.name] = own
     return found
 
 
@@ -102,7 +100,7 @@ def _check_model(chain: Chain, path: str, name: str, here: dict[str, Expansion])
 
 
 def _check_files(
-    chain: Chain, here: dict[str, Expansion], said: dict[str, Expansion], experiment: Experiment, corpora: Corpora
+    chain: Chain, here: dict[str, Expansion], said: dict[str, Expansion], setup: Setup, corpora: Corpora
 ) -> Iterator[Check]:
     """The files of expansions that were made elsewhere are those that were read, and hold what was taken from them."""
     digests: dict[Path, str] = {}
@@ -126,7 +124,7 @@ def _check_files(
             expected = f"{recorded[given[0]]}, as {given[0]} says"
             yield Check(FILES, FAILED, found, expected, tuple(given), results, chain.repair_command(*given))
             continue
-        added, corpus = here.get(name), experiment.datasets.get(dataset)
+        added, corpus = here.get(name), setup.datasets.get(dataset)
         source = added.file(corpus.whole_name if corpus else dataset) if added else None
         if added is None or source is None or not source.is_file():
             found = f"the file of {name} on {dataset} is not here"

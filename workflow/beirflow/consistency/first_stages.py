@@ -9,8 +9,6 @@ from beirflow.chain.chain import Chain
 from beirflow.chain.checks import RecordError
 from beirflow.chain.facts import Comparison, as_json
 from beirflow.chain.reading import part
-from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.systems import make_system
 from beirflow.files.layout import MANIFEST, PAIRS_RECORD, RUN, RUN_RECORD
 from beirflow.files.records import together
 
@@ -30,7 +28,7 @@ def first_stages(chain: Chain, system: str) -> list[str]:
     Returns:
         Their names, in the order of the settings; none for one that makes its runs itself, or of a family that is not known.
     """
-    family = FAMILIES.get(str(chain.manifest["systems"].get(system, {}).get("family")))
+    family = chain.setup.families.get(str(chain.manifest["systems"].get(system, {}).get("family")))
     return list(family.reads(settings_of(chain, system)).systems.values()) if family else []
 
 
@@ -46,12 +44,12 @@ def settings_of(chain: Chain, system: str) -> Any:
     """
     recorded = part(chain.manifest, "systems", system, kind=dict)
     settings = {key: value for key, value in recorded["settings"].items() if key != "name"}
-    return make_system(system, {"family": recorded["family"], **settings}).settings
+    return chain.setup.system_as_stated(system, {"family": recorded["family"], **settings}).settings
 
 
 def settings_on(chain: Chain, system: str, dataset: str) -> Any:
     """Return the settings of a system, whose family must be known, as they are for one corpus."""
-    family = FAMILIES[part(chain.manifest, "systems", system, "family", kind=str)]
+    family = chain.setup.families[part(chain.manifest, "systems", system, "family", kind=str)]
     return family.for_dataset(settings_of(chain, system), *chain.whole(dataset))
 
 

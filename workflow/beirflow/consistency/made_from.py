@@ -14,7 +14,6 @@ from beirflow.chain.reading import part
 from beirflow.consistency.expansions import added_by
 from beirflow.consistency.first_stages import settings_of
 from beirflow.expansions.settings import Expansion
-from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import (
     CORPUS,
     DOCUMENTS,
@@ -49,9 +48,8 @@ RECORDS = (
     Record(EXPANSION_RECORD, (DOCUMENTS, EXPANSION_MODEL), (EXPANSION,), EXPANDED),
     Record(RUN_RECORD, (DOCUMENTS, QUERIES, FIRST_STAGES), (RUN,), ("made", "seconds", "counts", "system", "dataset", "top_k")),
     Record(METRICS, (RUN, RUN_RECORD, QRELS, CORPUS), (PER_QUERY,), ("seconds", "counts", "system", "dataset", "measures")),
-    *(record for family in FAMILIES.values() for record in family.records),
 )
-"""Records of all systems, and those that families state."""
+"""Records that no family states."""
 
 
 def check_made_from(chain: Chain) -> list[Check]:
@@ -121,7 +119,8 @@ class _Expected:
     def owners(self) -> list[_Owner]:
         """The systems of known families."""
         entries = part(self.chain.manifest, "systems", kind=dict)
-        return [self._owner(name, FAMILIES[entry["family"]]) for name, entry in entries.items() if entry["family"] in FAMILIES]
+        families = self.chain.setup.families
+        return [self._owner(name, families[entry["family"]]) for name, entry in entries.items() if entry["family"] in families]
 
     def _owner_of(self, names: Mapping[str, str]) -> _Owner | None:
         """The system that something with these names in its path is of: before a variant of it, the system itself."""
@@ -133,10 +132,15 @@ class _Expected:
         names = family.in_paths(settings) | ({"expansion": added.name} if added else {})
         return _Owner(name, family, settings, added, names)
 
+    @cached_property
+    def records(self) -> list[Record]:
+        """Records of all systems, and those that families state."""
+        return [*RECORDS, *(record for family in self.chain.setup.families.values() for record in family.records)]
+
     def compare(self, facts: Comparison, path: str) -> None:
         """Look for what a record leaves out."""
         record = self.chain.record(path)
-        for kind in RECORDS:
+        for kind in self.records:
             names = kind.pattern.names_in(path)
             if names is None:
                 continue

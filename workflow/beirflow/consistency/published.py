@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 from beirflow.chain.chain import Chain
 from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, Result, unreadable
 from beirflow.chain.reading import part
+from beirflow.chain.setup import Setup
 from beirflow.evaluation.summary import PUBLISHED
-from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.systems import catalogue_systems
 from beirflow.files.layout import RUN_RECORD
 
 TOLERANCES = ((4, 0.001), (3, 0.0015))
@@ -50,12 +49,12 @@ def tolerance(decimals: int, precision: str) -> float:
     return rounding + (0.0 if precision == "float32" else LOWER_PRECISION)
 
 
-def check_published(chain: Chain, experiment: Experiment) -> list[Check]:
+def check_published(chain: Chain, setup: Setup) -> list[Check]:
     """Compare every result with every published score of its system.
 
     Args:
         chain: What records say.
-        experiment: Has the catalogue.
+        setup: Has the catalogue.
 
     Returns:
         A check for every result and source. A result that differs fails where system and data are those of the catalogue, and is
@@ -65,23 +64,23 @@ def check_published(chain: Chain, experiment: Experiment) -> list[Check]:
     for path, (system, dataset) in chain.means.items():
         try:
             record = chain.record(path)
-            same = _is_of_catalogue(chain, experiment, system) and part(record, "official_data") is True
-            found = list(_compare(chain, experiment, record, (system, dataset)))
+            same = _is_of_catalogue(chain, setup, system) and part(record, "official_data") is True
+            found = list(_compare(chain, setup, record, (system, dataset)))
             checks += [_check(comparison, path, (system, dataset), certain=same) for comparison in found]
         except UNREADABLE as error:
             checks.append(unreadable("published scores", path, error, [(system, dataset)], chain.repair_command(path)))
     return checks
 
 
-def _is_of_catalogue(chain: Chain, experiment: Experiment, system: str) -> bool:
-    known = catalogue_systems().get(system)
+def _is_of_catalogue(chain: Chain, setup: Setup, system: str) -> bool:
+    known = setup.published_systems.get(system)
     return known is not None and asdict(known) == part(chain.manifest, "systems", system)
 
 
-def _compare(chain: Chain, experiment: Experiment, record: Mapping[str, Any], result: Result) -> Iterator[Comparison]:
+def _compare(chain: Chain, setup: Setup, record: Mapping[str, Any], result: Result) -> Iterator[Comparison]:
     """Every published score of a system on a dataset, or the reason why there is none."""
     system, dataset = result
-    sources = experiment.catalogue.published.get(system, [])
+    sources = setup.catalogue.published.get(system, [])
     measures = part(record, "measures", kind=dict)
     if not sources:
         yield Comparison("", "", "not comparable", None, None, None, f"nothing is published of {system} in the catalogue")
@@ -90,7 +89,7 @@ def _compare(chain: Chain, experiment: Experiment, record: Mapping[str, Any], re
         barred = source.get("not_comparable", {}).get(dataset, {"measures": (), "reason": ""})
         for measure in PUBLISHED:
             ours, published = measures.get(measure), scores.get(measure)
-            reason = barred["reason"] if measure in barred["measures"] else _reason(chain, experiment, record, dataset)
+            reason = barred["reason"] if measure in barred["measures"] else _reason(chain, setup, record, dataset)
             if published is None or ours is None:
                 missing = "this source has no such score" if published is None else f"{measure} was not computed"
                 yield Comparison(measure, source["source"], "not comparable", ours, published, None, missing)
@@ -103,9 +102,9 @@ def _compare(chain: Chain, experiment: Experiment, record: Mapping[str, Any], re
                 yield Comparison(measure, source["source"], verdict, ours, published, within, "")
 
 
-def _reason(chain: Chain, experiment: Experiment, record: Mapping[str, Any], dataset: str) -> str:
+def _reason(chain: Chain, setup: Setup, record: Mapping[str, Any], dataset: str) -> str:
     """Why no score of a dataset may be compared; empty if it may."""
-    known = experiment.catalogue.known_datasets.get(dataset)
+    known = setup.catalogue.known_datasets.get(dataset)
     if known is None:
         return f"{dataset} is no dataset of the catalogue"
     if part(record, "official_data") is False:

@@ -13,12 +13,11 @@ import pyarrow as pa
 from beirflow.chain.chain import Chain
 from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique, unreadable
 from beirflow.chain.reading import part, read_columns
+from beirflow.chain.setup import Setup
 from beirflow.consistency.corpora import Corpora, Prepared, digests_of
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
-from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import (
@@ -33,7 +32,7 @@ from beirflow.files.layout import (
     SUMMARY,
     TRAINED_MODEL_RECORD,
 )
-from beirflow.imported.family import FAMILY as RUNS_OF_ELSEWHERE
+from beirflow.runs.family import no_source
 from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import is_here
 from beirflow.sources.opening import open_source
@@ -45,12 +44,12 @@ SOURCES, MODELS = "corpora are those of their source", "models are those that we
 """What is traced."""
 
 
-def check_sources(chain: Chain, experiment: Experiment, corpora: Corpora) -> list[Check]:
+def check_sources(chain: Chain, setup: Setup, corpora: Corpora) -> list[Check]:
     """Compare archives, datasets and models with what was recorded of them.
 
     Args:
         chain: What records say.
-        experiment: The configuration of the person who audits, which says where the files are.
+        setup: The configuration of the person who audits, which says where the files are.
         corpora: Reads the prepared documents.
 
     Returns:
@@ -58,15 +57,15 @@ def check_sources(chain: Chain, experiment: Experiment, corpora: Corpora) -> lis
     """
     models = {path: names["system"] for path in sorted(chain.claims) if (names := MODEL.names_in(path))}
     return [
-        *_check_archives(chain, experiment),
-        *(_check_source(chain, experiment, corpora, name) for name in chain.prepared),
-        *(_check_model(chain, experiment, path, name) for path, name in models.items()),
+        *_check_archives(chain, setup),
+        *(_check_source(chain, setup, corpora, name) for name in chain.prepared),
+        *(_check_model(chain, setup, path, name) for path, name in models.items()),
         *_check_training(chain),
-        *_check_runs(chain, experiment),
+        *_check_runs(chain, setup),
     ]
 
 
-def _check_archives(chain: Chain, experiment: Experiment) -> list[Check]:
+def _check_archives(chain: Chain, setup: Setup) -> list[Check]:
     """The archives have the md5 of the catalogue."""
     recorded = {
         corpus["archive"]: (row_name, corpus["md5"])
@@ -79,7 +78,7 @@ def _check_archives(chain: Chain, experiment: Experiment) -> list[Check]:
         if archive is None or path not in chain.listing.files:
             continue
         results = unique((system, dataset) for system, _ in chain.means.values())
-        known = {corpus.md5 for corpus in experiment.datasets.values() if corpus.archive == archive} or {md5}
+        known = {corpus.md5 for corpus in setup.datasets.values() if corpus.archive == archive} or {md5}
         found = file_digest(chain.folder / path, "md5")
         status = PASSED if {found} == known == {md5} else FAILED
         expected = f"{' or '.join(sorted(map(str, known)))} in the catalogue, {md5} in the manifest"
@@ -97,11 +96,11 @@ def _check_archives(chain: Chain, experiment: Experiment) -> list[Check]:
     return checks
 
 
-def _check_source(chain: Chain, experiment: Experiment, corpora: Corpora, name: str) -> Check:
+def _check_source(chain: Chain, setup: Setup, corpora: Corpora, name: str) -> Check:
     """The dataset that a corpus was made from is as it was, and gives the same documents, queries and judgements."""
     what, path = SOURCES, CORPUS(dataset=name)
     results = unique(chain.results.get(path, ()))
-    place = _place(chain, experiment, name)
+    place = _place(chain, setup, name)
     if place is None:
         todo = "name it under data_dir or custom.datasets to have it compared"
         return Check(what, NOT_CHECKED, f"the source of {name} is not here", "", (path,), results, todo)
@@ -109,7 +108,7 @@ def _check_source(chain: Chain, experiment: Experiment, corpora: Corpora, name: 
     try:
         record = chain.record(path)
         expected = part(record, "source_sha256", kind=dict)
-        source = open_source(place, experiment.datasets[name].forum, experiment.datasets[name].form)
+        source = open_source(place, setup.datasets[name].forum, setup.datasets[name].form)
         tables, here = _of_source(source, part(record, "split", kind=str), chain.corpora[name])
         different = _other_documents(here, corpora[name])
         if source.digests != expected:
@@ -170,25 +169,25 @@ def _among(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
     return np.isin(np.ascontiguousarray(rows).view(pair).ravel(), np.ascontiguousarray(others).view(pair).ravel())
 
 
-def _place(chain: Chain, experiment: Experiment, name: str) -> str | None:
+def _place(chain: Chain, setup: Setup, name: str) -> str | None:
     """Where a dataset is: what the configuration says, or the archive in the results; None if neither is here."""
-    if name not in experiment.datasets:
+    if name not in setup.datasets:
         return None
-    form = experiment.datasets[name].form
+    form = setup.datasets[name].form
     if isinstance(form, HubForm):
         record = chain.folder / HUB_DATASET(dataset=name)
         return str(record) if is_here(record, form) else None
-    places = [experiment.folder(name), str(chain.folder / ARCHIVE(archive=experiment.datasets[name].archive or ""))]
+    places = [setup.folder(name), str(chain.folder / ARCHIVE(archive=setup.datasets[name].archive or ""))]
     return next((place for place in places if place and Path(place).exists()), None)
 
 
-def _check_model(chain: Chain, experiment: Experiment, path: str, name: str) -> Check:
+def _check_model(chain: Chain, setup: Setup, path: str, name: str) -> Check:
     """The files of a model are those that were used."""
     what, results = MODELS, unique(chain.results.get(path, ()))
     try:
         recorded = part(chain.record(path), "files", kind=dict)
-        known = experiment.systems.get(name)
-        family = FAMILIES[known.family] if known else None
+        known = setup.systems.get(name)
+        family = setup.families[known.family] if known else None
         if known is None or family is None or family.model_record(known.settings) is None:
             todo = "name it under custom.systems to have it compared"
             return Check(what, NOT_CHECKED, f"it is not known here where the model of {name} is", "", (path,), results, todo)
@@ -214,20 +213,22 @@ def _check_training(chain: Chain) -> Iterator[Check]:
             yield Check("trained models are what their training gives", NOT_CHECKED, found, "", (path,), results, "")
 
 
-def _check_runs(chain: Chain, experiment: Experiment) -> Iterator[Check]:
+def _check_runs(chain: Chain, setup: Setup) -> Iterator[Check]:
     """The files of runs that were made elsewhere are those that were read."""
     what = "runs of elsewhere are those that were read"
     for name, dataset in chain.runs:
         path, family = RUN_RECORD(system=name, dataset=dataset), part(chain.manifest, "systems", name, kind=dict).get("family")
         recorded = (chain.records.get(path) or {}).get("source_sha256")
-        if recorded is None and (family != RUNS_OF_ELSEWHERE.name or not chain.records.get(path)):
+        known_family = setup.families.get(str(family))
+        from_file = known_family is not None and known_family.source is not no_source
+        if recorded is None and not (from_file and chain.records.get(path)):
             continue
         if recorded is None:
             results, again = unique(chain.results[path]), chain.repair_command(path)
             yield Check(what, FAILED, f"{path} does not say which file was read", "its sha256", (path,), results, again)
             continue
-        known = name in experiment.systems and dataset in experiment.datasets
-        source = experiment.run_file(name, dataset) if known else None
+        known = name in setup.systems and dataset in setup.datasets
+        source = setup.run_file(name, dataset) if known else None
         if source is None or not Path(source).is_file():
             todo = "name it under custom.systems to have it compared"
             yield Check(what, NOT_CHECKED, f"the file of {name} on {dataset} is not here", "", (path,), (), todo)

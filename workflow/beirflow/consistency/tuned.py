@@ -4,7 +4,6 @@ from beirflow.chain.chain import Chain
 from beirflow.chain.checks import Check
 from beirflow.chain.facts import Comparison
 from beirflow.chain.reading import part
-from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import MANIFEST, RUN_RECORD
 from beirflow.runs.family import Family, TunedOn
 
@@ -24,7 +23,7 @@ def check_tuned(chain: Chain) -> list[Check]:
     facts = Comparison(chain, "systems are tuned on other queries")
     for system, dataset in chain.runs:
         entry = part(chain.manifest, "systems", kind=dict).get(system, {})
-        family, path = FAMILIES.get(str(entry.get("family"))), RUN_RECORD(system=system, dataset=dataset)
+        family, path = chain.setup.families.get(str(entry.get("family"))), RUN_RECORD(system=system, dataset=dataset)
         if family is None or type(family).tuned_on is Family.tuned_on:
             continue
         if how := family.tuned_on(family.settings(**part(entry, "settings", kind=dict))):

@@ -1,1 +1,1 @@
-"""From runs to numbers: measures, means, significance, cost and the summary."""
+"""From runs to numbers: measures, means, significance, cost, the summary, and the manifest of the results."""

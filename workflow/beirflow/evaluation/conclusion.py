@@ -1,15 +1,21 @@
 """The end of an experiment: the summary, and the manifest, which is its record."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from beirflow.evaluation.manifest import write_manifest
 from beirflow.evaluation.summary import summarize
-from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.manifest import write_manifest
 from beirflow.files.records import Job
 
 
 def conclude(
-    *, means_paths: Sequence[str], summary_path: str, published_path: str, experiment: Experiment, manifest_path: str, job: Job
+    *,
+    means_paths: Sequence[str],
+    summary_path: str,
+    published_path: str,
+    configured: Mapping[str, Any],
+    manifest_path: str,
+    job: Job,
 ) -> str:
     """Write the summary and the manifest.
 
@@ -17,7 +23,7 @@ def conclude(
         means_paths: The ``metrics`` JSON of every configured system on every configured dataset.
         summary_path: ``summary.csv`` to write.
         published_path: ``published.yaml``, which the summary is made with.
-        experiment: The configuration and what it means.
+        configured: The facts of the configuration, for the manifest.
         manifest_path: ``manifest.json`` to write.
         job: The job, for the record.
 
@@ -29,7 +35,7 @@ def conclude(
         means_paths=means_paths,
         summary_path=summary_path,
         published_path=published_path,
-        experiment=experiment,
+        configured=configured,
         manifest_path=manifest_path,
         job=job,
     )

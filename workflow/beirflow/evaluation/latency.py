@@ -5,7 +5,6 @@ nothing outside, such as a network.
 """
 
 import gc
-import importlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,15 +16,15 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
-from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import DOCUMENTS, QUERIES, RUN_RECORD
 from beirflow.files.progress import silence
 from beirflow.files.records import Job, read_json, write_record
+from beirflow.jobs.by_name import by_name
 from beirflow.jobs.hardware import ModelHardware
 from beirflow.jobs.provenance import processor
 from beirflow.runs.answers import Answer, Asked, NoAnswerError, Open, Opened
-from beirflow.runs.family import System
+from beirflow.runs.family import System, system_of
 
 MOST_QUERIES = 200
 """That are measured, drawn from all."""
@@ -59,7 +58,8 @@ def measure_latency(
 
     Args:
         system: Name of the system.
-        systems: By name ``family`` and ``settings`` of it and of all systems that it is made from, as they are for the corpus.
+        systems: By name, itself and all systems that it is made from, as they are for the corpus: what
+            :func:`~beirflow.experiment.asked.asked_systems` states.
         dataset: Name of the corpus.
         top_k: Documents of an answer.
         output_path: The record to write.
@@ -70,10 +70,10 @@ def measure_latency(
         DataError: A file is not the one that the run was made from.
         DeviceError: The GPU fails.
     """
-    asking = Asking({name: _system(name, entry) for name, entry in systems.items()}, dataset, job, hardware.threads)
+    asking = Asking(systems, dataset, job, hardware.threads)
     found: dict[str, dict[str, Any]] = {}
     reasons: dict[str, str] = {}
-    with _surroundings(asking.systems, hardware) as (devices, without_gpu, gpu):
+    with _surroundings(systems, hardware) as (devices, without_gpu, gpu):
         for place in devices:
             if place in found:  # nothing of the system is on a GPU
                 continue
@@ -152,7 +152,7 @@ class Asking:
     """The systems and the corpus, read once for all devices.
 
     Args:
-        systems: By name.
+        systems: By name, as :func:`measure_latency` takes them.
         dataset: Name of the corpus.
         job: Says where the results are.
         threads: Threads to compute with on the CPU.
@@ -165,8 +165,9 @@ class Asking:
         read: Digests of what was read, by path below the results.
     """
 
-    def __init__(self, systems: Mapping[str, System], dataset: str, job: Job, threads: int) -> None:
-        self.systems, self.dataset, self.job, self.threads = systems, dataset, job, threads
+    def __init__(self, systems: Mapping[str, Mapping[str, Any]], dataset: str, job: Job, threads: int) -> None:
+        self._entries, self.dataset, self.job, self.threads = systems, dataset, job, threads
+        self.systems: dict[str, System] = {name: system_of(name, entry) for name, entry in systems.items()}
         documents, queries = (str(job.results / pattern(dataset=dataset)) for pattern in (DOCUMENTS, QUERIES))
         self.read = job.digests({path: recorded_digest(path) for path in (documents, queries)})
         with Documents(documents) as file:
@@ -188,11 +189,10 @@ class Asking:
 
         @cache
         def opened(name: str) -> Opened:
-            family = FAMILIES[self.systems[name].family]
-            if family.answers is None:
+            answers = self._entries[name]["answers"]
+            if answers is None:
                 raise NoAnswerError(f"{name} was made elsewhere, so that it cannot be asked")
-            module, _, function = family.answers.partition(":")
-            open_answers: Open = getattr(importlib.import_module(module), function)  # imported only now: it may need torch
+            open_answers: Open = by_name(answers)  # imported only now: it may need torch
             return open_answers(
                 Asked(
                     **on,
@@ -212,11 +212,6 @@ class Asking:
         return opened
 
 
-def _system(name: str, entry: Mapping[str, Any]) -> System:
-    """A system, from its family and its settings."""
-    return System(name, entry["family"], FAMILIES[entry["family"]].settings(**entry["settings"]))
-
-
 class _Devices(NamedTuple):
     """The devices that are measured, a GPU first; why a system may have no time on a GPU; and the name of the GPU."""
 
@@ -226,9 +221,9 @@ class _Devices(NamedTuple):
 
 
 @contextmanager
-def _surroundings(systems: Mapping[str, System], hardware: ModelHardware) -> Iterator[_Devices]:
+def _surroundings(systems: Mapping[str, Mapping[str, Any]], hardware: ModelHardware) -> Iterator[_Devices]:
     """Hold a GPU meanwhile, where there is one; torch is imported only where a system has a model."""
-    if all(FAMILIES[system.family].model_record(system.settings) is None for system in systems.values()):
+    if not any(entry["has_models"] for entry in systems.values()):
         yield _Devices(["cpu"], "nothing of it computes on one", None)
         return
     import torch

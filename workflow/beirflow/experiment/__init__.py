@@ -1,1 +1,1 @@
-"""The configuration joined with the catalogue, for the rules, and the manifest of a run."""
+"""The configuration joined with the catalogue and the families, and the expected cost of a run; for the rules only."""

@@ -3,28 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from beirflow.catalogue.choice import asked_corpus
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.experiment import MOST_THREADS, Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import RESULTS, RUN_RECORD
 from beirflow.jobs.code_version import code_of
-
-OF_THE_PAPER = "dbpedia-entity"
-"""The corpus that the paper's efficiency was measured on a part of."""
-
-
-def asked_corpus(documents: Mapping[str, int]) -> str:
-    """The corpus that latency is measured on for the table of efficiency.
-
-    Args:
-        documents: Of each configured corpus, their number.
-
-    Returns:
-        That of the paper, a sample of its documents first; else the largest.
-    """
-    of_paper = [name for name in documents if name.partition(".")[0] == OF_THE_PAPER]
-    sampled = [name for name in of_paper if ".documents-" in name]
-    return (sampled or of_paper or [max(documents, key=documents.__getitem__)])[0]
 
 
 def corpus_of(experiment: Experiment) -> str:
@@ -43,12 +27,27 @@ def asked_systems(experiment: Experiment, system: str, dataset: str) -> dict[str
         dataset: Name of the corpus.
 
     Returns:
-        By name ``family`` and ``settings``, as they are for the corpus.
+        By name ``family``, ``settings`` as they are for the corpus, and ``kind``, the class of these; ``answers``, which opens
+        the system, or None; and ``has_models``.
     """
     found = {}
     for name in needed([system], experiment.systems):
-        found[name] = {"family": experiment.systems[name].family, "settings": experiment.settings_on(name, dataset)}
+        known = experiment.systems[name]
+        family, kind = FAMILIES[known.family], type(known.settings)
+        found[name] = {
+            "family": known.family,
+            "kind": f"{kind.__module__}:{kind.__qualname__}",
+            "settings": experiment.settings_on(name, dataset),
+            "answers": family.answers,
+            "has_models": family.model_record(known.settings) is not None,
+        }
     return found
+
+
+def asked_settings(experiment: Experiment, system: str, dataset: str) -> dict[str, Any]:
+    """Return ``kind`` and ``settings`` of a system, as :func:`asked_systems` has them."""
+    entry = asked_systems(experiment, system, dataset)[system]
+    return {key: entry[key] for key in ("kind", "settings")}
 
 
 def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
@@ -79,7 +78,8 @@ def asked_code(experiment: Experiment, system: str) -> str:
     for name in needed([system], experiment.systems):
         known = experiment.systems[name]
         family = FAMILIES[known.family]
-        modules |= {*family.by_name(known.settings), *([family.answers.partition(":")[0]] if family.answers else [])}
+        modules |= {type(known.settings).__module__, *family.by_name(known.settings)}
+        modules |= {family.answers.partition(":")[0]} if family.answers else set()
     return code_of(modules)
 
 
@@ -98,7 +98,8 @@ def finder_of(experiment: Experiment, system: str) -> str | None:
 
 def finder_code(experiment: Experiment, system: str) -> str:
     """Digest of the code that finds what hits of a system match, which is imported by its name, too."""
-    return code_of([str(finder_of(experiment, system)).partition(":")[0]])
+    kind = type(experiment.systems[system].settings)
+    return code_of([str(finder_of(experiment, system)).partition(":")[0], kind.__module__])
 
 
 def all_cores(limits: Mapping[str, int]) -> int:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.catalogue.catalogue import Catalogue
+from beirflow.catalogue.choice import check_own_names, corpora_named
 from beirflow.catalogue.dataset import Dataset, check_shared_texts
 from beirflow.catalogue.schema import Problems, nearest
-from beirflow.experiment.choice import check_own_names, corpora_named
 from beirflow.experiment.datasets import NO_COPY
 from beirflow.experiment.dependencies import check_dependencies, check_run_files
 from beirflow.experiment.experiment import Experiment

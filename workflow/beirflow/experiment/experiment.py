@@ -1,17 +1,21 @@
 """The experiment: the configuration joined with the catalogue, for the rules."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import product
 from typing import Any
 
+from beirflow.catalogue.schema import Problems
 from beirflow.dense.settings import NOT_OF_VECTORS, OF_A_VARIANT
+from beirflow.evaluation.manifest import NO_INFLUENCE, TUNED_ON
 from beirflow.experiment.datasets import Datasets
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.expansions import Expansions
-from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.families import DEFAULT, FAMILIES
+from beirflow.experiment.systems import catalogue_systems, make_system, make_systems
 from beirflow.experiment.tuning import runs_needed, tuning_corpus
+from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
 from beirflow.files.layout import (
     CORPUS,
@@ -41,6 +45,30 @@ class Experiment(Datasets):
     """
 
     systems: Mapping[str, System]
+
+    @property
+    def families(self) -> Mapping[str, Family]:
+        """Every family by name."""
+        return FAMILIES
+
+    @property
+    def published_systems(self) -> Mapping[str, System]:
+        """The systems of the catalogue by name."""
+        return catalogue_systems()
+
+    def system_as_stated(self, name: str, entry: Mapping[str, Any]) -> System:
+        """Return the system that an entry of a manifest states."""
+        return make_system(name, entry)
+
+    def systems_as_configured(self, entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str, System]:
+        """Return the systems of the catalogue and those that a configuration defines, if their families are known."""
+        known = catalogue_systems()
+        entries = {name: entry for name, entry in entries.items() if entry.get("family", DEFAULT) in FAMILIES}
+        return {**known, **make_systems(entries, known, "custom.systems", Problems())}
+
+    def with_needed(self, names: list[str], systems: Mapping[str, System]) -> list[str]:
+        """Return the names of systems and of all that they are made from."""
+        return needed(names, systems)
 
     @property
     def chosen_systems(self) -> list[str]:
@@ -85,6 +113,24 @@ class Experiment(Datasets):
         patterns = (*product((RUN, RUN_RECORD), self.first_stages(system)), *((each, "") for each in (CORPUS, QUERIES, QRELS)))
         evaluated = [QUERIES.below(RESULTS).format(dataset=dataset)]
         return [pattern.below(RESULTS).format(system=name, dataset=on) for pattern, name in patterns] + evaluated
+
+    @property
+    def configured(self) -> dict[str, Any]:
+        """The facts that the manifest states about the configuration: without passwords, and without what changes no result."""
+        influential = {key: value for key, value in self.config.items() if key not in NO_INFLUENCE}
+        return {
+            "configuration": influential | {"mirrors": shown(self.config["mirrors"])},
+            "systems": {name: asdict(self.systems[name]) for name in self.needed_systems},
+            "datasets": self._corpora(self.chosen_rows),
+            **({TUNED_ON: self._corpora(self.tuning_rows)} if self.tuning_rows else {}),
+        }
+
+    def _corpora(self, rows: Mapping[str, Sequence[str]]) -> dict[str, list[dict[str, Any]]]:
+        """Return the corpora of some datasets as they are in the manifest."""
+        datasets = self.datasets
+        return {
+            row: [asdict(datasets[name]) | {"files": dict(datasets[name].files)} for name in names] for row, names in rows.items()
+        }
 
     @property
     def baseline(self) -> str:

@@ -28,8 +28,3 @@ def family_of(entry: Mapping[str, Any]) -> Family:
         The family that it names; else ``run`` where it names a run, and dense where it names a model.
     """
     return FAMILIES[entry.get("family", IMPORTED.name if "run" in entry else DEFAULT)]
-
-
-def settings_of(family: str, settings: Mapping[str, Any]) -> Any:
-    """Build the settings of a system from the parameters of a rule."""
-    return FAMILIES[family].settings(**settings)

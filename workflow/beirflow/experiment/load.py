@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from beirflow.catalogue.catalogue import load_catalogue
+from beirflow.catalogue.choice import chosen_names, corpora_named
+from beirflow.catalogue.own_datasets import check_own_datasets, custom_dataset
 from beirflow.catalogue.schema import defaults, problems_with, with_booleans
 from beirflow.experiment.checks import check_baseline, check_combinations, check_names, check_secrets
-from beirflow.experiment.choice import chosen_names, corpora_named
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.own_datasets import check_own_datasets, custom_dataset
 from beirflow.experiment.systems import catalogue_systems, make_systems
 from beirflow.experiment.tuning import tuning_rows
 from beirflow.experiment.usable import without_wrong_entries, without_wrong_keys

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from itertools import product
 
+from beirflow.catalogue.choice import Rows, corpora_named
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, nearest
-from beirflow.experiment.choice import Rows, corpora_named
 from beirflow.experiment.families import FAMILIES
 from beirflow.runs.family import System, TunedOn
 

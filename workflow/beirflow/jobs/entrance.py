@@ -20,7 +20,6 @@ A parameter without a source or with two different ones is an error, and so is a
 those that only make a job run again: their names end in ``code``, ``state`` or ``states``.
 """
 
-import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +29,7 @@ from types import NoneType, UnionType
 from typing import Any, Generic, NamedTuple, Union, get_args, get_origin
 
 from beirflow.files.records import Job
+from beirflow.jobs.by_name import by_name
 from beirflow.jobs.job import job
 
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
@@ -52,23 +52,9 @@ def run_entrance(snakemake: Any) -> None:
         snakemake: Snakemake's object of that name.
     """
     with job(snakemake, pandas=snakemake.params.get("pandas", True)) as this:
-        entrance = named_function(snakemake.params.entrance)
+        entrance = by_name(snakemake.params.entrance)
         if (text := entrance(**Sources(snakemake, this).arguments(entrance))) is not None:
             print(text)
-
-
-def named_function(name: str) -> Callable[..., Any]:
-    """Import a function of the package.
-
-    Args:
-        name: Its module and its name, separated by a colon.
-
-    Returns:
-        The function.
-    """
-    module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    return found
 
 
 class Parameter(NamedTuple):
@@ -187,7 +173,7 @@ class Sources:
     def _maker(self, parameter: Parameter, made: frozenset[str]) -> Callable[..., Any] | None:
         """Return the function in ``params`` that makes the argument for a parameter, if it is not being called already."""
         named = None if parameter.name in made else MAKER.fullmatch(str(self._params.get(parameter.name)))
-        return named_function(named[1]) if named else None
+        return by_name(named[1]) if named else None
 
     def _filled(self, parameters: Iterator[Parameter], made: frozenset[str]) -> dict[str, Any]:
         """Return the arguments for parameters, without those that keep their defaults."""
@@ -204,7 +190,7 @@ class Sources:
         if any(value != values[0] for value in values[1:]):
             raise self._error(parameter, f"has two different sources, {' and '.join(sources)}")
         if values:
-            return named_function(values[0]) if parameter.is_callable else parameter.value(values[0])
+            return by_name(values[0]) if parameter.is_callable else parameter.value(values[0])
         if parameter.default is not inspect.Parameter.empty:
             return inspect.Parameter.empty
         if parameter.is_object:

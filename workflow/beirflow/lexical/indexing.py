@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import DataError
-from beirflow.lexical.analyzer import Pieces, Vocabulary, cut
 from beirflow.lexical.postings import Postings
+from beirflow.postings.analyzer import Pieces, Vocabulary, cut
 
 BATCH_BYTES = 1 << 24
 """Most bytes of texts that are analysed at once: many enough that most pieces of a batch repeat, few enough for memory."""

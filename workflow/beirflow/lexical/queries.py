@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.files.errors import DataError
-from beirflow.lexical.analyzer import Vocabulary, cut
 from beirflow.lexical.bm25 import inverse_norms, weights
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics
+from beirflow.postings.analyzer import Vocabulary, cut
 
 
 class AnalyzedQueries(NamedTuple):

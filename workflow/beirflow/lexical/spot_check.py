@@ -17,13 +17,13 @@ from beirflow.datasets.document_text import split_title_and_text
 from beirflow.expansions.spot_check import expansion_checks, stored_expansion
 from beirflow.files.layout import POSTINGS, RUN, STATISTICS, STATISTICS_RECORD
 from beirflow.files.records import read_json
-from beirflow.lexical.analyzer import analyze
 from beirflow.lexical.bm25 import length_codes, scores
 from beirflow.lexical.plain_statistics import plain_statistics
 from beirflow.lexical.postings import Postings, read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, frequencies_of
+from beirflow.postings.analyzer import analyze
 from beirflow.runs.compared_ranks import Scores, SearchCheck
 from beirflow.runs.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
 

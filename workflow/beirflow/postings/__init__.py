@@ -1,1 +1,1 @@
-"""Shared by lexical and sparse systems: columns of several lengths on disk, and the exact search of scored lists."""
+"""Shared by lexical and sparse systems: text analysis, columns of several lengths on disk, the exact search of scored lists."""

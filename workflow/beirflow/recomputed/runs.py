@@ -14,7 +14,6 @@ from beirflow.chain.checks import RecordError
 from beirflow.chain.reading import part, read_columns, read_rows
 from beirflow.consistency.corpora import Corpora
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
-from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN
 
 Ranked = tuple[str, list[str], list[float]]
@@ -86,7 +85,7 @@ def run_rules(chain: Chain, corpora: Corpora, system: str, dataset: str) -> RunR
     path, ids = QUERIES(dataset=dataset), corpora[dataset].ids
     queries = read_columns(chain.file(path), path, ["query_id"])["query_id"]
     own = queries.filter(pc.is_in(queries.cast(pa.large_string()), value_set=ids))
-    family = FAMILIES.get(str(part(chain.manifest, "systems", system, kind=dict).get("family")))
+    family = chain.setup.families.get(str(part(chain.manifest, "systems", system, kind=dict).get("family")))
     return RunRules(
         top_k=part(chain.manifest, "configuration", "top_k", kind=int),
         drop=part(chain.corpora[dataset], "drop_self_matches", kind=bool),

@@ -1,6 +1,5 @@
 """Sampled documents and queries, made again by the families that made them."""
 
-import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,13 @@ from beirflow.chain.arrow_files import check_arrow
 from beirflow.chain.chain import Chain
 from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique, unreadable
 from beirflow.chain.reading import open_parquet, part
+from beirflow.chain.setup import Setup
 from beirflow.consistency.representations import configured_precision
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
-from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.systems import make_system
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, RUN, RUN_RECORD
+from beirflow.jobs.by_name import by_name
+from beirflow.runs.family import Family
 from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subject
 
 WHAT = "documents and queries made again"
@@ -27,12 +26,12 @@ QUERIES_THAT_FOLLOW = 100
 """Queries of each corpus whose ranks are made again from other files of the results."""
 
 
-def check_samples(chain: Chain, experiment: Experiment, sample: int, seed: int) -> list[Check]:
+def check_samples(chain: Chain, setup: Setup, sample: int, seed: int) -> list[Check]:
     """Make a sample of every system on every corpus again.
 
     Args:
         chain: What records say.
-        experiment: The configuration of the person who audits, which says where models are and on which device to compute.
+        setup: The configuration of the person who audits, which says where models are and on which device to compute.
         sample: Documents and queries of each corpus; nothing is made again if 0.
         seed: Of the draw.
 
@@ -42,41 +41,41 @@ def check_samples(chain: Chain, experiment: Experiment, sample: int, seed: int) 
     if not sample:
         todo = "snakemake --cores 2 audit --config audit_sample=100"
         return [Check(WHAT, NOT_CHECKED, "audit_sample is 0", repair=todo)]
-    return _check_all(chain, experiment, sample, seed, _spot_checks)
+    return _check_all(chain, setup, sample, seed, _spot_checks)
 
 
-def check_runs_that_follow(chain: Chain, experiment: Experiment, seed: int) -> list[Check]:
+def check_runs_that_follow(chain: Chain, setup: Setup, seed: int) -> list[Check]:
     """Make runs again that follow from other files of the results, whether or not a sample is asked for: no model is needed.
 
     Args:
         chain: What records say.
-        experiment: The configuration of the person who audits.
+        setup: The configuration of the person who audits.
         seed: Of the draw of :data:`QUERIES_THAT_FOLLOW` queries of each corpus.
 
     Returns:
         The checks of fused and of reranked systems, and of runs of elsewhere, for every corpus.
     """
-    return _check_all(chain, experiment, QUERIES_THAT_FOLLOW, seed, _following)
+    return _check_all(chain, setup, QUERIES_THAT_FOLLOW, seed, _following)
 
 
-def _spot_checks(family: str) -> str | None:
-    return FAMILIES[family].spot_checks if family in FAMILIES else None
+def _spot_checks(family: Family) -> str | None:
+    return family.spot_checks
 
 
-def _following(family: str) -> str | None:
-    return FAMILIES[family].follows if family in FAMILIES else None
+def _following(family: Family) -> str | None:
+    return family.follows
 
 
-def _check_all(chain: Chain, experiment: Experiment, sample: int, seed: int, planner: Callable[[str], str | None]) -> list[Check]:
+def _check_all(chain: Chain, setup: Setup, sample: int, seed: int, planner: Callable[[Family], str | None]) -> list[Check]:
     """The checks of every run; ``planner`` gives by family what plans them."""
     random = np.random.default_rng(seed)
     checks: list[Check] = []
     for name, dataset in chain.runs:
         try:
             family = part(chain.manifest, "systems", name, "family", kind=str)
-            plan = planner(family)
+            plan = planner(setup.families[family]) if family in setup.families else None
             if plan:
-                checks += _check_corpus(chain, experiment, name, dataset, sample, random, plan)
+                checks += _check_corpus(chain, setup, name, dataset, sample, random, plan)
             elif planner is _spot_checks:
                 found = f"{name} on {dataset}: there is no way to make systems of the family {family} again"
                 checks.append(Check(WHAT, NOT_CHECKED, found))
@@ -87,7 +86,7 @@ def _check_all(chain: Chain, experiment: Experiment, sample: int, seed: int, pla
 
 
 def _check_corpus(
-    chain: Chain, experiment: Experiment, name: str, dataset: str, sample: int, random: np.random.Generator, planner: str
+    chain: Chain, setup: Setup, name: str, dataset: str, sample: int, random: np.random.Generator, planner: str
 ) -> Iterator[Check]:
     recorded = part(chain.manifest, "systems", name, kind=dict)
     _check_files(chain, name, dataset)
@@ -96,20 +95,19 @@ def _check_corpus(
     row, whole = chain.whole(dataset)
     subject = Subject(
         results=chain.folder,
-        system=make_system(name, {"family": recorded["family"], **settings}),
-        here=experiment.systems.get(name),
+        system=setup.system_as_stated(name, {"family": recorded["family"], **settings}),
+        here=setup.systems.get(name),
         dataset=dataset,
         made=_made(chain, name, dataset),
         top_k=part(chain.manifest, "configuration", "top_k", kind=int),
         drop_self_matches=corpus["drop_self_matches"],
         chunks=part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int),
-        config={key: experiment.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
+        config={key: setup.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
         row=row,
         own_candidates=bool(chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES)),
         whole=whole,
     )
-    module, _, function = planner.partition(":")
-    plan: SpotChecks = getattr(importlib.import_module(module), function)  # imported only now: it may need torch
+    plan: SpotChecks = by_name(planner)  # imported only now: it may need torch
     for check in plan(subject, sample, random):
         yield _run(chain, check, name, dataset)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from beirflow.catalogue.choice import asked_corpus
 from beirflow.chain.reading import read_columns, read_record
-from beirflow.experiment.asked import asked_corpus
 from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job

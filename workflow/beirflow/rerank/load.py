@@ -1,6 +1,9 @@
 """From the settings of a reranker to its scorer."""
 
+from collections.abc import Callable
+
 from beirflow.files.errors import ModelError
+from beirflow.jobs.by_name import by_name
 from beirflow.models.model_places import model_folder
 from beirflow.rerank.cross_encoder import CrossEncoder
 from beirflow.rerank.encoders import EncodedPairs
@@ -9,7 +12,7 @@ from beirflow.rerank.language_models import MonoT5, Qwen3Reranker
 from beirflow.rerank.logit_score import LogitScorer
 from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.pooled import PooledCrossEncoder
-from beirflow.rerank.settings import RerankSettings, named
+from beirflow.rerank.settings import RerankSettings
 
 SCORERS: dict[Kind, type[PairScorer]] = {
     "cross-encoder": CrossEncoder,
@@ -36,7 +39,7 @@ def load_scorer(system: RerankSettings, *, device: str, precision: str, token_bu
         ModelError: The model is not here, of no kind that is known, or cannot be loaded whole.
     """
     if system.pairs:
-        kind: type[EncodedPairs] = named(system.pairs)
+        kind: Callable[..., EncodedPairs] = by_name(system.pairs)
         return kind(system.encoder_settings, device=device, precision=precision, token_budget=token_budget)
     folder = model_folder(system)
     try:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
+from beirflow.jobs.by_name import by_name
 from beirflow.models.settings import ModelSettings
 
 Below = Literal["drop", "keep"]
@@ -29,12 +29,6 @@ ENCODERS = {
     "late": EncoderKind("beirflow.late.settings:LateSettings", "beirflow.rerank.late_pairs:LatePairs"),
 }
 """By the key of :class:`RerankSettings` that holds the settings of such a system."""
-
-
-def named(name: str) -> Any:
-    """Import what ``module:name`` names."""
-    module, _, attribute = name.partition(":")
-    return getattr(import_module(module), attribute)
 
 
 @dataclass(frozen=True)
@@ -71,7 +65,7 @@ class RerankSettings(ModelSettings):
         for key, kind in ENCODERS.items():
             given = getattr(self, key)
             if isinstance(given, Mapping):
-                object.__setattr__(self, key, named(kind.settings)(**given))
+                object.__setattr__(self, key, by_name(kind.settings)(**given))
 
     @property
     def encoder_settings(self) -> Any:

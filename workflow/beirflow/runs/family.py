@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from beirflow.files.layout import MODEL, Pattern
+from beirflow.jobs.by_name import by_name
 
 TOKENS_PER_WORD = 1.3
 """Tokens of an English word in the vocabularies of common encoders; what was measured replaces it."""
@@ -58,6 +59,24 @@ class System:
     name: str
     family: str
     settings: Any
+
+
+def system_of(name: str, entry: Mapping[str, Any]) -> System:
+    """Make a system that the parameters of a rule state.
+
+    Args:
+        name: Its name.
+        entry: ``family``, ``settings`` and ``kind``, the class of these as ``module:class``.
+
+    Returns:
+        The system.
+    """
+    return System(name, entry["family"], settings_of(entry["kind"], entry["settings"]))
+
+
+def settings_of(kind: str, settings: Mapping[str, Any]) -> Any:
+    """Build the settings of a system from the parameters of a rule: their class, as ``module:class``, and its fields."""
+    return by_name(kind)(**settings)
 
 
 @dataclass(frozen=True)

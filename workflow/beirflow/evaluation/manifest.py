@@ -6,12 +6,9 @@ commit of the code, and the environment.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from beirflow.experiment.experiment import Experiment
-from beirflow.files.addresses import shown
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.provenance import code_state, environment, run_of_this_job
@@ -27,7 +24,13 @@ TUNED_ON = "tuned_on"
 
 
 def write_manifest(
-    *, means_paths: Sequence[str], summary_path: str, published_path: str, experiment: Experiment, manifest_path: str, job: Job
+    *,
+    means_paths: Sequence[str],
+    summary_path: str,
+    published_path: str,
+    configured: Mapping[str, Any],
+    manifest_path: str,
+    job: Job,
 ) -> None:
     """Write the root of all digests.
 
@@ -35,37 +38,19 @@ def write_manifest(
         means_paths: The ``metrics`` JSON of every configured system on every configured dataset, in the order of the summary.
         summary_path: ``summary.csv``.
         published_path: ``published.yaml``, which the summary was made with.
-        experiment: The configuration and what it means.
+        configured: The configuration, the systems and the datasets, as ``Experiment.configured`` states them.
         manifest_path: The record to write.
         job: The job, for the record.
     """
-    facts: dict[str, Any] = {TUNED_ON: _corpora(experiment, experiment.tuning_rows)} if experiment.tuning_rows else {}
     write_record(
         manifest_path,
         job,
         inputs={path: file_digest(path) for path in means_paths},
         outputs={summary_path: file_digest(summary_path)},
         written=datetime.now(UTC).isoformat(timespec="seconds"),
-        configuration=_shown(experiment.config),
-        systems={name: asdict(experiment.systems[name]) for name in experiment.needed_systems},
-        datasets=_corpora(experiment, experiment.chosen_rows),
-        **facts,
+        **configured,
         published_sha256=file_digest(published_path),
         repository=code_state(),
         environment=environment(),
         made_by=run_of_this_job(),
     )
-
-
-def _corpora(experiment: Experiment, rows: Mapping[str, Sequence[str]]) -> dict[str, list[dict[str, Any]]]:
-    """By dataset, its corpora."""
-    datasets = experiment.datasets
-    return {
-        row: [asdict(datasets[name]) | {"files": dict(datasets[name].files)} for name in names] for row, names in rows.items()
-    }
-
-
-def _shown(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration without what says nothing about a result, and without passwords in addresses."""
-    influential = {key: value for key, value in config.items() if key not in NO_INFLUENCE}
-    return influential | {"mirrors": shown(config["mirrors"])}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir
-from beirflow.experiment.choice import corpora_named
+from beirflow.catalogue.choice import corpora_named
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError

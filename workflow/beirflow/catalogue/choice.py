@@ -20,6 +20,9 @@ SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<count>[1-9]\d*)(?:-seed-(?P<seed
 DOCUMENTS = re.compile(SAMPLE.pattern.replace("sample", "documents"))
 """A sample of documents."""
 
+OF_THE_PAPER = "dbpedia-entity"
+"""The corpus that the paper's efficiency was measured on a part of."""
+
 Rows = Mapping[str, tuple[Dataset, ...]]
 
 
@@ -154,3 +157,17 @@ def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Proble
             problems.add(
                 f"custom.datasets.{name}", name, "this is the name of a split or a sample of another dataset; choose another"
             )
+
+
+def asked_corpus(documents: Mapping[str, int]) -> str:
+    """The corpus that latency is measured on for the table of efficiency.
+
+    Args:
+        documents: Of each configured corpus, their number.
+
+    Returns:
+        That of the paper, a sample of its documents first; else the largest.
+    """
+    of_paper = [name for name in documents if name.partition(".")[0] == OF_THE_PAPER]
+    sampled = [name for name in of_paper if ".documents-" in name]
+    return (sampled or of_paper or [max(documents, key=documents.__getitem__)])[0]

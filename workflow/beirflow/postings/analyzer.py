@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.lexical.grammar import LONGEST_TOKEN, tokenize
-from beirflow.lexical.porter import stem
+from beirflow.postings.grammar import LONGEST_TOKEN, tokenize
+from beirflow.postings.porter import stem
 
 STOP_WORDS = frozenset(
     {

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.evaluation.corpus_sizes import corpus_size
-from beirflow.evaluation.estimate import estimate
-from beirflow.evaluation.expected_cost import Part, highest_disk, parts_of
-from beirflow.evaluation.measured_rates import measured_rates
+from beirflow.experiment.corpus_sizes import corpus_size
+from beirflow.experiment.estimate import estimate
+from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
+from beirflow.experiment.measured_rates import measured_rates
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
 from results_maker import Made
@@ -84,7 +84,7 @@ def test_the_text_says_what_is_not_known_and_how_to_measure_it(tmp_path: Path) -
 
 
 def test_the_text_names_what_to_do_where_the_disk_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beirflow.evaluation.estimate._free", lambda results: 10**9)
+    monkeypatch.setattr("beirflow.experiment.estimate._free", lambda results: 10**9)
     text = estimate(experiment=load_experiment({"keep_archives": False}), results=tmp_path)
     assert "THIS MAY NOT FIT. Set keep_representations: false, or write elsewhere" in text
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from beirflow.evaluation.corpus_sizes import CorpusSize, corpus_size
-from beirflow.evaluation.measured_rates import jobs_of
+from beirflow.experiment.corpus_sizes import CorpusSize, corpus_size
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.measured_rates import jobs_of
 from beirflow.jobs.overall import Expected
 from beirflow.runs.family import Stage
 from beirflow.training.settings import Training

@@ -8,9 +8,9 @@ import lucene_reference
 import pyarrow as pa
 import pytest
 from beirflow.lexical import analyzer
-from beirflow.lexical.analyzer import STOP_WORDS, Vocabulary, analyze, cut
-from beirflow.lexical.grammar import tokenize
-from beirflow.lexical.porter import stem
+from beirflow.postings.analyzer import STOP_WORDS, Vocabulary, analyze, cut
+from beirflow.postings.grammar import tokenize
+from beirflow.postings.porter import stem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

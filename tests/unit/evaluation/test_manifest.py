@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from beirflow.evaluation.manifest import write_manifest
 from beirflow.experiment.load import load_experiment
-from beirflow.experiment.manifest import write_manifest
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json
 
@@ -23,7 +23,7 @@ def manifest(tmp_path: Path) -> dict[str, Any]:
         means_paths=[str(tmp_path / "metrics/contriever/scifact.json")],
         summary_path=str(tmp_path / "summary.csv"),
         published_path=str(tmp_path / "published.yaml"),
-        experiment=load_experiment(config),
+        configured=load_experiment(config).configured,
         manifest_path=str(tmp_path / "manifest.json"),
         job=Job(tmp_path, "summarize", "abc"),
     )

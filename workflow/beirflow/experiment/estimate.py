@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from beirflow.evaluation.corpus_sizes import CorpusSize, corpus_size
-from beirflow.evaluation.expected_cost import Part, highest_disk, parts_of
-from beirflow.evaluation.measured_rates import Rates, measured_rates
+from beirflow.experiment.corpus_sizes import CorpusSize, corpus_size
+from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.measured_rates import Rates, measured_rates
 from beirflow.files.layout import BENCHMARK, METRICS, SUMMARY
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from beirflow.evaluation.job_work import STAGES, START, job_work
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.job_work import STAGES, START, job_work
 from beirflow.experiment.load import load_experiment
 from beirflow.jobs.code_version import entrances
 

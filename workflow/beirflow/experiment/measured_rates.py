@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from beirflow.evaluation.corpus_sizes import CorpusSize, corpus_size
+from beirflow.experiment.corpus_sizes import CorpusSize, corpus_size
 from beirflow.experiment.datasets import BLOCK_QUERIES
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES

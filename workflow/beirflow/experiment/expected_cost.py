@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from beirflow.evaluation.corpus_sizes import CorpusSize
-from beirflow.evaluation.measured_rates import Rates, chunk_records, jobs, work
+from beirflow.experiment.corpus_sizes import CorpusSize
 from beirflow.experiment.experiment import MOST_THREADS, Experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.measured_rates import Rates, chunk_records, jobs, work
 from beirflow.files.layout import EXPANSION_RECORD, METRICS
 from beirflow.runs.family import TOKENS_PER_WORD
 

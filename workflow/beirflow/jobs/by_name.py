@@ -1,0 +1,20 @@
+"""Import by name: the entrances of rules, and code that only some systems need.
+
+No import statement leads to the latter: its digest is a parameter of its own of the rules whose results depend on it.
+"""
+
+from importlib import import_module
+from typing import Any
+
+
+def by_name(name: str) -> Any:
+    """Import what ``module:name`` names.
+
+    Args:
+        name: The module and what it defines.
+
+    Returns:
+        The function or class.
+    """
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
