@@ -120,7 +120,9 @@ rule weigh_chunk:
         entrance="beirflow.sparse.weigh:weigh_chunk",
         code=code_version("weigh_chunk"),
         # Its name, and not where its model is.
-        expansion_state=lambda wildcards: experiment.expansions.of_system(wildcards.system),
+        expansion_state=lambda wildcards: experiment.expansions.of_system(
+            wildcards.system
+        ),
         settings=lambda wildcards: experiment.settings(
             wildcards.system,
             *("ties", "weights_sha256", "query_prefix", "query_max_length"),

@@ -218,8 +218,8 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     known = {"computing.lean_imports", "encoders.backbone", "models.own_class"}
     known |= {"jobs.by_name"}
     assert {name for name, ways in found.items() if ways} == known
-    # Its callers: the entrances; what answers queries, finds matches, scores pairs or states a system, whose digest is a parameter
-    # of its own; and spot checks, which no result depends on.
+    # Its callers: the entrances; what answers queries, finds matches, scores pairs or states a system, whose digest is its own
+    # parameter; and spot checks, which no result depends on.
     callers = {"analysis.matches", "evaluation.latency", "jobs.entrance", "rerank.load", "rerank.settings", "runs.family"}
     callers |= {"recomputed.samples"}
     assert {name for name in MODULES if "jobs.by_name" in module.module_at(module._file_of(name)).imports} == callers

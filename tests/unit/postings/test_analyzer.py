@@ -7,7 +7,7 @@ from pathlib import Path
 import lucene_reference
 import pyarrow as pa
 import pytest
-from beirflow.lexical import analyzer
+from beirflow.postings import analyzer
 from beirflow.postings.analyzer import STOP_WORDS, Vocabulary, analyze, cut
 from beirflow.postings.grammar import tokenize
 from beirflow.postings.porter import stem
