@@ -32,7 +32,7 @@ from beirflow.files.layout import (
     SUMMARY,
     TRAINED_MODEL_RECORD,
 )
-from beirflow.runs.family import no_source
+from beirflow.runs.family import Family
 from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import is_here
 from beirflow.sources.opening import open_source
@@ -220,7 +220,7 @@ def _check_runs(chain: Chain, setup: Setup) -> Iterator[Check]:
         path, family = RUN_RECORD(system=name, dataset=dataset), part(chain.manifest, "systems", name, kind=dict).get("family")
         recorded = (chain.records.get(path) or {}).get("source_sha256")
         known_family = setup.families.get(str(family))
-        from_file = known_family is not None and known_family.source is not no_source
+        from_file = known_family is not None and type(known_family).source is not Family.source
         if recorded is None and not (from_file and chain.records.get(path)):
             continue
         if recorded is None:
