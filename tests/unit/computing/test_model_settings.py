@@ -10,7 +10,7 @@ def test_tokens_and_products_are_computed_with_the_threads_of_the_job(monkeypatc
     monkeypatch.setenv("RAYON_NUM_THREADS", "9")
     before = torch.get_num_threads()
     try:
-        Computing(None, "models/a.json", "float32", threads=3).use_threads()
+        Computing(None, "models/a.json", precision="float32", threads=3).use_threads()
         assert torch.get_num_threads() == 3
         assert os.environ["RAYON_NUM_THREADS"] == "3"
     finally:
