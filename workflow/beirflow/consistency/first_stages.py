@@ -29,7 +29,8 @@ def first_stages(chain: Chain, system: str) -> list[str]:
         Their names, in the order of the settings; none for one that makes its runs itself, or of a family that is not known.
     """
     family = chain.setup.families.get(str(chain.manifest["systems"].get(system, {}).get("family")))
-    return list(family.reads(settings_of(chain, system)).systems.values()) if family else []
+    reads = family.reads(settings_of(chain, system)) if family else None
+    return list(reads.systems.values()) if reads and not reads.compared else []
 
 
 def settings_of(chain: Chain, system: str) -> Any:

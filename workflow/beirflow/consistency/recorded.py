@@ -163,6 +163,8 @@ def _check_sums(facts: Comparison, path: str, record: Mapping[str, Any]) -> None
     by = f"the {len(sources)} records that it was made from"
     settings = facts.chain.manifest["systems"].get(record.get("system"), {}).get("settings", {})
     variant = bool(settings.get("variant_of"))
+    family = FAMILIES.get(facts.chain.manifest["systems"].get(record.get("system"), {}).get("family"))
+    counts = family.counts if family else ()
     if variant:
         facts.not_compared(f"{path}: bytes are those of compressed vectors, which nothing stores", path)
     for kind in (kind for kind in NUMBERS if not (variant and kind == "bytes")):
@@ -170,8 +172,9 @@ def _check_sums(facts: Comparison, path: str, record: Mapping[str, Any]) -> None
         for each in read:
             total.update((each or {}).get(kind, {}))
         said = dict(record.get(kind, {}))
-        own = OF_THE_RUN if kind == "seconds" else (SELF_MATCHES,)
-        facts.same(path, kind, {key: value for key, value in said.items() if key not in own or key in total}, dict(total), by)
+        own = OF_THE_RUN if kind == "seconds" else (SELF_MATCHES, *counts)
+        said = {key: value for key, value in said.items() if key in total or not key.startswith(own)}
+        facts.same(path, kind, said, dict(total), by)
     made = together([each["made"] for each in read if each and "made" in each])
     facts.same(path, "made", {key: value for key, value in record["made"].items() if key in made}, made, by)
     jobs = {str(each["job"]) for each in read if each and each.get("job")}

@@ -13,6 +13,7 @@ from beirflow.chain.checks import RecordError
 from beirflow.chain.facts import Comparison, as_json
 from beirflow.chain.reading import part
 from beirflow.consistency.expansions import added_by
+from beirflow.consistency.first_stages import settings_of
 from beirflow.files.layout import (
     CHUNK_VECTORS,
     CORPUS,
@@ -111,8 +112,10 @@ def configured_precision(chain: Chain, name: str) -> str | None:
 
 
 def _has_own_precision(chain: Chain, name: str) -> bool:
-    settings = chain.manifest["systems"].get(name, {}).get("settings", {})
-    others = [settings.get("variant_of"), settings.get("first"), *(settings.get("of") or ())]
+    system = chain.manifest["systems"].get(name, {})
+    settings, family = system.get("settings", {}), chain.setup.families.get(str(system.get("family")))
+    reads = family.reads(settings_of(chain, name)).systems.values() if family else ()
+    others = [settings.get("variant_of"), *reads]
     own = bool(settings.get("encoder")) or str(settings.get("weights", "")).endswith(ONNX)
     return own or any(_has_own_precision(chain, other) for other in others if other)
 

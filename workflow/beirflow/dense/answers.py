@@ -8,6 +8,7 @@ from beirflow.dense.compression import CompressedFile, Compression
 from beirflow.dense.settings import DenseSettings
 from beirflow.dense.top_k import exact_top_k
 from beirflow.dense.vectors import VectorFile, similarity_of
+from beirflow.encoders.encoder import Encoder
 from beirflow.encoders.load import load_encoder
 from beirflow.encoders.query_lists import windows_of
 from beirflow.files.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_RECORD, MODEL, RANGES, TRAINED_MODEL_RECORD
@@ -33,11 +34,7 @@ def open_answers(asked: Asked) -> Opened:
     """
     settings: DenseSettings = asked.system.settings
     device, owner = torch.device(asked.device), settings.variant_of or asked.system.name
-    model_path = asked.file(TRAINED_MODEL_RECORD if settings.train else MODEL, system=owner)
-    encoding = next_to_record((settings.trained if settings.train else settings).encoding, model_path)
-    check_model(encoding, model_path)
-    encoder = load_encoder(encoding, "queries", **asked.on)
-    similarity = similarity_of(settings.similarity, model_path)
+    encoder, similarity = open_encoder(asked, settings, owner)
     compression = _compression(asked, similarity, owner) if settings.variant_of else None
     files = _vector_files(asked, owner)
     parts: list[Vectors] = [CompressedFile(file, compression) for file in files] if compression else [*files]
@@ -52,6 +49,23 @@ def open_answers(asked: Asked) -> Opened:
 
     where = {"model": "its own place" if settings.encoder else device.type, "vectors": device.type}
     return Opened(answer, where, encoder.made())
+
+
+def open_encoder(asked: Asked, settings: DenseSettings, owner: str) -> tuple[Encoder, str]:
+    """Load the encoder of queries.
+
+    Args:
+        asked: The system and the corpus.
+        settings: The settings of the dense system.
+        owner: Name of the system that encoded the corpus.
+
+    Returns:
+        The encoder, and how vectors are compared: ``dot`` or ``cosine``.
+    """
+    model_path = asked.file(TRAINED_MODEL_RECORD if settings.train else MODEL, system=owner)
+    encoding = next_to_record((settings.trained if settings.train else settings).encoding, model_path)
+    check_model(encoding, model_path)
+    return load_encoder(encoding, "queries", **asked.on), similarity_of(settings.similarity, model_path)
 
 
 def _vector_files(asked: Asked, owner: str) -> list[VectorFile]:

@@ -28,7 +28,7 @@ from beirflow.files.csv_files import write_csv
 from beirflow.files.layout import BENCHMARK, ENERGY
 from beirflow.files.records import Job, read_json
 
-STAGES = ("load", "queries", "expand", "train", "index", "search", "merge", "fuse", "rerank", "evaluate")
+STAGES = ("load", "queries", "expand", "train", "index", "build", "search", "merge", "fuse", "rerank", "evaluate")
 
 MEBIBYTE = 1 << 20
 """Snakemake's ``max_rss`` is in these."""

@@ -205,6 +205,7 @@ class Asking:
                     top_k=top_k,
                     threads=self.threads,
                     read=self.read,
+                    systems=self.systems,
                     open=opened,
                 )
             )

@@ -1,6 +1,7 @@
 """Summarise the metrics of all systems on all datasets in one table."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -82,7 +83,17 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any]) -> dict[str, An
     if assumed := means.get("assumed"):  # absent from metrics of earlier versions
         row[ASSUMED] = BETWEEN.join(assumed)
     seconds = means["seconds"]
+    row |= _of_an_index(means["counts"], seconds)
     return row | {"index_seconds": seconds.get("index", np.nan) or np.nan, "seconds": sum(seconds.values())}
+
+
+def _of_an_index(counts: Mapping[str, int], seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Return the share of the exact hits that an approximate system finds, and the cost of its index; empty for others."""
+    totals = {key.removeprefix("exact_"): total for key, total in counts.items() if re.fullmatch(r"exact_\d+", key) and total}
+    row: dict[str, Any] = {f"exact@{cutoff}": counts[f"exact_{cutoff}_found"] / total for cutoff, total in totals.items()}
+    if "approximate_index_bytes" in counts:
+        row |= {"build_seconds": seconds["build"], "approximate_index_bytes": counts["approximate_index_bytes"]}
+    return row
 
 
 def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -44,6 +44,8 @@ def check_dependencies(systems: Mapping[str, System], used: Iterable[str], top_k
             elif circle := _way(other, name, systems):
                 way = " needs ".join([name, *circle])
                 problems.add(f"custom.systems.{name}.{key}", other, f"no system can need its own run, but {way}; name another")
+            elif reason := FAMILIES[system.family].unreadable(system.settings, systems[other]):
+                problems.add(f"custom.systems.{name}.{key}", other, reason)
     for name in used:
         depth = _reads(systems[name]).depth
         if depth is not None and depth > top_k:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from beirflow.approximate.family import FAMILY as APPROXIMATE
 from beirflow.dense.family import FAMILY as DENSE
 from beirflow.fusion.family import FAMILY as FUSION
 from beirflow.imported.family import FAMILY as IMPORTED
@@ -12,19 +13,26 @@ from beirflow.rerank.family import FAMILY as RERANK
 from beirflow.runs.family import Family
 from beirflow.sparse.family import FAMILY as SPARSE
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (DENSE, LEXICAL, SPARSE, LATE, FUSION, RERANK, IMPORTED)}
+FAMILIES: dict[str, Family] = {
+    family.name: family for family in (DENSE, LEXICAL, SPARSE, LATE, FUSION, RERANK, IMPORTED, APPROXIMATE)
+}
 
 DEFAULT = DENSE.name
 """The family of a system that names a model and no family."""
 
 
+IMPLIED = {"run": IMPORTED.name, "approximate": APPROXIMATE.name}
+"""Families of systems that name none, by the setting that only these have."""
+
+
 def family_of(entry: Mapping[str, Any]) -> Family:
-    """The family of a system.
+    """Return the family of a system.
 
     Args:
         entry: Its entry in the catalogue or in the configuration.
 
     Returns:
-        The family that it names; else ``run`` where it names a run, and dense where it names a model.
+        The family that it names; else the one that a setting implies, and dense where it names a model.
     """
-    return FAMILIES[entry.get("family", IMPORTED.name if "run" in entry else DEFAULT)]
+    implied = next((family for key, family in IMPLIED.items() if key in entry), DEFAULT)
+    return FAMILIES[entry.get("family", implied)]

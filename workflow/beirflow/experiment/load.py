@@ -9,7 +9,7 @@ from beirflow.catalogue.own_datasets import check_own_datasets, custom_dataset
 from beirflow.catalogue.schema import defaults, problems_with, with_booleans
 from beirflow.experiment.checks import check_baseline, check_combinations, check_names, check_secrets
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.systems import catalogue_systems, make_systems
+from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries
 from beirflow.experiment.tuning import tuning_rows
 from beirflow.experiment.usable import without_wrong_entries, without_wrong_keys
 
@@ -36,15 +36,17 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     catalogue = load_catalogue()
     entries = {kind: (config["custom"] or {}).get(kind) or {} for kind in ("systems", "datasets")}
     own = {kind: without_wrong_entries(kind, entries[kind], problems) for kind in entries}
+    split = split_entries(own["systems"], "custom.systems", problems)
     made = make_systems(own["systems"], catalogue_systems(), "custom.systems", problems)
     check_secrets(own["systems"], problems)
     check_own_datasets(own["datasets"], problems)
     own = {kind: without_wrong_entries(kind, entries[kind], problems) for kind in entries}
-    systems = {name: made[name] for name in own["systems"]}
+    systems = {name: made[name] for entry in own["systems"] for name in split[entry]}
     rows = {name: custom_dataset(name, entry) for name, entry in own["datasets"].items()}
-    config |= {"systems": _listed(config["systems"]), "datasets": chosen_names(config, catalogue, problems)}
+    listed = [system for name in _listed(config["systems"]) for system in split.get(name, [name])]
+    config |= {"systems": listed, "datasets": chosen_names(config, catalogue, problems)}
     config |= {"custom": own} if problems.lines else {}
-    check_names(config, catalogue, entries["systems"], rows, set(entries["datasets"]) - set(rows), problems)
+    check_names(config, catalogue, {**entries["systems"], **systems}, rows, set(entries["datasets"]) - set(rows), problems)
     # After a message about a name that is taken, what the project knows counts.
     all_systems = {**catalogue_systems(), **systems, **catalogue_systems()}
     all_rows = {**catalogue.known_datasets, **rows, **catalogue.known_datasets}

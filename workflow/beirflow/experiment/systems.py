@@ -62,6 +62,30 @@ def _tasks() -> dict[str, str]:
     return {name: task.name for name, task in mteb_tasks(datasets).items()}
 
 
+def split_entries(
+    entries: Mapping[str, Mapping[str, Any]], path: str, problems: Problems
+) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Split the entries that define several systems.
+
+    Args:
+        entries: By name, entries that their schema has checked.
+        path: Path of the key that holds them.
+        problems: Where what is wrong is added.
+
+    Returns:
+        By name of the entry, the entries of its systems by their names.
+    """
+    split = {name: dict(family_of(entry).split_entry(name, entry)) for name, entry in entries.items()}
+    for name, systems in split.items():
+        for each in (each for each in systems if each != name):
+            problems.entries[f"{path}.{each}"] = f"{path}.{name}"
+            if each in entries:
+                problems.add(
+                    f"{path}.{name}", each, "another system has the name of one that this defines; rename one of the two"
+                )
+    return split
+
+
 def make_systems(
     entries: Mapping[str, Mapping[str, Any]], known: Mapping[str, System], path: str, problems: Problems
 ) -> dict[str, System]:
@@ -78,6 +102,7 @@ def make_systems(
     Returns:
         By name, the systems, without variants of what cannot be varied, and without those trained from what cannot be trained.
     """
+    entries = {name: entry for systems in split_entries(entries, path, problems).values() for name, entry in systems.items()}
     trained = {name: entry for name, entry in entries.items() if "base" in entry}
     variants = {name: entry for name, entry in entries.items() if "variant_of" in entry}
     systems = {name: make_system(name, entry) for name, entry in entries.items() if name not in {**variants, **trained}}

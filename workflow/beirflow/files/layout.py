@@ -99,6 +99,9 @@ RANGES_RECORD = Pattern("embeddings/{system}/{dataset}/ranges-{dimensions}.json"
 ALL_DIMENSIONS = "all"
 """In place of their number."""
 
+INDEX = Pattern("indexes/{system}/{dataset}/{index}.faiss")
+INDEX_RECORD = Pattern("indexes/{system}/{dataset}/{index}.json")
+
 EXPANSION = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.parquet")
 EXPANSION_RECORD = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.json")
 EXPANSION_LOG = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.jsonl")
@@ -189,10 +192,10 @@ def job_error(log: str | Path) -> Path:
     return Path(log).with_suffix(".error.json")
 
 
-REPRESENTATIONS = ("embeddings/", "expansions/", "postings/", "tokens/")
+REPRESENTATIONS = ("embeddings/", "expansions/", "indexes/", "postings/", "tokens/")
 """Folders of representations. They may be deleted to save disk; their digests stay known."""
 
-CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, POSTINGS, TERM_WEIGHTS, TOKEN_VECTORS)
+CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, INDEX, POSTINGS, TERM_WEIGHTS, TOKEN_VECTORS)
 """Those that grow with the corpus, and that no later step needs once a chunk has been searched."""
 
 FOR_READING = (

@@ -60,6 +60,7 @@ class Asked:
         token_budget: Tokens of a batch, or ``auto``.
         threads: Threads to compute with on the CPU.
         read: Digests of what was read, by path below the results; grows.
+        systems: By name, the system and those that it reads.
         open: Opens another system on the same corpus. It answers with as many documents: the first of them are then those of its
             run, also where its cut breaks ties another way than ranks do.
     """
@@ -76,6 +77,7 @@ class Asked:
     token_budget: int | str
     threads: int
     read: dict[str, str]
+    systems: Mapping[str, System]
     open: Callable[[str], Opened]
 
     @property

@@ -24,7 +24,7 @@ def clean_representations(results: Path) -> str:
     found = [
         path
         for pattern in CHUNKS_OF_REPRESENTATIONS
-        for path in sorted(results.glob(pattern(system="*", analyzer="*", dataset="*", chunk="*")))
+        for path in sorted(results.glob(pattern(system="*", analyzer="*", dataset="*", chunk="*", index="*")))
         if path.is_file() and not path.is_symlink()
     ]
     done = [path for path in found if path.relative_to(results).as_posix() in searched]

@@ -116,10 +116,12 @@ class Reads(NamedTuple):
     Attributes:
         systems: Their names, by the key of the setting that names each, such as ``first`` or ``of.0``.
         depth: Documents of each run that are read; None for all.
+        compared: True if the system's own run is only compared with these runs, whose costs are then no part of its own.
     """
 
     systems: Mapping[str, str]
     depth: int | None = None
+    compared: bool = False
 
 
 class TunedOn(NamedTuple):
@@ -184,6 +186,7 @@ class Family:
             from, of the same kind; None where they do not follow from these.
         answers: ``module:function`` that opens a system for one query at a time, :data:`~beirflow.runs.answers.Open`; None where
             its systems cannot be asked.
+        counts: Beginnings of the names of what its runs count themselves.
         stored: What else of its own a run is made from, besides what is searched: representations of queries, or scores of pairs.
         records: The records of what it stores.
         represents: The stage that turns the documents of a chunk into what is searched; None if nothing is.
@@ -202,6 +205,7 @@ class Family:
     spot_checks: str | None = None
     follows: str | None = None
     answers: str | None = None
+    counts: tuple[str, ...] = ()
     stored: tuple[Pattern, ...] = ()
     records: tuple[Record, ...] = ()
     represents: Stage | None = None
@@ -228,6 +232,10 @@ class Family:
         return System(name, self.name, self.settings(name=name, **given))
 
     # The configuration.
+
+    def split_entry(self, name: str, entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+        """Return the entries of the systems that an entry of the configuration defines, by their names."""
+        return {name: entry}
 
     def problem(self, settings: Any) -> Setting | None:
         """Return a setting that cannot be used here, as far as a look at the disk can tell; None if every one can."""
@@ -263,6 +271,10 @@ class Family:
     def reads(self, settings: Any) -> Reads:
         """Return the systems whose runs a system is made from."""
         return Reads({})
+
+    def unreadable(self, settings: Any, other: System) -> str | None:
+        """Return why another system cannot be one of these; None if it can."""
+        return None
 
     def tuned_on(self, settings: Any) -> TunedOn | None:
         """Return the queries that decide over settings; a system reads the runs of ``reads`` on these too. None if nobody's."""

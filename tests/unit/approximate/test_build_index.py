@@ -1,0 +1,171 @@
+"""Indexes: the same bytes every time, from the vectors that were recorded, and what faiss cannot build."""
+
+import logging
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from approximate_results import KINDS, make_approximate, with_systems
+from beirflow.approximate import library
+from beirflow.approximate.build_index import trained_index
+from beirflow.approximate.settings import IndexSettings
+from beirflow.experiment.load import load_experiment
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import ConfigError, DataError
+from beirflow.files.layout import CHUNK_VECTORS, INDEX
+from beirflow.files.records import read_json
+from beirflow.jobs.code_version import PACKAGE, rule_modules
+from forger import Forger
+from results_maker import Made
+
+faiss: Any = pytest.importorskip("faiss")
+
+pytestmark = pytest.mark.usefixtures("threads_as_before")
+
+RNG = np.random.default_rng(5)
+VECTORS = RNG.standard_normal((600, 16)).astype(np.float32)
+SETTINGS = {
+    "hnsw": IndexSettings("hnsw", m=8, ef_construction=40),
+    "flat": IndexSettings("ivf-flat", nlist=12),
+    "pq": IndexSettings("ivf-pq", nlist=6, m=4, bits=5),
+    "sq": IndexSettings("sq", bits=8),
+}
+
+
+def packed(settings: IndexSettings, vectors: np.ndarray = VECTORS) -> bytes:
+    return bytes(faiss.serialize_index(trained_index(settings, vectors)).tobytes())
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_two_builds_in_two_processes_are_byte_identical(kind: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "vectors.npy", VECTORS)
+    program = (
+        "import sys, numpy, faiss; from beirflow.approximate.build_index import trained_index;"
+        "from beirflow.approximate.settings import IndexSettings;"
+        f"index = trained_index(IndexSettings(**{asdict(SETTINGS[kind])}), numpy.load(sys.argv[1]));"
+        "sys.stdout.buffer.write(faiss.serialize_index(index).tobytes())"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "vectors.npy")]
+    other = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, check=True)
+    assert other.stdout == packed(SETTINGS[kind])
+
+
+@pytest.mark.parametrize("kind", ["hnsw", "flat", "pq"])
+def test_another_seed_builds_another_index(kind: str) -> None:
+    assert packed(replace(SETTINGS[kind], seed=1)) != packed(SETTINGS[kind])
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_an_index_is_the_one_that_faiss_builds(kind: str) -> None:
+    settings = SETTINGS[kind]
+    if kind == "hnsw":
+        expected = faiss.IndexHNSWFlat(16, 8, faiss.METRIC_INNER_PRODUCT)
+        expected.hnsw.efConstruction, expected.hnsw.rng = 40, faiss.RandomGenerator(0)
+    elif kind == "sq":
+        expected = faiss.IndexScalarQuantizer(16, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
+    else:
+        lists = faiss.IndexFlatIP(16)
+        inner = faiss.METRIC_INNER_PRODUCT
+        expected = faiss.IndexIVFPQ(lists, 16, 6, 4, 5, inner) if kind == "pq" else faiss.IndexIVFFlat(lists, 16, 12, inner)
+        expected.cp.seed, expected.cp.spherical = 0, True
+        if kind == "pq":
+            expected.pq.cp.seed = 0
+    faiss.omp_set_num_threads(1)
+    expected.train(VECTORS)
+    expected.add(VECTORS)
+    queries = RNG.standard_normal((20, 16)).astype(np.float32)
+    found, reference = (index.search(queries, 10) for index in (trained_index(settings, VECTORS), expected))
+    np.testing.assert_array_equal(found[1], reference[1])
+    np.testing.assert_array_equal(found[0], reference[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            IndexSettings("ivf-pq", nlist=4, m=5, bits=4),
+            r"m: found 5, which does not divide the 16 dimensions; allowed are .*4, 8",
+        ),
+        (IndexSettings("ivf-flat", nlist=601), "nlist: found 601 lists, but the corpus has 600 documents; use fewer lists"),
+        (
+            IndexSettings("ivf-pq", nlist=4, m=4, bits=10),
+            "bits: found 10, which are 1024 codes, but the corpus has 600 documents",
+        ),
+    ],
+)
+def test_what_faiss_cannot_build_is_refused(settings: IndexSettings, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        trained_index(settings, VECTORS)
+
+
+def test_too_few_training_vectors_are_a_warning(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+    with caplog.at_level(logging.WARNING):
+        trained_index(SETTINGS["flat"], VECTORS)
+        assert caplog.messages == []
+        trained_index(replace(SETTINGS["flat"], nlist=50), VECTORS)
+    assert "600 documents train 50 centroids, fewer than 39 for each" in caplog.text
+    assert capfd.readouterr().err == ""
+
+
+def make(made: Made, folder: Path, entry: Mapping[str, Any]) -> tuple[Forger, dict[str, Any]]:
+    """Results with an approximate system, and the record of its index."""
+    config = with_systems(made.config, {"own": entry})
+    name = load_experiment(config).chosen_systems[-1]
+    forger = Forger.of(Made(made.results, config), folder)
+    experiment = make_approximate(forger.results, config, name)
+    names = {"system": "second", "dataset": "small", "index": experiment.in_paths(name)["index"]}
+    return forger, read_json((forger.results / INDEX(**names)).with_suffix(".json"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_record_says_what_was_built_and_from_what(results_once: Made, tmp_path: Path, kind: str) -> None:
+    forger, record = make(results_once, tmp_path, KINDS[kind])
+    ((path, digest),) = record["outputs"].items()
+    assert file_digest(forger.results / path) == digest
+    assert record["bytes"]["index"] == record["counts"]["approximate_index_bytes"] == (forger.results / path).stat().st_size
+    vectors = [CHUNK_VECTORS(system="second", dataset="small", chunk=chunk) for chunk in range(2)]
+    assert set(vectors) <= set(record["inputs"])
+    assert (record["rows"], record["dim"], record["similarity"], record["reproducible"]) == (30, 32, "cosine", True)
+    assert record["made"]["faiss"] == faiss.__version__
+    assert set(record["seconds"]) == {"build"}
+
+
+def test_the_record_says_that_several_threads_may_build_another_index(results_once: Made, tmp_path: Path) -> None:
+    assert make(results_once, tmp_path, {**KINDS["hnsw"], "build_threads": 2})[1]["reproducible"] is False
+
+
+def test_vectors_that_were_changed_or_are_of_another_system_are_refused(results_once: Made, tmp_path: Path) -> None:
+    config = with_systems(results_once.config, {"own": KINDS["flat"]})
+    forger = Forger.of(Made(results_once.results, config), tmp_path)
+    path = forger.path(CHUNK_VECTORS(system="second", dataset="small", chunk=1))
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content[:-4] + b"\0\0\0\0")
+    with pytest.raises(DataError, match=r"chunk-1\.npy: sha256 "):
+        make_approximate(forger.results, config, "own")
+    record = path.with_suffix(".json")
+    other = forger.path(CHUNK_VECTORS(system="tiny", dataset="small", chunk=1)).with_suffix(".json").read_bytes()
+    record.unlink()
+    record.write_bytes(other)
+    with pytest.raises(DataError, match=r"chunk-1\.json: it was made from the "):
+        make_approximate(forger.results, config, "own")
+
+
+def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(ConfigError, match=r"pip install --requirement envs/requirements-faiss\.txt"):
+        library.faiss_library()
+
+
+def test_an_edit_to_the_search_builds_no_index_again_and_the_other_way_round() -> None:
+    build, search = (
+        {name.removeprefix("approximate.") for name in rule_modules(rule) if name.startswith("approximate.")}
+        for rule in ("build_index", "search_approximate")
+    )
+    assert build == {"build_index", "library", "settings"}
+    assert search == {"search_approximate", "exact_share", "library", "neighbours", "settings"}

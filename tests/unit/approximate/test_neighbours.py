@@ -1,0 +1,48 @@
+"""Neighbours in an index: pairs, chunks, and indexes that do not fit."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from beirflow.approximate.build_index import trained_index
+from beirflow.approximate.neighbours import chunks_of, find_neighbours, pairs_of, read_index
+from beirflow.approximate.settings import ApproximateSettings
+from beirflow.files.errors import DataError
+
+faiss: Any = pytest.importorskip("faiss")
+
+SETTINGS = ApproximateSettings("own", "dense", "ivf-flat", nlist=12, nprobe=3)
+RNG = np.random.default_rng(4)
+VECTORS = RNG.standard_normal((500, 8)).astype(np.float32)
+QUERIES = RNG.standard_normal((300, 8)).astype(np.float32)
+
+
+def test_a_query_alone_finds_what_it_finds_among_others() -> None:
+    index, before = trained_index(SETTINGS.built, VECTORS), faiss.cvar.distance_compute_blas_threshold
+    together = find_neighbours(index, QUERIES, 20, SETTINGS, cosine=False, threads=2)
+    alone = [find_neighbours(index, query[None], 20, SETTINGS, cosine=False, threads=1)[0] for query in QUERIES]
+    np.testing.assert_array_equal(together, alone)
+    assert faiss.cvar.distance_compute_blas_threshold == before
+
+
+def test_pairs_leave_out_what_was_not_found_and_the_excluded_row() -> None:
+    rows = np.array([[4, -1, 2, 3], [2, 7, 4, 9], [-1, -1, -1, -1]])
+    query, row = pairs_of(rows, np.array([-1, 7, 3]), 2)
+    assert (query.tolist(), row.tolist()) == ([0, 0, 1, 1], [4, 2, 2, 4])
+
+
+def test_rows_are_in_the_chunk_that_holds_them() -> None:
+    rows = np.array([0, 9, 10, 3, 14, 11])
+    assert [places.tolist() for places in chunks_of(rows, [10, 1, 4])] == [[0, 1, 3], [2], [4, 5]]
+
+
+def test_queries_of_other_dimensions_and_indexes_of_other_documents_are_refused(tmp_path: Path) -> None:
+    index = trained_index(SETTINGS.built, VECTORS)
+    with pytest.raises(DataError, match="the queries' vectors have 5 dimensions, the documents' 8"):
+        find_neighbours(index, QUERIES[:, :5], 3, SETTINGS, cosine=False, threads=1)
+    path = str(tmp_path / "own.faiss")
+    faiss.write_index(index, path)
+    assert read_index(path, 500).ntotal == 500
+    with pytest.raises(DataError, match="found an index of 500 documents, expected 501"):
+        read_index(path, 501)

@@ -1,0 +1,59 @@
+"""An approximate system that answers one query at a time: encoder, index and vectors stay in memory."""
+
+import numpy as np
+import torch
+
+from beirflow.approximate.neighbours import chunks_of, find_neighbours, pairs_of, read_index
+from beirflow.approximate.settings import ApproximateSettings
+from beirflow.dense.answers import open_encoder
+from beirflow.dense.own_candidates import exact_of_pairs
+from beirflow.dense.settings import DenseSettings
+from beirflow.dense.vectors import read_vectors
+from beirflow.encoders.query_lists import windows_of
+from beirflow.files.layout import CHUNK_VECTORS, INDEX
+from beirflow.runs.answers import Asked, Opened
+from beirflow.runs.ranking import Hits, byte_order
+
+NOTHING_EXCLUDED = np.array([-1])
+
+
+def open_answers(asked: Asked) -> Opened:
+    """Open an approximate system.
+
+    Args:
+        asked: The system and the corpus.
+
+    Returns:
+        It, with its index and the vectors that score what it finds on the CPU.
+
+    Raises:
+        NoAnswerError: Both do not fit into memory.
+    """
+    settings: ApproximateSettings = asked.system.settings
+    dense: DenseSettings = asked.systems[settings.approximate].settings
+    encoder, similarity = open_encoder(asked, dense, settings.approximate)
+    index_path = asked.file(INDEX, system=settings.approximate, index=settings.built.name)
+    vectors_paths = asked.files(CHUNK_VECTORS, system=settings.approximate)
+    asked.make_room([index_path, *vectors_paths], 1.0)
+    index = read_index(index_path, len(asked.doc_ids))
+    chunks = [np.array(read_vectors(path, size)) for path, size in zip(vectors_paths, asked.sizes, strict=True)]
+    order, firsts = byte_order(asked.doc_ids), asked.firsts
+    cosine, threads = similarity == "cosine", asked.threads
+
+    def answer(query: str) -> Hits:
+        vector = np.concatenate([vectors for _, vectors in windows_of(encoder, [query], "queries")])
+        neighbours = find_neighbours(index, vector, asked.top_k, settings, cosine=cosine, threads=threads)
+        _, rows = pairs_of(neighbours, NOTHING_EXCLUDED, asked.top_k)
+        rows = np.sort(rows)
+        parts = [
+            chunk[rows[places] - first] for chunk, first, places in zip(chunks, firsts, chunks_of(rows, asked.sizes), strict=True)
+        ]
+        pairs = np.zeros(len(rows), np.int64), np.arange(len(rows))
+        documents, device = np.concatenate(parts), torch.device("cpu")
+        numbers, places, scores = exact_of_pairs(
+            vector, documents, *pairs, order[rows], asked.top_k, similarity=similarity, device=device
+        )
+        return numbers, rows[places].astype(np.int32), scores
+
+    where = {"model": "its own place" if dense.encoder else asked.device, "index": "cpu"}
+    return Opened(answer, where, encoder.made())

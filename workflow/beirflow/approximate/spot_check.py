@@ -1,0 +1,117 @@
+"""Checks of approximate runs for an audit: every score is the exact product, and the counted exact hits follow from the runs.
+
+The index itself is not opened: which documents it finds is compared with the exact run, whatever the index is.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.approximate.exact_share import count_exact
+from beirflow.approximate.settings import ApproximateSettings
+from beirflow.files.layout import CHUNK_VECTORS, INDEX_RECORD, QUERY_VECTORS, RUN, RUN_RECORD
+from beirflow.files.records import read_json
+from beirflow.runs.compared_ranks import as_block, compare_ranks
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
+
+ROUNDING = 4 * 2.0**-24
+"""Largest difference of two float32 scores, relative to the product of the lengths of the two vectors."""
+
+SHORTEST = 1e-60
+"""Length to divide by in place of 0."""
+
+
+def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+    """Plan the check of the scores of an approximate system on one corpus.
+
+    Args:
+        subject: The system and the corpus.
+        sample: Queries to draw.
+        random: Draws them.
+
+    Returns:
+        One check: the documents found for some queries are scored again with the stored vectors.
+    """
+    path = RUN(system=subject.system.name, dataset=subject.dataset)
+    return [
+        SpotCheck("documents found by an index have their exact scores", path, partial(_check_scores, subject, sample, random))
+    ]
+
+
+def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+    """Plan the check of the exact hits that the record of a run counts.
+
+    Args:
+        subject: The system and the corpus.
+        sample: Not used: all queries are counted.
+        random: Not used.
+
+    Returns:
+        One check.
+    """
+    path = RUN_RECORD(system=subject.system.name, dataset=subject.dataset)
+    return [SpotCheck("exact hits are those of the two runs", path, partial(_check_counts, subject))]
+
+
+def _check_scores(subject: Subject, sample: int, random: np.random.Generator) -> Finding:
+    """Compute the scores of the documents of some queries again, in float64."""
+    settings: ApproximateSettings = subject.system.settings
+    names = {"system": settings.approximate, "dataset": subject.dataset}
+    index = subject.file(INDEX_RECORD(**names, index=settings.built.name))
+    cosine = read_json(index)["similarity"] == "cosine"
+    vectors = _read(subject, QUERY_VECTORS(**names))
+    rows = draw(len(vectors), sample, random)
+    query_ids = subject.queries()["query_id"].take(rows).to_pylist()
+    queries = dict(zip(query_ids, _scaled(vectors[rows], cosine=cosine), strict=True))
+    run = pq.read_table(
+        subject.file(RUN(system=subject.system.name, dataset=subject.dataset)), filters=[("query_id", "in", query_ids)]
+    )
+    wanted = pa.array(sorted(set(run["doc_id"].to_pylist())), pa.string())
+    doc_ids, places = subject.documents_among(wanted)
+    parts = [_read(subject, CHUNK_VECTORS(**names, chunk=chunk))[place] for chunk, place in enumerate(places)]
+    documents = dict(zip(doc_ids.to_pylist(), _scaled(np.concatenate(parts), cosine=cosine), strict=True))
+    scores: dict[str, dict[str, float]] = {query_id: {} for query_id in query_ids}
+    for row in run.select(["query_id", "doc_id"]).to_pylist():
+        if row["doc_id"] in documents:
+            score = np.float32(queries[row["query_id"]] @ documents[row["doc_id"]])
+            scores[row["query_id"]][row["doc_id"]] = float(score)
+    longest = max((float(np.linalg.norm(vector)) for vector in documents.values()), default=0.0)
+    lengths = np.array([np.linalg.norm(queries[query_id]) for query_id in query_ids])
+    expected = "the products of the stored vectors, ranked"
+    return compare_ranks(subject, query_ids, [as_block(list(scores.values()))], lambda: ROUNDING * lengths * longest, expected)
+
+
+def _check_counts(subject: Subject) -> Finding:
+    """Count the exact hits of the two runs again."""
+    settings: ApproximateSettings = subject.system.settings
+    names = (settings.approximate, settings.name)
+    exact, run = (pq.read_table(subject.file(RUN(system=name, dataset=subject.dataset))) for name in names)
+    record = read_json(subject.file(RUN_RECORD(system=settings.name, dataset=subject.dataset)))
+    counted = count_exact(exact, run, subject.top_k)
+    recorded = {key: record["counts"].get(key) for key in counted}
+    return Finding(recorded == counted, f"{subject.name}: {_in_words(recorded)}", _in_words(counted))
+
+
+def _in_words(counts: dict[str, Any]) -> str:
+    """Return the counts in words."""
+    return ", ".join(f"{key} {count}" for key, count in counts.items())
+
+
+def _read(subject: Subject, path: str) -> np.ndarray:
+    """Return the vectors of a file, float32 of shape (n, dim)."""
+    array: np.ndarray = np.load(subject.file(path), mmap_mode="r", allow_pickle=False)
+    if array.ndim != 2 or array.dtype != np.float32:
+        raise ValueError(f"{path} holds {array.dtype} of shape {array.shape}")
+    return array
+
+
+def _scaled(vectors: np.ndarray, *, cosine: bool) -> np.ndarray:
+    """Return vectors in float64; for the cosine as a search rounds them, to length 1 in float32."""
+    exact = np.asarray(vectors).astype(np.float64)
+    if not cosine:
+        return exact
+    exact /= np.maximum(np.linalg.norm(exact, axis=1, keepdims=True), SHORTEST)
+    return exact.astype(np.float32).astype(np.float64)

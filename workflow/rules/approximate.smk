@@ -1,0 +1,111 @@
+"""Approximate indexes over the vectors of a dense system, searched and compared with its exact run.
+
+REQUIRED INPUTS
+  documents, queries, corpus = <results>/corpora/<dataset>/…
+  model                      = <results>/models/<dense system>.json
+  vectors, query_vectors     = <results>/embeddings/<dense system>/<dataset>/…, each with its record
+  exact                      = <results>/runs/<dense system>/<dataset>.parquet, .json
+
+OUTPUTS
+  index  = <results>/indexes/<dense system>/<dataset>/<index>.faiss    shared by all systems that search it
+  record = the same with .json                                         its settings, size and time
+  run    = <results>/runs/<system>/<dataset>.parquet                   the ranked documents
+  record = <results>/runs/<system>/<dataset>.json                      its inputs, and the exact hits that it has
+
+STEPS
+  - build the index from all vectors
+  - search all queries, score what is found exactly, rank by the ranking rule, count the exact hits
+"""
+
+approximate_systems = experiment.systems_of("approximate")
+built = {
+    index.name: index
+    for index in (
+        experiment.systems[name].settings.built for name in approximate_systems
+    )
+}
+
+
+def dense_files(pattern):
+    """An input function: files of the dense system, of all chunks of the dataset where each has one."""
+
+    def files(wildcards):
+        paths = expand(
+            at(pattern),
+            system=experiment.first_stages(wildcards.system),
+            chunk=range(experiment.chunks(wildcards.dataset)),
+            dataset=wildcards.dataset,
+        )
+        return paths if "{chunk}" in pattern else paths[0]
+
+    return files
+
+
+rule build_index:
+    input:
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        model=at(layout.MODEL),
+        vectors=chunk_files(layout.CHUNK_VECTORS),
+        records=chunk_files(layout.CHUNK_VECTORS_RECORD),
+    output:
+        index=kept(layout.INDEX, config["keep_representations"]),
+        record=at(layout.INDEX_RECORD),
+    log:
+        "<results>/logs/build_index/{system}/{dataset}/{index}.log",
+    benchmark:
+        "<results>/benchmarks/build_index/{system}/{dataset}/{index}.tsv"
+    conda:
+        "../../envs/encode.yaml"
+    threads: lambda wildcards: built[wildcards.index].build_threads
+    params:
+        entrance="beirflow.approximate.build_index:build_index",
+        pandas=False,
+        code=code_version("build_index"),
+        settings=lambda wildcards: vars(built[wildcards.index]),
+        similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
+    message:
+        "build the index {wildcards.index} of {wildcards.dataset} with the vectors of {wildcards.system}"
+    script:
+        "../scripts/run.py"
+
+
+rule search_approximate:
+    input:
+        queries=at(layout.QUERIES),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        model=dense_files(layout.MODEL),
+        query_vectors=dense_files(layout.QUERY_VECTORS),
+        query_record=dense_files(layout.QUERY_VECTORS_RECORD),
+        chunk_vectors=dense_files(layout.CHUNK_VECTORS),
+        chunk_records=dense_files(layout.CHUNK_VECTORS_RECORD),
+        index=named_by(layout.INDEX, "system", "index"),
+        index_record=named_by(layout.INDEX_RECORD, "system", "index"),
+        exact_run=dense_files(layout.RUN),
+        exact_record=dense_files(layout.RUN_RECORD),
+    output:
+        run=at(layout.RUN),
+        record=at(layout.RUN_RECORD),
+    log:
+        "<results>/logs/search_approximate/{system}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/search_approximate/{system}/{dataset}.tsv"
+    wildcard_constraints:
+        system=one_of(approximate_systems),
+    conda:
+        "../../envs/encode.yaml"
+    threads: gpu_threads
+    params:
+        entrance="beirflow.approximate.search_approximate:search_approximate",
+        pandas=False,
+        code=code_version("search_approximate"),
+        settings=lambda wildcards: experiment.settings(wildcards.system),
+        similarity=lambda wildcards: experiment.settings(
+            *experiment.first_stages(wildcards.system)
+        )["similarity"],
+        retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
+    message:
+        "search {wildcards.dataset} with {wildcards.system}"
+    script:
+        "../scripts/run.py"
