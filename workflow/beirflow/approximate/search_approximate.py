@@ -11,7 +11,6 @@ import pyarrow as pa
 import torch
 
 from beirflow.approximate.exact_share import count_exact
-from beirflow.approximate.library import faiss_library
 from beirflow.approximate.neighbours import chunks_of, find_neighbours, pairs_of, read_index
 from beirflow.approximate.settings import ApproximateSettings
 from beirflow.datasets.corpus_files import Documents, read_table
@@ -136,7 +135,7 @@ def search_approximate(
         job,
         inputs={job.results / path: digest for path, digest in found.inputs.items()},
         outputs={run_path: file_digest(run_path)},
-        made=together([*(record["made"] for record in records), {"search_faiss": faiss_library().__version__}]),
+        made=together(record["made"] for record in records),
         seconds={**_sum(records, "seconds"), "search": seconds},
         sizes=_sum(records, "bytes"),
         counts={

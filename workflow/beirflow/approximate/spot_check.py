@@ -3,16 +3,18 @@
 The index itself is not opened: which documents it finds is compared with the exact run, whatever the index is.
 """
 
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.approximate.exact_share import count_exact
 from beirflow.approximate.settings import ApproximateSettings
-from beirflow.files.layout import CHUNK_VECTORS, INDEX_RECORD, QUERY_VECTORS, RUN, RUN_RECORD
+from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, INDEX_RECORD, QUERY_VECTORS, RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.runs.compared_ranks import as_block, compare_ranks
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
@@ -50,10 +52,15 @@ def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[
         random: Not used.
 
     Returns:
-        One check.
+        Two checks: of these counts, and of what the record of the index says.
     """
     path = RUN_RECORD(system=subject.system.name, dataset=subject.dataset)
-    return [SpotCheck("exact hits are those of the two runs", path, partial(_check_counts, subject))]
+    settings: ApproximateSettings = subject.system.settings
+    index = INDEX_RECORD(system=settings.approximate, dataset=subject.dataset, index=settings.built.name)
+    return [
+        SpotCheck("exact hits are those of the two runs", path, partial(_check_counts, subject)),
+        SpotCheck("an index is what its name and its vectors say", index, partial(_check_index, subject, index)),
+    ]
 
 
 def _check_scores(subject: Subject, sample: int, random: np.random.Generator) -> Finding:
@@ -90,9 +97,39 @@ def _check_counts(subject: Subject) -> Finding:
     names = (settings.approximate, settings.name)
     exact, run = (pq.read_table(subject.file(RUN(system=name, dataset=subject.dataset))) for name in names)
     record = read_json(subject.file(RUN_RECORD(system=settings.name, dataset=subject.dataset)))
-    counted = count_exact(exact, run, subject.top_k)
+    counted = count_exact(exact, run, subject.top_k) | {"incomplete_queries": _incomplete(subject, run)}
     recorded = {key: record["counts"].get(key) for key in counted}
     return Finding(recorded == counted, f"{subject.name}: {_in_words(recorded)}", _in_words(counted))
+
+
+def _incomplete(subject: Subject, run: pa.Table) -> int:
+    """Count the queries that have fewer documents than they could have."""
+    query_ids = subject.queries()["query_id"].combine_chunks()
+    found, chunks = dict.fromkeys(query_ids.to_pylist(), 0), [subject.doc_ids(chunk) for chunk in range(subject.chunks)]
+    found |= {row["values"]: row["counts"] for row in run["query_id"].combine_chunks().value_counts().to_pylist()}
+    own = {query for chunk in chunks for query in query_ids.filter(pc.is_in(query_ids, value_set=chunk)).to_pylist()}
+    documents, dropped = sum(map(len, chunks)), own if subject.drop_self_matches else set()
+    return sum(count < min(subject.top_k, documents - (query in dropped)) for query, count in found.items())
+
+
+def _check_index(subject: Subject, path: str) -> Finding:
+    """Compare the record of the index with the settings and the records of the vectors."""
+    settings: ApproximateSettings = subject.system.settings
+    names = {"system": settings.approximate, "dataset": subject.dataset}
+    vectors = [read_json(subject.file(CHUNK_VECTORS_RECORD(**names, chunk=chunk))) for chunk in range(subject.chunks)]
+    record = read_json(subject.file(path))
+    run = read_json(subject.file(RUN_RECORD(system=settings.name, dataset=subject.dataset)))
+    expected = {
+        "built": asdict(settings.built),
+        "rows": sum(each["rows"] for each in vectors),
+        "dim": vectors[0]["dim"],
+        "reproducible": settings.built.build_threads == 1,
+        "reproducible run": settings.built.build_threads == 1,
+        "bytes": record["counts"].get("approximate_index_bytes"),
+    }
+    found = {key: record.get(key) for key in ("built", "rows", "dim", "reproducible")}
+    found |= {"reproducible run": run.get("reproducible"), "bytes": record["bytes"].get("index")}
+    return Finding(found == expected, f"{path}: {_in_words(found)}", _in_words(expected))
 
 
 def _in_words(counts: dict[str, Any]) -> str:
