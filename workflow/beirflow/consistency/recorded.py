@@ -163,7 +163,7 @@ def _check_sums(facts: Comparison, path: str, record: Mapping[str, Any]) -> None
     by = f"the {len(sources)} records that it was made from"
     settings = facts.chain.manifest["systems"].get(record.get("system"), {}).get("settings", {})
     variant = bool(settings.get("variant_of"))
-    family = FAMILIES.get(facts.chain.manifest["systems"].get(record.get("system"), {}).get("family"))
+    family = facts.chain.setup.families.get(str(facts.chain.manifest["systems"].get(record.get("system"), {}).get("family")))
     counts = family.counts if family else ()
     if variant:
         facts.not_compared(f"{path}: bytes are those of compressed vectors, which nothing stores", path)
