@@ -10,6 +10,7 @@ import numpy as np
 
 from beirflow.approximate.library import faiss_library
 from beirflow.approximate.settings import IndexSettings
+from beirflow.datasets.corpus_files import sources_of
 from beirflow.dense.compression import Compression
 from beirflow.dense.vectors import VectorFile, similarity_of
 from beirflow.files.digests import file_digest
@@ -18,7 +19,7 @@ from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path
-from beirflow.runs.searched import check_precision, sources_of
+from beirflow.runs.searched import check_precision
 
 POINTS_OF_A_CENTROID = 39
 """Training vectors for each centroid below which faiss warns."""

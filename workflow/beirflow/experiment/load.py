@@ -41,7 +41,8 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     check_secrets(own["systems"], problems)
     check_own_datasets(own["datasets"], problems)
     own = {kind: without_wrong_entries(kind, entries[kind], problems) for kind in entries}
-    systems = {name: made[name] for entry in own["systems"] for name in split[entry]}
+    split = {name: split[name] for name in own["systems"]}
+    systems = {name: made[name] for names in split.values() for name in names}
     rows = {name: custom_dataset(name, entry) for name, entry in own["datasets"].items()}
     listed = [system for name in _listed(config["systems"]) for system in split.get(name, [name])]
     config |= {"systems": listed, "datasets": chosen_names(config, catalogue, problems)}
