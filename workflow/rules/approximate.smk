@@ -80,8 +80,8 @@ rule search_approximate:
         query_record=dense_files(layout.QUERY_VECTORS_RECORD),
         chunk_vectors=dense_files(layout.CHUNK_VECTORS),
         chunk_records=dense_files(layout.CHUNK_VECTORS_RECORD),
-        index=named_by(layout.INDEX, "system", "index"),
-        index_record=named_by(layout.INDEX_RECORD, "system", "index"),
+        index=named_by(layout.INDEX),
+        index_record=named_by(layout.INDEX_RECORD),
         exact_run=dense_files(layout.RUN),
         exact_record=dense_files(layout.RUN_RECORD),
     output:

@@ -69,12 +69,11 @@ def there_already(*patterns):
     return lambda wildcards: [path for path in map(at, patterns) if there(path)]
 
 
-def named_by(pattern, *keys):
+def named_by(pattern):
     """An input function: a file whose path contains settings of the system, such as its analyzer or its encoder."""
 
     def file(wildcards):
-        found = experiment.in_paths(wildcards.system)
-        names = dict(wildcards.items()) | {key: found[key] for key in keys}
+        names = {**dict(wildcards.items()), **experiment.in_paths(wildcards.system)}
         return at(pattern).format(**names)
 
     return file
