@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from beirflow.analysis.inspection import inspect_dataset
+from beirflow.audit.rebuild.paper_again import PaperAgain
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.datasets.matching import match_texts
 from beirflow.datasets.prepare import prepare_corpus
@@ -28,7 +29,6 @@ from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings, ModelSettings
 from beirflow.paper.page import write_paper
-from beirflow.remade.paper_again import PaperAgain
 from beirflow.report.exports import export_tables
 from beirflow.report.figure_tables import write_figure_tables
 from beirflow.report.registry import FIGURE_TABLES, FIGURES, PAPER_FIGURES, PAPER_TABLES

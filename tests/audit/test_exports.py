@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.chain.chain import Chain
-from beirflow.chain.checks import Check
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import Check
+from beirflow.audit.rebuild import for_reading
+from beirflow.audit.rebuild.for_reading import check_files_for_reading
 from beirflow.exchange.again import exports_again
 from beirflow.exchange.crate import export_crate
 from beirflow.exchange.open_run import write_open_run
@@ -16,8 +18,6 @@ from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from beirflow.jobs.code_version import code_version
-from beirflow.remade import for_reading
-from beirflow.remade.for_reading import check_files_for_reading
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
 from results_maker import Made
 

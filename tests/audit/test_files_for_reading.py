@@ -4,10 +4,10 @@ import json
 
 import pandas as pd
 import pytest
+from beirflow.audit.rebuild.mteb_again import MtebAgain
 from beirflow.catalogue.catalogue import MtebTask, load_catalogue
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
-from beirflow.remade.mteb_again import MtebAgain
 from forger import FAILED, PASSED, WARNING, Forger, named
 
 RECORD = "report.json"

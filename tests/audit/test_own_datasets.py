@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.audit import run_checks
-from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
-from beirflow.consistency.sources import SOURCES
+from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.facts.sources import SOURCES
 from beirflow.experiment.load import load_experiment
 from beirflow.files.records import Job
 from beirflow.imported.import_run import import_run

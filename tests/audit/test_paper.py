@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from beirflow.chain.chain import Chain
-from beirflow.chain.checks import Check
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import Check
+from beirflow.audit.rebuild.for_reading import _Again, _check_record, check_files_for_reading
 from beirflow.files.digests import file_digest
 from beirflow.files.records import read_json
-from beirflow.remade.for_reading import _Again, _check_record, check_files_for_reading
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
 
 RECORD = "paper/index.json"

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from beirflow.chain.root import Published
+from beirflow.audit.digests.root import Published
 from beirflow.files.digests import file_digest
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.audit import audit, run_checks
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.digests.reading import read_record
 from beirflow.audit.verdict import seen
-from beirflow.chain.chain import Chain
-from beirflow.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
-from beirflow.chain.reading import read_record
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment

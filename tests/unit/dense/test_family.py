@@ -9,9 +9,9 @@ from answering import answered, scores_of, without_scores
 from beirflow.dense.settings import DenseSettings
 from beirflow.dense.spot_check import spot_checks
 from beirflow.evaluation.systems import describe_systems
+from beirflow.files.csv_files import read_named_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import RUN, RUN_RECORD, SYSTEMS, TRAINED_MODEL_RECORD
-from beirflow.report.named_tables import read_named_csv
 from beirflow.runs.family import System
 from beirflow.runs.spot_check import Finding, Subject
 from beirflow.training.settings import Training

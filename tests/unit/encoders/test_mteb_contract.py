@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beirflow.datasets.document_text import TITLE_END
+from beirflow.datasets.document_text import KINDS, TITLE_END, Kind
 from beirflow.encoders.load import load_encoder
 from beirflow.encoders.own_encoder import OwnEncoder
 from beirflow.files.errors import ModelError
-from beirflow.models.card import KINDS, Kind
 from beirflow.models.settings import EncoderSettings
 from tiny_bert import save_tiny_bert
 

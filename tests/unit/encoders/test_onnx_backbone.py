@@ -10,11 +10,11 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from beirflow.datasets.document_text import KINDS
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.encoders.load import load_encoder
 from beirflow.encoders.onnx_backbone import _session
 from beirflow.files.errors import ModelError
-from beirflow.models.card import KINDS
 from beirflow.models.settings import EncoderSettings
 from onnx_twin import GRAPH, export, real_model
 from sentence_transformers.base.modules import Dense, Normalize

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 import torch
 from beirflow.computing.arrival import NotFiniteError
-from beirflow.datasets.document_text import as_read, document_text, join_title_and_text
+from beirflow.datasets.document_text import Kind, as_read, document_text, join_title_and_text
 from beirflow.encoders import own_encoder
 from beirflow.encoders.load import load_encoder
 from beirflow.encoders.own_encoder import OwnEncoder
 from beirflow.files.errors import ModelError
-from beirflow.models.card import Kind
 from beirflow.models.settings import EncoderSettings
 
 THIS = "encoders_of_mine"

@@ -6,10 +6,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from beirflow.computing.arrival import NotFiniteError
+from beirflow.datasets.document_text import Kind
 from beirflow.encoders import query_lists
 from beirflow.encoders.encoder import Encoder
 from beirflow.encoders.query_lists import windows_of
-from beirflow.models.card import Kind
 from beirflow.sources.query_lists import as_query
 
 

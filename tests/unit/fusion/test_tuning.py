@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from beirflow.audit.recomputed.plain_measures import measures_of_query
 from beirflow.evaluation.measures import measure
 from beirflow.files.errors import DataError
 from beirflow.files.layout import QRELS, RUN
@@ -19,7 +20,6 @@ from beirflow.fusion.fuse_runs import fuse_runs
 from beirflow.fusion.settings import FusionSettings
 from beirflow.fusion.spot_check import spot_checks
 from beirflow.fusion.tuning import grid
-from beirflow.recomputed.plain_measures import measures_of_query
 from beirflow.runs.family import System
 from by_name import call
 from run_results import RunResults, Scores, ids, ranked

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_corpus_record
+from beirflow.files.csv_files import read_named_csv
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job
 from beirflow.paper.bias import COLUMNS, _with_extra, measure_bias, of_pooled
 from beirflow.paper.extra_judgements import read_extra
-from beirflow.report.named_tables import read_named_csv
 from results_writer import write_metrics, write_run
 
 # Of the query q: h1 and h2 are holes, r2 (grade 2) and r1 (grade 1) are relevant, n is not, and m (grade 1) is not found.

@@ -5,13 +5,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from beirflow.analysis.lengths import histogram
+from beirflow.files.csv_files import read_named_csv
 from beirflow.files.records import Job, write_record
 from beirflow.paper.claims import OF_A_QUERY, claims, write_claims
 from beirflow.paper.evidence import FEW_SYSTEMS, HOLDS, Evidence
 from beirflow.paper.facts import load_facts
 from beirflow.paper.findings import FINDINGS
 from beirflow.paper.scores import printed_scores
-from beirflow.report.named_tables import read_named_csv
 from results_writer import write_metrics
 
 FACTS = load_facts()

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from beirflow.analysis.lengths import histogram
+from beirflow.files.csv_files import read_named_csv
 from beirflow.files.records import Job, write_record
 from beirflow.paper.corpus_tables import JUDGED, MEDIANS, RETRIEVED, histograms_of, table_1, write_length_tables, write_table_1
 from beirflow.paper.facts import load_facts
-from beirflow.report.named_tables import read_named_csv
 
 FACTS = load_facts()
 COUNTS = {"documents": 5183, "titles": 5183, "queries": 300, "relevant": 339, "document_words": 1112417, "query_words": 3752}

@@ -8,34 +8,34 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique, unreadable
+from beirflow.audit.digests.folder import printable
+from beirflow.audit.digests.integrity import check_digests
+from beirflow.audit.digests.leftovers import check_leftovers
+from beirflow.audit.digests.repairs import Call, Repairs
+from beirflow.audit.digests.root import Published, check_manifest, check_published_digest
+from beirflow.audit.digests.running import excuse, files_being_written
+from beirflow.audit.digests.setup import Setup
+from beirflow.audit.facts.configured import check_configured
+from beirflow.audit.facts.corpora import Corpora, check_corpora
+from beirflow.audit.facts.expansions import check_expansions
+from beirflow.audit.facts.made_from import check_made_from
+from beirflow.audit.facts.provenance import check_provenance
+from beirflow.audit.facts.published import check_published
+from beirflow.audit.facts.recorded import check_recorded
+from beirflow.audit.facts.sources import check_sources
+from beirflow.audit.facts.tuned import check_tuned
+from beirflow.audit.rebuild.for_reading import Exports, check_files_for_reading
+from beirflow.audit.recomputed.recomputation import check_recomputation
+from beirflow.audit.recomputed.samples import check_runs_that_follow, check_samples
+from beirflow.audit.recomputed.summary_check import check_summary
 from beirflow.audit.uncompared import UNCOMPARED
 from beirflow.audit.verdict import for_terminal, grades, not_compared, verdict_line
-from beirflow.chain.chain import Chain
-from beirflow.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique, unreadable
-from beirflow.chain.folder import printable
-from beirflow.chain.integrity import check_digests
-from beirflow.chain.leftovers import check_leftovers
-from beirflow.chain.repairs import Call, Repairs
-from beirflow.chain.root import Published, check_manifest, check_published_digest
-from beirflow.chain.running import excuse, files_being_written
-from beirflow.chain.setup import Setup
-from beirflow.consistency.configured import check_configured
-from beirflow.consistency.corpora import Corpora, check_corpora
-from beirflow.consistency.expansions import check_expansions
-from beirflow.consistency.made_from import check_made_from
-from beirflow.consistency.provenance import check_provenance
-from beirflow.consistency.published import check_published
-from beirflow.consistency.recorded import check_recorded
-from beirflow.consistency.sources import check_sources
-from beirflow.consistency.tuned import check_tuned
 from beirflow.files.errors import DataError
 from beirflow.files.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY
 from beirflow.files.records import write_json
 from beirflow.jobs.provenance import code_state, environment
-from beirflow.recomputed.recomputation import check_recomputation
-from beirflow.recomputed.samples import check_runs_that_follow, check_samples
-from beirflow.recomputed.summary_check import check_summary
-from beirflow.remade.for_reading import Exports, check_files_for_reading
 from beirflow.report.pages import write_page
 
 SEED_BITS = 32

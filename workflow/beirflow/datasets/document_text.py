@@ -1,8 +1,15 @@
 """Title and text of a document: joined as a corpus stores them and as a model reads them, and apart again."""
 
+from typing import Literal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+Kind = Literal["queries", "documents"]
+"""Kind of text: each has a prompt of its own, and may have a model of its own."""
+
+KINDS: tuple[Kind, Kind] = ("queries", "documents")
 
 TITLE_END = "\ufdd0"
 """Separator between title and text of documents whose parts a user's class gets apart. No text has it: Unicode reserves it."""

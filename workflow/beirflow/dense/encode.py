@@ -12,6 +12,7 @@ import numpy as np
 from beirflow.computing.arrival import NotFiniteError
 from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import sources_of
+from beirflow.datasets.document_text import Kind
 from beirflow.dense.reuse import SharedVectors, find_vectors
 from beirflow.dense.vectors import VectorWriter
 from beirflow.encoders.encoder import Encoder
@@ -20,7 +21,6 @@ from beirflow.encoders.query_lists import windows_of
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job, together
 from beirflow.files.writing import DigestingWriter
-from beirflow.models.card import Kind
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from beirflow.datasets.document_text import Kind
 from beirflow.dense.settings import DenseSettings
 from beirflow.encoders.encoder import Encoder
 from beirflow.encoders.load import load_encoder
@@ -18,7 +19,6 @@ from beirflow.encoders.query_lists import windows_of
 from beirflow.expansions.spot_check import expansion_checks
 from beirflow.files.layout import CHUNK_VECTORS, MODEL, QUERY_VECTORS, TRAINED_MODEL_RECORD
 from beirflow.files.records import read_json
-from beirflow.models.card import Kind
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
 from beirflow.runs.compared_ranks import Scores

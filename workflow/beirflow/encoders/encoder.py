@@ -12,12 +12,13 @@ import torch
 
 from beirflow.computing.arrival import Arrival
 from beirflow.computing.batching import Tokens, plan
+from beirflow.datasets.document_text import Kind
 from beirflow.encoders.tower import Tower
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
-from beirflow.models.card import Kind, with_settings
+from beirflow.models.card import with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.settings import EncoderSettings
 

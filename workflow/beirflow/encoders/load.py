@@ -1,8 +1,8 @@
 """From the settings of a system to its encoder."""
 
+from beirflow.datasets.document_text import Kind
 from beirflow.encoders.encoder import Encoder, TransformersEncoder
 from beirflow.encoders.own_encoder import OwnEncoder
-from beirflow.models.card import Kind
 from beirflow.models.model_places import model_folder, towers
 from beirflow.models.settings import EncoderSettings
 

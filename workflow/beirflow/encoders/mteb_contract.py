@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
-from beirflow.models.card import Kind
 
 ENCODE = "encode"
 """The one method of the contract."""

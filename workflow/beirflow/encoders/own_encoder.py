@@ -11,11 +11,10 @@ import numpy as np
 import torch
 
 from beirflow.computing.arrival import NotFiniteError
-from beirflow.datasets.document_text import document_text, title_and_text
+from beirflow.datasets.document_text import Kind, document_text, title_and_text
 from beirflow.encoders.mteb_contract import ENCODE, METADATA, described_options, loader_of, mteb_options
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
-from beirflow.models.card import Kind
 from beirflow.models.own_class import described_error, load_class
 from beirflow.models.settings import EncoderSettings
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from beirflow.computing.arrival import NotFiniteError
+from beirflow.datasets.document_text import Kind
 from beirflow.encoders.encoder import WINDOW_TEXTS, Encoder
-from beirflow.models.card import Kind
 from beirflow.sources.query_lists import texts_of
 
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from beirflow.chain.chain import Chain
-from beirflow.chain.checks import RecordError
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import RecordError
+from beirflow.audit.rebuild.made_again import other_page
+from beirflow.audit.rebuild.paper_again import Step
 from beirflow.exchange.crate import configuration_of, readme_of
 from beirflow.exchange.crate_metadata import crate_of
 from beirflow.exchange.crate_pages import pages_named
 from beirflow.exchange.open_run import write_open_run
 from beirflow.files import layout
-from beirflow.remade.made_again import other_page
-from beirflow.remade.paper_again import Step
 
 AT_ONCE = 1 << 20
 """Bytes that are compared at once: a few can unpack to any number."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from beirflow.chain.checks import UNREADABLE
-from beirflow.chain.reading import part, read_record
+from beirflow.audit.digests.checks import UNREADABLE
+from beirflow.audit.digests.reading import part, read_record
 from beirflow.exchange.compared_results import MAIN, compare_rankings, compare_scores
 from beirflow.exchange.reproducibility import (
     delta_relative_improvement,

@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from beirflow.chain.chain import Chain
-from beirflow.chain.checks import UNREADABLE, RecordError
-from beirflow.chain.reading import part, read_record
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import UNREADABLE, RecordError
+from beirflow.audit.digests.reading import part, read_record
 from beirflow.exchange.crate_metadata import crate_of, words_of
 from beirflow.exchange.crate_pages import check_pages
 from beirflow.files.errors import DataError

@@ -9,9 +9,9 @@ from rocrate.model import ContextEntity, File
 from rocrate.model.entity import Entity
 from rocrate.rocrate import ROCrate
 
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.reading import part
 from beirflow.catalogue.catalogue import load_catalogue
-from beirflow.chain.chain import Chain
-from beirflow.chain.reading import part
 from beirflow.exchange.crate_pages import PAGES
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import (

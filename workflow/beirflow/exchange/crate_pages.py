@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from beirflow.chain.chain import Chain
-from beirflow.chain.checks import RecordError
-from beirflow.chain.reading import part, read_record
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import RecordError
+from beirflow.audit.digests.reading import part, read_record
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, PAPER, PAPER_RECORD, REPORT, REPORT_RECORD
 

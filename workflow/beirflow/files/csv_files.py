@@ -12,6 +12,12 @@ from beirflow.files.writing import atomic_path
 FORMULA = re.compile(r"[=+\-@\t\r]")
 """First characters by which spreadsheets know formulas, https://owasp.org/www-community/attacks/CSV_Injection."""
 
+NAMES = (
+    *("system", "dataset", "system_a", "system_b", "setting", "value", "model_says"),
+    *("dataset_a", "dataset_b", "datasets", "of", "baseline", "best_printed", "best_here", "numbers", "note"),
+)
+"""Columns that hold names and other texts."""
+
 
 def write_csv(table: pd.DataFrame, path: str | Path) -> None:
     """Write a table, whole or absent.
@@ -63,3 +69,8 @@ class _Lines(io.StringIO):
     def write(self, line: str, /) -> int:
         """Add a line, which the writer hands over as a whole."""
         return super().write(line.removesuffix("\r\n") + "\n")
+
+
+def read_named_csv(path: str) -> pd.DataFrame:
+    """Read a CSV of the results: a name stays what it is, also one like ``NA`` or ``007``, and only an empty cell is missing."""
+    return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(NAMES, str))

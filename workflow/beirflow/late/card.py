@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from beirflow.datasets.document_text import Kind
 from beirflow.late.settings import LateSettings
-from beirflow.models.card import Kind, Step
+from beirflow.models.card import Step
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from beirflow.datasets.document_text import KINDS, Kind
 from beirflow.files.errors import ModelError
 from beirflow.late.card import Expansion, Reading, TokenCard
-from beirflow.models.card import KINDS, Kind, Step
+from beirflow.models.card import Step
 from beirflow.models.card_files import LIBRARY_CONFIG, read_prompts
 from beirflow.models.card_modules import LATE, MODEL_CONFIG, dense_step, other_family, transformer_config, transformer_step
 from beirflow.models.model_json import COLBERT, MODULES, below, listed_modules, read_object

@@ -6,13 +6,13 @@ from typing import Any, TypeAlias
 from beirflow.computing.arrival import NotFiniteError
 from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import sources_of
+from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job
 from beirflow.files.writing import DigestingWriter
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import SegmentWriter
-from beirflow.models.card import Kind
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import model_folder
 from beirflow.runs.represent import Texts, document_texts, query_texts, represent

@@ -14,6 +14,7 @@ from beirflow.computing.arrival import NotFiniteError
 from beirflow.computing.batching import Tokens, pad, plan
 from beirflow.computing.failing import in_words
 from beirflow.computing.made import made_with
+from beirflow.datasets.document_text import Kind
 from beirflow.encoders.backbone import Backbone
 from beirflow.encoders.encoder import AUTO_TOKEN_BUDGET
 from beirflow.encoders.head import load_head
@@ -26,7 +27,6 @@ from beirflow.late.card_files import read_token_card
 from beirflow.late.settings import LateSettings
 from beirflow.late.token_pooling import LOSSY, pooled
 from beirflow.late.vectors import TokenVectors
-from beirflow.models.card import Kind
 from beirflow.runs.matches import readable
 
 logger = logging.getLogger(__name__)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from beirflow.datasets.document_text import Kind
 from beirflow.late.encode import TokenEncoding, load_encoder
 from beirflow.late.vectors import TokenVectors
-from beirflow.models.card import Kind
 from beirflow.runs.matches import Match, Matched, Pairs
 
 

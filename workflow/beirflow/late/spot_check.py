@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from beirflow.datasets.document_text import Kind
 from beirflow.files.layout import QUERY_TOKEN_VECTORS, TOKEN_VECTORS, Pattern
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from beirflow.late.token_pooling import PROTECTED
 from beirflow.late.vectors import TokenVectors, in_rows, read_segments
-from beirflow.models.card import Kind
 from beirflow.models.model_places import model_folder
 from beirflow.runs import drift
 from beirflow.runs.compared_ranks import Scores

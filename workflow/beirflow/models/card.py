@@ -2,15 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
+from beirflow.datasets.document_text import KINDS, Kind
 from beirflow.files.errors import ModelError
 from beirflow.models.settings import EncoderSettings
-
-Kind = Literal["queries", "documents"]
-"""Kind of text: each has a prompt of its own, and may have a model of its own."""
-
-KINDS: tuple[Kind, Kind] = ("queries", "documents")
 
 POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 """Of sentence-transformers, in the order in which several of them are concatenated."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from beirflow.datasets.document_text import KINDS, Kind
 from beirflow.files.errors import ModelError
-from beirflow.models.card import KINDS, Card, Kind, Step
+from beirflow.models.card import Card, Step
 from beirflow.models.card_modules import MODEL_CONFIG, READERS, RUN_THE_LIBRARY, other_family, transformer_step
 from beirflow.models.model_json import COLBERT, MODULES, read_object
 from beirflow.models.module_chain import Module, modules_of

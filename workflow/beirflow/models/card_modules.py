@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
-from beirflow.models.card import POOLING_MODES, Kind, Step
+from beirflow.models.card import POOLING_MODES, Step
 from beirflow.models.model_json import MODULES, read_object
 
 MODEL_CONFIG = "config.json"

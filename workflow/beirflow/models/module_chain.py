@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
-from beirflow.models.card import Kind
 from beirflow.models.model_json import ROUTER_CONFIGS, below, listed_modules, read_object
 
 LIBRARY = "sentence_transformers."

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
-from beirflow.models.card import Kind
 from beirflow.models.card_files import LIBRARY_CONFIG, read_prompts, refuse_other_libraries
 from beirflow.models.card_modules import MODEL_CONFIG, refuse_what_is_not_hashed, transformer_config
 from beirflow.models.model_json import MODULES, read_object

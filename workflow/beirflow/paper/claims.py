@@ -13,13 +13,12 @@ from typing import Any
 import pandas as pd
 
 from beirflow.analysis.lengths import median
-from beirflow.files.csv_files import write_csv
+from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.files.records import read_json
 from beirflow.paper.evidence import Evidence
 from beirflow.paper.facts import PaperFacts, load_facts
 from beirflow.paper.findings import FINDINGS
 from beirflow.paper.scores import NDCG, printed_scores, read_scores
-from beirflow.report.named_tables import read_named_csv
 
 COLUMNS = ("finding", "says", "source", "verdict", "sentence", "numbers", "datasets")
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from beirflow.files.csv_files import read_named_csv
 from beirflow.paper.corpus_tables import histograms_of
 from beirflow.paper.facts import load_facts
 from beirflow.paper.figure_overlap import overlap_graph, overlap_heatmap
@@ -25,7 +26,6 @@ from beirflow.report.figure_style import (
     style_of,
     words_only,
 )
-from beirflow.report.named_tables import read_named_csv
 from beirflow.report.registry import PAPER_FIGURES
 
 NOT_SYSTEMS = ("all documents", "relevant")

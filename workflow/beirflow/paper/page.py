@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from beirflow.files.csv_files import read_named_csv
 from beirflow.files.layout import PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_TABLE
 from beirflow.files.records import Job, read_json
 from beirflow.paper.corpus_tables import MEDIANS, NUMBERS
 from beirflow.paper.efficiency import GIGABYTE
 from beirflow.paper.facts import PaperFacts, facts_digests, load_facts
-from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import Cell, Column, Notes, Table, number, write_page
 from beirflow.report.reading_files import record_files_for_reading
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES, SCORE_TABLES

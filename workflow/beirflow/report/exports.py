@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from beirflow.files.csv_files import read_named_csv
 from beirflow.files.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.files.writing import atomic_path
 from beirflow.report.dataset_tables import bibtex, datasets_table
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
-from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import systems_table
 from beirflow.report.tables import Sources, holes_table, main_measures, significance_table

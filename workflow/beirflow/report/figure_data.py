@@ -9,8 +9,8 @@ import pandas as pd
 
 from beirflow.analysis.lengths import added_up
 from beirflow.evaluation.scores import main_cutoff, read_per_query
+from beirflow.files.csv_files import read_named_csv
 from beirflow.files.records import read_json
-from beirflow.report.named_tables import read_named_csv
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ import pandas as pd
 
 from beirflow.evaluation.ranks import alike, average_ranks, friedman
 from beirflow.evaluation.scores import main_cutoff
-from beirflow.files.csv_files import write_csv
+from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.files.records import read_json
-from beirflow.report.named_tables import read_named_csv
 
 OF_QUERIES = ("queries", "search", "merge", "fuse", "rerank")
 """Stages of a query, once everything is indexed."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from beirflow.files.csv_files import read_named_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, record_of
 from beirflow.files.records import Job, read_json
 from beirflow.report.dataset_tables import bibtex, datasets_table
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
-from beirflow.report.named_tables import read_named_csv
 from beirflow.report.pages import TEMPLATES, write_page
 from beirflow.report.reading_files import record_files_for_reading
 from beirflow.report.registry import FIGURES

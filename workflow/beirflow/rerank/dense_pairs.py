@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from beirflow.datasets.document_text import KINDS, Kind
 from beirflow.dense.chunk_blocks import BLOCKS, prepare
 from beirflow.dense.exact_scores import careful_scores
 from beirflow.dense.settings import DenseSettings
 from beirflow.encoders.load import load_encoder
 from beirflow.encoders.query_lists import windows_of
-from beirflow.models.card import KINDS, Kind
 from beirflow.models.model_files import model_card
 from beirflow.rerank.encoders import EncodedPairs
 

@@ -10,9 +10,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from beirflow.computing.arrival import NotFiniteError
+from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import exact_device
-from beirflow.models.card import Kind
 
 Pair = tuple[str, str]
 Vectors = TypeVar("Vectors")

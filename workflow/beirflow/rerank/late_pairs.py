@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from beirflow.datasets.document_text import KINDS, Kind
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.max_sim import Queries, exact_scores, in_blocks
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
-from beirflow.models.card import KINDS, Kind
 from beirflow.models.model_places import model_folder
 from beirflow.rerank.encoders import EncodedPairs
 

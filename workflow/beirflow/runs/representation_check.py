@@ -12,10 +12,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from beirflow.datasets.document_text import as_read
+from beirflow.datasets.document_text import Kind, as_read
 from beirflow.files.layout import RUN, Pattern
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.models.card import Kind
 from beirflow.runs.compared_ranks import SearchCheck
 from beirflow.runs.drift import MOST_OTHERS, drift_of_scores, unless_moved
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject

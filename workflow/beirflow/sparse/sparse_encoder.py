@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
-from beirflow.models.card import Kind
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import transformer_config, transformer_step
 from beirflow.models.model_json import MODULES, read_json_file

@@ -9,9 +9,9 @@ import torch
 from torch.nn.functional import cross_entropy, normalize
 
 from beirflow.computing.batching import Tokens
+from beirflow.datasets.document_text import Kind
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.jobs.devices import choose_precision, exact_device
-from beirflow.models.card import Kind
 from beirflow.models.settings import EncoderSettings
 
 COSINE_SCALE = 20.0

@@ -1,0 +1,61 @@
+"""What records say of tuning is compared with the settings."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.audit.digests.chain import Chain, Claim
+from beirflow.audit.digests.checks import FAILED, PASSED
+from beirflow.audit.facts.tuned import check_tuned
+from beirflow.experiment.load import load_experiment
+from beirflow.files.layout import RUN
+
+GRID = [{"weights": [share, 1 - share], "score": score} for share, score in ((0.0, 0.2), (0.5, 0.4), (1.0, 0.3))]
+
+
+def corpus(row: str, split: str, part_of: str | None = None, forum: str | None = None) -> dict[str, Any]:
+    return {"name": f"{row}-{forum}" if forum else row, "row": row, "split": split, "part_of": part_of, "forum": forum}
+
+
+def checked(change: Callable[[dict[str, Any]], Any] = dict, **tune: str) -> list[tuple[str, str]]:
+    """Status and what was found, where a fused system is tuned on a split of x."""
+    settings = {"name": "f", "of": ["a", "b"], "method": "sum", "weights": {"tune": tune or {"split": "dev"}}}
+    manifest = {
+        "systems": {"f": {"family": "fusion", "settings": settings}, "a": {"family": "lexical", "settings": {}}},
+        "datasets": {"x": [corpus("x", "test")], "y": [corpus("y", "dev")]},
+        "tuned_on": {"x.dev": [corpus("x.dev", "dev", "x")], "x.sample-5": [corpus("x.sample-5", "test", "x")]},
+    }
+    record = {"tuned": {"on": "x.dev", "grid": GRID, "chosen": [0.5, 0.5]}}
+    change(record)
+    claims = {RUN(system=system, dataset="x"): [Claim("0" * 64, "manifest.json")] for system in "fa"}
+    chain = Chain(Path(), "results", manifest, claims, records={"runs/f/x.json": record}, audited_with=load_experiment({}))
+    return [(check.status, check.found) for check in check_tuned(chain)]
+
+
+def test_tuning_on_another_split_or_dataset_passes() -> None:
+    assert checked() == [(PASSED, "3 facts agree")]
+    assert checked(lambda record: record["tuned"].update(on="y"), dataset="y") == [(PASSED, "3 facts agree")]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda tuned: tuned.update(on="x"), "on, the queries that are evaluated true"),
+        (lambda tuned: tuned.update(on="x.sample-5"), "on, the queries that are evaluated true"),
+        (lambda tuned: tuned.update(on="y"), 'on, dataset and split ["y", "y", "dev"]'),
+        (lambda tuned: tuned.update(chosen=[1.0, 0.0]), "score of the weights that were chosen 0.3"),
+        (lambda tuned: tuned.update(chosen=[0.4, 0.6]), "score of the weights that were chosen null"),
+        (lambda tuned: tuned.update(on="z"), "has no z"),
+        (lambda tuned: tuned.clear(), "on"),
+    ],
+)
+def test_anything_else_fails(change: Callable[[dict[str, Any]], Any], says: str) -> None:
+    failed = [found for status, found in checked(lambda record: change(record["tuned"])) if status == FAILED]
+    assert any(says in found for found in failed), failed
+
+
+def test_a_record_without_tuning_fails_and_systems_that_are_not_tuned_are_not_looked_at() -> None:
+    ((status, found),) = checked(dict.clear)
+    assert status == FAILED
+    assert "tuned" in found

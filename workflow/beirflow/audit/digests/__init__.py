@@ -1,0 +1,1 @@
+"""Results read record by record along their digests; the form of a check."""

@@ -1,0 +1,265 @@
+"""The chain of digests: the files that each record names, from the manifest down to the models.
+
+Every record says what it was made from and what it describes, as paths and digests, so the chain knows no family of systems. Only
+paths of one safe form are followed, so that nothing outside the folder is looked at.
+"""
+
+import errno
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from beirflow.audit.digests.checks import EVERYTHING, UNREADABLE, Check, RecordError, Result, unreadable
+from beirflow.audit.digests.folder import Listing, list_folder
+from beirflow.audit.digests.reading import part, read_record
+from beirflow.audit.digests.repairs import Repairs
+from beirflow.audit.digests.setup import Setup
+from beirflow.evaluation.manifest import TUNED_ON
+from beirflow.files.errors import DataError
+from beirflow.files.layout import CORPUS, MANIFEST, METRICS, RUN, SUMMARY, is_safe
+from beirflow.files.records import FORMAT, RECORD_DIGEST, SHA256, read_json
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The digest that a record gives for a file."""
+
+    sha256: str
+    by: str
+
+
+@dataclass
+class Chain:
+    """Everything that the manifest leads to.
+
+    Attributes:
+        folder: The results.
+        shown: The folder as written in commands.
+        manifest: The root.
+        claims: By file, what records say of it.
+        results: By file, the systems and datasets that depend on it.
+        records: By path, the records that could be read; None for one that could not.
+        evaluated: Systems and corpora that have metrics, each with the row of the summary that it belongs to.
+        problems: Records that cannot be read or lack something.
+        visited: Records that have been followed, each with the result that led there; a record may name others that name it.
+        repairs: Makes the commands that repair something; as if the audit had been called here, if None.
+        busy: Files that a run in progress writes.
+        audited_with: The configuration of the person who audits; None if the chain is only followed.
+    """
+
+    folder: Path
+    shown: str
+    manifest: Mapping[str, Any]
+    claims: dict[str, list[Claim]] = field(default_factory=dict)
+    results: dict[str, set[Result]] = field(default_factory=dict)
+    records: dict[str, Any] = field(default_factory=dict)
+    evaluated: dict[tuple[str, str], str] = field(default_factory=dict)
+    problems: list[Check] = field(default_factory=list)
+    visited: set[tuple[str, Result]] = field(default_factory=set)
+    repairs: Repairs | None = None
+    busy: frozenset[str] = frozenset()
+    audited_with: Setup | None = None
+
+    @property
+    def setup(self) -> Setup:
+        """The configuration of the person who audits.
+
+        Raises:
+            ValueError: Nobody does.
+        """
+        if self.audited_with is None:
+            raise ValueError("this chain is followed without a configuration")
+        return self.audited_with
+
+    @cached_property
+    def listing(self) -> Listing:
+        """What is in the folder."""
+        return list_folder(self.folder)
+
+    @property
+    def corpora(self) -> dict[str, Mapping[str, Any]]:
+        """By name, the corpora that the manifest names: fields of :class:`~beirflow.catalogue.dataset.Dataset`."""
+        rows = {**self.tuning_rows, **part(self.manifest, "datasets", kind=dict)}
+        return {corpus["name"]: corpus for corpora in rows.values() for corpus in corpora}
+
+    def whole(self, dataset: str) -> tuple[str, str]:
+        """Names of the dataset and of the corpus that one belongs to, where it is another split or a sample; else its own."""
+        corpus = part(self.corpora, dataset, kind=dict)
+        row = corpus.get("part_of") or corpus["row"]
+        return row, f"{row}-{corpus['forum']}" if corpus["forum"] else row
+
+    @property
+    def tuning_rows(self) -> dict[str, Any]:
+        """By dataset that is not evaluated, but on which systems were tuned, its corpora; in the form of ``datasets``."""
+        found: dict[str, Any] = part(self.manifest, TUNED_ON, kind=dict) if TUNED_ON in self.manifest else {}
+        return found
+
+    @property
+    def prepared(self) -> list[str]:
+        """Names of the corpora that were evaluated, or that systems were tuned on."""
+        return sorted({names["dataset"] for names in map(CORPUS.names_in, self.claims) if names})
+
+    @property
+    def means(self) -> dict[str, Result]:
+        """The records of metrics that the summary was made from, each with its system and dataset.
+
+        Raises:
+            RecordError: The manifest names something else.
+        """
+        found = {}
+        for path in part(self.manifest, "inputs", kind=dict):
+            names = METRICS.names_in(path)
+            if names is None:
+                raise RecordError(f"names {path!r}, which is no file of metrics of these results")
+            found[path] = (names["system"], names["dataset"])
+        return found
+
+    @property
+    def runs(self) -> list[tuple[str, str]]:
+        """Systems and corpora that have a run, those of systems among them that only others need."""
+        found = filter(None, map(RUN.names_in, self.claims))
+        return [(names["system"], names["dataset"]) for names in found]
+
+    def file(self, path: str) -> Path:
+        """A plain file of the results, which can be opened.
+
+        Args:
+            path: Its path below the results.
+
+        Returns:
+            The file.
+
+        Raises:
+            FileNotFoundError: There is none.
+            RecordError: It is a link, a pipe or something else, or is reached through a link.
+        """
+        if odd := self.listing.oddity(path):
+            raise RecordError(f"{odd[0]} is {odd[1]}, which is not followed or opened; a plain file was expected", path)
+        if path not in self.listing.files:
+            raise FileNotFoundError(errno.ENOENT, "is missing", path)
+        return self.folder / path
+
+    def repair_command(self, *paths: str, goal: str = SUMMARY) -> str:
+        """The command that makes files again, and after them what is made from them."""
+        present = [path for path in paths if path in self.listing.files or path in self.listing.odd]
+        return (self.repairs or Repairs(self.shown)).make_again(present, [*paths, goal])
+
+    def again(self, *targets: str) -> str:
+        """The command that makes what is missing or older than what it is made from."""
+        return (self.repairs or Repairs(self.shown)).make_again([], targets)
+
+    def aside(self, *paths: str) -> str:
+        """The command that moves files away."""
+        return (self.repairs or Repairs(self.shown)).aside(paths)
+
+    def record(self, path: str) -> dict[str, Any]:
+        """A record that the chain leads to.
+
+        Args:
+            path: Its path below the results.
+
+        Returns:
+            What it holds.
+
+        Raises:
+            RecordError: It could not be read.
+        """
+        found = self.records.get(path)
+        if found is None:
+            raise RecordError("could not be read", path)
+        return found
+
+    def follow(self) -> None:
+        """Walk from the manifest to every file that it leads to."""
+        for path, digest in part(self.manifest, "outputs", kind=dict).items():
+            self._claim(path, digest, MANIFEST, EVERYTHING)
+        for path, result in self.means.items():
+            self._claim(path, self.manifest["inputs"][path], MANIFEST, result)
+            self._visit(path, result)
+
+    def _claim(self, path: str, sha256: Any, by: str, result: Result) -> None:
+        """Note that the record ``by`` says the digest of ``path``."""
+        if not is_safe(path):
+            raise RecordError(f"names {path!r}, which is no path below the results")
+        if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
+            raise RecordError(f"the sha256 of {path} is {sha256!r}")
+        claim = Claim(sha256, by)
+        if claim not in self.claims.setdefault(path, []):
+            self.claims[path].append(claim)
+        self.results.setdefault(path, set()).add(result)
+
+    def _visit(self, path: str, result: Result) -> None:
+        """Take in what a record says, and follow the records that it names."""
+        if (path, result) in self.visited:
+            return
+        self.visited.add((path, result))
+        try:
+            record = self._read(path)
+            if record is None:
+                return
+            for key in ("outputs", "inputs"):
+                for name, digest in part(record, key, kind=dict).items():
+                    self._claim(name, digest, path, result)
+            self._note_run(path, record, result)
+            for name in record["inputs"]:
+                if name.endswith(".json"):
+                    self._visit(name, result)
+        except UNREADABLE as error:
+            self._problem(path, error, result)
+
+    def _note_run(self, path: str, record: Mapping[str, Any], result: Result) -> None:
+        """Remember the system and the corpus of metrics that are of a run, also where they do not name it."""
+        names = METRICS.names_in(path)
+        if names and names["dataset"] in self.corpora:
+            if CORPUS(dataset=names["dataset"]) not in record["inputs"]:
+                raise RecordError(f"names no {CORPUS(dataset=names['dataset'])}")
+            self.evaluated[names["system"], names["dataset"]] = result[1]
+
+    def read_whole(self, path: str) -> dict[str, Any]:
+        """A record that is the one of its path, of a format that is known, and as it was written.
+
+        Args:
+            path: Its path below the results.
+
+        Returns:
+            What it holds.
+
+        Raises:
+            RecordError: It is another.
+        """
+        file = self.file(path)
+        record: dict[str, Any] = read_record(file)
+        if record.get("path") != path:
+            raise RecordError(f"is the record of {record.get('path')!r}", path)
+        if record.get("format") != FORMAT:
+            raise RecordError(f"has the format {record.get('format')!r}, and this beirflow reads the format {FORMAT}", path)
+        if not is_whole(file):
+            raise RecordError(f"has another content than its own {RECORD_DIGEST}, {record.get(RECORD_DIGEST)}, says", path)
+        return record
+
+    def _read(self, path: str) -> Any:
+        """A record, or None where it is missing or was noted as unreadable before."""
+        if path not in self.records:
+            self.records[path] = None
+            try:
+                self.records[path] = self.read_whole(path)
+            except FileNotFoundError:  # noted where digests are compared
+                return None
+        return self.records[path]
+
+    def _problem(self, path: str, error: Exception, result: Result) -> None:
+        results = self.results.get(path, set()) | {result}
+        check = unreadable("records can be read", path, error, results, self.repair_command(path))
+        if check not in self.problems:
+            self.problems.append(check)
+
+
+def is_whole(file: Path) -> bool:
+    """Whether a record has the content that its own digest says."""
+    try:
+        read_json(file)
+    except DataError:
+        return False
+    return True

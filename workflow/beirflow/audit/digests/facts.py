@@ -1,0 +1,105 @@
+"""Facts that several files state, compared with each other."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, Result, unique, unreadable
+
+RELATIVE = 1e-9
+"""What sums of the same numbers may differ by, added in another order."""
+
+
+@dataclass
+class Comparison:
+    """Facts of one kind that are compared.
+
+    Attributes:
+        chain: What records say.
+        name: The name of the check.
+        compared: Facts that were looked at.
+        checks: Those that do not agree, and those that there was nothing to compare with.
+    """
+
+    chain: Chain
+    name: str
+    compared: int = 0
+    checks: list[Check] = field(default_factory=list)
+
+    def same(self, path: str, what: str, found: Any, expected: Any, by: str, repaired: str = "") -> None:
+        """Compare a fact with what it should be.
+
+        Args:
+            path: The file that says it.
+            what: What it is called there.
+            found: What the file says.
+            expected: What it should say.
+            by: What says so.
+            repaired: The file that is made again to repair it; ``path`` if empty.
+        """
+        self.compared += 1
+        if not agree(found, expected):
+            says = f"{path} says {what} {_shown(found)}"
+            results, repair = unique(self.chain.results.get(path, ())), self.chain.repair_command(repaired or path)
+            self.checks.append(Check(self.name, FAILED, says, f"{_shown(expected)}, by {by}", (path,), results, repair))
+
+    def known(self, path: str, found: Mapping[str, Any], expected: Mapping[str, Any], by: str) -> None:
+        """Compare those facts that both know, where neither is None."""
+        for key, value in expected.items():
+            if value is not None and found.get(key) is not None:
+                self.same(path, key, found[key], value, by)
+
+    def not_compared(self, what: str, *paths: str) -> None:
+        """Note that there is nothing to compare something with."""
+        self.checks.append(Check(self.name, NOT_CHECKED, what, "", paths))
+
+    def each(self, paths: Iterable[str], compare: Callable[["Comparison", str], None], results: Iterable[Result] = ()) -> None:
+        """Compare the facts of several files; one that lacks something keeps no other from being compared."""
+        for path in paths:
+            try:
+                compare(self, path)
+            except UNREADABLE as error:
+                if self._is_known(error):
+                    continue
+                cause = getattr(error, "path", None) or path
+                affected = {*self.chain.results.get(path, ()), *results}
+                self.checks.append(unreadable(self.name, cause, error, affected, self.chain.repair_command(cause)))
+
+    def finished(self) -> list[Check]:
+        """The checks, with one that says how many facts agree."""
+        wrong = sum(check.status == FAILED for check in self.checks)
+        agree = self.compared - wrong
+        return [*self.checks, *([Check(self.name, PASSED, f"{agree} facts agree")] if agree > 0 else [])]
+
+    def _is_known(self, error: Exception) -> bool:
+        """Whether an error is about a record that was found unreadable, or missing, before."""
+        path = error.path if isinstance(error, RecordError) else None
+        return path is not None and path in self.chain.records and self.chain.records[path] is None
+
+
+def agree(found: Any, expected: Any) -> bool:
+    """Whether two values are the same as JSON would have them; numbers that are not whole, but for the order of a sum."""
+    if isinstance(found, Mapping) and isinstance(expected, Mapping):
+        return found.keys() == expected.keys() and all(agree(found[key], expected[key]) for key in expected)
+    if isinstance(found, list | tuple) and isinstance(expected, list | tuple):
+        return len(found) == len(expected) and all(map(agree, found, expected))
+    if isinstance(found, bool) or isinstance(expected, bool):
+        return found is expected
+    if isinstance(found, float) and isinstance(expected, float):
+        return math.isclose(found, expected, rel_tol=RELATIVE)
+    if isinstance(found, int | float) and isinstance(expected, int | float):
+        return found == expected
+    return type(found) is type(expected) and bool(found == expected)
+
+
+def as_json(value: Any) -> Any:
+    """A value as a record gives it back."""
+    return json.loads(json.dumps(value))
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 200 else f"{text[:200]}…"

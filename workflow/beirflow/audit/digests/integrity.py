@@ -1,0 +1,67 @@
+"""Does every file match its digest, and is any missing, or not a regular file?"""
+
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
+
+REPRESENTED = "representations are as they were recorded"
+
+SHOWN = 1000
+"""Most files that one check names."""
+
+
+def check_digests(chain: Chain) -> list[Check]:
+    """Compare every file that the manifest leads to with every record that names it.
+
+    Args:
+        chain: Is followed from the manifest down.
+
+    Returns:
+        A check for every file that is not as recorded or is absent, and one for all that are.
+    """
+    chain.follow()
+    name, checks, good, size = "files are as they were recorded", list(chain.problems), 0, 0
+    deleted: list[str] = []
+    for path, claims in sorted(chain.claims.items()):
+        if path in chain.busy:
+            checks.append(Check(name, WARNING, f"{path} is being written by a run that is in progress", "", (path,)))
+            continue
+        if path not in chain.listing.files:
+            if _deleted_on_purpose(chain, path):
+                deleted.append(path)
+            else:
+                checks.append(_absent(chain, path))
+            continue
+        digest = file_digest(chain.folder / path)
+        wrong = [claim for claim in claims if claim.sha256 != digest]
+        good, size = good + (not wrong), size + chain.listing.files[path]
+        if wrong:
+            expected = "; ".join(f"{claim.by} says {claim.sha256}" for claim in wrong)
+            found, results = f"{path} has the sha256 {digest}", unique(chain.results[path])
+            checks.append(Check(name, FAILED, found, expected, (path,), results, chain.repair_command(path)))
+    if deleted:
+        found = f"{len(deleted)} files were deleted after their search, as keep_representations: false asks, e.g. {deleted[0]}"
+        results = unique(result for path in deleted for result in chain.results[path])
+        checks.append(Check(REPRESENTED, NOT_CHECKED, found, "", tuple(deleted[:SHOWN]), results))
+    return [*checks, Check(name, PASSED, f"{good} files, {size:,} bytes, have the digests that every record of them names")]
+
+
+def _deleted_on_purpose(chain: Chain, path: str) -> bool:
+    """Whether the configuration of the results says not to keep a file, and nothing else is in its place."""
+    temporary = any(pattern.names_in(path) is not None for pattern in CHUNKS_OF_REPRESENTATIONS)
+    return temporary and chain.manifest["configuration"].get("keep_representations") is False and not chain.listing.oddity(path)
+
+
+def _absent(chain: Chain, path: str) -> Check:
+    results, by = unique(chain.results[path]), chain.claims[path][0].by
+    if odd := chain.listing.oddity(path):
+        found = f"{odd[0]} is {odd[1]}, which is not followed or opened"
+        repair = chain.repair_command(odd[0], path)
+        return Check("results are plain files", FAILED, found, f"the file that {by} names", (path,), results, repair)
+    if path.startswith(REPRESENTATIONS):
+        found = f"{path} is not here, perhaps deleted to save disk; {by} has its digest, and nothing was compared with it"
+        return Check(REPRESENTED, NOT_CHECKED, found, "", (path,), results, chain.repair_command(path))
+    return Check(
+        "no file is missing", FAILED, f"{path} is missing", f"{by} names it", (path,), results, chain.repair_command(path)
+    )

@@ -1,0 +1,114 @@
+"""Does everything in the folder belong to these results?"""
+
+from pathlib import PurePosixPath
+
+from beirflow.audit.digests.chain import Chain, is_whole
+from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
+from beirflow.files import layout
+from beirflow.files.layout import ARCHIVE, MANIFEST, RUN, TRACES, TREC_RUN, Pattern, is_for_reading
+
+SHOWN = 1000
+"""Most files that one check names."""
+
+RESULTS = tuple(
+    pattern
+    for pattern in vars(layout).values()
+    if isinstance(pattern, Pattern) and pattern not in (*layout.FOR_READING, layout.TRAINED_MODEL)  # which is a folder
+)
+"""Every form that a result can have."""
+
+UNFINISHED = ".partial-"
+"""What the name of a file begins with while it is written."""
+
+
+def check_leftovers(chain: Chain) -> list[Check]:
+    """Find what belongs to none of the results.
+
+    Args:
+        chain: What records say.
+
+    Returns:
+        A check of what is no plain file, of files that no run wrote, of those of another configuration, and of what was left out.
+    """
+    others = _other_results(chain)
+    archives = {corpus["archive"] for corpus in chain.corpora.values()}
+    unknown: list[str] = []
+    earlier: list[str] = []
+    traces: list[str] = []
+    for path in sorted(chain.listing.files):
+        if path.startswith(TRACES) and layout.is_trace(path):
+            traces.append(path)
+        elif not _belongs(chain, path, archives) and not path.startswith(others):
+            (earlier if _is_result(path) else unknown).append(path)
+    checks = [*_check_odd(chain, others), *_check_files(chain, unknown, earlier)]
+    name = "everything in the folder was looked at"
+    if traces:
+        found = f"{len(traces)} files say what jobs did and took; nothing names digests of them"
+        checks.append(Check(name, NOT_CHECKED, found, "", tuple(traces[:SHOWN])))
+    if others:
+        checks.append(Check(name, NOT_CHECKED, f"{_listed(others)} are other results", "", others[:SHOWN]))
+    return checks
+
+
+def _check_odd(chain: Chain, others: tuple[str, ...]) -> list[Check]:
+    """Links, pipes and the like that no record leads to; those are a failure of their own."""
+    name, odd = "results are plain files", {path: what for path, what in chain.listing.odd.items() if not path.startswith(others)}
+    needed = {oddity[0] for path in chain.claims if (oddity := chain.listing.oddity(path))}
+    stray = [path for path in odd if path not in needed]
+    if not stray:
+        return []
+    found = f"{_listed([f'{path} is {odd[path]}' for path in stray])}; nothing was followed or opened"
+    return [Check(name, FAILED, found, "only files and folders", tuple(stray[:SHOWN]), (), chain.aside(*stray))]
+
+
+def _check_files(chain: Chain, unknown: list[str], earlier: list[str]) -> list[Check]:
+    name, blind = "no file is left over", [path for path, record in chain.records.items() if record is None]
+    if (unknown or earlier) and blind:
+        # What is below a record that cannot be read may be needed: nobody should be told to move it away.
+        names = [*unknown, *earlier]
+        found = f"it is not known whether {_listed(names)} are needed, since {_listed(blind)} cannot be read"
+        return [Check(name, NOT_CHECKED, found, "", tuple(names[:SHOWN]), (), "repair the records first, and audit again")]
+    checks = []
+    if unknown:
+        found = f"beirflow writes no such file: {_listed(unknown)}; no number of the summary depends on it"
+        checks.append(Check(name, FAILED, found, "only results", tuple(unknown[:SHOWN]), (), chain.aside(*unknown)))
+    if earlier:
+        found = (
+            f"nothing that {MANIFEST} names needs {_listed(earlier)}, perhaps of an earlier configuration or an unfinished run"
+        )
+        checks.append(
+            Check(name, WARNING, found, "only files of these results", tuple(earlier[:SHOWN]), (), chain.aside(*earlier))
+        )
+    return checks or [Check(name, PASSED, "every file belongs to these results")]
+
+
+def _other_results(chain: Chain) -> tuple[str, ...]:
+    """Folders that hold results of their own: a whole manifest, and nothing that these results need."""
+    found = []
+    for path in chain.listing.files:
+        folder = path.removesuffix(MANIFEST)
+        of_its_own = path.endswith(f"/{MANIFEST}") and not any(name.startswith(folder) for name in chain.claims)
+        if of_its_own and is_whole(chain.folder / path):
+            found.append(folder)
+    return tuple(sorted(found))
+
+
+def _belongs(chain: Chain, path: str, archives: set[str]) -> bool:
+    """Whether a file has a place here: it is named by a record, or is an archive, a run in TREC form, or for reading."""
+    if path in chain.claims or path == MANIFEST or is_for_reading(path):
+        return True
+    if archive := ARCHIVE.names_in(path):
+        return archive["archive"] in archives
+    run = TREC_RUN.names_in(path)
+    return run is not None and RUN(**run) in chain.claims
+
+
+def _is_result(path: str) -> bool:
+    """Whether a path is one that a rule writes, or writes while it works."""
+    folder, name = PurePosixPath(path).parent, PurePosixPath(path).name
+    finished = str(folder / name.removeprefix(UNFINISHED))
+    return any(pattern.names_in(finished) is not None for pattern in RESULTS)
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} others" if len(names) > 5 else "")

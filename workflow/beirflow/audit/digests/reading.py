@@ -1,0 +1,146 @@
+"""Read untrusted result files: a few bytes must not fill memory, and a key must not have two meanings."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.audit.digests.checks import UNREADABLE, RecordError
+from beirflow.files.outside_json import parse_json
+
+RECORD_BYTES = 1 << 28
+"""A record is read as a whole; the longest names some thousand files."""
+
+ROWS_A_BYTE = 4
+"""Most rows that a byte of a Parquet file stands for: ids differ, so that real files have less than one."""
+
+GROWTH = 1000
+"""Times that a Parquet file may grow when it is unpacked; texts grow up to twenty times."""
+
+SMALL_BYTES = 1 << 26
+"""What a file may always unpack to, however small it is."""
+
+
+def read_record(path: Path) -> Any:
+    """Read a JSON object.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The object.
+
+    Raises:
+        ValueError: It is not JSON, not an object, too large, or has a key twice, which readers understand differently.
+    """
+    if path.stat().st_size > RECORD_BYTES:
+        raise ValueError(f"{path.stat().st_size:,} bytes, but a record has less than {RECORD_BYTES:,}")
+    record = parse_json(path.read_bytes(), object_pairs_hook=_object, parse_constant=_no_number)
+    if not isinstance(record, dict):
+        raise ValueError(f"a JSON object was expected, found {type(record).__name__}")
+    return record
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} comes twice")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def part(record: Any, *keys: str, kind: type = object) -> Any:
+    """A field of a record.
+
+    Args:
+        record: The record.
+        *keys: From the outside to the inside.
+        kind: What it must be.
+
+    Returns:
+        The value.
+
+    Raises:
+        RecordError: There is none, or one of another kind.
+    """
+    for key in keys:
+        if not isinstance(record, dict) or key not in record:
+            raise RecordError(f"has no {' / '.join(keys)}")
+        record = record[key]
+    if not isinstance(record, kind) or (kind is int and isinstance(record, bool)):
+        raise RecordError(f"has {type(record).__name__} as {' / '.join(keys)}, expected {kind.__name__}")
+    return record
+
+
+def open_parquet(path: Path, name: str) -> pq.ParquetFile:
+    """Open a Parquet file whose footer promises no more than a file of its size can hold.
+
+    Args:
+        path: The file.
+        name: What it is called in messages.
+
+    Returns:
+        The open file.
+
+    Raises:
+        RecordError: It promises more.
+    """
+    file, size = pq.ParquetFile(path), path.stat().st_size
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    unpacked, rows = sum(group.total_byte_size for group in groups), file.metadata.num_rows
+    if unpacked > GROWTH * size + SMALL_BYTES or rows > ROWS_A_BYTE * size:
+        raise RecordError(f"has {size:,} bytes that would unpack to {rows:,} rows and {unpacked:,} bytes", name)
+    return file
+
+
+def read_rows(path: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Rows of a Parquet file.
+
+    Args:
+        path: The file.
+        name: What it is called in messages.
+        columns: Names of columns.
+
+    Yields:
+        The values of these columns, row by row.
+
+    Raises:
+        RecordError: The file cannot be read, or lacks a column.
+    """
+    try:
+        with open_parquet(path, name) as file:
+            for batch in file.iter_batches(columns=list(columns)):
+                yield from zip(*(batch[column].to_pylist() for column in columns), strict=True)
+    except (FileNotFoundError, RecordError):
+        raise
+    except UNREADABLE as error:
+        raise RecordError(f"cannot be read, {type(error).__name__}: {str(error)[:200]}", name) from error
+
+
+def read_columns(path: Path, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Columns of a Parquet file that is not larger than it looks.
+
+    Args:
+        path: The file.
+        name: What it is called in messages.
+        columns: Names of columns; all if None.
+
+    Returns:
+        The table.
+
+    Raises:
+        RecordError: The file cannot be read.
+    """
+    try:
+        with open_parquet(path, name) as file:
+            return file.read(None if columns is None else list(columns))
+    except (FileNotFoundError, RecordError):
+        raise
+    except UNREADABLE as error:
+        raise RecordError(f"cannot be read, {type(error).__name__}: {str(error)[:200]}", name) from error

@@ -1,0 +1,160 @@
+"""The manifest, the root of all digests: is it whole, of a known form, and the published one?"""
+
+import hmac
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from beirflow.audit.digests.chain import Chain, is_whole
+from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, unreadable
+from beirflow.audit.digests.reading import part, read_record
+from beirflow.evaluation.manifest import TUNED_ON
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import MANIFEST, SUMMARY
+from beirflow.files.records import FORMAT, RECORD_DIGEST
+
+NEEDED: tuple[tuple[tuple[str, ...], type], ...] = (
+    (("configuration", "cutoffs"), list),
+    (("configuration", "top_k"), int),
+    (("configuration", "systems"), list),
+    (("configuration", "datasets"), object),
+    (("configuration", "precision"), str),
+    (("systems",), dict),
+    (("datasets",), dict),
+    (("repository",), dict),
+    (("environment", "packages"), dict),
+    (("inputs",), dict),
+    (("outputs",), dict),
+    (("written",), str),
+)
+"""What an audit reads in a manifest."""
+
+OF_A_CORPUS = ("name", "row", "forum", "split", "archive", "md5", "drop_self_matches")
+"""What it reads of each corpus in it."""
+
+CLOCKS = timedelta(days=1)
+"""What the clocks of two machines may differ by."""
+
+NAMESPACE = "file"
+"""Of signatures that ``ssh-keygen -Y sign -n file`` makes."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is known of a manifest from elsewhere.
+
+    Attributes:
+        manifest_sha256: Its digest, as it was published; None if it is not known.
+        manifest_signature: A detached OpenSSH signature of it; None if there is none.
+        allowed_signers: The file of allowed signers, as ssh-keygen reads it.
+    """
+
+    manifest_sha256: str | None = None
+    manifest_signature: str | None = None
+    allowed_signers: str | None = None
+
+
+def check_manifest(chain: Chain) -> list[Check]:
+    """Read the root of all digests and compare it with its own.
+
+    Args:
+        chain: Gets the manifest; its manifest stays empty where it cannot be used.
+
+    Returns:
+        What was found.
+    """
+    name, again = "the manifest is as it was written", chain.repair_command(MANIFEST, SUMMARY)
+    try:
+        file = chain.file(MANIFEST)
+        manifest = read_record(file)
+        if manifest.get("format") != FORMAT:
+            found = f"{MANIFEST} has the format {manifest.get('format')!r}; nothing below it was checked"
+            todo = "audit it with the beirflow that wrote it"
+            return [Check(name, FAILED, found, f"the format {FORMAT}", (MANIFEST,), (EVERYTHING,), todo)]
+        check_form(manifest)
+        if part(manifest, "path") != MANIFEST:
+            raise RecordError(f"is the record of {manifest['path']!r}")
+    except UNREADABLE as error:
+        return [unreadable(name, MANIFEST, error, [EVERYTHING], again)]
+    chain.manifest = manifest
+    if not is_whole(file):
+        found = f"its content is not that of its own {RECORD_DIGEST}, {manifest.get(RECORD_DIGEST)}"
+        return [Check(name, FAILED, found, "the bytes that were written", (MANIFEST,), (EVERYTHING,), again)]
+    found = f"written {manifest['written']}; {MANIFEST} has the sha256 {file_digest(file)}, which is the one to publish"
+    return [Check(name, PASSED, found, files=(MANIFEST,))]
+
+
+def check_form(manifest: Mapping[str, Any]) -> None:
+    """Make sure that a manifest has what an audit reads in it.
+
+    Args:
+        manifest: What it holds.
+
+    Raises:
+        RecordError: It lacks something, or has something else in its place.
+        ValueError: The time is none.
+    """
+    for keys, kind in NEEDED:
+        part(manifest, *keys, kind=kind)
+    cutoffs, top_k = manifest["configuration"]["cutoffs"], manifest["configuration"]["top_k"]
+    if not cutoffs or not all(isinstance(k, int) and not isinstance(k, bool) and 1 <= k <= top_k for k in cutoffs):
+        raise RecordError(f"has the cutoffs {cutoffs}, expected numbers from 1 to top_k, which is {top_k}")
+    tuned_on = part(manifest, TUNED_ON, kind=dict) if TUNED_ON in manifest else {}
+    for corpora in (*manifest["datasets"].values(), *tuned_on.values()):
+        for corpus in corpora:
+            for key in OF_A_CORPUS:
+                part(corpus, key)
+    if datetime.fromisoformat(manifest["written"]) > datetime.now(UTC) + CLOCKS:
+        raise RecordError(f"was written {manifest['written']}, which is to come")
+
+
+def check_published_digest(chain: Chain, published: Published) -> list[Check]:
+    """Compare the manifest with what was published of it.
+
+    Args:
+        chain: Has the folder.
+        published: What is known from elsewhere.
+
+    Returns:
+        A check of the digest and one of the signature; "not checked" where neither is known.
+    """
+    checks, file = [], chain.file(MANIFEST)
+    digest, results = file_digest(file), (EVERYTHING,)
+    if published.manifest_sha256 is not None:
+        name, found = "the manifest is the one that was published", f"{MANIFEST} has the sha256 {digest}"
+        same = hmac.compare_digest(digest, published.manifest_sha256.strip().lower())
+        expected = (
+            "" if same else f"{published.manifest_sha256}, by manifest_sha256: these are other results than the published ones"
+        )
+        checks.append(Check(name, PASSED if same else FAILED, found, expected, (MANIFEST,), () if same else results))
+    if published.manifest_signature is not None:
+        checks.append(_check_signature(file, published))
+    if not checks:
+        found = f"nothing from elsewhere says that {digest} is the sha256 of {MANIFEST}: whoever rewrote every file passes so far"
+        todo = "give the published digest with --config manifest_sha256=…, or a signature with manifest_signature=…"
+        checks.append(Check("the manifest is the one that was published", NOT_CHECKED, found, "", (MANIFEST,), (), todo))
+    return checks
+
+
+def _check_signature(file: Path, published: Published) -> Check:
+    """Ask OpenSSH whether one of the allowed signers signed the manifest."""
+    name, signature, signers = "the manifest is signed", str(published.manifest_signature), str(published.allowed_signers)
+    try:
+        asked = _ssh_keygen(file, "find-principals", "-s", signature, "-f", signers)
+        who = asked.stdout.splitlines()[0] if asked.returncode == 0 and asked.stdout else ""
+        done = _ssh_keygen(file, "verify", "-f", signers, "-I", who, "-n", NAMESPACE, "-s", signature) if who else asked
+    except (OSError, subprocess.SubprocessError) as error:
+        return Check(name, NOT_CHECKED, f"ssh-keygen could not be asked ({error})", "", (MANIFEST,))
+    if who and done.returncode == 0:
+        return Check(name, PASSED, f"{who} signed {MANIFEST}, by {signature} and {signers}", files=(MANIFEST,))
+    found = f"{signature} is no signature of {MANIFEST} by anyone in {signers}: {(done.stderr or done.stdout).strip()[:200]}"
+    return Check(name, FAILED, found, "a signature by an allowed signer", (MANIFEST,), (EVERYTHING,))
+
+
+def _ssh_keygen(file: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    with file.open("rb") as content:
+        command = ["ssh-keygen", "-Y", *arguments]
+        return subprocess.run(command, stdin=content, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603

@@ -1,0 +1,1 @@
+"""Checks that records agree with each other, with the configuration, the catalogue and the sources."""

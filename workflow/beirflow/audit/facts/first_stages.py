@@ -1,0 +1,135 @@
+"""Does the record of a run agree with the runs that it was made from?"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import RecordError
+from beirflow.audit.digests.facts import Comparison, as_json
+from beirflow.audit.digests.reading import part
+from beirflow.files.layout import MANIFEST, PAIRS_RECORD, RUN, RUN_RECORD
+from beirflow.files.records import together
+
+OF_A_PART = ("seconds", "bytes")
+
+MERGE = "merge"
+"""The stage of a reranker that its pairs do not know."""
+
+
+def first_stages(chain: Chain, system: str) -> list[str]:
+    """The systems whose runs a system is made from, by its settings.
+
+    Args:
+        chain: What records say.
+        system: Its name.
+
+    Returns:
+        Their names, in the order of the settings; none for one that makes its runs itself, or of a family that is not known.
+    """
+    family = chain.setup.families.get(str(chain.manifest["systems"].get(system, {}).get("family")))
+    reads = family.reads(settings_of(chain, system)) if family else None
+    return list(reads.systems.values()) if reads and not reads.compared else []
+
+
+def settings_of(chain: Chain, system: str) -> Any:
+    """The settings of a system, as the manifest says them.
+
+    Args:
+        chain: What records say.
+        system: Its name.
+
+    Returns:
+        The dataclass of its family, which must be known.
+    """
+    recorded = part(chain.manifest, "systems", system, kind=dict)
+    settings = {key: value for key, value in recorded["settings"].items() if key != "name"}
+    return chain.setup.system_as_stated(system, {"family": recorded["family"], **settings}).settings
+
+
+def settings_on(chain: Chain, system: str, dataset: str) -> Any:
+    """Return the settings of a system, whose family must be known, as they are for one corpus."""
+    family = chain.setup.families[part(chain.manifest, "systems", system, "family", kind=str)]
+    return family.for_dataset(settings_of(chain, system), *chain.whole(dataset))
+
+
+def check_first_stages(facts: Comparison, path: str, systems: list[str]) -> None:
+    """Compare the record of a run with those of the runs that it was made from, whose times and sizes it adds up.
+
+    Args:
+        facts: Takes what was compared.
+        path: The record of the run.
+        systems: The systems that made the others.
+
+    Raises:
+        RecordError: It was not made from these.
+    """
+    chain, record, names = facts.chain, facts.chain.record(path), RUN_RECORD.names_in(path) or {}
+    inputs, system, dataset = part(record, "inputs", kind=dict), names["system"], names["dataset"]
+    facts.same(path, "first_stages", part(record, "first_stages"), systems, MANIFEST)
+    for first in systems:
+        for pattern in (RUN, RUN_RECORD):
+            if pattern(system=first, dataset=dataset) not in inputs:
+                raise RecordError(f"was not made from {pattern(system=first, dataset=dataset)}")
+    firsts = [chain.record(RUN_RECORD(system=first, dataset=dataset)) for first in systems]
+    by = ", ".join(RUN_RECORD(system=first, dataset=dataset) for first in systems)
+    parts = dict(part(record, "parts", kind=dict))
+    own = parts.pop(system, None)
+    if own is None:
+        raise RecordError(f"has no part of {system} itself")
+    expected: dict[str, Any] = {}
+    for each in firsts:
+        expected |= each.get("parts", {each["system"]: {kind: each.get(kind, {}) for kind in OF_A_PART}})
+    facts.same(path, "parts", parts, expected, by)
+    for kind in OF_A_PART:
+        total = _sums([*parts.values(), own], kind)
+        facts.same(path, kind, part(record, kind, kind=dict), total, "its parts")
+    pairs = [chain.record(name) for name in inputs if PAIRS_RECORD.names_in(name)]
+    if pairs:
+        _check_pairs(facts, path, own, pairs)
+    made = together([*(first["made"] for first in firsts), *(each["made"] for each in pairs)])
+    said = {key: value for key, value in part(record, "made", kind=dict).items() if key in made}
+    if pairs:
+        facts.same(path, "made", said, made, by)
+    else:  # the job that fuses says its own versions too
+        lacks = {key: sorted(_values(value) - _values(said.get(key))) for key, value in made.items()}
+        facts.same(path, "made, which lacks", {key: values for key, values in lacks.items() if values}, {}, by)
+    jobs = {str(job) for each in (*firsts, *pairs) for job in (each["job"], *each.get("jobs", ()))}
+    facts.same(path, "jobs", sorted(jobs - set(part(record, "jobs"))), [], f"{by}: these are missing")
+
+
+def _check_pairs(facts: Comparison, path: str, own: Mapping[str, Any], pairs: list[dict[str, Any]]) -> None:
+    """A reranker adds up what its blocks of pairs took, and has all of them, which were scored as its settings say."""
+    chain, by = facts.chain, f"{len(pairs)} blocks of pairs"
+    seconds = {key: value for key, value in own["seconds"].items() if key != MERGE}
+    facts.same(path, "seconds of its part", seconds, _sums(pairs, "seconds"), by)
+    facts.same(path, "counts", part(chain.record(path), "counts", kind=dict), _sums(pairs, "counts"), by)
+    names = RUN_RECORD.names_in(path) or {}
+    settings = settings_on(chain, names["system"], names["dataset"])
+    cut = {key: getattr(settings, key) for key in ("depth", "below")}
+    facts.same(path, "settings", {key: chain.record(path).get(key) for key in cut}, cut, MANIFEST)
+    said = {"max_length": settings.max_length, "purpose": settings.instruction, "depth": settings.depth}
+    encoder = asdict(settings.encoder_settings) if settings.encoder_settings else {}
+    for number, record in enumerate(sorted(pairs, key=lambda each: int(each["block"]))):
+        name = str(record["path"])
+        facts.same(name, "system", part(record, "system"), names["system"], "its path")
+        facts.same(name, "block", str(part(record, "block")), (PAIRS_RECORD.names_in(name) or {})["block"], "its path")
+        facts.same(name, "block and blocks", [record["block"], part(record, "blocks")], [number, len(pairs)], path)
+        if not settings.has_own_precision:  # else it is that of a graph, or nobody knows it
+            facts.same(name, "precision", part(record, "precision"), part(record, "made", "precision"), "what made it")
+        facts.same(name, "settings", {key: record.get(key) for key in said}, said, MANIFEST)
+        scoring = record.get("scoring", {})
+        facts.same(name, "scoring", scoring, as_json({key: encoder.get(key) for key in scoring}), MANIFEST)
+
+
+def _values(found: Any) -> set[Any]:
+    """One value, or each of several that did not agree."""
+    return set(found) if isinstance(found, list) else {found}
+
+
+def _sums(parts: Iterable[Mapping[str, Any]], kind: str) -> dict[str, Any]:
+    total: Counter[str] = Counter()
+    for each in parts:
+        total.update(each.get(kind, {}))
+    return dict(total)

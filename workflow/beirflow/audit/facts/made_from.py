@@ -1,0 +1,206 @@
+"""Check that every record names all that its file was made from, and has all keys of such a record.
+
+What a record leaves out is compared nowhere: whoever leaves out a digest could put anything in the place of the file, or nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import Check
+from beirflow.audit.digests.facts import Comparison
+from beirflow.audit.digests.reading import part
+from beirflow.audit.facts.expansions import added_by
+from beirflow.audit.facts.first_stages import settings_of
+from beirflow.expansions.settings import Expansion
+from beirflow.files.layout import (
+    CORPUS,
+    DOCUMENTS,
+    EXPANSION,
+    EXPANSION_MODEL,
+    EXPANSION_RECORD,
+    METRICS,
+    MODEL,
+    PER_QUERY,
+    QRELS,
+    QUERIES,
+    RUN,
+    RUN_RECORD,
+    Pattern,
+    record_of,
+)
+from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Family, Record
+
+OF_ALL = (CORPUS, RUN_RECORD, METRICS)
+"""Records that are the same whatever made a run."""
+
+ADDED = (EXPANSION, EXPANSION_RECORD)
+"""Of systems that add something to documents."""
+
+EXPANDED = ("seconds", "bytes", "counts", "rows", "expansion", "kind")
+OF_AN_AVERAGE = ("seconds", "counts", "system", "dataset", "split", "measures", "forums")
+
+RECORDS = (
+    Record(CORPUS, (), (DOCUMENTS, QUERIES, QRELS), ("counts", "split", "chunks", "official", "characters", "source_sha256")),
+    Record(MODEL, (), (), ("model", "revision", "files")),
+    Record(EXPANSION_MODEL, (), (), ("model", "revision", "files")),
+    Record(EXPANSION_RECORD, (DOCUMENTS, EXPANSION_MODEL), (EXPANSION,), EXPANDED),
+    Record(RUN_RECORD, (DOCUMENTS, QUERIES, FIRST_STAGES), (RUN,), ("made", "seconds", "counts", "system", "dataset", "top_k")),
+    Record(METRICS, (RUN, RUN_RECORD, QRELS, CORPUS), (PER_QUERY,), ("seconds", "counts", "system", "dataset", "measures")),
+)
+"""Records that no family states."""
+
+
+def check_made_from(chain: Chain) -> list[Check]:
+    """Look for files that records should name, and for facts that they should say.
+
+    Args:
+        chain: What records say.
+
+    Returns:
+        A check for every record that leaves something out.
+    """
+    facts, expected = Comparison(chain, "records leave nothing out"), _Expected(chain)
+    averages = {path for path, result in chain.means.items() if result not in chain.evaluated}
+    facts.each([path for path, record in chain.records.items() if record is not None and path not in averages], expected.compare)
+    facts.each([path for path in sorted(averages) if chain.records.get(path) is not None], _check_average)
+    return facts.finished()
+
+
+def _check_average(facts: Comparison, path: str) -> None:
+    """Look for what the record of an average leaves out."""
+    _check_keys(facts, path, OF_AN_AVERAGE)
+
+
+def _check_keys(facts: Comparison, path: str, keys: Sequence[str]) -> None:
+    """Look for keys that a record lacks."""
+    record = facts.chain.record(path)
+    missing = [key for key in (*keys, "job") if key not in record]
+    facts.same(path, "too little, which lacks", missing, [], "what such records say")
+
+
+class _Owner(NamedTuple):
+    """A system of a known family.
+
+    Attributes:
+        name: Its name.
+        family: Its family.
+        settings: Its settings.
+        added: What it adds to documents; None for nothing.
+        in_paths: What paths may have of it: as ``system`` the one that encodes for it.
+    """
+
+    name: str
+    family: Family
+    settings: Any
+    added: Expansion | None
+    in_paths: Mapping[str, Any]
+
+    def has(self, names: Mapping[str, str]) -> bool:
+        """Whether something with these names in its path is of this system."""
+        shared = {key: value for key, value in names.items() if key in ("analyzer", "expansion")}
+        whose = names.get("system") in (None, self.name, self.in_paths["system"])
+        return whose and all(self.in_paths.get(key) == value for key, value in shared.items())
+
+
+def _has_jobs(owner: _Owner | None) -> bool:
+    """Whether runs of a system are made by several jobs, not read from a file."""
+    return owner is not None and (not owner.family.direct or bool(owner.family.reads(owner.settings).systems))
+
+
+class _Expected:
+    """What records should name and say."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+
+    @cached_property
+    def owners(self) -> list[_Owner]:
+        """The systems of known families."""
+        entries = part(self.chain.manifest, "systems", kind=dict)
+        families = self.chain.setup.families
+        return [self._owner(name, families[entry["family"]]) for name, entry in entries.items() if entry["family"] in families]
+
+    def _owner_of(self, names: Mapping[str, str]) -> _Owner | None:
+        """The system that something with these names in its path is of: before a variant of it, the system itself."""
+        found = [owner for owner in self.owners if owner.has(names)]
+        return next((owner for owner in found if owner.name == names.get("system")), found[0] if found else None)
+
+    def _owner(self, name: str, family: Family) -> _Owner:
+        settings, added = settings_of(self.chain, name), added_by(self.chain, name)
+        names = family.in_paths(settings) | ({"expansion": added.name} if added else {})
+        return _Owner(name, family, settings, added, names)
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """Records of all systems, and those that families state."""
+        return [*RECORDS, *(record for family in self.chain.setup.families.values() for record in family.records)]
+
+    def compare(self, facts: Comparison, path: str) -> None:
+        """Look for what a record leaves out."""
+        record = self.chain.record(path)
+        for kind in self.records:
+            names = kind.pattern.names_in(path)
+            if names is None:
+                continue
+            owner = self._owner_of(names)
+            if owner is None and kind.pattern not in OF_ALL:  # of a family that is not known here
+                continue
+            inputs = [each for pattern in kind.inputs for each in self._paths(pattern, names, owner)]
+            if owner and kind.pattern == RUN_RECORD:
+                inputs += [*self._of_the_system(owner, names, record), *self._of_tuning(owner, record)]
+            for key, expected in (("inputs", inputs), ("outputs", [pattern(**names) for pattern in kind.outputs])):
+                lacks = sorted(set(expected) - part(record, key, kind=dict).keys())
+                facts.same(path, f"{key}, which lack", lacks, [], "what such a file is made from and holds")
+            _check_keys(facts, path, (*kind.keys, "jobs") if kind.pattern == RUN_RECORD and _has_jobs(owner) else kind.keys)
+
+    def _paths(self, pattern: Pattern, names: Mapping[str, Any], owner: _Owner | None) -> Iterator[str]:
+        """The files of one kind that something is made from; those of all chunks, where it is not of one itself."""
+        if pattern == ITS_MODEL:
+            yield from self._model(names, owner)
+            return
+        if pattern == FIRST_STAGES:
+            yield from self._of_first_stages(owner, names["dataset"]) if owner else ()
+            return
+        if pattern in (*ADDED, EXPANSION_MODEL):
+            added = owner and owner.added
+            if not added or (pattern == EXPANSION_MODEL and added.path is not None):
+                return
+            names = {**names, "expansion": added.name}
+        every = "{chunk}" in pattern and "chunk" not in names
+        chunks = part(self.chain.record(CORPUS(dataset=names["dataset"])), "chunks", kind=int) if every else 1
+        for chunk in range(chunks):
+            yield pattern(**({**names, "chunk": chunk} if every else names))
+
+    @staticmethod
+    def _model(names: Mapping[str, Any], owner: _Owner | None) -> Iterator[str]:
+        """The record of the model of a system; nothing where it has none."""
+        if owner and (pattern := owner.family.model_record(owner.settings)):
+            yield pattern(**{**names, **owner.in_paths})
+
+    @staticmethod
+    def _of_first_stages(owner: _Owner, dataset: str) -> list[str]:
+        """The runs that a system reads, with their records."""
+        systems = owner.family.reads(owner.settings).systems.values()
+        return [pattern(system=system, dataset=dataset) for system in systems for pattern in (RUN, RUN_RECORD)]
+
+    def _of_tuning(self, owner: _Owner, record: Mapping[str, Any]) -> list[str]:
+        """What decided over settings of a system: queries and judgements of another corpus, and the runs on it."""
+        if owner.family.tuned_on(owner.settings) is None:
+            return []
+        on = part(record, "tuned", "on", kind=str)
+        return [*(pattern(dataset=on) for pattern in (QUERIES, QRELS, CORPUS)), *self._of_first_stages(owner, on)]
+
+    def _of_the_system(self, owner: _Owner, names: Mapping[str, str], record: Mapping[str, Any]) -> Iterator[str]:
+        """What a family makes a run from, of its own: each file with its record."""
+        yield from self._model(names, owner)
+        searched = owner.family.searched(owner.settings)
+        with_added = [output for kind in owner.family.records if EXPANSION in kind.inputs for output in kind.outputs]
+        if not set(with_added).isdisjoint(searched):
+            yield from (path for pattern in ADDED for path in self._paths(pattern, names, owner))
+        for pattern in (*searched, *owner.family.stored):
+            blocks = sum(pattern.names_in(name) is not None for name in part(record, "inputs", kind=dict))
+            for block in range(max(1, blocks) if "{block}" in pattern else 1):
+                for path in self._paths(pattern, {**names, **owner.in_paths, "block": block}, owner):
+                    yield from (path, record_of(path).as_posix())

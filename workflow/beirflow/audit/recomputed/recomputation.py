@@ -1,0 +1,189 @@
+"""Do the runs and judgements give the metrics, and the metrics the summary?
+
+Metrics are computed again by another path than the one that made them: ``plain_measures.py``, one query at a time.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import FAILED, PASSED, UNREADABLE, Check, RecordError, Result, unique, unreadable
+from beirflow.audit.digests.reading import part, read_columns, read_rows
+from beirflow.audit.facts.corpora import Corpora
+from beirflow.audit.recomputed.plain_measures import measures_of_query
+from beirflow.audit.recomputed.runs import read_run, run_rules, unknown_documents
+from beirflow.audit.recomputed.trec_check import check_trec
+from beirflow.files.layout import METRICS, QRELS, RUN, TREC_RUN
+
+TOLERANCE = 1e-9
+
+RANKED = "runs follow the ranking rule"
+
+
+def check_recomputation(chain: Chain, corpora: Corpora) -> list[Check]:
+    """Compute metrics again and compare.
+
+    Args:
+        chain: What records say.
+        corpora: Reads the documents.
+
+    Returns:
+        Checks for every run, those that only other systems need too, and for every dataset of forums.
+    """
+    checks: list[Check] = []
+    for (system, dataset), dataset_row in chain.evaluated.items():
+        names = {"system": system, "dataset": dataset}
+        result, path = (system, dataset_row), METRICS(**names)
+        try:
+            checks += _check_dataset(chain, corpora, system, dataset, result)
+        except UNREADABLE as error:
+            cause = getattr(error, "path", None) or path
+            checks.append(unreadable("metrics are what the run gives", cause, error, [result], chain.repair_command(cause)))
+        if TREC_RUN(**names) in chain.listing.files:
+            checks.append(check_trec(chain, system, dataset, result))
+    for system, dataset in chain.runs:
+        if (system, dataset) not in chain.evaluated:
+            checks.append(_check_needed_run(chain, corpora, system, dataset))
+    return checks + [_check_mean(chain, path, result) for path, result in chain.means.items()]
+
+
+def _check_needed_run(chain: Chain, corpora: Corpora, system: str, dataset: str) -> Check:
+    """The run of a system that only others need is ranked as it should be."""
+    path = RUN(system=system, dataset=dataset)
+    results = unique(chain.results[path])
+    try:
+        return _check_ranking(chain, corpora, system, dataset, results, lambda query, ids: None)
+    except UNREADABLE as error:
+        cause = getattr(error, "path", None) or path
+        return unreadable(RANKED, cause, error, results, chain.repair_command(cause))
+
+
+def _check_dataset(chain: Chain, corpora: Corpora, system: str, dataset: str, result: Result) -> Iterator[Check]:
+    """The run is ranked as it should be, and gives the recorded measures of every query and their means."""
+    path, qrels = METRICS(system=system, dataset=dataset), _read_qrels(chain, QRELS(dataset=dataset))
+    judged = {doc_id for grades in qrels.values() for doc_id in grades}
+    cutoffs = part(chain.manifest, "configuration", "cutoffs", kind=list)
+    again = {query: measures_of_query([], grades, judged, cutoffs) for query, grades in qrels.items()}
+    retrieved: dict[str, int] = {}
+
+    def take(query: str, ids: list[str]) -> None:
+        retrieved[query] = len(ids)
+        if query in qrels:
+            again[query] = measures_of_query(ids, qrels[query], judged, cutoffs)
+
+    yield _check_ranking(chain, corpora, system, dataset, (result,), take)
+    yield _compare_queries(chain, path, result, again)
+    without = len(qrels.keys() - retrieved)
+    counts = {"queries": len(qrels), "retrieved": sum(retrieved.values()), "queries_without_results": without}
+    yield _compare_means(chain, path, result, again, counts)
+
+
+def _check_ranking(
+    chain: Chain,
+    corpora: Corpora,
+    system: str,
+    dataset: str,
+    results: tuple[Result, ...],
+    take: Callable[[str, list[str]], None],
+) -> Check:
+    """A run is ranked as it should be; each query and its documents are handed to ``take``, best first."""
+    run_path = RUN(system=system, dataset=dataset)
+    rules, retrieved, last = run_rules(chain, corpora, system, dataset), 0, ""
+    unknown = unknown_documents(chain, corpora, system, dataset)
+    problem = f"{len(unknown)} documents are in no corpus, the first is {unknown[0]!r}" if unknown else ""
+    with_results: set[str] = set()
+    for query, ids, scores in read_run(chain, run_path):
+        problem = problem or rules.problem((query, ids, scores))
+        problem = problem or (f"query {query!r} is not in its place, or comes twice" if with_results and query <= last else "")
+        retrieved, last = retrieved + len(ids), query
+        with_results.add(query)
+        take(query, ids)
+    absent = sorted(query for query in rules.queries - with_results if rules.full and rules.length(query))
+    problem = problem or (f"query {absent[0]!r} and {len(absent) - 1} others have no documents" if absent else "")
+    found, files = f"{run_path}: {problem or f'{len(with_results)} queries, {retrieved} documents'}", (run_path,)
+    if problem:
+        expected = "score descending, then document id descending; each document of the corpus at most once"
+        return Check(RANKED, FAILED, found, expected, files, results, chain.repair_command(run_path))
+    return Check(RANKED, PASSED, found, files=files)
+
+
+def _read_qrels(chain: Chain, path: str) -> dict[str, dict[str, int]]:
+    qrels: dict[str, dict[str, int]] = {}
+    for query, doc_id, grade in read_rows(chain.file(path), path, ("query_id", "doc_id", "score")):
+        qrels.setdefault(query, {})[doc_id] = grade
+    return qrels
+
+
+def _compare_queries(chain: Chain, path: str, result: Result, again: Mapping[str, Mapping[str, float]]) -> Check:
+    """The Parquet of every query has the measures that were computed again."""
+    name, file = "measures of every query are what the run gives", path.removesuffix(".json") + ".parquet"
+    table = read_columns(chain.file(file), file)
+    recorded = {values["query_id"]: values for values in table.to_pylist()}
+    expected_names = {"query_id", *(measure for values in again.values() for measure in values)}
+    worst = (0.0, "", "")
+    if list(recorded) == sorted(again) and table.num_rows == len(again) and set(table.column_names) == expected_names:
+        differences = (
+            (abs(recorded[query][measure] - value), query, measure)
+            for query, values in again.items()
+            for measure, value in values.items()
+        )
+        worst = max(differences, key=lambda found: math.inf if math.isnan(found[0]) else found[0])
+        if worst[0] <= TOLERANCE:
+            found = f"{file}: {len(again)} queries, {len(expected_names) - 1} measures, at most {worst[0]:.1e} apart"
+            return Check(name, PASSED, found, files=(file,))
+        found = f"{file} says {recorded[worst[1]][worst[2]]!r} for {worst[2]} of query {worst[1]!r}"
+        expected = f"{again[worst[1]][worst[2]]!r}, by the run and the judgements"
+    else:
+        found = f"{file} has {table.num_rows} rows and {len(table.column_names) - 1} measures, or others"
+        expected = f"{len(again)} queries in the order of their ids, and {len(expected_names) - 1} measures"
+    return Check(name, FAILED, found, expected, (file,), (result,), chain.repair_command(file))
+
+
+def _compare_means(
+    chain: Chain, path: str, result: Result, again: Mapping[str, Mapping[str, float]], counts: Mapping[str, int]
+) -> Check:
+    """The JSON has the means of what was computed again, and counts that are true."""
+    record, queries = chain.record(path), list(again.values())
+    means = {name: math.fsum(values[name] for values in queries) / len(queries) for name in queries[0]}
+    recorded = {key: part(record, "counts", key) for key in counts}
+    return _compare(chain, path, result, {**part(record, "measures", kind=dict), **recorded}, {**means, **counts}, "its run")
+
+
+def _check_mean(chain: Chain, path: str, result: Result) -> Check:
+    """A dataset of forums has the means of its forums; another has the name that its path has."""
+    system, dataset = result
+    try:
+        record = chain.record(path)
+        if (part(record, "system"), part(record, "dataset")) != result:
+            raise RecordError(f"is about {record['system']} on {record['dataset']}")
+        if result in chain.evaluated:
+            return Check("records are where they belong", PASSED, f"{path} is about {system} on {dataset}", files=(path,))
+        named = [corpus["name"] for corpus in part(chain.manifest, "datasets", dataset, kind=list)]
+        paths = [METRICS(system=system, dataset=name) for name in named]
+        if list(part(record, "inputs", kind=dict)) != paths:
+            raise RecordError(f"is the mean of {', '.join(record['inputs'])}, but the forums are {', '.join(named)}")
+        forums = [part(chain.record(forum), "measures", kind=dict) for forum in paths]
+        expected = {name: math.fsum(forum[name] for forum in forums) / len(forums) for name in forums[0]}
+        return _compare(chain, path, result, part(record, "measures", kind=dict), expected, "its forums")
+    except UNREADABLE as error:
+        return unreadable("means are what they are means of", path, error, [result], chain.repair_command(path))
+
+
+def _compare(
+    chain: Chain, path: str, result: Result, recorded: Mapping[str, Any], expected: Mapping[str, float], source: str
+) -> Check:
+    name = "means are what they are means of"
+    if set(recorded) != set(expected):
+        wrong = f"{', '.join(sorted(set(recorded) ^ set(expected)))} are on one side only"
+        return Check(
+            name, FAILED, f"{path}: {wrong}", f"those that {source} give", (path,), (result,), chain.repair_command(path)
+        )
+    differ = [key for key, value in expected.items() if not abs(recorded[key] - value) <= TOLERANCE]
+    if differ:
+        found = ", ".join(f"{key} {recorded[key]!r}" for key in differ[:5])
+        right = ", ".join(f"{key} {expected[key]!r}" for key in differ[:5])
+        return Check(
+            name, FAILED, f"{path} says {found}", f"{right}, by {source}", (path,), (result,), chain.repair_command(path)
+        )
+    return Check(name, PASSED, f"{path}: {len(expected)} results are those of {source}", files=(path,))

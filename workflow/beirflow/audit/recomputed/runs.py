@@ -1,0 +1,135 @@
+"""Can a system have made this run: ranked by the rule, with existing documents and queries, and long enough?"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from operator import itemgetter
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import RecordError
+from beirflow.audit.digests.reading import part, read_columns, read_rows
+from beirflow.audit.facts.corpora import Corpora
+from beirflow.datasets.corpus_files import OWN_CANDIDATES
+from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN
+
+Ranked = tuple[str, list[str], list[float]]
+"""A query, the ids of its documents, best first, and their scores."""
+
+
+@dataclass(frozen=True)
+class RunRules:
+    """What must hold for every query of a run.
+
+    Attributes:
+        top_k: Most documents.
+        drop: Whether the document with the id of the query is dropped.
+        documents: Documents of the corpus.
+        queries: Ids of the queries that there are.
+        own: Those of them that are also ids of documents.
+        full: Whether the system scores every document, so that a run is only shorter where the corpus is.
+        candidates: By query, the documents that it ranks; None where these are all.
+    """
+
+    top_k: int
+    drop: bool
+    documents: int
+    queries: frozenset[str]
+    own: frozenset[str]
+    full: bool
+    candidates: Mapping[str, frozenset[str]] | None = None
+
+    def problem(self, ranked: Ranked) -> str:
+        """What is wrong with the documents of a query or with their order; empty if nothing is."""
+        query, ids, scores = ranked
+        if query not in self.queries:
+            return f"query {query!r} is no query of this dataset"
+        if len(ids) > self.top_k or len(set(ids)) < len(ids):
+            return f"query {query!r} has {len(ids)} documents, {len(set(ids))} of them different; top_k is {self.top_k}"
+        if self.candidates is not None and frozenset(ids) != self.candidates.get(query):
+            return (
+                f"query {query!r} has {len(ids)} documents, which are not its candidates, {len(self.candidates.get(query, ()))}"
+            )
+        if self.full and self.candidates is None and len(ids) != self.length(query):
+            return f"query {query!r} has {len(ids)} documents, expected {self.length(query)}, since every document has a score"
+        if self.drop and query in ids:
+            return f"query {query!r} found the document of its own id, which is dropped for this dataset"
+        if not all(isinstance(score, float) and math.isfinite(score) for score in scores):
+            return f"query {query!r} has a score that is no finite number"
+        # Code points of Python sort as bytes of UTF-8 do.
+        pairs = pairwise(zip(scores, ids, strict=True))
+        if not all(first > second for first, second in pairs):
+            return f"query {query!r} is out of order"
+        return ""
+
+    def length(self, query: str) -> int:
+        """How many documents a query finds where every document has a score."""
+        return min(self.top_k, self.documents - (self.drop and query in self.own))
+
+
+def run_rules(chain: Chain, corpora: Corpora, system: str, dataset: str) -> RunRules:
+    """What must hold for a run.
+
+    Args:
+        chain: What records say.
+        corpora: Reads the documents.
+        system: Name of the system.
+        dataset: Name of the corpus.
+
+    Returns:
+        The rules.
+    """
+    path, ids = QUERIES(dataset=dataset), corpora[dataset].ids
+    queries = read_columns(chain.file(path), path, ["query_id"])["query_id"]
+    own = queries.filter(pc.is_in(queries.cast(pa.large_string()), value_set=ids))
+    family = chain.setup.families.get(str(part(chain.manifest, "systems", system, kind=dict).get("family")))
+    return RunRules(
+        top_k=part(chain.manifest, "configuration", "top_k", kind=int),
+        drop=part(chain.corpora[dataset], "drop_self_matches", kind=bool),
+        documents=len(ids),
+        queries=frozenset(queries.to_pylist()),
+        own=frozenset(own.to_pylist()),
+        full=family is not None and family.scores_all,
+        candidates=_candidates(chain, dataset),
+    )
+
+
+def _candidates(chain: Chain, dataset: str) -> dict[str, frozenset[str]] | None:
+    """The documents that each query ranks, where the dataset says which."""
+    if not chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES):
+        return None
+    path, found = QRELS(dataset=dataset), dict[str, set[str]]()
+    for query, doc_id in read_rows(chain.file(path), path, ("query_id", "doc_id")):
+        found.setdefault(query, set()).add(doc_id)
+    return {query: frozenset(ids) for query, ids in found.items()}
+
+
+def read_run(chain: Chain, path: str) -> Iterator[Ranked]:
+    """The queries of a run, one at a time, in the order of the file.
+
+    Args:
+        chain: What records say.
+        path: The run.
+
+    Yields:
+        A query with its documents.
+
+    Raises:
+        RecordError: Ranks do not count from 1.
+    """
+    rows = read_rows(chain.file(path), path, ("query_id", "doc_id", "score", "rank"))
+    for query, of_query in groupby(rows, key=itemgetter(0)):
+        _, ids, scores, ranks = (list(column) for column in zip(*of_query, strict=True))
+        if ranks != list(range(1, len(ids) + 1)):
+            raise RecordError(f"the ranks of query {query!r} do not count from 1 to {len(ids)}", path)
+        yield query, ids, scores
+
+
+def unknown_documents(chain: Chain, corpora: Corpora, system: str, dataset: str) -> Sequence[str]:
+    """Ids that a run has and the corpus has not."""
+    path = RUN(system=system, dataset=dataset)
+    found = pc.unique(read_columns(chain.file(path), path, ["doc_id"])["doc_id"].combine_chunks()).cast(pa.large_string())
+    return found.filter(pc.invert(pc.is_in(found, value_set=corpora[dataset].ids))).to_pylist()

@@ -1,0 +1,78 @@
+"""Does the summary follow from the metrics: every row, every average, every difference?"""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import FAILED, PASSED, UNREADABLE, WARNING, Check, RecordError, Result, unique, unreadable
+from beirflow.audit.digests.reading import part
+from beirflow.catalogue.schema import CATALOGUE
+from beirflow.evaluation.summary import PUBLISHED, summary_table
+from beirflow.files.csv_files import csv_text
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import MANIFEST, SUMMARY
+
+NAME = "the summary is what the metrics give"
+
+FROM_THE_CATALOGUE = tuple(f"{kind}_{measure}" for measure in PUBLISHED for kind in ("published", "difference", "source"))
+"""Columns that no other file of the results gives."""
+
+
+class Difference(NamedTuple):
+    """The first place where the summary is not what it should be: what was found, what was expected, and whose row it is."""
+
+    found: str
+    expected: str
+    result: Result | None = None
+
+
+def check_summary(chain: Chain) -> list[Check]:
+    """Make the summary again and compare.
+
+    Args:
+        chain: What records say.
+
+    Returns:
+        One check; a warning if the published scores in it come from another catalogue than the one here.
+    """
+    again = chain.repair_command(SUMMARY)
+    try:
+        if list(part(chain.manifest, "outputs", kind=dict)) != [SUMMARY]:
+            raise RecordError(f"names {', '.join(chain.manifest['outputs'])} as its outputs, expected {SUMMARY}", MANIFEST)
+        written = chain.file(SUMMARY).read_bytes().decode("utf-8")
+        made = csv_text(summary_table([str(chain.file(name)) for name in chain.means]))
+        same_catalogue = part(chain.manifest, "published_sha256") == file_digest(CATALOGUE / "published.yaml")
+        differs = _difference(written, made, () if same_catalogue else FROM_THE_CATALOGUE)
+    except UNREADABLE as error:
+        results = unique(chain.results.get(SUMMARY, ()))
+        return [unreadable(NAME, getattr(error, "path", None) or SUMMARY, error, results, again)]
+    if differs:
+        mine = [result for result in chain.means.values() if result == differs.result]
+        results = unique(mine or chain.results[SUMMARY])
+        return [Check(NAME, FAILED, f"{SUMMARY}: {differs.found}", differs.expected, (SUMMARY,), results, again)]
+    rows = f"{made.count(chr(10)) - 1} rows"
+    if not same_catalogue:
+        found = (
+            f"{rows} agree, but for published scores, which were made with another catalogue than the one here and not compared"
+        )
+        return [Check(NAME, WARNING, found, "the catalogue that the manifest names", (SUMMARY,))]
+    return [Check(NAME, PASSED, f"{rows}, the same text", files=(SUMMARY,))]
+
+
+def _difference(written: str, made: str, left_out: Sequence[str]) -> Difference | None:
+    """Where two tables differ first, some columns left out; None if nowhere."""
+    here, there = (list(csv.DictReader(io.StringIO(text, newline=""))) for text in (written, made))
+    if [*here[:1], {}][0].keys() != [*there[:1], {}][0].keys():
+        return Difference(f"columns {', '.join(here[0]) if here else 'none'}", ", ".join(there[0]))
+    for line, (found, expected) in enumerate(zip(here, there, strict=False), 2):
+        for column, value in expected.items():
+            if column not in left_out and found[column] != value:
+                where = f"line {line}: {column} of {found['system']} on {found['dataset']} is {found[column]}"
+                return Difference(where, f"{value or 'nothing'}, by its metrics", (found["system"], found["dataset"]))
+    if len(here) != len(there):
+        return Difference(f"{len(here)} rows", f"{len(there)}, by the metrics that {MANIFEST} names")
+    if not left_out and written != made:
+        return Difference("other line ends or quotes", "the same text")
+    return None

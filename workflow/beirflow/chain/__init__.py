@@ -1,1 +1,0 @@
-"""Results of an unknown sender, read record by record along their digests, for audits; the form of a check."""
