@@ -55,6 +55,8 @@ rule build_index:
         "<results>/logs/build_index/{system}/{dataset}/{index}.log",
     benchmark:
         "<results>/benchmarks/build_index/{system}/{dataset}/{index}.tsv"
+    wildcard_constraints:
+        index=one_of(built),
     conda:
         "../../envs/encode.yaml"
     threads: lambda wildcards: built[wildcards.index].build_threads

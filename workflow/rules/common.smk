@@ -40,7 +40,6 @@ wildcard_constraints:
     block=r"\d+",
     analyzer=one_of(experiment.expansions.indexes),
     expansion=r"[A-Za-z0-9_-]+",
-    index=r"[a-z0-9-]+",
     dimensions=rf"\d+|{layout.ALL_DIMENSIONS}",
 
 

@@ -172,8 +172,8 @@ def _check_sums(facts: Comparison, path: str, record: Mapping[str, Any]) -> None
         for each in read:
             total.update((each or {}).get(kind, {}))
         said = dict(record.get(kind, {}))
-        own = OF_THE_RUN if kind == "seconds" else (SELF_MATCHES, *counts)
-        said = {key: value for key, value in said.items() if key in total or not key.startswith(own)}
+        own = OF_THE_RUN if kind == "seconds" else (SELF_MATCHES, *(key for key in said if key.startswith(counts)))
+        said = {key: value for key, value in said.items() if key in total or key not in own}
         facts.same(path, kind, said, dict(total), by)
     made = together([each["made"] for each in read if each and "made" in each])
     facts.same(path, "made", {key: value for key, value in record["made"].items() if key in made}, made, by)
