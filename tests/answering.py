@@ -1,10 +1,12 @@
 """Systems that are asked for one query at a time, by what measures their latency."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from beirflow.evaluation.latency import Asking
+from beirflow.experiment.families import FAMILIES
 from beirflow.files.records import Job
 from beirflow.runs.family import System
 from lexical_results import Row
@@ -23,7 +25,7 @@ def answered(results: Path, dataset: str, systems: Sequence[System], top_k: int,
     Returns:
         Query, document, score and rank, as a run is sorted.
     """
-    asking = Asking({each.name: each for each in systems}, dataset, Job(results), threads=1)
+    asking = Asking({each.name: _entry(each) for each in systems}, dataset, Job(results), threads=1)
     how = {"device": "cpu", "precision": "float32", "token_budget": "auto", **on}
     opened = asking.opener(how, top_k)(systems[0].name)
     rows: list[Row] = []
@@ -33,6 +35,18 @@ def answered(results: Path, dataset: str, systems: Sequence[System], top_k: int,
         doc_ids = asking.doc_ids.take(row).to_pylist()
         rows += [(query_id, *found, rank) for rank, found in enumerate(zip(doc_ids, score.tolist(), strict=True), 1)]
     return sorted(rows, key=lambda row: (row[0].encode(), row[3]))
+
+
+def _entry(system: System) -> dict[str, Any]:
+    """A system as the rule that measures latency states it."""
+    family, kind = FAMILIES[system.family], type(system.settings)
+    return {
+        "family": system.family,
+        "kind": f"{kind.__module__}:{kind.__qualname__}",
+        "settings": asdict(system.settings),
+        "answers": family.answers,
+        "has_models": family.model_record(system.settings) is not None,
+    }
 
 
 def without_scores(rows: Sequence[Row]) -> list[tuple[str, str, int]]:
