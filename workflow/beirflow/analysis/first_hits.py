@@ -15,7 +15,7 @@ RUN_ROWS = 1 << 18
 
 @dataclass(frozen=True)
 class FirstHits:
-    """What is kept of a run.
+    """First hits of a run.
 
     Attributes:
         doc_ids: Documents in the first ranks of all queries, one a hit.

@@ -134,7 +134,7 @@ def _grades(qrels: pa.Table, ids: Sequence[str]) -> dict[str, dict[str, int]]:
 
 
 def _judged_and_hits(query_id: str, grades: Mapping[str, int], runs: Mapping[str, FirstHits]) -> dict[str, Any]:
-    """What is shown of one query: its judged documents with their ranks, and the first hits of every system."""
+    """Return the judged documents of one query with their ranks, and the first hits of every system."""
     ranked = {system: run.ranked[query_id] for system, run in runs.items()}
     # Sorting keeps documents with the same grade in byte order of their ids, the order of judgements.
     best = sorted(grades.items(), key=lambda judgement: -judgement[1])[:JUDGED]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from beirflow.postings.analyzer import analyze, analyze_all
 
 WORD = re.compile(r"[^\W_]+")
-"""What a page may mark: letters and digits."""
+"""Words that a page may mark: letters and digits."""
 
 
 def matched_words(query: str, texts: Iterable[str]) -> list[str]:

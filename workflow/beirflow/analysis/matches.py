@@ -1,4 +1,4 @@
-"""What matched: of the hits that the inspection shows, the terms or tokens that their scores come from.
+"""Matches of the hits that the inspection shows: the terms or tokens that their scores come from.
 
 ``matches/<system>/<dataset>.json`` holds, besides what every record says, ``system``, ``dataset``, and ``queries``: by query and
 by document, in the order of the ranks, the matches, each as the part of the query, the part of the document, and what it adds to

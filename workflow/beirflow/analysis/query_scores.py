@@ -40,7 +40,7 @@ def query_scores(
 
 
 def all_ahead(scores: Sequence[np.ndarray], later: np.ndarray) -> list[list[int]]:
-    """Where each system is ahead of each other by most.
+    """Find the queries on which each system is furthest ahead of each other.
 
     Args:
         scores: Of every system, float64 of shape (q,).
@@ -53,7 +53,7 @@ def all_ahead(scores: Sequence[np.ndarray], later: np.ndarray) -> list[list[int]
 
 
 def ahead(first: np.ndarray, second: np.ndarray, later: np.ndarray) -> list[int]:
-    """Where one system is ahead of another by most.
+    """Find the queries on which one system is furthest ahead of another.
 
     Args:
         first: Scores of one system, float64 of shape (q,).

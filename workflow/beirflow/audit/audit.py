@@ -169,7 +169,7 @@ def _plan(
 
 
 def _guarded(chain: Chain, check: Callable[[], list[Check]]) -> list[Check]:
-    """What a check finds; a manifest that was written by others may lack anything."""
+    """Run a check; a manifest that was written by others may lack anything."""
     try:
         return check()
     except UNREADABLE as error:

@@ -35,7 +35,7 @@ class Uncompared:
     why: str
 
     def covers(self, path: str, keys: str) -> bool:
-        """Whether a key of a file is one of these."""
+        """Test whether a key of a file is one of these."""
         return re.fullmatch(self.files, path) is not None and re.fullmatch(self.keys, keys) is not None
 
 

@@ -16,7 +16,7 @@ Sections = Mapping[str, Sequence[Check]]
 
 
 def grades(sections: Sections, sample: int) -> list[tuple[str, str]]:
-    """How far the results were followed.
+    """Return the grades of the verdict.
 
     Args:
         sections: All checks.
@@ -46,7 +46,7 @@ def verdict_line(found: Sequence[tuple[str, str]]) -> str:
 
 
 def not_compared(sections: Sections) -> list[str]:
-    """What was not compared, each kind once with its number."""
+    """Return the kinds of facts that were not compared, each with its number."""
     counted: dict[str, list[str]] = {}
     for checks in sections.values():
         for check in checks:

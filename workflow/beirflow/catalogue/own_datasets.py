@@ -18,7 +18,7 @@ NOT_ON_A_HUB = ("path", "form", "forums")
 """Keys that not every form has."""
 
 NO_FIELDS = ("kind", "labels", LISTS)
-"""What a form has besides names of fields."""
+"""Keys of a form besides names of fields."""
 
 
 def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:

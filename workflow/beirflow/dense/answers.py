@@ -79,7 +79,7 @@ def _vector_files(asked: Asked, owner: str) -> list[VectorFile]:
 
 
 def _compression(asked: Asked, similarity: str, owner: str) -> Compression:
-    """How a variant stores vectors."""
+    """Return the compression of a variant."""
     settings: DenseSettings = asked.system.settings
     ranges = None
     if settings.vectors == "int8":

@@ -18,7 +18,7 @@ Vectors = np.ndarray | VectorFile | CompressedFile
 
 
 class Blocks(NamedTuple):
-    """How much is computed at once.
+    """Sizes of the blocks of the computation.
 
     Attributes:
         queries: Of a product.
@@ -104,7 +104,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Chunk:
-    """What is searched for and in what.
+    """Queries and the chunk that they search.
 
     Attributes:
         queries: float32 of shape (queries, dim), on the device.
@@ -129,7 +129,7 @@ class Chunk:
 
     @property
     def sizes(self) -> Blocks:
-        """How much is computed at once on this device."""
+        """Return the sizes of the blocks on this device."""
         return BLOCKS[self.queries.device.type].of_dim(self.queries.shape[1])
 
     def share(self, function: Callable[[slice], None], most: int | None = None) -> None:

@@ -32,7 +32,7 @@ SHORTEST = 1e-60
 
 @dataclass(frozen=True)
 class Compression:
-    """How vectors are compressed.
+    """Compression of vectors.
 
     Attributes:
         vectors: ``float32``, ``float16``, ``int8`` or ``binary``.
@@ -71,7 +71,7 @@ class Compression:
         return exact.astype(np.float32)
 
     def compressed(self, vectors: np.ndarray) -> np.ndarray:
-        """What is stored of vectors.
+        """Return the stored form of vectors.
 
         Args:
             vectors: float32 of shape (n, dim).
@@ -98,7 +98,7 @@ class Compression:
 
     @property
     def similarity(self) -> str:
-        """How stored vectors are compared; all binary ones are equally long."""
+        """Return the similarity of stored vectors; all binary ones are equally long."""
         return "cosine" if self.cosine and self.vectors != "binary" else "dot"
 
     def stored_bytes(self, rows: int, dimensions: int) -> int:

@@ -32,7 +32,7 @@ Write = Callable[[np.ndarray], None]
 
 
 Encoding: TypeAlias = Computing[EncoderSettings]
-"""How texts become vectors."""
+"""Settings of a job that encodes texts."""
 
 
 def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, job: Job) -> None:
@@ -154,7 +154,7 @@ def _encode(encoder: Encoder, texts: Texts, system: str, write: Write) -> dict[s
 
 
 class _Alike:
-    """Whether all vectors of a table are the same one: an encoder that says nothing of a text ranks documents by their ids."""
+    """Test for a table of equal vectors: such an encoder would rank documents by their ids."""
 
     def __init__(self) -> None:
         self._first: np.ndarray | None = None

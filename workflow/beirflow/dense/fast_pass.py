@@ -126,7 +126,7 @@ def _joined(found: Candidates, queries: torch.Tensor, find: Callable[[torch.Tens
 
 
 def _error_bounds(chunk: Chunk, longest: torch.Tensor, rounded: float, kth: torch.Tensor) -> torch.Tensor:
-    """How far, for each query, a fast score about the k-th may lie from the exact one.
+    """Bound, for each query, the distance between a fast score about the k-th and the exact one.
 
     A dot product of length d in float32 is off by at most g |x| |y|, where g = d u / (1 - d u) and u is the unit roundoff, in
     whatever order it is summed (Higham 2002, section 3.1), as long as nothing is smaller than the smallest normal number m. What

@@ -39,7 +39,7 @@ class SharedVectors:
 
     @property
     def missing(self) -> np.ndarray:
-        """Whether the other dataset lacks the text of a document, bool of shape (documents,)."""
+        """Test whether the other dataset lacks the text of a document, bool of shape (documents,)."""
         return self.chunk < 0
 
     def check_precision(self, precision: str, where: str = "here it is") -> None:
@@ -75,7 +75,7 @@ class SharedVectors:
         return vectors
 
     def nothing_encoded(self) -> dict[str, Any]:
-        """What is recorded of the encoding of a chunk when all of its vectors are reused."""
+        """Return the record of the encoding of a chunk whose vectors are all reused."""
         return {
             "distinct_texts": 0,
             "dim": self._first["dim"],
@@ -85,7 +85,7 @@ class SharedVectors:
         }
 
     def made(self) -> list[Mapping[str, Any]]:
-        """What the reused vectors were made with."""
+        """Return the facts of the making of the reused vectors."""
         return [self.records[number]["made"] for number in self.paths]
 
     def inputs(self) -> dict[str, str]:

@@ -52,7 +52,7 @@ class DenseSettings(EncoderSettings):
 
     @property
     def encoding(self) -> EncoderSettings:
-        """What determines the vectors of texts."""
+        """Return the settings that determine the vectors of texts."""
         return EncoderSettings(**{each.name: getattr(self, each.name) for each in fields(EncoderSettings)})
 
     @property

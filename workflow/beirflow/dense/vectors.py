@@ -99,7 +99,7 @@ def read_vectors(path: str | Path, rows: int, *, checked: bool = False) -> np.me
 
 
 def similarity_of(said: str | None, model_path: str) -> str:
-    """How two vectors are compared.
+    """Return the similarity of two vectors.
 
     Args:
         said: What the configuration says; None for what the record of the model says.

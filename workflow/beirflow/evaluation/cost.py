@@ -37,7 +37,7 @@ KILOWATT_HOUR = 3.6e6
 """Joules."""
 
 COUNTED = ("processor_joules", "gpu_joules", "own_seconds", "busy_seconds")
-"""What is counted of a job while it runs."""
+"""Columns that are counted while a job runs."""
 
 
 def collect_costs(
@@ -76,7 +76,7 @@ def collect_costs(
 
 
 def _of_corpus(means: Mapping[str, Any], run: Mapping[str, Any], results: Path) -> dict[str, Any]:
-    """What one system cost on one corpus, by the records of its means and of its run."""
+    """Return the cost of one system on one corpus, from the records of its means and of its run."""
     made = run.get("made", {})
     jobs = [*run.get("jobs", ()), run["job"], means["job"]]
     return {
@@ -93,7 +93,7 @@ def _of_corpus(means: Mapping[str, Any], run: Mapping[str, Any], results: Path) 
 
 
 def _values(made: str | list[str] | None) -> set[str]:
-    """What computed something, as a set."""
+    """Return the devices or versions that computed something, as a set."""
     return set(made) if isinstance(made, list) else {made} - {None}  # type: ignore[return-value]
 
 
@@ -108,7 +108,7 @@ def _peak_memory(paths: Iterable[Path]) -> float:
 
 
 def _counted(paths: Iterable[Path]) -> dict[str, float]:
-    """What was counted while some jobs ran, in all; not-a-number for what is not known of each."""
+    """Sum up the counts of some jobs; not-a-number for a count that a job lacks."""
     total = dict.fromkeys(COUNTED, 0.0)
     for path in paths:
         found = dict[Any, float]()
@@ -123,7 +123,7 @@ def _given(carbon_intensity: float | None) -> float:
 
 
 def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float) -> dict[str, Any]:
-    """What all corpora of a dataset cost."""
+    """Sum up the costs of all corpora of a dataset."""
     row: dict[str, Any] = {}
     for key, first in corpora[0].items():
         values = [corpus[key] for corpus in corpora]

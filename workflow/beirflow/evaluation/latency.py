@@ -109,7 +109,7 @@ def measure_latency(
 
 
 def milliseconds(seconds: Sequence[float]) -> dict[str, float]:
-    """What is said of times.
+    """Summarise times for a record.
 
     Args:
         seconds: How long each query took.

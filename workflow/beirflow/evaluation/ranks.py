@@ -33,7 +33,7 @@ class Friedman:
 
     @property
     def rejected(self) -> bool:
-        """Whether some systems differ."""
+        """Test whether some systems differ."""
         return self.p < LEVEL
 
 

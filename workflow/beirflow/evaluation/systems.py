@@ -30,10 +30,10 @@ from beirflow.files.records import ASSUMED, Job, read_json
 COLUMNS = ("system", "setting", "dataset", "value", "said_by", "model_says")
 
 CONFIGURATION, OF_MODEL, RECORD = "configuration", "model", "record"
-"""Who says the value of a setting."""
+"""Origins of the value of a setting."""
 
 TRUNCATED = "truncated_"
-"""How counts of texts that were cut begin."""
+"""Prefix of the counts of texts that were cut."""
 
 PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}
 """By kind of text, the setting that says what is written before it."""
@@ -48,10 +48,10 @@ ADDED = ("expansion", "weights", "train", *SCORERS)
 """Settings that have settings of their own, all of which are named."""
 
 LOSSES = 10
-"""How many means of the losses of a training are shown."""
+"""Number of shown means of the losses of a training."""
 
 MADE = ("precision", "device", "lossy", ASSUMED)
-"""What a run says of its making that belongs to the system; ``cost.csv`` and the run have the rest."""
+"""Facts in the record of a run that belong to the system; ``cost.csv`` and the run have the rest."""
 
 Values = dict[str, Any]
 """Values by setting."""
@@ -149,12 +149,12 @@ def _own(settings: Mapping[str, Any], name: str) -> Any:
 
 
 def _is_model(path: str) -> bool:
-    """Whether a path is that of the record of a model, a system's own or one that adds something to documents."""
+    """Test whether a path is that of the record of a model, a system's own or one that adds something to documents."""
     return any(pattern.names_in(path) is not None for pattern in (MODEL, TRAINED_MODEL_RECORD, EXPANSION_MODEL))
 
 
 def _of_model(model: Mapping[str, Any], corpus: str) -> Iterator[Fact]:
-    """What the record of a model says that was used on a corpus: its digest, and how its training went."""
+    """Return the digest and the training of a model that was used on a corpus, from its record."""
     if "files" in model:
         yield Fact("model_sha256", _digest(model["files"]), RECORD, corpus)
     if losses := model.get("training", {}).get("losses"):
@@ -170,7 +170,7 @@ def _records(run: Mapping[str, Any], results: Path) -> dict[str, dict[str, Any]]
 
 
 def _of_run(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Iterator[Fact]:
-    """What was used on one corpus, by the record of the run and the records of what an encoder made for it."""
+    """Return the settings used on one corpus, from the records of the run and of its representations."""
     corpus, by_kind, overridden = run["dataset"], dict[str, Values](), set[str]()
     for record in records:
         kind, encoder = "queries" if "queries" in record["seconds"] else "documents", record["encoder"]
@@ -198,7 +198,7 @@ def _tuning(tuned: Mapping[str, Any]) -> str:
 
 
 def _of_card(card: Mapping[str, Any]) -> Values:
-    """What the files of a model say, by the names that the configuration has for it."""
+    """Return the statements of a model's files, by the configuration's names for them."""
     by_kind = {}
     for kind, steps in card["steps"].items():
         first = {"dimensions": card["dimensions"], "max_length": steps[0]["settings"].get("max_length")}
@@ -208,7 +208,7 @@ def _of_card(card: Mapping[str, Any]) -> Values:
 
 
 def _encoding(kind: str, encoder: Mapping[str, Any]) -> Values:
-    """How one kind of text becomes a vector, by the names that the configuration has for it; other facts keep their names."""
+    """Return the steps from one kind of text to a vector, by the configuration's names for them; other facts keep their names."""
     found = {key: value for key, value in encoder.items() if key not in ("steps", "prompt", "overridden")}
     if "prompt" in encoder:
         found[PROMPTS[kind]] = encoder["prompt"]

@@ -33,7 +33,7 @@ LEAST_DRIFT_OF_QUERIES = 1e-2
 
 
 class _Change(NamedTuple):
-    """What is added to a document, or one of the queries that are: the weights of its words, as stored and as made again."""
+    """Stored and remade addition to a document, or one of several queries: the weights of its words."""
 
     document: int
     stored: Mapping[str, float]
@@ -185,7 +185,7 @@ def _words(text: str) -> Counter[str]:
 
 
 def _score(change: _Change, words: Mapping[str, float]) -> float:
-    """How much more the words of a query weigh in what is stored, over the lengths of both."""
+    """Return the additional weight of a query's words in the stored addition, over the lengths of both."""
     more = sum(count * (change.stored.get(word, 0.0) - change.found.get(word, 0.0)) for word, count in words.items())
     lengths = _length(change.stored) * _length(words)
     return more / lengths if lengths else 0.0

@@ -1,4 +1,4 @@
-"""What systems need to answer one query at a time, or to say what their hits match, for the rules."""
+"""Inputs of the rules that answer one query at a time or find the matches of hits."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -62,7 +62,7 @@ def check_names(
 
 
 def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str:
-    """What a dataset that is not known can be instead."""
+    """Return the datasets that can replace an unknown one."""
     whole = name.rpartition(".")[0]
     if whole in rows:
         usual = rows[whole][0]
@@ -104,7 +104,7 @@ def check_secrets(systems: Mapping[str, Any], problems: Problems) -> None:
 
 
 def check_combinations(experiment: Experiment, problems: Problems) -> None:
-    """What is defined can also be done together.
+    """Check that the definitions can be used together.
 
     Args:
         experiment: What is known and asked for.
@@ -168,7 +168,7 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
 
 
 def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
-    """Where a query ranks only its own candidates, every system that will run can do that."""
+    """Check that every system that will run can rank given candidates, if queries of a dataset have some."""
     able = [name for name, family in FAMILIES.items() if family.own_candidates]
     for name, corpus in experiment.needed_runs:
         dataset, system = experiment.datasets[corpus], experiment.systems[name]
@@ -182,7 +182,7 @@ def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
 
 
 def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
-    """What keeps the source of a dataset from being read, as far as a look at its files can tell."""
+    """Return why the source of a dataset cannot be read, as far as a look at its files can tell; None if it can."""
     folder = experiment.folder(dataset.name)
     if dataset.path is not None and not Path(folder or "").exists():
         what = "a file" if dataset.form else "a folder or a .zip"

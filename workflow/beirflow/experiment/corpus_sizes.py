@@ -18,12 +18,12 @@ UNPACKED = 3.0
 """Times as large as its archive is a corpus."""
 
 DOCUMENTS, WORDS, QUERY_WORDS, QUERIES = 5_000, 120.0, 10.0, 100
-"""Where nobody states them."""
+"""Assumed sizes of corpora for which nobody states any."""
 
 
 @dataclass(frozen=True)
 class CorpusSize:
-    """How large a corpus is.
+    """Size of a corpus.
 
     Attributes:
         name: Its name.

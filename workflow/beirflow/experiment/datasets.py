@@ -27,7 +27,7 @@ BLOCK_QUERIES = 256
 
 @dataclass(frozen=True)
 class Datasets:
-    """Which datasets are known and which are asked for.
+    """Known and configured datasets.
 
     Attributes:
         config: The configuration with every default filled in.
@@ -70,7 +70,7 @@ class Datasets:
         return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
 
     def folder(self, name: str) -> str | None:
-        """Where a dataset is already: the folder, archive or file of the user's own, or its folder in ``data_dir``, or None."""
+        """Return the place of a dataset on this machine: the user's own, or its folder in ``data_dir``; None without one."""
         dataset = self.datasets[name]
         if dataset.path is not None:
             return str(Path(dataset.path).expanduser())
@@ -111,7 +111,7 @@ class Datasets:
         return max(1, math.ceil((self.documents(name) or 0) / self.config["chunk_documents"]))
 
     def archive(self, name: str) -> dict[str, Any]:
-        """What an official archive must be, as arguments of ``download_dataset``: ``md5`` and ``size``, in bytes."""
+        """Return the properties of an official archive, as arguments of ``download_dataset``: ``md5`` and ``size``, in bytes."""
         dataset = next(dataset for dataset in self.datasets.values() if dataset.archive == name)
         return {"md5": dataset.md5, "size": dataset.archive_bytes}
 
@@ -121,7 +121,7 @@ class Datasets:
         return [name for name, dataset in self.datasets.items() if isinstance(dataset.form, HubForm)]
 
     def on_hub(self, name: str) -> dict[str, Any]:
-        """Where a corpus is on a hub, as arguments of ``fetch_dataset``: ``form`` and ``split``."""
+        """Return the place of a corpus on a hub, as arguments of ``fetch_dataset``: ``form`` and ``split``."""
         dataset = self.datasets[name]
         return {"form": asdict(dataset.form) if dataset.form else None, "split": dataset.split}
 
@@ -160,11 +160,11 @@ class Datasets:
         }
 
     def retrieval(self, name: str) -> dict[str, Any]:
-        """What determines how many documents of a corpus a search keeps, whatever the family: ``top_k`` and self matches."""
+        """Return the settings that decide how many documents a search keeps, whatever the family: ``top_k`` and self matches."""
         return {"drop_self_matches": self.datasets[name].drop_self_matches, "top_k": self.config["top_k"]}
 
     def urls(self, archive: str) -> list[str]:
-        """Where the archive is looked for, in order: the mirrors, then the official host."""
+        """Return the addresses of the archive in order: the mirrors, then the official host."""
         return [address_below(base, f"{archive}.zip") for base in [*self.config["mirrors"], self.catalogue.host]]
 
 

@@ -21,7 +21,7 @@ from beirflow.files.layout import BENCHMARK, METRICS, SUMMARY
 
 
 def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> str:
-    """What a run of the whole experiment will cost from here.
+    """Estimate the cost of the remaining jobs of the whole experiment.
 
     Args:
         experiment: The configuration and what it means.
@@ -127,7 +127,7 @@ def _measured(
     results: Path,
     command: str,
 ) -> list[str]:
-    """Where hours come from, and how to measure those that are not known."""
+    """Describe the origin of the hours, and the way to measure those that are not known."""
     lines = [
         f"The time of {system} is that of {', '.join(found.corpora[:3])}{' …' if len(found.corpora) > 3 else ''}."
         for system, found in rates.items()
@@ -145,7 +145,7 @@ def _measured(
 
 
 def _advice(experiment: Experiment, disk: Mapping[str, float], results: Path) -> str:
-    """What to do where the disk is too small."""
+    """Return the advice for a disk that is too small."""
     if sum(disk.values()) < _free(results):
         return ""
     keys = [key for key in ("keep_representations", "keep_archives") if experiment.config[key]]

@@ -29,7 +29,7 @@ JOB_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Part:
-    """What one system will cost on one corpus; zeros where that is done.
+    """Expected cost of one system on one corpus; zeros for what is done.
 
     Attributes:
         system: Its name.
@@ -53,7 +53,7 @@ class Part:
 
 
 def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSize], rates: Mapping[str, Rates]) -> list[Part]:
-    """What every system that will run will cost on every corpus.
+    """Return the expected costs of every system that will run on every corpus.
 
     Args:
         experiment: The systems and corpora.

@@ -34,7 +34,7 @@ MOST_THREADS = 8
 
 @dataclass(frozen=True)
 class Experiment(Datasets):
-    """What is known and what is asked for: datasets, and systems.
+    """Known and configured datasets and systems.
 
     Attributes:
         config: The configuration with every default filled in.
@@ -106,7 +106,7 @@ class Experiment(Datasets):
         return corpus.name if corpus else None
 
     def tuning_files(self, system: str, dataset: str) -> list[str]:
-        """What settings of a system are tuned with for a corpus, as rules have it; nothing where they are stated."""
+        """Return the files that settings of a system are tuned with for a corpus, as rules have them; none if they are stated."""
         on = self.tuned_on(system, dataset)
         if on is None:
             return []
@@ -139,7 +139,7 @@ class Experiment(Datasets):
 
     @property
     def figure_style(self) -> dict[str, Any]:
-        """How wide figures are in inches, and the font that they are set in."""
+        """Return the width of figures in inches, and their font."""
         return {"width": self.config["figure_width"], "font": self.config["figure_font"]}
 
     def shared_with(self, name: str, system: str | None = None) -> str | None:
@@ -248,7 +248,7 @@ class Experiment(Datasets):
 
     @cached_property
     def expansions(self) -> Expansions:
-        """What is added to documents, and the indexes of lexical systems."""
+        """Return the additions to documents, and the indexes of lexical systems."""
         return Expansions(self.systems.values())
 
     def systems_of(self, *families: str) -> list[str]:
@@ -275,7 +275,7 @@ class Experiment(Datasets):
         return None if path is None else file_state(path)
 
     def model_settings(self, system: str) -> dict[str, Any]:
-        """Where a system's model is: fields of :class:`~beirflow.models.settings.ModelSettings`."""
+        """Return the place of a system's model: fields of :class:`~beirflow.models.settings.ModelSettings`."""
         settings = self.settings(system)
         return {field.name: settings[field.name] for field in fields(ModelSettings)}
 
@@ -297,7 +297,7 @@ class Experiment(Datasets):
         return [file_state(path) for path in self.model_files(system)]
 
     def gpu_share(self, limits: Mapping[str, int]) -> tuple[int, int | None]:
-        """What a job that may compute on a GPU asks Snakemake for.
+        """Return the request to Snakemake of a job that may compute on a GPU.
 
         Args:
             limits: Snakemake's own: ``_cores`` and, where it is limited, ``gpu``, which is how many such jobs run at once.

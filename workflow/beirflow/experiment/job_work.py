@@ -33,7 +33,7 @@ REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family
 
 
 def job_work(experiment: Experiment, results: Path, jobs: Mapping[int, tuple[str, Mapping[str, str]]]) -> dict[int, Expected]:
-    """What is expected of some jobs.
+    """Return the expected work of some jobs.
 
     Args:
         experiment: Knows the corpora.

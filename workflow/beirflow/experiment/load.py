@@ -14,7 +14,7 @@ from beirflow.experiment.tuning import tuning_rows
 from beirflow.experiment.usable import without_wrong_entries, without_wrong_keys
 
 CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"
-"""How messages call it."""
+"""Name of the configuration in messages."""
 
 
 def load_experiment(config: Mapping[str, Any]) -> Experiment:

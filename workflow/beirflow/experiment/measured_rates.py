@@ -21,7 +21,7 @@ BESIDES = ("fuse", "rerank", "evaluate")
 
 @dataclass
 class Rates:
-    """What a system took for what.
+    """Measured seconds and bytes of a system for each unit of its work.
 
     Attributes:
         seconds: By stage, seconds of a unit of its work, see :func:`work`.
@@ -43,7 +43,7 @@ def read_words(settings: Mapping[str, Any], size: CorpusSize) -> float:
 
 
 def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str, float]:
-    """How much a system has to do on a corpus, by stage.
+    """Return the amount of a system's work on a corpus, by stage.
 
     Args:
         settings: Those of the system.
@@ -73,7 +73,7 @@ def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str,
 
 
 def added_units(settings: Mapping[str, Any], size: CorpusSize) -> float:
-    """How much is added to the documents of a corpus: queries that are written, or words that are weighed; 0 where nothing is."""
+    """Return the number of additions to the documents of a corpus: written queries, or weighed words; 0 without any."""
     written, weighed = settings.get("expansion"), settings.get("weights")
     if written:
         return float(size.documents * written["queries"])
@@ -94,7 +94,7 @@ def jobs_of(stage: Stage, size: CorpusSize) -> int:
 
 
 def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:
-    """What a system took here before.
+    """Measure a system's rates in its finished jobs here.
 
     Args:
         experiment: Knows systems and corpora.

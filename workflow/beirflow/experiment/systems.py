@@ -129,5 +129,5 @@ def make_systems(
 
 
 def _encodes(system: System) -> bool:
-    """Whether a system has vectors of its own, so that others can begin as it does, or vary it."""
+    """Test whether a system has vectors of its own, so that others can begin as it does, or vary it."""
     return system.family == DEFAULT and not system.settings.variant_of

@@ -104,7 +104,7 @@ def check_tuning(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows
 
 
 def _allowed(how: TunedOn, corpus: Dataset, rows: Rows) -> str:
-    """What can be named instead of something that is not there."""
+    """Return the names that can replace an unknown one."""
     if how.split is not None:
         usual = rows[corpus.whole_row][0]
         others = [usual.split, *usual.other_splits]

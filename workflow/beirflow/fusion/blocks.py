@@ -52,7 +52,7 @@ def fused(settings: FusionSettings, runs: Sequence[pa.Table], top_k: int) -> Ite
 
 
 def blocks(settings: FusionSettings, runs: Sequence[pa.Table]) -> Iterator[Block]:
-    """What runs contribute to their documents, before it is weighed.
+    """Yield the unweighted contributions of runs to their documents.
 
     Args:
         settings: How runs are fused.

@@ -17,7 +17,7 @@ DEFAULT_K = 60
 
 
 def contributions(settings: FusionSettings, query: np.ndarray, score: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """What one run contributes, without its weight.
+    """Return the contribution of one run, without its weight.
 
     Args:
         settings: The system.

@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 
 def values_of(settings: FusionSettings, rows: Sequence[Row]) -> list[float]:
-    """What a run gives to each of its documents of one query, without its weight.
+    """Return the value that a run gives to each of its documents of one query, without its weight.
 
     Args:
         settings: How runs are fused.
@@ -94,7 +94,7 @@ def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
 def _other_choice(
     settings: FusionSettings, points: Mapping[tuple[float, ...], float], chosen: tuple[float, ...]
 ) -> tuple[str, str] | None:
-    """What is wrong with the weights that were tried or chosen, and what was expected; None if nothing is."""
+    """Return the problem of the weights that were tried or chosen, and the expected ones; None without one."""
     shares, systems = round(1 / (settings.tune or {}).get("step", STEP)), len(settings.of)
     grid = [each for each in product(range(shares + 1), repeat=systems) if sum(each) == shares]
     if sorted(points) != sorted(tuple(each / shares for each in point) for point in grid):

@@ -13,7 +13,7 @@ TUNED = "tuned"
 
 @dataclass(frozen=True)
 class FusionSettings:
-    """Whose runs are fused, and how. The schema checks what they may be.
+    """Runs and method of a fusion; the schema checks the entries.
 
     Attributes:
         name: Name of the system.
@@ -45,5 +45,5 @@ class FusionSettings:
 
     @property
     def factors(self) -> Sequence[float]:
-        """What the scores of each system are multiplied with, where it is stated."""
+        """Return the stated factors of the scores of each system."""
         return [1.0] * len(self.of) if self.weights is None or isinstance(self.weights, Mapping) else self.weights

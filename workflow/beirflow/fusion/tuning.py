@@ -25,7 +25,7 @@ Measure = Callable[[pa.Table, pa.Table, Sequence[int]], pd.DataFrame]
 
 
 class Tuned(TypedDict):
-    """How weights were found, as the record of a run has it.
+    """Origin of tuned weights, as the record of a run has it.
 
     Attributes:
         on: Name of the corpus whose queries decided.

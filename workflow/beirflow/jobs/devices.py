@@ -7,7 +7,7 @@ import torch
 from beirflow.files.errors import ModelError
 
 OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "CUDA error: out of memory", "MPS backend out of memory")
-"""What a CPU, the libraries of CUDA, and Apple's say in other errors than torch's own."""
+"""Messages of a CPU, of the libraries of CUDA, and of Apple's for too little memory, in other errors than torch's own."""
 
 
 def choose_device(device: str) -> torch.device:
@@ -72,7 +72,7 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether an error means that memory ran out, on whatever device.
+    """Test whether an error means that memory ran out, on whatever device.
 
     Args:
         error: What torch or one of its libraries raised.

@@ -17,7 +17,7 @@ from beirflow.jobs.gpus import Gpu, list_gpus, memory_in_use, visible_gpus
 logger = logging.getLogger(__name__)
 
 OF_THE_DEVICE = ("CUDA error", "CUDA driver error", "CUDA GPUs", "CUDA-capable", "CUDNN_STATUS", "CUBLAS_STATUS", "NVML_SUCCESS")
-"""What torch and the libraries of CUDA say when a GPU fails."""
+"""Messages of torch and of the libraries of CUDA when a GPU fails."""
 
 OF_THE_PROGRAM = (
     "device-side assert",
@@ -26,7 +26,7 @@ OF_THE_PROGRAM = (
     "invalid argument",
     "invalid configuration",
 )
-"""What they say when it was told to do something impossible: not the GPU's fault."""
+"""Their messages for impossible commands: not the GPU's fault."""
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def explained_errors(gpu: Gpu | None, saves_memory: str = "") -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    """What happened, without torch's advice and without its count of GPUs, which is another than nvidia-smi's."""
+    """Return the event, without torch's advice and without its count of GPUs, which is another than nvidia-smi's."""
     return ". ".join((str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[:2]).rstrip(".")
 
 

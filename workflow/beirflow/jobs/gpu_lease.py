@@ -112,7 +112,7 @@ def _open(path: Path) -> int:
 
 
 def _holder(path: Path) -> str:
-    """Who holds a lock, in words; empty if nobody does."""
+    """Name the holder of a lock; empty without one."""
     if not path.exists():
         return ""
     descriptor = _open(path)

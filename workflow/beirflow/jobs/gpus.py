@@ -17,7 +17,7 @@ PATIENCE_SECONDS = 120
 LINE = re.compile(
     r"GPU (?P<index>\d+): (?P<name>.*) \(UUID: (?P<gpu>GPU-[^)]+)\)|MIG (?P<size>\S+) .*\(UUID: (?P<mig>MIG-[^)]+)\)"
 )
-"""What `nvidia-smi -L` prints: a GPU a line, and below it a line for each instance that it is divided into."""
+"""Output of `nvidia-smi -L`: a GPU a line, and below it a line for each instance that it is divided into."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def list_gpus() -> list[Gpu]:
 
 
 def ask_nvidia_smi(*arguments: str) -> str:
-    """What nvidia-smi prints, errors included; nothing where it is not on PATH.
+    """Return the output of nvidia-smi, errors included; empty if it is not on PATH.
 
     Args:
         *arguments: Its arguments.
@@ -159,7 +159,7 @@ def _named(gpus: Sequence[Gpu], entry: str, kind: str) -> Gpu | None:
 
 
 def memory_in_use(gpu: Gpu) -> str:
-    """How much of a GPU's memory is in use and by which processes, in words; empty if nvidia-smi does not say."""
+    """Describe the memory in use on a GPU and its processes; empty if nvidia-smi does not say."""
     of_card = ("--format=csv,noheader", f"--id={gpu.card}")
     memory = re.search(r"^(\d+ \w+), (\d+ \w+)$", ask_nvidia_smi("--query-gpu=memory.used,memory.total", *of_card), re.MULTILINE)
     if not memory:

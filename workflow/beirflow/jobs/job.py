@@ -64,7 +64,7 @@ def job(snakemake: Any, *, pandas: bool = True) -> Iterator[Job]:
 
 
 def _nothing() -> None:
-    """What a block without a lock does before it begins."""
+    """Do nothing, before a block without a lock."""
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def surroundings(log_path: str | Path, before: Callable[[], None] = _nothing) ->
 
 @contextmanager
 def _rare_garbage_collection() -> Iterator[None]:
-    """What a job imports stays. Looking through it again and again, and once more at the end, takes a quarter of a short job."""
+    """Collect garbage rarely: imports stay, and looking through them repeatedly takes a quarter of a short job."""
     gc.set_threshold(GARBAGE_OBJECTS, 20, 100)
     try:
         yield

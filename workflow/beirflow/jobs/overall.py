@@ -11,7 +11,7 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of a job.
+    """Expected work of a job.
 
     Attributes:
         rule: Its rule.
@@ -84,7 +84,7 @@ class Overall:
         return ", ".join(parts) + (f"; runs: {'; '.join(names[:SHOWN])}{more}" if names else "")
 
     def _seconds(self, job: int) -> float:
-        """How long a job takes, corrected by what jobs of its rule took."""
+        """Return the seconds of a job, corrected by the jobs of its rule that have ended."""
         each = self.expected[job]
         thought = self._thought[each.rule]
         return each.seconds * (self._took[each.rule] / thought if thought else 1.0)

@@ -60,7 +60,7 @@ def code_state(folder: Path = REPOSITORY) -> dict[str, Any]:
 
 
 def knows_commit(commit: str, folder: Path = REPOSITORY) -> bool | None:
-    """Whether the code in a folder is a checkout that has a commit.
+    """Test whether the code in a folder is a checkout that has a commit.
 
     Args:
         commit: 40 digits, or what claims to be that.
@@ -76,7 +76,7 @@ def knows_commit(commit: str, folder: Path = REPOSITORY) -> bool | None:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """What git prints about a folder, without the last newline; None where it cannot say."""
+    """Return git's output about a folder, without the last newline; None without an answer."""
     try:
         done = subprocess.run(  # noqa: S603
             ["git", "-C", str(folder), *arguments],  # noqa: S607

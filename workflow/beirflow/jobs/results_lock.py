@@ -82,7 +82,7 @@ def begin_run(logs: Path) -> None:
 
 
 def is_of_a_run() -> bool:
-    """Whether this process is a job of a run that has the results: no other run writes them meanwhile."""
+    """Test whether this process is a job of a run that has the results: no other run writes them meanwhile."""
     return RUN in os.environ
 
 
@@ -152,7 +152,7 @@ def _take(descriptor: int, start: int, length: int = 1) -> bool:
 
 
 def _without_jobs(descriptor: int) -> bool:
-    """Whether no job holds a lock, at once or soon."""
+    """Test whether no job holds a lock, at once or soon."""
     until = time.monotonic() + GRACE_SECONDS
     while not _take(descriptor, JOB_BYTES, 0):
         if time.monotonic() > until:
@@ -168,7 +168,7 @@ def _write(descriptor: int, content: bytes) -> None:
 
 
 def _parsed(content: bytes) -> dict[str, str]:
-    """What the file says; nothing where it was cut."""
+    """Parse the content of the file; empty if it was cut."""
     try:
         found = parse_json(content)
     except ValueError:

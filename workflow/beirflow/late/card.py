@@ -16,7 +16,7 @@ from beirflow.models.card import Step
 
 @dataclass(frozen=True)
 class Expansion:
-    """What a query is filled up with.
+    """Tokens that fill up a query.
 
     Attributes:
         length: Tokens that it has then, special tokens and marker included.
@@ -33,7 +33,7 @@ class Expansion:
 
 @dataclass(frozen=True)
 class Reading:
-    """How one kind of text becomes vectors.
+    """Steps from one kind of text to its vectors.
 
     Attributes:
         steps: The backbone, and what changes the vector of each token after it.
@@ -66,7 +66,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class TokenCard:
-    """How a model turns texts into vectors of tokens.
+    """Recipe of a model that turns texts into vectors of tokens.
 
     Attributes:
         queries: Of queries.
@@ -81,11 +81,11 @@ class TokenCard:
     overridden: tuple[str, ...] = ()
 
     def of(self, kind: Kind) -> Reading:
-        """How one kind of text becomes vectors."""
+        """Return the steps from one kind of text to its vectors."""
         return self.queries if kind == "queries" else self.documents
 
     def of_kind(self, kind: Kind) -> dict[str, Any]:
-        """What holds for one kind of text, for a record."""
+        """Return the recipe for one kind of text, for a record."""
         reading = self.of(kind)
         facts = {key: value for key, value in asdict(reading).items() if value not in (None, (), False)}
         facts["steps"] = [asdict(step) for step in reading.steps]
@@ -94,14 +94,14 @@ class TokenCard:
         return facts | {"overridden": list(self.overridden)}
 
     def problem(self) -> str | None:
-        """What the files leave open and the configuration does not say, in a sentence; None if nothing is."""
+        """Return what neither the files nor the configuration state, in a sentence; None if nothing is missing."""
         if not self.open:
             return None
         return f"{'; '.join(self.open.values())}. Set {' and '.join(self.open)} for this system, as in the model's paper"
 
 
 def with_lengths(card: TokenCard, settings: LateSettings) -> TokenCard:
-    """What a configuration says wins over what the files of the model say.
+    """Override the statements of the model's files by those of the configuration.
 
     Args:
         card: What the files say.

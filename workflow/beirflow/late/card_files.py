@@ -178,7 +178,7 @@ def _words(path: Path, words: Any) -> tuple[str, ...]:
 
 
 def _with_lengths(folder: Path, reading: Reading, kind: Kind, library: Mapping[str, Any], pylate: bool) -> Reading:
-    """How long texts are, and what queries are filled up with: the backbone's own file wins over PyLate's."""
+    """Read the lengths of texts and the filling of queries: the backbone's own file wins over PyLate's."""
     path = folder / LIBRARY_CONFIG
     of_backbone = transformer_config(folder / reading.steps[0].folder)
     key = {"queries": "query_length", "documents": "document_length"}[kind]
@@ -200,7 +200,7 @@ def _with_lengths(folder: Path, reading: Reading, kind: Kind, library: Mapping[s
 
 
 def _expansion(path: Path, wanted: Any) -> Expansion | None:
-    """What sentence-transformers calls ``query_expansion``."""
+    """Read sentence-transformers' ``query_expansion``."""
     if wanted is None:
         return None
     known = {"strategy", "attend", "token", "length"}

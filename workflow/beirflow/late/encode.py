@@ -18,7 +18,7 @@ from beirflow.models.model_places import model_folder
 from beirflow.runs.represent import Texts, document_texts, query_texts, represent
 
 TokenEncoding: TypeAlias = Computing[LateSettings]
-"""How texts become vectors of tokens; the settings are those for the dataset."""
+"""Settings of a job that encodes tokens; those of the system are for the dataset."""
 
 
 def encode_query_tokens(*, queries_path: str, output_path: str, encoding: TokenEncoding, job: Job) -> None:

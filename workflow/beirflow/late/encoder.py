@@ -36,7 +36,7 @@ WINDOW_TEXTS = 1024
 
 TOKENIZER_THREADS = 1
 OPEN: dict[Kind, str] = {"queries": "query", "documents": "document"}
-"""How settings begin that say how a kind of text is encoded."""
+"""Prefixes of the settings about one kind of text."""
 
 PROJECTION = "linear.weight"
 """Of a checkpoint of ColBERT, the weight that lies beside those of its backbone; its projection has no bias."""
@@ -171,7 +171,7 @@ class TokenEncoder:
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device), **lossy}
 
     def described(self) -> dict[str, Any]:
-        """How a text becomes vectors, for the record."""
+        """Describe the way from a text to its vectors, for the record."""
         pooling = {"pool_factor": self._pool_factor} if self._pool_factor else {}
         return self.card.of_kind(self._kind) | {"max_length": self.max_length} | pooling
 

@@ -1,4 +1,4 @@
-"""What late interaction finds in common between a query and a document: to each token of the query, the most similar one."""
+"""Matches of a query and a document in late interaction: for each token of the query, the most similar one of the document."""
 
 import numpy as np
 

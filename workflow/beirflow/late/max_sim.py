@@ -18,7 +18,7 @@ UNIT_ROUNDOFF = 2.0**-24
 
 
 class Sizes(NamedTuple):
-    """How much is computed at once.
+    """Sizes of the blocks of the computation.
 
     Attributes:
         query_tokens: Of a block of queries.
@@ -79,7 +79,7 @@ class Blocks(NamedTuple):
 
     @property
     def bounds(self) -> np.ndarray:
-        """Where each block begins in the order, and how many texts there are, int64."""
+        """Return the beginning of each block in the order, and the number of texts, int64."""
         return np.cumsum([0, *map(len, self.vectors)])
 
 
@@ -136,7 +136,7 @@ def _largest(similar: torch.Tensor) -> torch.Tensor:
 
 
 def error_bounds(queries: Queries) -> torch.Tensor:
-    """How far, for each query, a fast score may lie from the exact one.
+    """Bound, for each query, the distance between a fast score and the exact one.
 
     A sum of d products in float32 is off by at most g(d) |x| |y|, where g(d) = d u / (1 - d u) and u is the unit roundoff, in
     whatever order (Higham 2002, section 3.1); a maximum by no more than what it is taken of; and a sum of n of these by g(n) of

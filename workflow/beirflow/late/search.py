@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Chunk:
-    """What is searched for and in what.
+    """Queries and the chunk that they search.
 
     Attributes:
         queries: The queries, longest first.
@@ -65,7 +65,7 @@ class Chunk:
 
     @property
     def device(self) -> torch.device:
-        """Where to compute."""
+        """Return the device of the computation."""
         return self.queries.vectors.device
 
     def parts(self) -> Iterator[Part]:

@@ -11,7 +11,7 @@ PROTECTED = 1
 """Vectors at the beginning that stay what they are: that of the first special token."""
 
 LOSSY = "vectors of like tokens are averaged, so that scores are not those of all tokens"
-"""What records and tables say of it."""
+"""Label of such systems in records and tables."""
 
 
 def pooled(vectors: np.ndarray, factor: int) -> np.ndarray:

@@ -36,7 +36,7 @@ class TokenVectors(NamedTuple):
 
     @property
     def starts(self) -> np.ndarray:
-        """Where the vectors of each text begin, and how many there are, int64 of shape (n + 1,)."""
+        """Return the beginning of each text's vectors, and their number, int64 of shape (n + 1,)."""
         return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
 
     @classmethod
@@ -152,7 +152,7 @@ def read_segments(path: str | Path) -> Iterator[Segment]:
 
 
 def _problem(segment: Segment) -> str | None:
-    """What does not fit together in a segment; None if all does."""
+    """Return the contradiction in a segment; None without one."""
     (counts, vectors), rows, text = segment
     if (counts < 1).any() or counts.sum() != len(vectors):
         return f"found {len(vectors)} vectors, but counts of {counts.sum()}"

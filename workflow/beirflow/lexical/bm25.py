@@ -57,7 +57,7 @@ def length_codes(lengths: np.ndarray) -> np.ndarray:
 
 
 def weights(frequencies: np.ndarray, boosts: np.ndarray, documents: int) -> np.ndarray:
-    """What terms weigh in a field.
+    """Return the weights of terms in a field.
 
     Args:
         frequencies: Documents of the corpus whose field has each term, integers from 1 of shape (n,).
@@ -73,7 +73,7 @@ def weights(frequencies: np.ndarray, boosts: np.ndarray, documents: int) -> np.n
 
 
 def inverse_norms(statistics: FieldStatistics, k1: float, b: float) -> np.ndarray:
-    """What a term's count is multiplied by, for each code of a length.
+    """Return the factor of a term's count, for each code of a length.
 
     Args:
         statistics: The field in the whole corpus, with at least one document.

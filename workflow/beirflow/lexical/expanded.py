@@ -49,7 +49,7 @@ def index_documents(
 
 
 def frequencies(weights: np.ndarray, scale: str) -> np.ndarray:
-    """How often words count.
+    """Return the counts of words.
 
     Args:
         weights: Weights from 0, float64 of shape (n,).

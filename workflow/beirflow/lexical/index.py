@@ -9,7 +9,7 @@ ANALYZER = "lucene-english"
 
 
 class Index(NamedTuple):
-    """What decides over the postings of a corpus.
+    """Settings that decide over the postings of a corpus.
 
     Attributes:
         analyzer: What turns texts into terms.
@@ -28,5 +28,5 @@ class Index(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called in paths, shared by all systems that search it."""
+        """Return its name in paths, shared by all systems that search it."""
         return self.analyzer if self.expansion is None else f"{self.analyzer}-{self.use}-{self.expansion}"

@@ -25,7 +25,7 @@ MOST_TERMS = 1 << 24
 """Of a document of weighted words: beyond, its frequencies are no exact numbers in float32."""
 
 FILLED = r"[^\x00-\x20]"
-"""What white space is to Anserini, which calls Java's ``String.trim``: every character up to the space, and no other."""
+"""Filled text by Anserini, which calls Java's ``String.trim``: white space is every character up to the space, and no other."""
 
 _ONE = np.uint64(1)
 _TERM_BITS, _TEXT_BITS = np.uint64(32), np.uint64((1 << 32) - 1)
@@ -40,7 +40,7 @@ class _Batch(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """How often terms occur.
+    """Counts of terms.
 
     Attributes:
         keys: Number of the term, number of the document and whether it is in the title, as one number, uint64 of shape (n,).

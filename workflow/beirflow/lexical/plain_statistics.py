@@ -48,7 +48,7 @@ def plain_statistics(chunks: Iterable[Postings]) -> tuple[pa.Table, dict[str, An
 
 
 def _count(term: np.ndarray, has: np.ndarray, terms: int) -> np.ndarray:
-    """How many postings of each term count, int64 of shape (terms,)."""
+    """Count the postings of each term, int64 of shape (terms,)."""
     return np.bincount(term[has], minlength=terms).astype(np.int64)
 
 

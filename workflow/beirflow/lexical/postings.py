@@ -107,7 +107,7 @@ class PostingsFile:
 
 
 def places_in_order(terms: pa.LargeStringArray, among: pa.LargeStringArray) -> np.ndarray:
-    """Where a few terms are among many others in byte order: only some of the many are looked at.
+    """Find the places of a few terms among many others in byte order; only some of the many are looked at.
 
     Args:
         terms: Different terms.
@@ -207,7 +207,7 @@ def _metadata(analyzer: str) -> dict[str, bytes | str]:
 
 
 def _problem(head: Postings, part_terms: np.ndarray) -> str | None:
-    """What does not fit together in terms and documents; None if all does."""
+    """Return the contradiction in terms and documents; None without one."""
     for group in (TERM_COLUMNS, DOCUMENT_COLUMNS):
         lengths = {name: len(getattr(head, name)) for name in group}
         if len(set(lengths.values())) > 1:
@@ -221,7 +221,7 @@ def _problem(head: Postings, part_terms: np.ndarray) -> str | None:
 
 
 def _problem_of_part(part: Part, expected: int, documents: int) -> str | None:
-    """What does not fit together in a part; None if all does."""
+    """Return the contradiction in a part; None without one."""
     lengths = {name: len(values) for name, values in part._asdict().items()}
     if set(lengths.values()) != {expected}:
         return f"found columns of the lengths {lengths}, but frequencies of {expected} postings"

@@ -33,7 +33,7 @@ class AnalyzedQueries(NamedTuple):
 
 
 class ScoredField(NamedTuple):
-    """What scores in a field are made from, the counts of the documents apart.
+    """Inputs of the scores in a field, apart from the counts of the documents.
 
     Attributes:
         name: ``contents``, ``title`` or ``text``.

@@ -71,7 +71,7 @@ def search_postings(
 
 
 def inverse_norms_of(fields: Sequence[ScoredField], documents: Postings) -> list[np.ndarray]:
-    """What the counts of each document are multiplied by.
+    """Return the factors of the counts of each document.
 
     Args:
         fields: The fields that are scored.
@@ -87,7 +87,7 @@ def inverse_norms_of(fields: Sequence[ScoredField], documents: Postings) -> list
 
 @dataclass(frozen=True)
 class _Chunk:
-    """What is searched for and in what.
+    """Queries and the chunk that they search.
 
     Attributes:
         places: Place of the term of each pair among the chunk's terms, or -1; int64 of shape (p,).

@@ -43,7 +43,7 @@ class LexicalSettings:
 
     @property
     def added(self) -> Expansion | None:
-        """What is added to the documents."""
+        """Return the additions to the documents."""
         return self.expansion or self.weights
 
     @property

@@ -99,7 +99,7 @@ class PostingsCheck(SearchCheck):
         return Finding(True, f"{self.subject.name}: {len(table)} terms of {counts['documents']} documents")
 
     def _terms(self, title: str, text: str, added: list[Any]) -> tuple[Counter[str], Counter[str]]:
-        """How often the two fields of a document have their terms."""
+        """Count the terms in the two fields of a document."""
         if self.settings.weights:
             terms: Counter[str] = Counter()
             for word, weight in added:
@@ -110,13 +110,13 @@ class PostingsCheck(SearchCheck):
         return Counter(analyze(in_title)), Counter(analyze(in_text))
 
     def _texts(self, title: str, text: str, added: list[Any]) -> tuple[str, str]:
-        """What the two fields of a document hold."""
+        """Return the two fields of a document."""
         if self.settings.expansion and self.settings.expansion.join == "field":
             return " ".join(added), f"{title} {text}"
         return title, " ".join([text, *added])
 
     def _filled(self, title: str, text: str, added: list[Any], found: tuple[Counter[str], Counter[str]]) -> tuple[bool, bool]:
-        """Whether the two fields of a document have more than white space; of words with weights, whether any has one."""
+        """Test whether the two fields of a document have more than white space; of words with weights, whether any has one."""
         if self.settings.weights:
             return False, bool(found[1]) or any(weight and _is_filled(word) for word, weight in added)
         in_title, in_text = self._texts(title, text, added)
@@ -159,7 +159,7 @@ def _is_filled(text: str) -> bool:
 
 
 def _stored(postings: Postings, rows: np.ndarray) -> list[tuple[Counter[str], Counter[str]]]:
-    """How often the postings say that titles and texts of some documents have their terms."""
+    """Return the counts of terms in titles and texts of some documents, from the postings."""
     found: list[tuple[Counter[str], Counter[str]]] = [(Counter(), Counter()) for _ in rows]
     here = np.flatnonzero(np.isin(postings.rows, rows))
     terms = postings.terms.take(np.searchsorted(postings.starts, here, side="right") - 1).to_pylist()

@@ -26,7 +26,7 @@ TABLE = pa.schema([("term", pa.large_string()), *((name, pa.int64()) for name in
 
 
 class CorpusStatistics(NamedTuple):
-    """What is counted over a corpus, terms apart.
+    """Counts over a corpus, apart from its terms.
 
     Attributes:
         documents: Documents of the corpus.

@@ -46,7 +46,7 @@ PARTS: Mapping[str, Mapping[int, str]] = {
 
 
 class OnnxFile(NamedTuple):
-    """What an ONNX file says of its weights.
+    """Facts of an ONNX file about its weights.
 
     Attributes:
         precision: ``float32``, or the lowest type that weights are stored in.
@@ -96,7 +96,7 @@ def _read(path: Path, size: int, changed: int) -> OnnxFile:
 
 
 def _tensors(data: mmap.mmap) -> Iterator[tuple[int, int]]:
-    """Where each tensor of a model begins and ends, those of its subgraphs too."""
+    """Yield the beginning and end of each tensor of a model, those of its subgraphs too."""
     waiting = [("model", 0, len(data))]
     while waiting:
         message, start, end = waiting.pop()

@@ -150,7 +150,7 @@ _FIRST_SEQUENCE = -2
 
 
 class _Memo(dict[str, int]):
-    """What a function returned, by its argument."""
+    """Results of a function, by its argument."""
 
     def __init__(self, function: Callable[[str], int]) -> None:
         super().__init__()

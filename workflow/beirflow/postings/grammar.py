@@ -69,7 +69,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def _end_in_sight(text: str, start: int) -> int | None:
-    """Where the token ends that begins here, if the text ends after as many UTF-16 units as the scanner sees."""
+    """Return the end of the token that begins here, if the text ends after as many UTF-16 units as the scanner sees."""
     sight = start
     units = 0
     while sight < len(text) and units + 1 + (text[sight] > "\uffff") <= LONGEST_TOKEN:

@@ -126,7 +126,7 @@ def _replace(word: str, rules: list[tuple[str, str]], condition: Callable[[str, 
 
 
 def _ends_double(word: str) -> bool:
-    """Whether a word ends with the same consonant twice."""
+    """Test whether a word ends with the same consonant twice."""
     if len(word) < 2 or word[-1] != word[-2] or word[-1] in "aeiou":
         return False
     if word[-1] != "y":

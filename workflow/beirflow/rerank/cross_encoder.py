@@ -16,7 +16,7 @@ from beirflow.rerank.saved_settings import check_activation
 
 LABELS = (1, 2)
 HEADS = ("classifier", "score")
-"""What the last layers are called in the models of transformers."""
+"""Names of the last layers in the models of transformers."""
 
 
 class CrossEncoder(PairScorer):

@@ -21,7 +21,7 @@ STATED: dict[str, Kind] = {"T5ForConditionalGeneration": "monot5", "Qwen3ForCaus
 READ_INSTRUCTIONS = ("logit-score", "qwen3-reranker")
 
 DECODERS = ("Gemma", "Llama", "Mistral", "Phi", "Qwen")
-"""How the names of decoders begin; those that give a pair one number were trained with a prompt that their files do not hold."""
+"""Prefixes of the names of decoders; those that give a pair one number were trained with a prompt that their files lack."""
 
 EXPECTED = (
     f"a cross-encoder, …{CLASSIFIER}; …{WRITER} with the module {LOGIT_SCORE} of sentence-transformers; monoT5,"

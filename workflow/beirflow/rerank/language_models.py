@@ -33,7 +33,7 @@ class Answers(PairScorer):
     @property
     @abstractmethod
     def _asked(self) -> Prompt:
-        """What the model is asked."""
+        """Return the question to the model."""
 
     @abstractmethod
     def _logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

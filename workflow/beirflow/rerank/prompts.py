@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
-"""What queries are for, where nobody says: the words of Qwen3-Reranker's model card."""
+"""Purpose of queries without a stated one: the words of Qwen3-Reranker's model card."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Prompt:
     strip: bool = False
 
     def text(self, query: str, document: str) -> str:
-        """What is asked of a pair, without what is tokenised by itself."""
+        """Return the question about a pair, without the parts that are tokenised by themselves."""
         return self.opening + query + self.middle + document + self.closing
 
 

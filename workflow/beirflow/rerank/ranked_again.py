@@ -33,7 +33,7 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
 
 
 def pairs_folder(subject: Subject) -> str:
-    """Where the pairs of a reranker on a corpus are, below the results."""
+    """Return the folder of the pairs of a reranker on a corpus, below the results."""
     return PAIRS.folder(system=subject.system.name, dataset=subject.dataset).rstrip("/")
 
 

@@ -35,7 +35,7 @@ OF_THE_MODEL = {"instructions", "tasks", *(field.name for field in fields(ModelS
 
 
 Scoring: TypeAlias = Computing[RerankSettings]
-"""How pairs are scored."""
+"""Settings of a job that scores pairs."""
 
 
 def score_pairs(
@@ -114,7 +114,7 @@ def _same(scoring: Scoring) -> dict[str, Any]:
 
 
 def _check_depth(queries_path: str, run: pa.Table, settings: RerankSettings) -> None:
-    """Where each query has candidates of its own, all of them are scored."""
+    """Check that all candidates are scored if queries have candidates of their own."""
     if own_candidates(queries_path) is not None and (most := pc.max(run["rank"]).as_py()) > settings.depth:
         found = f"a query has {most} candidates, all of which are scored, but depth is {settings.depth}"
         raise DataError(f"system {settings.name}: {found}; set 'depth: {most}' or more")

@@ -28,7 +28,7 @@ TOLERANCE_OF_ENCODERS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "in
 """The same of two similarities, or sums of such: twice what the spot checks of vectors allow, and no less than a thousandth."""
 
 LEAST_DRIFT = 0.1
-"""How far scores of relevant pairs may move in one direction, over what two scores may be apart."""
+"""Allowed drift of the scores of relevant pairs, over the allowed distance of two scores."""
 
 PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encoder", "arguments")
 """Settings that are those of the person who audits: no code runs because results from elsewhere name it."""

@@ -137,7 +137,7 @@ class Asked:
 
 
 Open = Callable[[Asked], Opened]
-"""How a family opens a system; may raise :class:`NoAnswerError`."""
+"""Function of a family that opens a system; may raise :class:`NoAnswerError`."""
 
 
 def as_run(hits: Hits, doc_ids: pa.Array) -> pa.Table:

@@ -35,7 +35,7 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """Where candidates come from, kept in their own file because they are temporary.
+    """Origin of candidates, kept in their own file because they are temporary.
 
     Attributes:
         system: Name of the system.
@@ -75,7 +75,7 @@ def found_by(
     trained: Mapping[str, Mapping[str, Any]] | None = None,
     **facts: Any,
 ) -> Found:
-    """Where candidates of a job come from.
+    """Return the origin of the candidates of a job.
 
     Args:
         job: The job that searched.

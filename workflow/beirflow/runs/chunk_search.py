@@ -24,7 +24,7 @@ Records = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What is asked of a system: the top k of one chunk, for every query.
+    """Request to a system: the top k of one chunk, for every query.
 
     Attributes:
         corpus: Queries and documents.

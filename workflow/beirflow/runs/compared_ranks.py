@@ -171,7 +171,7 @@ class _Ranks:
         self._best = np.partition(best, best.shape[1] - keep, axis=1)[:, best.shape[1] - keep :]
 
     def problem(self, number: int, slack: float) -> str:
-        """What is wrong with the ranks of a query; empty if nothing is."""
+        """Return the problem of the ranks of a query; empty without one."""
         rows = np.flatnonzero(self._query == number)
         expected = min(self.subject.top_k, int(self._retrieved[number]))
         if len(rows) != expected:

@@ -24,7 +24,7 @@ LEAST_DRIFT = {"float32": 5e-6, "float16": 1e-4, "bfloat16": 1e-3}
 
 
 class Drift(NamedTuple):
-    """How scores of relevant pairs changed, beyond those of the others.
+    """Change of the scores of relevant pairs, beyond that of the others.
 
     Attributes:
         pairs: Relevant pairs.
@@ -38,7 +38,7 @@ class Drift(NamedTuple):
 
     @property
     def found(self) -> str:
-        """What is the case, behind what else was found."""
+        """Append a drift to the other findings."""
         return f"; scores of {self.pairs} relevant pairs are {self.mean:+.1e} apart from those of others, all in one direction"
 
 
@@ -61,7 +61,7 @@ def unless_moved(finding: Finding, moved: Drift | None) -> Finding:
 
 
 def drift_of(beyond: np.ndarray, least: float) -> Drift | None:
-    """Whether changes have one direction.
+    """Measure the common direction of changes.
 
     Args:
         beyond: How far the score of each relevant pair changed, less what others changed, shape (pairs,).

@@ -1,4 +1,4 @@
-"""What scores come from: the parts of a query that match parts of a document, and what each match adds to the score."""
+"""Matches: the parts of a query that match parts of a document, and the share of each in the score."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -11,7 +11,7 @@ from beirflow.runs.searched import Ids
 
 
 def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where the candidates of each query are in a chunk.
+    """Return the places of the candidates of each query in a chunk.
 
     Args:
         candidates: ``query_id`` and ``doc_id`` of the pairs.

@@ -80,7 +80,7 @@ def _columns(schema: pa.Schema) -> str:
 
 
 def _problem_with(run: pa.Table) -> str | None:
-    """What keeps a table from being a run."""
+    """Return why a table is no run; None if it is one."""
     if not run.schema.equals(RUN):
         return f"found the columns {_columns(run.schema)}"
     if any(column.null_count for column in run.columns):

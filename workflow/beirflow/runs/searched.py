@@ -63,7 +63,7 @@ def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool) -> 
 
 
 def places_of(strings: pa.Array, among: pa.Array) -> np.ndarray:
-    """Where some strings are among many others. The many are looked up in the few, which takes a fraction of the time.
+    """Find the places of some strings among many others. The many are looked up in the few, which takes a fraction of the time.
 
     Args:
         strings: Different strings.

@@ -34,7 +34,7 @@ class NotHereError(Exception):
 
 
 class Finding(NamedTuple):
-    """What one check found.
+    """Result of one check.
 
     Attributes:
         passed: Whether it is as it should be.

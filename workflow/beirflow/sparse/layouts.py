@@ -18,7 +18,7 @@ SPARTA_TERMS = 2000
 
 
 def read_parts(settings: SparseSettings, folder: Path, query_folder: Path | None) -> Parts:
-    """How a system weighs its texts.
+    """Read the steps that weigh a system's texts.
 
     Args:
         settings: The system; what it says goes before what the folder says.

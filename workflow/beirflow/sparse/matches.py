@@ -1,4 +1,4 @@
-"""What a learned sparse system finds in common between a query and a document: terms that both weigh."""
+"""Matches of a query and a document in a learned sparse system: terms that both weigh."""
 
 import numpy as np
 

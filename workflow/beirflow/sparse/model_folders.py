@@ -30,7 +30,7 @@ class Folders(NamedTuple):
 
 
 def model_problem(settings: SparseSettings) -> Setting | None:
-    """What keeps the models of a system from being used, as far as a look at the disk can tell.
+    """Return why the models of a system cannot be used, as far as a look at the disk can tell; None if they can.
 
     Args:
         settings: The system.

@@ -1,4 +1,4 @@
-"""How one kind of text is weighed, and the files of a model folder that do it."""
+"""Steps that weigh one kind of text, and the files of a model folder for them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ AROUND = 3
 
 @dataclass(frozen=True)
 class Part:
-    """How one kind of text, queries or documents, is weighed.
+    """Steps that weigh one kind of text, queries or documents.
 
     Attributes:
         kind: ``splade``, ``unicoil`` or ``sparta``, by a model; ``table``, by a table of weights; ``tokens``, every token weighs
@@ -45,7 +45,7 @@ class Part:
 
 
 class Parts(NamedTuple):
-    """How documents and queries are weighed."""
+    """Steps that weigh documents and queries."""
 
     documents: Part
     queries: Part

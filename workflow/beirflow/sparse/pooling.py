@@ -18,7 +18,7 @@ CUDA_LOGITS = 1 << 27
 
 
 class Vocabulary(NamedTuple):
-    """What gives every term of a vocabulary a logit.
+    """Function that gives every term of a vocabulary a logit.
 
     Attributes:
         matrix: Of shape (terms, dim).

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 LUCENE_SCALE = 256 / 5
-"""What a weight is multiplied with before it is rounded to an integer, in published runs with Lucene."""
+"""Factor of weights before they are rounded to integers, in published runs with Lucene."""
 
 
 class Rows(NamedTuple):
@@ -24,7 +24,7 @@ class Rows(NamedTuple):
 
     @property
     def starts(self) -> np.ndarray:
-        """Where the terms of each text begin, and m, int64 of shape (n + 1,)."""
+        """Return the beginning of each text's terms, and their number, int64 of shape (n + 1,)."""
         return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
 
     @classmethod

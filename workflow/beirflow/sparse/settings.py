@@ -9,10 +9,10 @@ from beirflow.models.settings import ModelSettings
 from beirflow.runs.ties import Ties
 
 INJECT = "inject"
-"""How queries are joined with a document: those of their tokens that its text does not have stand behind it."""
+"""Kind of joining queries with a document: those of their tokens that its text lacks follow it."""
 
 USUAL_LENGTHS = {"text_length": 400, "expansion_length": 100}
-"""Where something is added to documents and nothing else is said; Pyserini's."""
+"""Lengths without other settings, for systems that add something to documents; Pyserini's."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class SparseSettings(ModelSettings):
 
     @property
     def added(self) -> WrittenQueries | None:
-        """What is added to the documents."""
+        """Return the additions to the documents."""
         return self.expansion
 
     def model_of_queries(self) -> ModelSettings | None:
-        """Where the queries' own model is; None if they have none."""
+        """Return the place of the queries' own model; None without one."""
         if self.query_model is None:
             return None
         return ModelSettings(self.name, self.query_model, self.query_revision, weights=self.query_weights)

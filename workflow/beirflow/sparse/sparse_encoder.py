@@ -18,7 +18,7 @@ ENCODER = "config_sentence_transformers.json"
 
 
 def parts_of_sparse_encoder(settings: SparseSettings, folder: Path, weights: str) -> Parts:
-    """How a SparseEncoder weighs documents and queries.
+    """Read the steps by which a SparseEncoder weighs documents and queries.
 
     Args:
         settings: The system.

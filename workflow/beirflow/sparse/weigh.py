@@ -24,7 +24,7 @@ from beirflow.sparse.settings import INJECT, SparseSettings
 from beirflow.sparse.weigher import NotFiniteError, Weigher
 
 Weighing: TypeAlias = Computing[SparseSettings]
-"""How terms are weighed."""
+"""Settings of a job that weighs terms."""
 
 
 def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, job: Job) -> None:
@@ -117,7 +117,7 @@ def _weigh(
 
 
 def _joined(added: ExpansionFile | None) -> dict[str, str]:
-    """What was added to documents, and how, for the record; nothing where nothing was."""
+    """Return the additions to documents, and their origin, for the record; nothing without any."""
     return {"added": added.record["expansion"], "join": INJECT} if added else {}
 
 

@@ -34,7 +34,7 @@ TOKENIZER_THREADS = 1
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 32768, "mps": 4096}
 
 OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
-"""What the record of weights says of the part that made them, besides lengths."""
+"""Keys of a record of weights about the part that made them, besides lengths."""
 
 
 class Weigher:
@@ -103,7 +103,7 @@ class Weigher:
         return longest
 
     def described(self) -> dict[str, Any]:
-        """How texts are weighed, for the record of their weights."""
+        """Describe the weighing of texts, for the record of their weights."""
         part = {key: getattr(self.part, key) for key in OF_A_PART}
         added = {key: length for key in USUAL_LENGTHS if (length := getattr(self.part, key)) is not None}
         return {**part, **added, "max_length": self.max_length}

@@ -24,7 +24,7 @@ BUFFERS, COMPRESSION = 2, 3
 """Fields of a batch."""
 
 BLOCK, BUFFER = struct.Struct("<qi4xq"), struct.Struct("<qq")
-"""Where a message is, the bytes of its head and of its body; where a buffer is in the body, and its bytes."""
+"""Places of a message, with the bytes of its head and body; places of a buffer in the body, with its bytes."""
 
 NOT_COMPRESSED = -1
 
@@ -76,12 +76,12 @@ def _number(content: mmap.mmap, form: str, place: int) -> int:
 
 
 def _root(content: mmap.mmap, place: int) -> int:
-    """Where the first table of a flatbuffer begins."""
+    """Return the beginning of the first table of a flatbuffer."""
     return place + _number(content, "<I", place)
 
 
 def _field(content: mmap.mmap, table: int, number: int) -> int:
-    """Where a field of a table is; 0 if it has none."""
+    """Return the place of a table's field; 0 if it has none."""
     fields = table - _number(content, "<i", table)
     place = 4 + 2 * number
     found = _number(content, "<H", fields + place) if place < _number(content, "<H", fields) else 0

@@ -75,7 +75,7 @@ class Chain:
 
     @cached_property
     def listing(self) -> Listing:
-        """What is in the folder."""
+        """Return the content of the folder."""
         return list_folder(self.folder)
 
     @property
@@ -257,7 +257,7 @@ class Chain:
 
 
 def is_whole(file: Path) -> bool:
-    """Whether a record has the content that its own digest says."""
+    """Test whether a record has the content that its own digest states."""
     try:
         read_json(file)
     except DataError:

@@ -64,7 +64,7 @@ UNREADABLE = (
     DataError,
     RecordError,
 )
-"""What reading a file raises that does not hold what it should, Arrow's exceptions included."""
+"""Errors of reading a file with unexpected content, Arrow's exceptions included."""
 
 
 def unique(results: Iterable[Result]) -> tuple[Result, ...]:

@@ -10,7 +10,7 @@ from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, Result, unique, unreadable
 
 RELATIVE = 1e-9
-"""What sums of the same numbers may differ by, added in another order."""
+"""Relative tolerance between sums of the same numbers in different orders."""
 
 
 @dataclass
@@ -75,13 +75,13 @@ class Comparison:
         return [*self.checks, *([Check(self.name, PASSED, f"{agree} facts agree")] if agree > 0 else [])]
 
     def _is_known(self, error: Exception) -> bool:
-        """Whether an error is about a record that was found unreadable, or missing, before."""
+        """Test whether an error is about a record that was found unreadable, or missing, before."""
         path = error.path if isinstance(error, RecordError) else None
         return path is not None and path in self.chain.records and self.chain.records[path] is None
 
 
 def agree(found: Any, expected: Any) -> bool:
-    """Whether two values are the same as JSON would have them; numbers that are not whole, but for the order of a sum."""
+    """Test whether two values are the same in JSON; fractions may differ as sums in another order do."""
     if isinstance(found, Mapping) and isinstance(expected, Mapping):
         return found.keys() == expected.keys() and all(agree(found[key], expected[key]) for key in expected)
     if isinstance(found, list | tuple) and isinstance(expected, list | tuple):

@@ -22,7 +22,7 @@ EMPTY = (".gitkeep", TIMESTAMP)
 
 @dataclass(frozen=True)
 class Listing:
-    """What is below a folder.
+    """Content of a folder.
 
     Attributes:
         files: Paths of plain files, each with its bytes.
@@ -33,7 +33,7 @@ class Listing:
     odd: dict[str, str] = field(default_factory=dict)
 
     def oddity(self, path: str) -> tuple[str, str] | None:
-        """What keeps a path from being a plain file: the path itself or a folder above it, and what that is."""
+        """Return why a path is no plain file: the path itself or a folder above it, and its kind."""
         for parent in _parents(path):
             if parent in self.odd:
                 return parent, self.odd[parent]

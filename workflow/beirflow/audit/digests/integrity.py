@@ -48,7 +48,7 @@ def check_digests(chain: Chain) -> list[Check]:
 
 
 def _deleted_on_purpose(chain: Chain, path: str) -> bool:
-    """Whether the configuration of the results says not to keep a file, and nothing else is in its place."""
+    """Test whether the configuration of the results drops a file, and nothing else is in its place."""
     temporary = any(pattern.names_in(path) is not None for pattern in CHUNKS_OF_REPRESENTATIONS)
     return temporary and chain.manifest["configuration"].get("keep_representations") is False and not chain.listing.oddity(path)
 

@@ -18,7 +18,7 @@ RESULTS = tuple(
 """Every form that a result can have."""
 
 UNFINISHED = ".partial-"
-"""What the name of a file begins with while it is written."""
+"""Prefix of the name of a file that is being written."""
 
 
 def check_leftovers(chain: Chain) -> list[Check]:
@@ -94,7 +94,7 @@ def _other_results(chain: Chain) -> tuple[str, ...]:
 
 
 def _belongs(chain: Chain, path: str, archives: set[str]) -> bool:
-    """Whether a file has a place here: it is named by a record, or is an archive, a run in TREC form, or for reading."""
+    """Test whether a file belongs here: it is named by a record, or is an archive, a run in TREC form, or for reading."""
     if path in chain.claims or path == MANIFEST or is_for_reading(path):
         return True
     if archive := ARCHIVE.names_in(path):
@@ -104,7 +104,7 @@ def _belongs(chain: Chain, path: str, archives: set[str]) -> bool:
 
 
 def _is_result(path: str) -> bool:
-    """Whether a path is one that a rule writes, or writes while it works."""
+    """Test whether a path is one that a rule writes, at its end or while it works."""
     folder, name = PurePosixPath(path).parent, PurePosixPath(path).name
     finished = str(folder / name.removeprefix(UNFINISHED))
     return any(pattern.names_in(finished) is not None for pattern in RESULTS)

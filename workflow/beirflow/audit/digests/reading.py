@@ -20,7 +20,7 @@ GROWTH = 1000
 """Times that a Parquet file may grow when it is unpacked; texts grow up to twenty times."""
 
 SMALL_BYTES = 1 << 26
-"""What a file may always unpack to, however small it is."""
+"""Bytes to which a file may always unpack, however small it is."""
 
 
 def read_record(path: Path) -> Any:

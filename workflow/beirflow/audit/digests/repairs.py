@@ -19,7 +19,7 @@ ABOUT_THE_CALL = (*NO_INFLUENCE, "pathvars")
 
 @dataclass(frozen=True)
 class Call:
-    """How the audit was called.
+    """Command line of the audit.
 
     Attributes:
         snakefile: The main Snakefile; empty for that of the folder where one is.
@@ -50,7 +50,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Repairs:
-    """What repairs files of some results.
+    """Commands that repair files of some results.
 
     Attributes:
         folder: The results, as targets of Snakemake name them.

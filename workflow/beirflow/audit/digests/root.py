@@ -30,13 +30,13 @@ NEEDED: tuple[tuple[tuple[str, ...], type], ...] = (
     (("outputs",), dict),
     (("written",), str),
 )
-"""What an audit reads in a manifest."""
+"""Entries of a manifest that an audit reads."""
 
 OF_A_CORPUS = ("name", "row", "forum", "split", "archive", "md5", "drop_self_matches")
-"""What it reads of each corpus in it."""
+"""Entries of each corpus in it that an audit reads."""
 
 CLOCKS = timedelta(days=1)
-"""What the clocks of two machines may differ by."""
+"""Tolerance between the clocks of two machines."""
 
 NAMESPACE = "file"
 """Of signatures that ``ssh-keygen -Y sign -n file`` makes."""
@@ -44,7 +44,7 @@ NAMESPACE = "file"
 
 @dataclass(frozen=True)
 class Published:
-    """What is known of a manifest from elsewhere.
+    """Facts about a manifest from elsewhere.
 
     Attributes:
         manifest_sha256: Its digest, as it was published; None if it is not known.

@@ -11,7 +11,7 @@ READ_BYTES = 1 << 24
 
 
 def files_being_written(directory: Path, folder: Path) -> frozenset[str]:
-    """What a run of Snakemake that has not ended writes below the results.
+    """Return the files that a run of Snakemake that has not ended writes below the results.
 
     Args:
         directory: Where Snakemake works.

@@ -24,7 +24,7 @@ PLACES = ("model", "query_model", "offline", "path", "run")
 PART = ("part_of", "sample_queries", "sample_seed", "sample_documents", "documents_seed")
 
 OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "form", "drop_self_matches", *PART)
-"""What the same name must mean for everybody; not where it lies."""
+"""Facts that the same name must mean for everybody; not its place."""
 
 BY_CATALOGUE = "the catalogue here"
 BY_CONFIGURATION = f"the configuration in {MANIFEST}"
@@ -147,5 +147,5 @@ def _check_chunks(facts: Comparison, path: str) -> None:
 
 
 def _custom(manifest: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    """What the configuration defines of its own."""
+    """Return the own definitions of the configuration."""
     return ((manifest["configuration"].get("custom") or {}).get(kind)) or {}

@@ -33,12 +33,12 @@ SAMPLES = {
     "sample": {"queries": "sample_queries", "seed": "sample_seed"},
     "document_sample": {"documents": "sample_documents", "seed": "documents_seed"},
 }
-"""What a record says of samples, and what a manifest calls it."""
+"""Keys of samples in a record, and their names in a manifest."""
 
 
 @dataclass
 class Prepared:
-    """What one pass over the documents of a corpus leaves.
+    """Memory of one pass over the documents of a corpus.
 
     Attributes:
         ids: Ids, in the order of the file.

@@ -52,7 +52,7 @@ def _said(chain: Chain) -> dict[str, Expansion]:
 
 
 def added_by(chain: Chain, name: str) -> Expansion | None:
-    """What the manifest says that a system adds to documents.
+    """Return the addition of a system to documents, by the manifest.
 
     Args:
         chain: What records say.
@@ -139,7 +139,7 @@ def _check_files(
 
 
 def _check_content(chain: Chain, name: str, dataset: str, kind: str, source: Path, corpora: Corpora) -> Check:
-    """What stands in a file is what was added to every document."""
+    """Check that a file has the additions to every document."""
     chunks = range(part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int))
     paths = tuple(EXPANSION(expansion=name, dataset=dataset, chunk=chunk) for chunk in chunks)
     results = unique(result for path in paths for result in chain.results.get(path, ()))

@@ -98,19 +98,19 @@ class _Owner(NamedTuple):
     in_paths: Mapping[str, Any]
 
     def has(self, names: Mapping[str, str]) -> bool:
-        """Whether something with these names in its path is of this system."""
+        """Test whether something with these names in its path is of this system."""
         shared = {key: value for key, value in names.items() if key in ("analyzer", "expansion")}
         whose = names.get("system") in (None, self.name, self.in_paths["system"])
         return whose and all(self.in_paths.get(key) == value for key, value in shared.items())
 
 
 def _has_jobs(owner: _Owner | None) -> bool:
-    """Whether runs of a system are made by several jobs, not read from a file."""
+    """Test whether runs of a system are made by several jobs, not read from a file."""
     return owner is not None and (not owner.family.direct or bool(owner.family.reads(owner.settings).systems))
 
 
 class _Expected:
-    """What records should name and say."""
+    """Expected inputs, outputs and keys of records."""
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
@@ -186,14 +186,14 @@ class _Expected:
         return [pattern(system=system, dataset=dataset) for system in systems for pattern in (RUN, RUN_RECORD)]
 
     def _of_tuning(self, owner: _Owner, record: Mapping[str, Any]) -> list[str]:
-        """What decided over settings of a system: queries and judgements of another corpus, and the runs on it."""
+        """Return the files that settings were tuned with: queries and judgements of another corpus, and the runs on it."""
         if owner.family.tuned_on(owner.settings) is None:
             return []
         on = part(record, "tuned", "on", kind=str)
         return [*(pattern(dataset=on) for pattern in (QUERIES, QRELS, CORPUS)), *self._of_first_stages(owner, on)]
 
     def _of_the_system(self, owner: _Owner, names: Mapping[str, str], record: Mapping[str, Any]) -> Iterator[str]:
-        """What a family makes a run from, of its own: each file with its record."""
+        """Return the files of a family's own that a run is made from, each with its record."""
         yield from self._model(names, owner)
         searched = owner.family.searched(owner.settings)
         with_added = [output for kind in owner.family.records if EXPANSION in kind.inputs for output in kind.outputs]

@@ -94,5 +94,5 @@ def _check_versions(chain: Chain) -> Iterator[Check]:
 
 
 def _same_version(made: Any, installed: Any) -> bool:
-    """Whether two versions are one: torch from PyPI is installed as 2.13.0, and calls itself 2.13.0+cu130."""
+    """Test whether two versions are one: torch from PyPI is installed as 2.13.0, and calls itself 2.13.0+cu130."""
     return agree(made, installed) or (isinstance(made, str) and agree(made.partition("+")[0], installed))

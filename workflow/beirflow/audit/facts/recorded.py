@@ -61,7 +61,7 @@ def check_recorded(chain: Chain) -> list[Check]:
 
 
 def _check_numbers(facts: Comparison, path: str) -> None:
-    """What was measured or counted is a number that can be one."""
+    """Check that measurements and counts are numbers that such can be."""
     record = facts.chain.record(path)
     for kind in NUMBERS:
         for name, value in record.get(kind, {}).items():

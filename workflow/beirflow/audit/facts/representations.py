@@ -29,7 +29,7 @@ from beirflow.models.settings import ONNX
 PATH = re.compile(
     r"[^/]+/(?P<owner>[^/]+)/(?P<dataset>[^/]+)/(?:(?:chunk|weights)-(?P<chunk>\d+)|(?P<queries>queries)|statistics)\.json"
 )
-"""Where the record of a chunk or of the queries is, in every family; the owner is a system, an analyzer or a model."""
+"""Path of the record of a chunk or of the queries, in every family; the owner is a system, an analyzer or a model."""
 
 
 def check_representation(facts: Comparison, path: str) -> None:
@@ -121,7 +121,7 @@ def _has_own_precision(chain: Chain, name: str) -> bool:
 
 
 def _rows(facts: Comparison, found: "re.Match[str]") -> tuple[int, str]:
-    """How many rows a representation of a chunk, or of queries, has; and what says so."""
+    """Return the number of rows of a representation of a chunk, or of queries, and its source."""
     if found["queries"]:
         corpus = CORPUS(dataset=found["dataset"])
         return part(facts.chain.record(corpus), "counts", "queries"), f"{corpus} and {QUERIES(dataset=found['dataset'])}"

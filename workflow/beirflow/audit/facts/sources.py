@@ -41,7 +41,7 @@ from beirflow.sources.source import DatasetSource
 REPAIR = "put the files back that were used; or, if these are right, run again: {again}"
 
 SOURCES, MODELS = "corpora are those of their source", "models are those that were used"
-"""What is traced."""
+"""Names of the checks of sources and of models."""
 
 
 def check_sources(chain: Chain, setup: Setup, corpora: Corpora) -> list[Check]:
@@ -136,7 +136,7 @@ def _check_source(chain: Chain, setup: Setup, corpora: Corpora, name: str) -> Ch
 
 
 def _of_source(source: DatasetSource, split: str, corpus: Mapping[str, Any]) -> tuple[tuple[pa.Table, pa.Table], np.ndarray]:
-    """What the corpus of a manifest takes of its source: queries and judgements, and digests of the documents."""
+    """Return the queries, judgements and document digests that a corpus must share with its source."""
     tables = read_judged_queries(source, split)
     digests, ids = [np.empty((0, 2), np.uint64)], [pa.array([], pa.string())]
     for batch in read_batches(source, threads=1):
@@ -154,7 +154,7 @@ def _of_source(source: DatasetSource, split: str, corpus: Mapping[str, Any]) -> 
 
 
 def _other_documents(here: np.ndarray, prepared: Prepared) -> str:
-    """How the documents of a source, given by their digests, differ from those that were prepared; empty if they do not."""
+    """Return the difference between a source's documents, given by their digests, and the prepared ones; empty without one."""
     if len(here) != len(prepared.ids):
         return f"{len(prepared.ids):,} documents, the source has {len(here):,}"
     strange = np.flatnonzero(~_among(prepared.digests, here))
@@ -164,13 +164,13 @@ def _other_documents(here: np.ndarray, prepared: Prepared) -> str:
 
 
 def _among(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Whether each row, two numbers, is among others; bool of shape (rows,)."""
+    """Test whether each row, two numbers, is among others; bool of shape (rows,)."""
     pair = np.dtype([("first", np.uint64), ("second", np.uint64)])
     return np.isin(np.ascontiguousarray(rows).view(pair).ravel(), np.ascontiguousarray(others).view(pair).ravel())
 
 
 def _place(chain: Chain, setup: Setup, name: str) -> str | None:
-    """Where a dataset is: what the configuration says, or the archive in the results; None if neither is here."""
+    """Return the place of a dataset: the configured one, or the archive in the results; None if neither is here."""
     if name not in setup.datasets:
         return None
     form = setup.datasets[name].form
@@ -205,7 +205,7 @@ def _check_model(chain: Chain, setup: Setup, path: str, name: str) -> Check:
 
 
 def _check_training(chain: Chain) -> Iterator[Check]:
-    """Whether the training of a model gives its weights, nobody looks: it takes as long as it took."""
+    """Note that the weights of a trained model are not checked against its training, which would take as long again."""
     for path in sorted(chain.claims):
         if names := TRAINED_MODEL_RECORD.names_in(path):
             found = f"the training of {names['system']} on {names['dataset']} was not made again"

@@ -102,7 +102,7 @@ def _check_record(chain: Chain, record_path: str, page: str) -> tuple[dict[str, 
 
 
 def _has_form(path: str) -> bool:
-    """Whether the form of a file, not only its numbers, is that of the code."""
+    """Test whether the form of a file, not only its numbers, is that of the code."""
     kinds = (layout.TABLE_TEX, layout.TABLE_MD, layout.OPEN_RUN)
     return path in (*RECORDS.values(), SYSTEMS, *CRATES) or any(kind.names_in(path) for kind in kinds)
 
@@ -157,7 +157,7 @@ class _Again:
             yield self._verdict(path, problem, repair)
 
     def _verdict(self, path: str, problem: str, repair: str) -> Check:
-        """What it means that a file differs, or does not."""
+        """Return the verdict on a file that differs, or does not."""
         if not problem:
             return Check(NAME, PASSED, f"{path} is what the results give", files=(path,))
         if _has_form(path) and not self._same_code(path):
@@ -169,7 +169,7 @@ class _Again:
         return Check(NAME, FAILED, f"{path}: {problem}", "what the results give", (path,), (), repair)
 
     def _same_code(self, path: str) -> bool:
-        """Whether the code here wrote a file: by the record of a page, else by the commit of the results, else by their code."""
+        """Test whether the code here wrote a file: by the page's record, else by the results' commit, else by their code."""
         if path not in RECORDS.values():
             said, here = self.chain.manifest["repository"].get("commit"), code_state()["commit"]
             # Neither may be a checkout, as in a container.
@@ -181,7 +181,7 @@ class _Again:
             return False
 
     def _same_facts(self) -> bool:
-        """Whether what the paper prints is here what it was when its page was written."""
+        """Test whether the facts that the paper prints are here those of its page."""
         try:
             return bool(read_record(self.chain.file(layout.PAPER_RECORD)).get("printed") == facts_digests())
         except UNREADABLE:

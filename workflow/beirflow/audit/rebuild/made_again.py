@@ -15,13 +15,13 @@ from beirflow.files.layout import SCORES
 from beirflow.files.records import RECORD_DIGEST
 
 OF_THE_JOB = ("job", "code", "inputs", RECORD_DIGEST)
-"""What a record for reading says of the job that wrote it, and of files whose digests are compared elsewhere."""
+"""Keys of a record for reading about the job that wrote it, and about files whose digests are compared elsewhere."""
 
 OF_TRACES = ("peak_memory_bytes", "processor_joules", "gpu_joules", "processor_share", "co2_grams")
 """The columns that come from benchmarks and from counted energy, which may be gone."""
 
 RELATIVE = 1e-6
-"""What numbers of a table may differ by; versions of packages round in other places."""
+"""Relative tolerance between numbers of a table; versions of packages round in other places."""
 
 
 def link_results(chain: Chain, folder: Path, names: Sequence[str]) -> None:
@@ -44,7 +44,7 @@ def link_results(chain: Chain, folder: Path, names: Sequence[str]) -> None:
 
 
 def other_scores(here: Path, made: Path) -> str:
-    """How the scores of all queries differ.
+    """Return the difference between the scores of all queries.
 
     Args:
         here: The file in the results.
@@ -57,7 +57,7 @@ def other_scores(here: Path, made: Path) -> str:
 
 
 def other_table(here: Path, made: Path) -> str:
-    """How a table differs, but for memory and energy where what says them is gone.
+    """Return the difference between tables; memory and energy count only if their sources are here.
 
     Args:
         here: The file in the results.
@@ -93,7 +93,7 @@ def other_rows(found: pd.DataFrame, expected: pd.DataFrame) -> str:
 
 
 def other_record(here: Path, made: Path) -> str:
-    """How an inspection differs, but for the job that wrote it.
+    """Return the difference between inspections, apart from the job.
 
     Args:
         here: The file in the results.
@@ -108,7 +108,7 @@ def other_record(here: Path, made: Path) -> str:
 
 
 def other_page(here: Path, made: Path) -> str:
-    """Where a page differs.
+    """Return the difference between pages.
 
     Args:
         here: The file in the results.

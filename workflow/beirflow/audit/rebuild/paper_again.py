@@ -29,10 +29,10 @@ LINKS = ("corpora", "inspection", "latency", "metrics", "paper", "runs", layout.
 """Below the results, what the tables are made from; tables of the paper themselves, since each is compared by itself."""
 
 COUNTED = ("dataset", "split", "counts", "grades", "lengths")
-"""What the statistics of a corpus say; their digests depend on the version of the writer."""
+"""Keys of a corpus's statistics to compare; their digests depend on the version of the writer."""
 
 Step = tuple[Callable[[], Any], Callable[[Path, Path], str]]
-"""What makes a file again, and what says how it differs."""
+"""Function that rebuilds a file, and function that returns its difference."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PaperAgain:
     baseline: str
 
     def steps(self, path: str) -> Step | None:
-        """How to make a file of the paper again, and how to compare it.
+        """Return the functions that rebuild a file of the paper and compare it.
 
         Args:
             path: Its path below the results.
@@ -181,7 +181,7 @@ class PaperAgain:
 
 
 def other_bias(here: Path, made: Path) -> str:
-    """How the table of bias differs, but for what further judgements give, which are not among the results.
+    """Return the difference between tables of bias, apart from further judgements, which are not among the results.
 
     Args:
         here: The file in the results.
@@ -203,7 +203,7 @@ def other_bias(here: Path, made: Path) -> str:
 
 
 def other_words(here: Path, made: Path) -> str:
-    """How the words of a corpus differ.
+    """Return the difference between the words of a corpus.
 
     Args:
         here: The file in the results.
@@ -216,7 +216,7 @@ def other_words(here: Path, made: Path) -> str:
 
 
 def other_statistics(here: Path, made: Path) -> str:
-    """How the statistics of a corpus differ.
+    """Return the difference between the statistics of a corpus.
 
     Args:
         here: The file in the results.

@@ -41,7 +41,7 @@ class TablesAgain:
     baseline: str
 
     def step(self, path: str) -> Step | None:
-        """How to make a file again, and how to compare it.
+        """Return the functions that rebuild a file and compare it.
 
         Args:
             path: Its path below the results.

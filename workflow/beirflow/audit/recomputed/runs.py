@@ -22,7 +22,7 @@ Ranked = tuple[str, list[str], list[float]]
 
 @dataclass(frozen=True)
 class RunRules:
-    """What must hold for every query of a run.
+    """Conditions on every query of a run.
 
     Attributes:
         top_k: Most documents.
@@ -43,7 +43,7 @@ class RunRules:
     candidates: Mapping[str, frozenset[str]] | None = None
 
     def problem(self, ranked: Ranked) -> str:
-        """What is wrong with the documents of a query or with their order; empty if nothing is."""
+        """Return the problem of the documents of a query or of their order; empty without one."""
         query, ids, scores = ranked
         if query not in self.queries:
             return f"query {query!r} is no query of this dataset"
@@ -66,12 +66,12 @@ class RunRules:
         return ""
 
     def length(self, query: str) -> int:
-        """How many documents a query finds where every document has a score."""
+        """Return the number of documents that a query finds if every document has a score."""
         return min(self.top_k, self.documents - (self.drop and query in self.own))
 
 
 def run_rules(chain: Chain, corpora: Corpora, system: str, dataset: str) -> RunRules:
-    """What must hold for a run.
+    """Return the conditions on a run.
 
     Args:
         chain: What records say.

@@ -113,7 +113,7 @@ def _check_corpus(
 
 
 def _made(chain: Chain, name: str, dataset: str) -> dict[str, Any]:
-    """What a run was made with; a precision that it says itself widens no tolerance where another was configured."""
+    """Return the facts of a run's making; a precision that it states itself widens no tolerance if another was configured."""
     made = part(chain.record(RUN_RECORD(system=name, dataset=dataset)), "made", kind=dict)
     configured = configured_precision(chain, name)
     return made if configured is None else {**made, "precision": configured}

@@ -62,7 +62,7 @@ def check_summary(chain: Chain) -> list[Check]:
 
 
 def _difference(written: str, made: str, left_out: Sequence[str]) -> Difference | None:
-    """Where two tables differ first, some columns left out; None if nowhere."""
+    """Return the first difference between two tables, some columns left out; None without one."""
     here, there = (list(csv.DictReader(io.StringIO(text, newline=""))) for text in (written, made))
     if [*here[:1], {}][0].keys() != [*there[:1], {}][0].keys():
         return Difference(f"columns {', '.join(here[0]) if here else 'none'}", ", ".join(there[0]))

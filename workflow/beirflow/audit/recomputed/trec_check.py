@@ -12,7 +12,7 @@ from beirflow.audit.digests.reading import open_parquet
 from beirflow.files.layout import RUN, TREC_RUN
 
 HEADER = bytes.fromhex("1f8b080000000000 02ff")
-"""What every such file begins with: no name, no time."""
+"""First bytes of every such file: no name, no time."""
 
 
 LINE = 1 << 20

@@ -1,4 +1,4 @@
-"""What beirflow needs of Snakemake 9.27 and snakemake-executor-plugin-slurm 2.8 beyond what they document.
+"""Uses of Snakemake 9.27 and snakemake-executor-plugin-slurm 2.8 beyond their documentation.
 
 `workflow_run`: plan, limits and options of the run. Unnecessary once ``workflow`` has documented attributes for Snakefiles.
 

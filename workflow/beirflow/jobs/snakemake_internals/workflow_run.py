@@ -64,12 +64,12 @@ class WorkflowRun:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process plans the run, and does not run one of its jobs."""
+        """Test whether this process plans the run, and does not run one of its jobs."""
         return bool(self._workflow.is_main_process)
 
     @property
     def is_dry(self) -> bool:
-        """Whether nothing is run but the plan printed."""
+        """Test whether nothing is run but the plan printed."""
         return bool(self._workflow.output_settings.dryrun)
 
     @property
@@ -104,7 +104,7 @@ class WorkflowRun:
 
     @property
     def bucket(self) -> str | None:
-        """Where all results are, if not on this machine."""
+        """Return the place of all results, if it is not this machine."""
         settings = self._workflow.storage_settings
         return None if settings.default_storage_provider is None else str(settings.default_storage_prefix)
 
