@@ -141,8 +141,8 @@ def _check(settings: IndexSettings, documents: int, dim: int) -> None:
     if settings.nlist and settings.nlist > documents:
         raise ConfigError(f"nlist: found {settings.nlist} lists, but the corpus has {documents} documents; use fewer lists")
     if codes > documents:
-        found = f"{settings.bits}, which are {codes} codes, but the corpus has {documents} documents to train them"
-        raise ConfigError(f"bits: found {found}; use fewer bits")
+        problem = f"{settings.bits}, which are {codes} codes, but the corpus has {documents} documents to train them"
+        raise ConfigError(f"bits: found {problem}; use fewer bits")
     centroids = max(settings.nlist or 0, codes)
     if documents < POINTS_OF_A_CENTROID * centroids:
         logger.warning(

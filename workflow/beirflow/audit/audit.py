@@ -73,8 +73,8 @@ def audit(
     """
     call = call or Call()
     if not (Path(folder) / MANIFEST).is_file():
-        found = f"{folder}: there is no {MANIFEST}, so no finished results to audit"
-        raise DataError(f"{found}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
+        problem = f"{folder}: there is no {MANIFEST}, so no finished results to audit"
+        raise DataError(f"{problem}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
     manifest, sections = run_checks(Path(folder), experiment, sample, seed, call=call, published=published, exports=exports)
     checks = [check for section in sections.values() for check in section]

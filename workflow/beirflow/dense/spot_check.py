@@ -105,9 +105,9 @@ class VectorCheck(RepresentationCheck[np.ndarray]):
         """Compare vectors one by one."""
         lengths = np.maximum(np.linalg.norm(sample.stored, axis=1), 1e-30)
         apart = np.linalg.norm(again - sample.stored, axis=1) / lengths
-        found = f"{self.subject.name}: {len(apart)} {sample.kind}"
+        problem = f"{self.subject.name}: {len(apart)} {sample.kind}"
         unit = " of a vector's length"
-        return compare_distances(found, apart, unit, TOLERANCE, self.precision, lambda worst: repr(sample.ids[worst]))
+        return compare_distances(problem, apart, unit, TOLERANCE, self.precision, lambda worst: repr(sample.ids[worst]))
 
     def score_changes(self, sample: TextSample[np.ndarray], again: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Subtract recomputed from stored scores."""

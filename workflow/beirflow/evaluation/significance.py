@@ -68,8 +68,8 @@ def _read(means_paths: Sequence[str], per_query_paths: Sequence[str]) -> tuple[s
         measure = measure or f"NDCG@{main_cutoff(table.column_names)}"
         first_path, first = queries.setdefault(means["dataset"], (path, table["query_id"]))
         if not table["query_id"].equals(first):
-            found = f"other queries than in {first_path}; only systems with the same queries can be compared"
-            raise DataError(f"{path}: {found}; evaluate both again with the same judgements: rm {path} {first_path}")
+            problem = f"other queries than in {first_path}; only systems with the same queries can be compared"
+            raise DataError(f"{path}: {problem}; evaluate both again with the same judgements: rm {path} {first_path}")
         values[means["system"], means["dataset"]] = table[measure].to_numpy()
     return measure, values
 

@@ -193,7 +193,7 @@ def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
         return f"Snakemake interprets {found[0]!r} in a path; rename the folder, or name a link to it"
     for path in experiment.source_files(dataset.name):
         with Path(path).open("rb"):
-            """What can be opened can be read."""
+            pass  # a file that can be opened can be read
     return None
 
 

@@ -79,11 +79,11 @@ def check_run_files(origin: str, system: System, datasets: Iterable[str], proble
                 return
             seen[str(path)] = dataset
             if not path.is_file():
-                found = f"there is no file {path}, which would be {what} on {dataset!r}"
-                problems.add(f"{origin}.{key}", _written(system.settings, key), found)
+                problem = f"there is no file {path}, which would be {what} on {dataset!r}"
+                problems.add(f"{origin}.{key}", _written(system.settings, key), problem)
                 continue
             with path.open("rb"):
-                """What can be opened can be read."""
+                pass  # a file that can be opened can be read
 
 
 def _written(settings: Any, key: str) -> Any:

@@ -99,8 +99,8 @@ def check_tuning(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows
         if other is None:
             problems.add(key, value, _allowed(how, corpus, rows))
         elif (other.whole_name, other.split) == (corpus.whole_name, corpus.split):
-            found = f"{name} would be tuned for {corpus.name} on the queries that are evaluated"
-            problems.add(key, value, f"{found}; name another split or dataset")
+            problem = f"{name} would be tuned for {corpus.name} on the queries that are evaluated"
+            problems.add(key, value, f"{problem}; name another split or dataset")
 
 
 def _allowed(how: TunedOn, corpus: Dataset, rows: Rows) -> str:

@@ -134,13 +134,13 @@ def _of_others(
     """Runs and judgements without the queries that are evaluated, and how many these are."""
     ids = others(queries, evaluated)
     if not len(ids):
-        found = f"each of the {len(queries)} queries of {on} is evaluated too, so that weights cannot be tuned on them"
-        raise DataError(f"{settings.name}: {found}; name another split or dataset in weights.tune")
+        problem = f"each of the {len(queries)} queries of {on} is evaluated too, so that weights cannot be tuned on them"
+        raise DataError(f"{settings.name}: {problem}; name another split or dataset in weights.tune")
     kept = [run.filter(pc.is_in(run["query_id"], value_set=ids)) for run in runs]
     for system, run in zip(settings.of, kept, strict=True):
         if not run.num_rows:
-            found = f"the run of {system} has no documents for the queries of {on}, on which weights are tuned"
-            raise DataError(f"{settings.name}: {found}; name another split or dataset in weights.tune")
+            problem = f"the run of {system} has no documents for the queries of {on}, on which weights are tuned"
+            raise DataError(f"{settings.name}: {problem}; name another split or dataset in weights.tune")
     return kept, qrels.filter(pc.is_in(qrels["query_id"], value_set=ids)), len(queries) - len(ids)
 
 

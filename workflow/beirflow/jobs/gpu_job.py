@@ -92,13 +92,13 @@ def explained_errors(gpu: Gpu | None, saves_memory: str = "") -> Iterator[None]:
         logger.info("the error of torch", exc_info=cause)
         which = str(gpu) if gpu else "the GPU"
         if short:
-            found = f"{which} has too little memory left: {_first_line(error)}"
+            problem = f"{which} has too little memory left: {_first_line(error)}"
             todo = ", ".join(filter(None, ["end other processes, set jobs_per_gpu: 1", saves_memory]))
         else:
-            found = f"{which} failed: {_first_line(error)}"
+            problem = f"{which} failed: {_first_line(error)}"
             todo = "look for Xid in the output of `sudo dmesg`; run the same command again, which resumes"
         other = "or leave this GPU out by naming others in CUDA_VISIBLE_DEVICES (`nvidia-smi -L` lists them), or set device: cpu"
-        raise DeviceError(f"{found}. {_state(gpu)}; {todo}; {other}") from error
+        raise DeviceError(f"{problem}. {_state(gpu)}; {todo}; {other}") from error
 
 
 def _first_line(error: Exception) -> str:

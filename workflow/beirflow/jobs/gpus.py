@@ -68,11 +68,11 @@ def list_gpus() -> list[Gpu]:
             )
         else:
             unknown.append(line)
-    found = f"nvidia-smi -L says: {' '.join(unknown)}"
-    if "device handle" in found and not gpus:
-        raise DeviceError(f"{found}; no GPU can be reached. Restart the machine, or set device: cpu")
+    problem = f"nvidia-smi -L says: {' '.join(unknown)}"
+    if "device handle" in problem and not gpus:
+        raise DeviceError(f"{problem}; no GPU can be reached. Restart the machine, or set device: cpu")
     if unknown:
-        logger.log(logging.WARNING if "device handle" in found else logging.INFO, "%s", found)
+        logger.log(logging.WARNING if "device handle" in problem else logging.INFO, "%s", problem)
     return [gpu for gpu in gpus if gpu.uuid not in divided]
 
 
@@ -96,9 +96,9 @@ def ask_nvidia_smi(*arguments: str) -> str:
             [program, *arguments], capture_output=True, text=True, errors="replace", timeout=PATIENCE_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        found = f"nvidia-smi {' '.join(arguments)} gave no answer in {PATIENCE_SECONDS} s, so the driver or a GPU hangs"
+        problem = f"nvidia-smi {' '.join(arguments)} gave no answer in {PATIENCE_SECONDS} s, so the driver or a GPU hangs"
         raise DeviceError(
-            f"{found}; look for Xid in the output of `sudo dmesg`, restart the machine, or set device: cpu"
+            f"{problem}; look for Xid in the output of `sudo dmesg`, restart the machine, or set device: cpu"
         ) from None
     return done.stdout + done.stderr
 

@@ -60,9 +60,9 @@ def begin_run(logs: Path) -> None:
         descriptor = _descriptor(logs / LOCK)
         before = os.pread(descriptor, 4096, 0)
         if not _take(descriptor, RUN_BYTE):
-            found = f"{logs.parent}: {_description(before) or 'another run'} writes these results"
+            problem = f"{logs.parent}: {_description(before) or 'another run'} writes these results"
             todo = "wait until it has ended, or write elsewhere: pathvars: {results: another-folder} in the configuration"
-            raise LockError(f"{found}; {todo}")
+            raise LockError(f"{problem}; {todo}")
         run = secrets.token_hex(8)
         since, where = time.strftime("%F %T"), f"process {os.getpid()} on {socket.gethostname()}, in {Path.cwd()}"
         _write(descriptor, json.dumps({"run": run, "description": f"a run since {since}, {where},"}).encode())
@@ -70,12 +70,12 @@ def begin_run(logs: Path) -> None:
         if not _without_jobs(descriptor):
             _write(descriptor, before)
             fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
-            found = f"{logs.parent}: jobs of {_description(before) or 'an earlier run'} still write these results after its end"
+            problem = f"{logs.parent}: jobs of {_description(before) or 'an earlier run'} still write these results after its end"
             todo = "wait for them or cancel them; on SLURM, squeue --me --Format=name:60 names them and scancel --name ends them"
-            raise LockError(f"{found}; {todo}")
+            raise LockError(f"{problem}; {todo}")
         if option := local_locks(logs):
-            found = f"{logs.parent} is mounted with {option}, so that its locks hold on this machine alone"
-            logger.warning("%s; take care that no run or job on another one writes these results", found)
+            problem = f"{logs.parent} is mounted with {option}, so that its locks hold on this machine alone"
+            logger.warning("%s; take care that no run or job on another one writes these results", problem)
     except OSError as error:  # what cannot be written here, no job can write either, and that will be said
         os.environ.pop(RUN, None)
         logger.warning("%s cannot be locked (%s); take care that no other run writes these results", logs / LOCK, error)
@@ -99,8 +99,8 @@ def check_run(logs: Path) -> None:
     with suppress(OSError):
         content = os.pread(_descriptor(logs / LOCK), 4096, 0)
     if mine is not None and content and _parsed(content).get("run", mine) != mine:
-        found = f"{logs.parent}: {_description(content)} took these results over after this job had been submitted"
-        raise LockError(f"{found}; the job has changed nothing")
+        problem = f"{logs.parent}: {_description(content)} took these results over after this job had been submitted"
+        raise LockError(f"{problem}; the job has changed nothing")
 
 
 def hold_job(logs: Path, name: str) -> bool:

@@ -55,9 +55,9 @@ def _of_colbert(folder: Path) -> TokenCard:
     config = read_object(folder / MODEL_CONFIG)
     described = read_object(folder / COLBERT) if (folder / COLBERT).is_file() else None
     if described is None and COLBERT_CLASS not in (config.get("architectures") or []):
-        found = f"{folder} has neither {MODULES} nor {COLBERT}, and its {MODEL_CONFIG} does not name {COLBERT_CLASS}"
+        problem = f"{folder} has neither {MODULES} nor {COLBERT}, and its {MODEL_CONFIG} does not name {COLBERT_CLASS}"
         architecture = str((config.get("architectures") or [""])[0])
-        raise ModelError(f"{found}, so it is not a known late-interaction model{other_family(architecture)}")
+        raise ModelError(f"{problem}, so it is not a known late-interaction model{other_family(architecture)}")
     said = described or {}
     if said.get("similarity", "cosine") not in ("cosine", "l2"):
         raise ModelError(
@@ -116,9 +116,9 @@ def _check_family(folder: Path, library: Mapping[str, Any], names: Mapping[str, 
         other = other_family(kind) or "; a system of family dense takes such models"
         raise ModelError(f"{folder / LIBRARY_CONFIG} says that this is a {kind}, no model of late interaction{other}")
     if POOLING in names or not (pylate or MASK in names):
-        found = f"{folder / MODULES} has {', '.join(names)}"
+        problem = f"{folder / MODULES} has {', '.join(names)}"
         raise ModelError(
-            f"{found}, which give one vector per text and none per token; a system of family dense takes such models"
+            f"{problem}, which give one vector per text and none per token; a system of family dense takes such models"
         )
     similarity = str(library.get("similarity_fn_name") or "maxsim").lower()
     if similarity not in ("maxsim", "cosine", "dot"):  # PyLate wrote the last two, which it does not read

@@ -134,15 +134,15 @@ class TokenEncoder:
         if number is None:
             raise ModelError(f"the tokenizer does not know the marker {marker!r}, which the model was trained with")
         if tokenizer.truncation_side != "right":
-            found = "the tokenizer cuts texts at their beginning"
-            raise ModelError(f"{found}, where the marker {marker!r} stands, with which the model was trained")
+            problem = "the tokenizer cuts texts at their beginning"
+            raise ModelError(f"{problem}, where the marker {marker!r} stands, with which the model was trained")
         nothing = self.backbone.token_ids([""])[0]
         if not nothing or nothing[0] not in tokenizer.all_special_ids:
-            found = "the tokenizer begins no text with a special token"
+            problem = "the tokenizer begins no text with a special token"
             if of_colbert:  # which writes the marker over the second token
-                raise ModelError(f"{found}, after which the marker {marker!r} belongs")
+                raise ModelError(f"{problem}, after which the marker {marker!r} belongs")
             if tokenizer.padding_side != "right":
-                raise ModelError(f"{found} and pads at the beginning: the place of the marker {marker!r} depends on the batch")
+                raise ModelError(f"{problem} and pads at the beginning: the place of the marker {marker!r} depends on the batch")
         return int(number)
 
     def _filler_id(self, reading: Reading) -> int | None:
@@ -222,8 +222,8 @@ class TokenEncoder:
         tokens = Tokens.of(start, ids)
         highest = int(tokens.ids.max(initial=0))
         if highest >= self.backbone.vocabulary:
-            found = f"the tokenizer gives the token {highest}, but the model knows only {self.backbone.vocabulary}"
-            raise ModelError(f"system {self.system.name}: {found}; they do not belong together, save both again")
+            problem = f"the tokenizer gives the token {highest}, but the model knows only {self.backbone.vocabulary}"
+            raise ModelError(f"system {self.system.name}: {problem}; they do not belong together, save both again")
         return self._window(tokens, own)
 
     def _window(self, tokens: Tokens, own: np.ndarray) -> Window:
@@ -273,9 +273,9 @@ class TokenEncoder:
             if not is_out_of_memory(error):
                 raise
             if len(rows) == 1:
-                found = f"a text of {window.tokens.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
+                problem = f"a text of {window.tokens.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
                 todo = "free memory, lower document_length, or use another device"
-                raise ModelError(f"system {self.system.name}: {found}; {todo}") from error
+                raise ModelError(f"system {self.system.name}: {problem}; {todo}") from error
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         tokens = int(len(rows) * window.tokens.lengths[rows].max())

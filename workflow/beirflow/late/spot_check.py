@@ -71,15 +71,15 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
         ids, stored = sample.ids, sample.stored
         if not np.array_equal(again.counts, stored.counts):
             wrong = int(np.argmax(again.counts != stored.counts))
-            found = f"{self.subject.name}: {ids[wrong]!r} has {stored.counts[wrong]} vectors"
-            return Finding(False, found, f"{again.counts[wrong]}, one for each of its tokens that count")
+            problem = f"{self.subject.name}: {ids[wrong]!r} has {stored.counts[wrong]} vectors"
+            return Finding(False, problem, f"{again.counts[wrong]}, one for each of its tokens that count")
         apart = np.linalg.norm(again.vectors.astype(np.float64) - stored.vectors, axis=1)
-        found = f"{self.subject.name}: {len(ids)} {sample.kind}, vectors of {len(apart)} tokens"
+        problem = f"{self.subject.name}: {len(ids)} {sample.kind}, vectors of {len(apart)} tokens"
 
         def text_of(token: int) -> str:
             return repr(ids[int(np.searchsorted(stored.starts, token, side="right")) - 1])
 
-        return compare_distances(found, apart, "", TOLERANCE, self.precision, text_of)
+        return compare_distances(problem, apart, "", TOLERANCE, self.precision, text_of)
 
     def _compare_pooled(self, sample: TextSample[TokenVectors], again: TokenVectors) -> Finding:
         """Compare means of groups of vectors: a few documents may have other groups, but each vector must be such a mean."""

@@ -116,8 +116,8 @@ def index_words(batches: Iterable[WeightedWords], threads: int = 1) -> Postings:
         length = np.bincount(rows, weights=times, minlength=batch.documents)
         if (length > MOST_TERMS).any():
             row = documents + int(np.argmax(length))
-            found = f"document {row} of the chunk would have {length.max():,.0f} terms, expected at most {MOST_TERMS:,}"
-            raise DataError(f"{found}; its weights are too large: do they need dividing, or another scale?")
+            problem = f"document {row} of the chunk would have {length.max():,.0f} terms, expected at most {MOST_TERMS:,}"
+            raise DataError(f"{problem}; its weights are too large: do they need dividing, or another scale?")
         keys = (terms.astype(np.uint64) << _TERM_BITS) | ((rows.astype(np.uint64) + np.uint64(documents)) << _ONE)
         order = np.argsort(keys, kind="stable")
         first = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0)[: len(keys)])

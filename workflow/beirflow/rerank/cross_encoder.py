@@ -54,8 +54,8 @@ class CrossEncoder(PairScorer):
     def _prepare(self) -> None:
         """Refuse models that write, find the label that counts, and set the tokenizer."""
         if getattr(self.model.config, "is_encoder_decoder", False):
-            found = f"the model in {self.folder} is an encoder-decoder of type {self.model.config.model_type}"
-            raise ModelError(f"{found}, which reads pairs differently from a cross-encoder")
+            problem = f"the model in {self.folder} is an encoder-decoder of type {self.model.config.model_type}"
+            raise ModelError(f"{problem}, which reads pairs differently from a cross-encoder")
         self._relevant = self._relevant_label()
         if self.dtype != torch.float32:
             for head in filter(None, (getattr(self.model, name, None) for name in HEADS)):
@@ -71,8 +71,8 @@ class CrossEncoder(PairScorer):
         """Number of the label whose logit counts for a pair; the other's, if there is one, counts against it."""
         config = self.model.config
         if config.num_labels not in LABELS:
-            found = f"the model in {self.folder} has {config.num_labels} labels"
-            raise ModelError(f"{found}; one was expected, or two of which one means relevant")
+            problem = f"the model in {self.folder} has {config.num_labels} labels"
+            raise ModelError(f"{problem}; one was expected, or two of which one means relevant")
         check_activation(self.folder, config.num_labels)
         if config.num_labels == 1:
             return 0

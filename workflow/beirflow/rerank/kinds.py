@@ -63,9 +63,9 @@ def _kind(folder: Path, stated: str | None) -> Kind:
         family = "" if name.endswith(("ForConditionalGeneration", WRITER)) else other_family(name)
         raise ModelError(f"{says}; expected {EXPECTED}{family}")
     if stated != kind:
-        found = f"'kind' is {stated}" if stated else "its files do not say what it is asked and answers"
+        problem = f"'kind' is {stated}" if stated else "its files do not say what it is asked and answers"
         raise ModelError(
-            f"{says}, but {found}. If it was trained as {kind} was, say so: 'kind: {kind}'; otherwise take another model"
+            f"{says}, but {problem}. If it was trained as {kind} was, say so: 'kind: {kind}'; otherwise take another model"
         )
     return kind
 

@@ -55,8 +55,8 @@ class Answers(PairScorer):
         self._before, self._after = (self._own_ids(text) for text in (self.prompt.before, self.prompt.after))
         shortest = len(self._read([("", "")])[0][0]) + 2
         if self.max_length < shortest:
-            found = f"max_length is {self.max_length}, and the question alone has {shortest - 2} tokens"
-            raise ModelError(f"{found}; set a larger max_length")
+            problem = f"max_length is {self.max_length}, and the question alone has {shortest - 2} tokens"
+            raise ModelError(f"{problem}; set a larger max_length")
         self._check_answer(words)
         head = self.model.get_output_embeddings()
         few = torch.nn.Linear(head.in_features, len(words), bias=head.bias is not None, device=self.device)
@@ -78,8 +78,8 @@ class Answers(PairScorer):
         """The token of an answer."""
         ids = self._own_ids(word)
         if len(ids) != 1 or ids[0] == self.tokenizer.unk_token_id:
-            found = f"the tokenizer in {self.folder} has no single token for {word!r}, which the model would answer"
-            raise ModelError(f"{found}; it is another model")
+            problem = f"the tokenizer in {self.folder} has no single token for {word!r}, which the model would answer"
+            raise ModelError(f"{problem}; it is another model")
         return ids[0]
 
     @torch.inference_mode()

@@ -101,8 +101,8 @@ def _transformer_settings(folder: Path) -> dict[str, Any]:
     if not _is_number(saved.get("max_seq_length") or 1):
         strange.append("max_seq_length")
     if strange:
-        found = f"the configuration of its Transformer has {', '.join(sorted(strange))}"
-        raise ModelError(f"{folder}: {found}, which is not done here")
+        problem = f"the configuration of its Transformer has {', '.join(sorted(strange))}"
+        raise ModelError(f"{folder}: {problem}, which is not done here")
     if _object(_object(saved.get("modality_config")).get("message")).get("format") not in FORMATS:
         raise ModelError(
             f"{folder}: the configuration of its Transformer names no 'message' with a format in modality_config, so its chat"
@@ -117,8 +117,8 @@ def _variables(folder: Path, saved: Mapping[str, Any]) -> dict[str, Any]:
     variables = _object(processing.get("chat_template"))
     plain = all(isinstance(value, str | bool | int | float | None) for value in variables.values())
     if processing.keys() - {"chat_template"} or variables.keys() & RESERVED or not plain:
-        found = f"the configuration of its Transformer has processing_kwargs {processing}"
-        raise ModelError(f"{folder}: {found}, which are not done here")
+        problem = f"the configuration of its Transformer has processing_kwargs {processing}"
+        raise ModelError(f"{folder}: {problem}, which are not done here")
     return variables
 
 

@@ -123,9 +123,9 @@ class PairScorer(ABC):
         try:
             return load_lean(self._load)
         except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
-            found = f"the model in {self.folder} cannot be loaded ({type(error).__name__}: {error})"
+            problem = f"the model in {self.folder} cannot be loaded ({type(error).__name__}: {error})"
             todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
-            raise ModelError(f"{found}; {todo}") from error
+            raise ModelError(f"{problem}; {todo}") from error
 
     def _load(self) -> tuple[Any, Any, dict[str, Any]]:
         tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False, local_files_only=True)
@@ -146,8 +146,8 @@ class PairScorer(ABC):
         for names, says in ((report["missing_keys"], "no weights for"), (unused, "weights that the model does not use:")):
             names = sorted(names)
             if names:
-                found = f"{says} {', '.join(names[:5])}" + (" and others" if len(names) > 5 else "")
-                raise ModelError(f"{self.folder / self.system.weights} has {found}; it is another model")
+                problem = f"{says} {', '.join(names[:5])}" + (" and others" if len(names) > 5 else "")
+                raise ModelError(f"{self.folder / self.system.weights} has {problem}; it is another model")
 
     @abstractmethod
     def _longest(self) -> int:
@@ -228,8 +228,8 @@ class PairScorer(ABC):
         tokens = Tokens.of(start, ids)
         highest = int(tokens.ids.max(initial=0))
         if highest >= self._vocabulary:
-            found = f"the tokenizer gives the token {highest}, but the model knows only {self._vocabulary}"
-            raise self._wrong(f"{found}; they do not belong together, save both again")
+            problem = f"the tokenizer gives the token {highest}, but the model knows only {self._vocabulary}"
+            raise self._wrong(f"{problem}; they do not belong together, save both again")
         return TokenPairs(tokens, None if types is None else Tokens.of(start, types))
 
     @torch.inference_mode()
@@ -242,8 +242,8 @@ class PairScorer(ABC):
             if not is_out_of_memory(error):
                 raise
             if len(rows) == 1:
-                found = f"a pair of {window.ids.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
-                raise self._wrong(f"{found}; free memory, lower max_length, or use another device") from error
+                problem = f"a pair of {window.ids.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
+                raise self._wrong(f"{problem}; free memory, lower max_length, or use another device") from error
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         tokens = int(len(rows) * window.ids.lengths[rows].max())

@@ -116,8 +116,8 @@ def _same(scoring: Scoring) -> dict[str, Any]:
 def _check_depth(queries_path: str, run: pa.Table, settings: RerankSettings) -> None:
     """Check that all candidates are scored if queries have candidates of their own."""
     if own_candidates(queries_path) is not None and (most := pc.max(run["rank"]).as_py()) > settings.depth:
-        found = f"a query has {most} candidates, all of which are scored, but depth is {settings.depth}"
-        raise DataError(f"system {settings.name}: {found}; set 'depth: {most}' or more")
+        problem = f"a query has {most} candidates, all of which are scored, but depth is {settings.depth}"
+        raise DataError(f"system {settings.name}: {problem}; set 'depth: {most}' or more")
 
 
 def _score(

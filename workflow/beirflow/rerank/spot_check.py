@@ -77,8 +77,8 @@ class PairScoreCheck:
         def pair(row: int) -> str:
             return f"{pairs['doc_id'][row].as_py()!r} of query {pairs['query_id'][row].as_py()!r}"
 
-        found = f"{self.subject.name}: {len(stored)} pairs"
-        finding = compare_distances(found, np.abs(changes), "", tolerance, precision, pair)
+        problem = f"{self.subject.name}: {len(stored)} pairs"
+        finding = compare_distances(problem, np.abs(changes), "", tolerance, precision, pair)
         others = changes[~relevant].mean() if not relevant.all() else 0.0
         return unless_moved(finding, drift_of(changes[relevant] - others, LEAST_DRIFT * tolerance[precision]))
 

@@ -132,8 +132,8 @@ class Asked:
         """
         needed, free = int(times * sum(Path(path).stat().st_size for path in paths)), psutil.virtual_memory().available
         if needed > free:
-            found = f"{needed / 1e9:,.1f} GB of memory are needed to hold what is searched, and {free / 1e9:,.1f} GB are free"
-            raise NoAnswerError(found)
+            problem = f"{needed / 1e9:,.1f} GB of memory are needed to hold what is searched, and {free / 1e9:,.1f} GB are free"
+            raise NoAnswerError(problem)
 
 
 Open = Callable[[Asked], Opened]

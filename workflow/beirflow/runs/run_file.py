@@ -111,8 +111,10 @@ def _problem_with_ranks(run: pa.Table, query: np.ndarray) -> str | None:
     order, expected = rank(query, run["score"].to_numpy(), lambda tied: byte_order(doc_ids.take(pa.array(tied))))
     for place in np.flatnonzero(ranks[order] != expected)[:1].tolist():
         row = order[place].item()
-        found = f"found the document {doc_ids[row].as_py()!r} at rank {ranks[row]} for the query {run['query_id'][row].as_py()!r}"
-        return f"{found}, expected rank {expected[place]}"
+        problem = (
+            f"found the document {doc_ids[row].as_py()!r} at rank {ranks[row]} for the query {run['query_id'][row].as_py()!r}"
+        )
+        return f"{problem}, expected rank {expected[place]}"
     return None
 
 

@@ -134,10 +134,10 @@ def check_one_source(records: Mapping[str, Mapping[str, Any]], made_of_it: Itera
     for path, digest in digests.items():
         first, expected = next(iter(digests.items()))
         if digest != expected:
-            found = f"{path}: read from a file with the sha256 {digest}, but {first} from one with {expected}"
+            problem = f"{path}: read from a file with the sha256 {digest}, but {first} from one with {expected}"
             reason = "the file that 'path' of the expansion names was replaced between the two jobs"
             folders = shlex.join(sorted(map(str, made_of_it)))
-            raise DataError(f"{found}; {reason}; delete what was made of both and run again: rm -r {folders}")
+            raise DataError(f"{problem}; {reason}; delete what was made of both and run again: rm -r {folders}")
 
 
 def check_same(records: Mapping[str, Mapping[str, Any]], what: Callable[[Mapping[str, Any]], Any], name: str, again: str) -> None:

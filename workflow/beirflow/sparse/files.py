@@ -84,8 +84,8 @@ class SegmentWriter:
         """
         largest = float(rows.weights.max(initial=0))
         if self._quantize == "lucene" and largest > np.iinfo(np.uint16).max:
-            found = f"a weight is {largest:.0f} as an integer, beyond the range of Lucene's scale"
-            raise ModelError(f"{found}; use quantize: none")
+            problem = f"a weight is {largest:.0f} as an integer, beyond the range of Lucene's scale"
+            raise ModelError(f"{problem}; use quantize: none")
         # Cut where a segment ends, so that the file does not depend on how many documents come at once.
         starts = rows.starts
         first = 0

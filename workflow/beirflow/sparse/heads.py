@@ -70,9 +70,9 @@ def load_part(part: Part, dtype: torch.dtype) -> tuple[Any, Loaded | torch.Tenso
     except ModelError:
         raise
     except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
-        found = f"the model in {part.folder} cannot be loaded ({type(error).__name__}: {error})"
+        problem = f"the model in {part.folder} cannot be loaded ({type(error).__name__}: {error})"
         todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
-        raise ModelError(f"{found}; {todo}") from error
+        raise ModelError(f"{problem}; {todo}") from error
 
 
 def _load_tokenizer(folder: Path) -> Any:
@@ -215,8 +215,8 @@ def _load_table(part: Part, tokenizer: Any) -> torch.Tensor:
         table = tensors["weight"].float()
     wrong = (~table.isfinite() | (table < 0)).nonzero().flatten()
     if len(wrong):
-        found = f"{float(table[wrong[0]])!r} for the token {int(wrong[0])}"
-        raise ModelError(f"{path} has the weight {found}; weights of terms are finite and not negative")
+        problem = f"{float(table[wrong[0]])!r} for the token {int(wrong[0])}"
+        raise ModelError(f"{path} has the weight {problem}; weights of terms are finite and not negative")
     return table
 
 

@@ -61,8 +61,8 @@ def _of_modules(chain: Sequence[Module], folder: Path, weights: str, kind: Kind)
         raise ModelError(f"{folder / MODULES} has the modules {types} for {kind}; expected {expected}")
     described = transformer_config(here)
     if described.get("transformer_task", "fill-mask" if names[0] == "MLMTransformer" else "feature-extraction") != "fill-mask":
-        found = f"{here} is a model for {described.get('transformer_task', 'feature-extraction')!r}"
-        raise ModelError(f"{found}; SpladePooling needs the head of a masked language model, for 'fill-mask'")
+        problem = f"{here} is a model for {described.get('transformer_task', 'feature-extraction')!r}"
+        raise ModelError(f"{problem}; SpladePooling needs the head of a masked language model, for 'fill-mask'")
     check_model(here)
     read = transformer_step(here, "", kind, "sparse").settings
     if read["lower_case"]:

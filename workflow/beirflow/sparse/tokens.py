@@ -38,9 +38,9 @@ class TextTokenizer:
             return
         longest = part.text_length + part.expansion_length + AROUND
         if longest > max_length:
-            found = f"text_length {part.text_length}, expansion_length {part.expansion_length} and {AROUND} special tokens"
+            problem = f"text_length {part.text_length}, expansion_length {part.expansion_length} and {AROUND} special tokens"
             raise ModelError(
-                f"{found} are {longest}, but the model in {part.folder} reads at most {max_length}; lower one of them"
+                f"{problem} are {longest}, but the model in {part.folder} reads at most {max_length}; lower one of them"
             )
         if self._first is None or self._between is None:
             raise ModelError(f"the tokenizer in {part.folder} has no [CLS] or no [SEP], between which texts and expansions stand")

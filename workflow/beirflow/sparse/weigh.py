@@ -154,5 +154,5 @@ def _check_vocabulary(name: str, queries: Weigher, folders: Folders, documents: 
     ours = queries.tokenizer.get_vocab()
     if ours != theirs:
         differs = next(iter(sorted(ours.items() ^ theirs.items())))
-        found = f"the queries' model in {queries.part.folder} has another vocabulary than the documents' in {documents.folder}"
-        raise ModelError(f"system {name}: {found}, first at {differs[0]!r}; they must have the same terms")
+        problem = f"the queries' model in {queries.part.folder} has another vocabulary than the documents' in {documents.folder}"
+        raise ModelError(f"system {name}: {problem}, first at {differs[0]!r}; they must have the same terms")

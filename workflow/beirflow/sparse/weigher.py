@@ -144,8 +144,8 @@ class Weigher:
         tokens = Tokens.of(start, ids)
         highest = int(tokens.ids.max(initial=0))
         if highest >= self.terms:
-            found = f"the tokenizer gives the token {highest}, but the model knows only {self.terms}"
-            raise ModelError(f"system {self.name}: {found}; they do not belong together, save both again")
+            problem = f"the tokenizer gives the token {highest}, but the model knows only {self.terms}"
+            raise ModelError(f"system {self.name}: {problem}; they do not belong together, save both again")
         return tokens
 
     @torch.inference_mode()
@@ -173,9 +173,9 @@ class Weigher:
             if not is_out_of_memory(error):
                 raise
             if len(rows) == 1:
-                found = f"a text of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
+                problem = f"a text of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
                 todo = "free memory, lower max_length, or use another device"
-                raise ModelError(f"system {self.name}: {found}; {todo}") from error
+                raise ModelError(f"system {self.name}: {problem}; {todo}") from error
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         tokens = int(len(rows) * window.lengths[rows].max())

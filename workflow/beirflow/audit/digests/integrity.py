@@ -56,12 +56,12 @@ def _deleted_on_purpose(chain: Chain, path: str) -> bool:
 def _absent(chain: Chain, path: str) -> Check:
     results, by = unique(chain.results[path]), chain.claims[path][0].by
     if odd := chain.listing.oddity(path):
-        found = f"{odd[0]} is {odd[1]}, which is not followed or opened"
+        problem = f"{odd[0]} is {odd[1]}, which is not followed or opened"
         repair = chain.repair_command(odd[0], path)
-        return Check("results are plain files", FAILED, found, f"the file that {by} names", (path,), results, repair)
+        return Check("results are plain files", FAILED, problem, f"the file that {by} names", (path,), results, repair)
     if path.startswith(REPRESENTATIONS):
-        found = f"{path} is not here, perhaps deleted to save disk; {by} has its digest, and nothing was compared with it"
-        return Check(REPRESENTED, NOT_CHECKED, found, "", (path,), results, chain.repair_command(path))
+        problem = f"{path} is not here, perhaps deleted to save disk; {by} has its digest, and nothing was compared with it"
+        return Check(REPRESENTED, NOT_CHECKED, problem, "", (path,), results, chain.repair_command(path))
     return Check(
         "no file is missing", FAILED, f"{path} is missing", f"{by} names it", (path,), results, chain.repair_command(path)
     )

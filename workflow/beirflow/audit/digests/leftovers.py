@@ -43,8 +43,8 @@ def check_leftovers(chain: Chain) -> list[Check]:
     checks = [*_check_odd(chain, others), *_check_files(chain, unknown, earlier)]
     name = "everything in the folder was looked at"
     if traces:
-        found = f"{len(traces)} files say what jobs did and took; nothing names digests of them"
-        checks.append(Check(name, NOT_CHECKED, found, "", tuple(traces[:SHOWN])))
+        problem = f"{len(traces)} files say what jobs did and took; nothing names digests of them"
+        checks.append(Check(name, NOT_CHECKED, problem, "", tuple(traces[:SHOWN])))
     if others:
         checks.append(Check(name, NOT_CHECKED, f"{_listed(others)} are other results", "", others[:SHOWN]))
     return checks
@@ -57,8 +57,8 @@ def _check_odd(chain: Chain, others: tuple[str, ...]) -> list[Check]:
     stray = [path for path in odd if path not in needed]
     if not stray:
         return []
-    found = f"{_listed([f'{path} is {odd[path]}' for path in stray])}; nothing was followed or opened"
-    return [Check(name, FAILED, found, "only files and folders", tuple(stray[:SHOWN]), (), chain.aside(*stray))]
+    problem = f"{_listed([f'{path} is {odd[path]}' for path in stray])}; nothing was followed or opened"
+    return [Check(name, FAILED, problem, "only files and folders", tuple(stray[:SHOWN]), (), chain.aside(*stray))]
 
 
 def _check_files(chain: Chain, unknown: list[str], earlier: list[str]) -> list[Check]:
@@ -66,18 +66,18 @@ def _check_files(chain: Chain, unknown: list[str], earlier: list[str]) -> list[C
     if (unknown or earlier) and blind:
         # What is below a record that cannot be read may be needed: nobody should be told to move it away.
         names = [*unknown, *earlier]
-        found = f"it is not known whether {_listed(names)} are needed, since {_listed(blind)} cannot be read"
-        return [Check(name, NOT_CHECKED, found, "", tuple(names[:SHOWN]), (), "repair the records first, and audit again")]
+        problem = f"it is not known whether {_listed(names)} are needed, since {_listed(blind)} cannot be read"
+        return [Check(name, NOT_CHECKED, problem, "", tuple(names[:SHOWN]), (), "repair the records first, and audit again")]
     checks = []
     if unknown:
-        found = f"beirflow writes no such file: {_listed(unknown)}; no number of the summary depends on it"
-        checks.append(Check(name, FAILED, found, "only results", tuple(unknown[:SHOWN]), (), chain.aside(*unknown)))
+        problem = f"beirflow writes no such file: {_listed(unknown)}; no number of the summary depends on it"
+        checks.append(Check(name, FAILED, problem, "only results", tuple(unknown[:SHOWN]), (), chain.aside(*unknown)))
     if earlier:
-        found = (
+        problem = (
             f"nothing that {MANIFEST} names needs {_listed(earlier)}, perhaps of an earlier configuration or an unfinished run"
         )
         checks.append(
-            Check(name, WARNING, found, "only files of these results", tuple(earlier[:SHOWN]), (), chain.aside(*earlier))
+            Check(name, WARNING, problem, "only files of these results", tuple(earlier[:SHOWN]), (), chain.aside(*earlier))
         )
     return checks or [Check(name, PASSED, "every file belongs to these results")]
 

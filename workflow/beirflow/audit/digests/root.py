@@ -71,9 +71,9 @@ def check_manifest(chain: Chain) -> list[Check]:
         file = chain.file(MANIFEST)
         manifest = read_record(file)
         if manifest.get("format") != FORMAT:
-            found = f"{MANIFEST} has the format {manifest.get('format')!r}; nothing below it was checked"
+            problem = f"{MANIFEST} has the format {manifest.get('format')!r}; nothing below it was checked"
             todo = "audit it with the beirflow that wrote it"
-            return [Check(name, FAILED, found, f"the format {FORMAT}", (MANIFEST,), (EVERYTHING,), todo)]
+            return [Check(name, FAILED, problem, f"the format {FORMAT}", (MANIFEST,), (EVERYTHING,), todo)]
         check_form(manifest)
         if part(manifest, "path") != MANIFEST:
             raise RecordError(f"is the record of {manifest['path']!r}")
@@ -81,10 +81,10 @@ def check_manifest(chain: Chain) -> list[Check]:
         return [unreadable(name, MANIFEST, error, [EVERYTHING], again)]
     chain.manifest = manifest
     if not is_whole(file):
-        found = f"its content is not that of its own {RECORD_DIGEST}, {manifest.get(RECORD_DIGEST)}"
-        return [Check(name, FAILED, found, "the bytes that were written", (MANIFEST,), (EVERYTHING,), again)]
-    found = f"written {manifest['written']}; {MANIFEST} has the sha256 {file_digest(file)}, which is the one to publish"
-    return [Check(name, PASSED, found, files=(MANIFEST,))]
+        problem = f"its content is not that of its own {RECORD_DIGEST}, {manifest.get(RECORD_DIGEST)}"
+        return [Check(name, FAILED, problem, "the bytes that were written", (MANIFEST,), (EVERYTHING,), again)]
+    problem = f"written {manifest['written']}; {MANIFEST} has the sha256 {file_digest(file)}, which is the one to publish"
+    return [Check(name, PASSED, problem, files=(MANIFEST,))]
 
 
 def check_form(manifest: Mapping[str, Any]) -> None:
@@ -150,8 +150,8 @@ def _check_signature(file: Path, published: Published) -> Check:
         return Check(name, NOT_CHECKED, f"ssh-keygen could not be asked ({error})", "", (MANIFEST,))
     if who and done.returncode == 0:
         return Check(name, PASSED, f"{who} signed {MANIFEST}, by {signature} and {signers}", files=(MANIFEST,))
-    found = f"{signature} is no signature of {MANIFEST} by anyone in {signers}: {(done.stderr or done.stdout).strip()[:200]}"
-    return Check(name, FAILED, found, "a signature by an allowed signer", (MANIFEST,), (EVERYTHING,))
+    problem = f"{signature} is no signature of {MANIFEST} by anyone in {signers}: {(done.stderr or done.stdout).strip()[:200]}"
+    return Check(name, FAILED, problem, "a signature by an allowed signer", (MANIFEST,), (EVERYTHING,))
 
 
 def _ssh_keygen(file: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

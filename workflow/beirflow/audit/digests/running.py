@@ -49,5 +49,5 @@ def excuse(check: Check, busy: frozenset[str]) -> Check:
     if check.status != FAILED or not busy or (is_of_a_run() and not (check.files and busy.issuperset(check.files))):
         return check
     why = f"a run of Snakemake that writes {len(busy)} files here is in progress, or ended without removing its lock"
-    found = f"{check.found}; {why}"
-    return replace(check, status=WARNING, found=found, results=(), repair="audit again when it has ended")
+    problem = f"{check.found}; {why}"
+    return replace(check, status=WARNING, found=problem, results=(), repair="audit again when it has ended")

@@ -153,8 +153,8 @@ def _check_content(chain: Chain, name: str, dataset: str, kind: str, source: Pat
         for path in paths:
             for doc_id, *values in read_rows(chain.file(path), path, COLUMNS[kind].names):
                 if row >= len(ids) or doc_id != ids[row].as_py() or expected[row].tobytes() != _digest(values):
-                    found = f"{path} adds to {doc_id!r} what {source} does not"
-                    return Check(FILES, FAILED, found, "what the file says", (path,), results, chain.repair_command(path))
+                    problem = f"{path} adds to {doc_id!r} what {source} does not"
+                    return Check(FILES, FAILED, problem, "what the file says", (path,), results, chain.repair_command(path))
                 row += 1
     except UNREADABLE as error:
         cause = getattr(error, "path", None) or paths[0]

@@ -87,8 +87,8 @@ def _check_versions(chain: Chain) -> Iterator[Check]:
             if made.get(package) and packages.get(package) and not _same_version(made[package], packages[package])
         ]
     if differ:
-        found = f"{len(differ)} differ from {MANIFEST}, perhaps made in other environments: {'; '.join(differ[:3])}"
-        yield Check(name, WARNING, found, ", ".join(f"{key} {packages.get(key)}" for key in OF_A_RUN))
+        problem = f"{len(differ)} differ from {MANIFEST}, perhaps made in other environments: {'; '.join(differ[:3])}"
+        yield Check(name, WARNING, problem, ", ".join(f"{key} {packages.get(key)}" for key in OF_A_RUN))
     else:
         yield Check(name, PASSED, "what runs say is what the manifest says, where both do")
 

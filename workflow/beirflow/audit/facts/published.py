@@ -132,7 +132,7 @@ def _check(comparison: Comparison, path: str, result: Result, *, certain: bool) 
     what = f"{measure} of {result[0]} on {result[1]}" if measure else f"{result[0]} on {result[1]}"
     if within is None or ours is None or published is None:
         return Check("published scores", status, f"{what}{f', {source}' if source else ''}: {verdict}, {reason}", files=(path,))
-    found = f"{what}: {verdict}, {ours:.5f}, {ours - published:+.5f}"
+    problem = f"{what}: {verdict}, {ours:.5f}, {ours - published:+.5f}"
     expected = f"{published} by {source}, within {within:.4f}"
     todo = "" if verdict == "match" else "compare model, precision, split and text with those of the source"
-    return Check("published scores", status, found, expected, (path,), (result,) if verdict == "differs" else (), todo)
+    return Check("published scores", status, problem, expected, (path,), (result,) if verdict == "differs" else (), todo)

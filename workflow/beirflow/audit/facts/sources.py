@@ -208,9 +208,9 @@ def _check_training(chain: Chain) -> Iterator[Check]:
     """Note that the weights of a trained model are not checked against its training, which would take as long again."""
     for path in sorted(chain.claims):
         if names := TRAINED_MODEL_RECORD.names_in(path):
-            found = f"the training of {names['system']} on {names['dataset']} was not made again"
+            problem = f"the training of {names['system']} on {names['dataset']} was not made again"
             results = unique(chain.results[path])
-            yield Check("trained models are what their training gives", NOT_CHECKED, found, "", (path,), results, "")
+            yield Check("trained models are what their training gives", NOT_CHECKED, problem, "", (path,), results, "")
 
 
 def _check_runs(chain: Chain, setup: Setup) -> Iterator[Check]:

@@ -63,12 +63,12 @@ def check_files_for_reading(chain: Chain, exports: Exports | None = None) -> lis
     checks += made
     compared = {path for check in made if check.status != NOT_CHECKED for path in check.files}
     if others := tuple(path for path in paths if path not in compared and path not in recorded):
-        found = f"{len(others)} files for reading, which no number depends on, were not compared with anything"
-        checks.append(Check("files for reading", NOT_CHECKED, found, "", others[:1000], (), chain.aside(*others[:1000])))
+        problem = f"{len(others)} files for reading, which no number depends on, were not compared with anything"
+        checks.append(Check("files for reading", NOT_CHECKED, problem, "", others[:1000], (), chain.aside(*others[:1000])))
     figures = [path for path in paths if path in recorded and path not in compared]
     if figures:
-        found = f"{len(figures)} files, figures among them, were compared with {' or '.join(RECORDS)} and not made again"
-        checks.append(Check("files for reading", NOT_CHECKED, found, "", tuple(figures)))
+        problem = f"{len(figures)} files, figures among them, were compared with {' or '.join(RECORDS)} and not made again"
+        checks.append(Check("files for reading", NOT_CHECKED, problem, "", tuple(figures)))
     return checks
 
 
@@ -80,19 +80,19 @@ def _check_record(chain: Chain, record_path: str, page: str) -> tuple[dict[str, 
         record = chain.read_whole(record_path)
         recorded = dict(part(record, "outputs", kind=dict))
         if part(record, "inputs", MANIFEST) != file_digest(chain.file(MANIFEST)):
-            found = f"{page} was made from other results than these"
-            checks.append(Check(f"{page} is of these results", WARNING, found, "", (record_path,), (), again))
+            problem = f"{page} was made from other results than these"
+            checks.append(Check(f"{page} is of these results", WARNING, problem, "", (record_path,), (), again))
     except UNREADABLE as error:
         return recorded, [unreadable(name, record_path, error, (), again)]
     good = 0
     for path, expected in recorded.items():
         todo = chain.repair_command(path, goal=page) if layout.is_safe(path) else again
         if path not in chain.listing.files:
-            found = f"{path} is not here; no number depends on it"
-            checks.append(Check(name, WARNING, found, f"{record_path} names it", (path,), (), todo))
+            problem = f"{path} is not here; no number depends on it"
+            checks.append(Check(name, WARNING, problem, f"{record_path} names it", (path,), (), todo))
         elif (digest := file_digest(chain.folder / path)) != expected:
-            found = f"{path} has the sha256 {digest}; no number depends on it"
-            checks.append(Check(name, FAILED, found, f"{record_path} says {expected}", (path,), (), todo))
+            problem = f"{path} has the sha256 {digest}; no number depends on it"
+            checks.append(Check(name, FAILED, problem, f"{record_path} says {expected}", (path,), (), todo))
         else:
             good += 1
     return recorded, [

@@ -77,8 +77,8 @@ def _check_all(chain: Chain, setup: Setup, sample: int, seed: int, planner: Call
             if plan:
                 checks += _check_corpus(chain, setup, name, dataset, sample, random, plan)
             elif planner is _spot_checks:
-                found = f"{name} on {dataset}: there is no way to make systems of the family {family} again"
-                checks.append(Check(WHAT, NOT_CHECKED, found))
+                problem = f"{name} on {dataset}: there is no way to make systems of the family {family} again"
+                checks.append(Check(WHAT, NOT_CHECKED, problem))
         except UNREADABLE as error:
             cause = getattr(error, "path", None) or MANIFEST
             checks.append(unreadable(WHAT, cause, error, _affected(chain, name, dataset), chain.repair_command(cause)))

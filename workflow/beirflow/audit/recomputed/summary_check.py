@@ -54,10 +54,10 @@ def check_summary(chain: Chain) -> list[Check]:
         return [Check(NAME, FAILED, f"{SUMMARY}: {differs.found}", differs.expected, (SUMMARY,), results, again)]
     rows = f"{made.count(chr(10)) - 1} rows"
     if not same_catalogue:
-        found = (
+        problem = (
             f"{rows} agree, but for published scores, which were made with another catalogue than the one here and not compared"
         )
-        return [Check(NAME, WARNING, found, "the catalogue that the manifest names", (SUMMARY,))]
+        return [Check(NAME, WARNING, problem, "the catalogue that the manifest names", (SUMMARY,))]
     return [Check(NAME, PASSED, f"{rows}, the same text", files=(SUMMARY,))]
 
 

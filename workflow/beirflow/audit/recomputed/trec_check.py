@@ -44,8 +44,8 @@ def check_trec(chain: Chain, system: str, dataset: str, result: Result) -> Check
             expected = (f"{query} Q0 {doc_id} {rank} {score:.9g} {system}\n" for query, doc_id, rank, score in rows)
             for place, (line, right) in enumerate(zip_longest(_lines(lines), expected), 1):
                 if line != right:
-                    found = f"{path}:{place}: {line!r}; no number is computed from this file"
-                    return Check(name, FAILED, found, f"{right!r}, by {source}", (path,), (), again)
+                    problem = f"{path}:{place}: {line!r}; no number is computed from this file"
+                    return Check(name, FAILED, problem, f"{right!r}, by {source}", (path,), (), again)
     except (EOFError, zlib.error, *UNREADABLE) as error:
         return unreadable(name, path, error, [result], again)
     return Check(name, PASSED, f"{path} holds every line of {source}", files=(path,))
