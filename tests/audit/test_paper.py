@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import Check
-from beirflow.audit.rebuild.for_reading import _Again, _check_record, check_files_for_reading
+from beirflow.audit.rebuild.for_reading import _check_record, _Rebuilds, check_files_for_reading
 from beirflow.files.digests import file_digest
 from beirflow.files.records import read_json
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
@@ -26,7 +26,7 @@ def made_again(papered: Forger, name: str) -> Check:
     """The check of one file, which is made again."""
     scratch = papered.results.parent / "scratch"
     scratch.mkdir()
-    (check,) = _Again(walked(papered), scratch).check(name)
+    (check,) = _Rebuilds(walked(papered), scratch).check(name)
     return check
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from beirflow.dense.chunk_blocks import Held
+from beirflow.dense.chunk_blocks import InMemoryChunk
 from beirflow.dense.top_k import exact_top_k
 from beirflow.late.search import arranged
 from beirflow.late.search import exact_top_k as exact_top_k_of_tokens
@@ -19,7 +19,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 def test_vectors_that_stay_on_the_gpu_have_the_hits_of_the_cpu(similarity: str) -> None:
     rng = np.random.default_rng(0)
     documents, queries = (rng.standard_normal((rows, 64), dtype=np.float32) for rows in (150_000, 3))
-    held = Held([documents[:70_000], documents[70_000:]], similarity, CUDA)
+    held = InMemoryChunk([documents[:70_000], documents[70_000:]], similarity, CUDA)
     how = {"similarity": similarity, "excluded": np.array([-1])}
     for query in queries:
         expected = exact_top_k(query[None], documents, np.arange(150_000), 100, device=CPU, **how)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from beir_writer import write_corpus_record
 from beirflow.datasets.corpus_files import recorded_digest
 from beirflow.datasets.corpus_reader import DOCUMENTS
 from beirflow.files.records import Job
-from beirflow.runs.candidates import Candidates, found_by, write_candidates
+from beirflow.runs.candidates import Candidates, origin_of, write_candidates
 
 PARTS = 10
 STEP = 1_000_003
@@ -56,7 +56,7 @@ def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None
     job = Job(folder.parents[1])
     paths = [folder / f"{name}.parquet" for name in ("queries", "documents")]
     inputs = job.digests({path: recorded_digest(path) for path in paths})
-    found = found_by(job, system="none", chunk=chunk, top_k=k, searched={}, read=inputs, seconds=0.5)
+    found = origin_of(job, system="none", chunk=chunk, top_k=k, searched={}, read=inputs, seconds=0.5)
     write_candidates(folder / f"chunk-{chunk}.npz", candidates, found)
 
 

@@ -9,7 +9,7 @@ import pytest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json, write_record
-from beirflow.runs.candidates import Candidates, Found, found_by, read_candidates, write_candidates
+from beirflow.runs.candidates import Candidates, Origin, origin_of, read_candidates, write_candidates
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ CANDIDATES = Candidates(
     score=np.array([2.5, -0.1, 1e-30], np.float32),
     self_matches=3,
 )
-FOUND = Found(
+FOUND = Origin(
     system="bm25",
     chunk=4,
     top_k=10,
@@ -65,7 +65,7 @@ def test_any_candidates_are_read_bit_by_bit(
     columns = list(zip(*hits, strict=True)) or [(), (), ()]
     arrays = [np.array(column, kind) for column, kind in zip(columns, (np.int32, np.int32, np.float32), strict=True)]
     path, written = tmp_path_factory.getbasetemp() / "any.npz", Candidates(*arrays[:3], self_matches)
-    found = Found(system="s", chunk=0, top_k=1, inputs={}, sources={}, seconds=seconds)
+    found = Origin(system="s", chunk=0, top_k=1, inputs={}, sources={}, seconds=seconds)
     write_candidates(path, written, found)
     candidates, read = read_candidates(path)
     assert_the_same(candidates, written)
@@ -153,8 +153,8 @@ def test_candidates_name_what_was_searched_and_what_that_was_made_from(tmp_path:
     )
     facts: dict[str, Any] = {"system": "a", "chunk": 0, "top_k": 1, "seconds": 0.5}
     read = {"corpora/x/queries.parquet": "1" * 64}
-    found = found_by(job, searched={str(stored): read_json(record_path)}, read=read, **facts)
-    assert found == Found(
+    found = origin_of(job, searched={str(stored): read_json(record_path)}, read=read, **facts)
+    assert found == Origin(
         **facts,
         inputs={
             **read,
@@ -170,5 +170,5 @@ def test_candidates_name_what_was_searched_and_what_that_was_made_from(tmp_path:
 
 def test_candidates_of_no_record_name_what_was_read(tmp_path: Path) -> None:
     facts: dict[str, Any] = {"system": "a", "chunk": 0, "top_k": 1, "seconds": 0.5}
-    found = found_by(Job(tmp_path), searched={}, **facts)
-    assert found == Found(**facts, inputs={}, sources={})
+    found = origin_of(Job(tmp_path), searched={}, **facts)
+    assert found == Origin(**facts, inputs={}, sources={})

@@ -20,7 +20,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_record
 from beirflow.files.verified import check_digest, checked_while_read, damaged
-from beirflow.runs.candidates import found_by
+from beirflow.runs.candidates import origin_of
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
 from beirflow.runs.run_file import RUN, read_run, run_writer
 from beirflow.runs.searched import check_precision, places_of, read_searched
@@ -119,7 +119,7 @@ def search_approximate(
         for batch in run.to_batches(RUN_ROWS):
             write(*batch.columns)
     possible = np.minimum(len(doc_ids) - (own >= 0), retrieval.top_k)
-    found = found_by(
+    found = origin_of(
         job,
         system=settings.name,
         chunk=0,

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from beirflow.dense.chunk_blocks import Held, Vectors
+from beirflow.dense.chunk_blocks import InMemoryChunk, Vectors
 from beirflow.dense.compression import CompressedFile, Compression
 from beirflow.dense.settings import DenseSettings
 from beirflow.dense.top_k import exact_top_k
@@ -39,7 +39,7 @@ def open_answers(asked: Asked) -> Opened:
     files = _vector_files(asked, owner)
     parts: list[Vectors] = [CompressedFile(file, compression) for file in files] if compression else [*files]
     similarity = compression.similarity if compression else similarity
-    documents = Held(parts, similarity, device)
+    documents = InMemoryChunk(parts, similarity, device)
     order = byte_order(asked.doc_ids)
 
     def answer(query: str) -> Hits:

@@ -75,7 +75,7 @@ class Block(NamedTuple):
     rounded: float
 
 
-class Held:
+class InMemoryChunk:
     """Documents that stay on the device, ready to be compared, for what searches them again and again.
 
     Args:
@@ -116,7 +116,7 @@ class Chunk:
     """
 
     queries: torch.Tensor
-    documents: Vectors | Held
+    documents: Vectors | InMemoryChunk
     excluded: torch.Tensor
     similarity: str
     threads: Threads
@@ -143,13 +143,13 @@ class Chunk:
     @property
     def starts(self) -> list[int]:
         """The row of the first document of each block."""
-        if isinstance(self.documents, Held):
+        if isinstance(self.documents, InMemoryChunk):
             return [block.start for block in self.documents.blocks]
         return list(range(0, len(self.documents), self.sizes.documents))
 
     def blocks(self) -> Iterator[Block]:
         """The documents, block by block."""
-        if isinstance(self.documents, Held):
+        if isinstance(self.documents, InMemoryChunk):
             yield from self.documents.blocks
         else:
             yield from map_ahead(partial(self._block, self.documents), self.starts)

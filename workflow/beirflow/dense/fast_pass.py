@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from beirflow.dense.chunk_blocks import Chunk, Held, prepare, rounded_to
+from beirflow.dense.chunk_blocks import Chunk, InMemoryChunk, prepare, rounded_to
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_precision
 from beirflow.runs.shortlist import Candidates, Shortlist, kth_largest
@@ -58,7 +58,7 @@ SMALLEST_NORMAL = 2.0**-126
 """Of both types."""
 
 
-class _Found(NamedTuple):
+class _Shortlisted(NamedTuple):
     """The best documents by fast scores, the norm of the longest document, and that of the largest rounding."""
 
     shortlist: Shortlist
@@ -100,7 +100,7 @@ def _in_float32(chunk: Chunk, sample: torch.Tensor | None, k: int) -> Candidates
     return _joined(found, found.few, without_guess)
 
 
-def _candidates(chunk: Chunk, found: _Found, k: int) -> Candidates | None:
+def _candidates(chunk: Chunk, found: _Shortlisted, k: int) -> Candidates | None:
     """The candidates among what was found; None where the error of a fast score is not known."""
     kth = torch.empty(len(chunk.queries), device=chunk.queries.device)
 
@@ -167,7 +167,7 @@ def _sample(chunk: Chunk) -> torch.Tensor | None:
     """Some documents, float32 of shape (n, dim); None where they save nothing."""
     documents = chunk.documents
     size = min(len(documents) // SAMPLE, MOST_OF_A_SAMPLE, 2 * chunk.sizes.documents)
-    if isinstance(documents, Held) or not size:  # when they are held, there are few queries
+    if isinstance(documents, InMemoryChunk) or not size:  # when they are held, there are few queries
         return None
     width = -(-size // SLICES)
     starts = np.linspace(0, len(documents) - width, SLICES).astype(int).tolist()
@@ -224,7 +224,7 @@ def _folded(scores: torch.Tensor, least: int) -> torch.Tensor:
     return scores
 
 
-def _search(chunk: Chunk, keep: int, least: torch.Tensor | None) -> _Found:
+def _search(chunk: Chunk, keep: int, least: torch.Tensor | None) -> _Shortlisted:
     """The best ``keep`` documents of each query, or those above the least scores."""
     shortlist = Shortlist(len(chunk.queries), keep, chunk.queries.device, least)
     longest, rounded = torch.zeros((), device=chunk.queries.device), 0.0
@@ -239,4 +239,4 @@ def _search(chunk: Chunk, keep: int, least: torch.Tensor | None) -> _Found:
             chunk.share(offer)
             longest, rounded = torch.maximum(longest, block.norms.max()), max(rounded, block.rounded)
             progress.advance(len(block.vectors))
-    return _Found(shortlist, longest, rounded)
+    return _Shortlisted(shortlist, longest, rounded)

@@ -14,7 +14,7 @@ from itertools import chain
 import numpy as np
 import torch
 
-from beirflow.dense.chunk_blocks import Chunk, Held, Vectors, prepare
+from beirflow.dense.chunk_blocks import Chunk, InMemoryChunk, Vectors, prepare
 from beirflow.dense.exact_scores import exact_scores
 from beirflow.dense.fast_pass import find_candidates
 from beirflow.files.errors import DataError
@@ -30,7 +30,7 @@ CROWDED_PAIRS = 1 << 22
 
 def exact_top_k(
     queries: np.ndarray,
-    documents: Vectors | Held,
+    documents: Vectors | InMemoryChunk,
     id_order: np.ndarray,
     k: int,
     *,

@@ -34,7 +34,7 @@ class Candidates(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class Origin:
     """Origin of candidates, kept in their own file because they are temporary.
 
     Attributes:
@@ -67,14 +67,14 @@ OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job", EXPANSION_SOURCE)
 """Keys of each record behind a run that the merge needs."""
 
 
-def found_by(
+def origin_of(
     job: Job,
     *,
     searched: Mapping[str, Mapping[str, Any]],
     read: Mapping[str, str] | None = None,
     trained: Mapping[str, Mapping[str, Any]] | None = None,
     **facts: Any,
-) -> Found:
+) -> Origin:
     """Return the origin of the candidates of a job.
 
     Args:
@@ -82,7 +82,7 @@ def found_by(
         searched: The files that were searched, each with what its record holds.
         read: Other inputs, which these records do not name: sha256 by path below the results.
         trained: Paths of the records of models that were trained for this, each with what it holds.
-        **facts: The fields of :class:`Found` but ``inputs``, ``sources``, ``job`` and ``code``.
+        **facts: The fields of :class:`Origin` but ``inputs``, ``sources``, ``job`` and ``code``.
 
     Returns:
         All together.
@@ -96,14 +96,14 @@ def found_by(
     for path, record in (trained or {}).items():
         inputs[job.below(path)] = file_digest(path)
         sources[job.below(path)] = _of_a_source(record)
-    return Found(inputs=inputs, sources=sources, job=job.name, code=job.code, **facts)
+    return Origin(inputs=inputs, sources=sources, job=job.name, code=job.code, **facts)
 
 
 def _of_a_source(record: Mapping[str, Any]) -> dict[str, Any]:
     return {key: record[key] for key in OF_A_SOURCE if key in record}
 
 
-def write_candidates(path: str | Path, candidates: Candidates, found: Found) -> None:
+def write_candidates(path: str | Path, candidates: Candidates, found: Origin) -> None:
     """Write candidates.
 
     Args:
@@ -115,7 +115,7 @@ def write_candidates(path: str | Path, candidates: Candidates, found: Found) -> 
         np.savez(stream, **candidates._asdict(), found=json.dumps(asdict(found)))
 
 
-def read_candidates(path: str | Path) -> tuple[Candidates, Found]:
+def read_candidates(path: str | Path) -> tuple[Candidates, Origin]:
     """Read candidates.
 
     Args:
@@ -131,7 +131,7 @@ def read_candidates(path: str | Path) -> tuple[Candidates, Found]:
         with np.load(path, allow_pickle=False) as file:
             broken = file.zip.testzip()  # numpy does not read to the end of a member, where its checksum is compared
             columns = {name: file[name] for name in (*Candidates._fields, "found")}
-            found = Found(**json.loads(str(columns.pop("found"))))
+            found = Origin(**json.loads(str(columns.pop("found"))))
     except FileNotFoundError:
         raise
     except Exception as error:  # numpy, zipfile, json and what they call each have exceptions of their own

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from beirflow.datasets.corpus_files import PreparedCorpus, own_candidates
 from beirflow.files.records import Job, output_digest
 from beirflow.files.verified import checked_while_read
-from beirflow.runs.candidates import Candidates, found_by, write_candidates
+from beirflow.runs.candidates import Candidates, origin_of, write_candidates
 from beirflow.runs.own_candidates import candidates_read, rows_of_pairs
 from beirflow.runs.ranking import Hits
 from beirflow.runs.searched import Ids, read_ids
@@ -109,7 +109,7 @@ def search_one_chunk(
             start = time.perf_counter()
             hits, self_matches = opened.search()
             seconds = time.perf_counter() - start
-    found = found_by(
+    found = origin_of(
         job,
         system=request.system,
         chunk=request.chunk,

@@ -14,7 +14,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, together, write_record
 from beirflow.files.verified import damaged
-from beirflow.runs.candidates import Candidates, Found, read_candidates
+from beirflow.runs.candidates import Candidates, Origin, read_candidates
 from beirflow.runs.ranking import Hits, rank_hits
 from beirflow.runs.run_file import NewRun, run_writer
 from beirflow.runs.searched import check_one_source
@@ -114,7 +114,7 @@ class _Chunks:
         self.self_matches += candidates.self_matches
         return candidates
 
-    def _check_inputs(self, path: str, found: Found) -> None:
+    def _check_inputs(self, path: str, found: Origin) -> None:
         """All chunks were found in this corpus and in the same files, and records that are here are those that were read."""
         for name in self._corpus.keys() - found.inputs.keys():
             raise damaged(path, f"it does not say in which {name} the candidates were found")

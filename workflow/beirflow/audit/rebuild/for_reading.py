@@ -58,7 +58,7 @@ def check_files_for_reading(chain: Chain, exports: Exports | None = None) -> lis
             recorded |= named
             checks += found_there
     with tempfile.TemporaryDirectory(prefix="beirflow-audit-") as scratch:
-        again = _Again(chain, Path(scratch), exports and exports(chain, Path(scratch)))
+        again = _Rebuilds(chain, Path(scratch), exports and exports(chain, Path(scratch)))
         made = [check for path in paths for check in again.check(path)]
     checks += made
     compared = {path for check in made if check.status != NOT_CHECKED for path in check.files}
@@ -108,7 +108,7 @@ def _has_form(path: str) -> bool:
 
 
 @dataclass
-class _Again:
+class _Rebuilds:
     """Makes files for reading again.
 
     Attributes:
