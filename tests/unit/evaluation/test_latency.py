@@ -81,7 +81,7 @@ def stated(family: str, settings: dict[str, Any]) -> dict[str, Any]:
     """A system as the parameters of the rule state it."""
     known = FAMILIES[family]
     kind = f"{known.settings.__module__}:{known.settings.__name__}"
-    has_models = known.model_digests is not None
+    has_models = known.model_record(known.settings(**settings)) is not None
     return {"family": family, "kind": kind, "settings": settings, "answers": known.answers, "has_models": has_models}
 
 
