@@ -20,9 +20,6 @@ STEPS
 
 from beirflow.experiment.asked import asked_settings, finder_code, finder_of
 
-# All configured systems, in the order of the configuration, on all configured corpora, forums included.
-corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
-
 
 rule collect_scores:
     input:

@@ -24,6 +24,9 @@ except BeirflowError as error:
 
 config.update(experiment.config)
 gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)
+# All configured systems, in the order of the configuration, on all configured corpora, forums included.
+corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
+configured = "".join(f" --configfile {path}" for path in this_run.configfiles)
 
 
 def one_of(names):
@@ -64,8 +67,8 @@ def kept(pattern, keep):
 
 def there_already(*patterns):
     """An input function: the files that exist when Snakemake starts; they are updated, but not made."""
-    there = lambda path: exists(this_run.path(path))
-    return lambda wildcards: [path for path in map(at, patterns) if there(path)]
+    paths = [at(pattern) for pattern in patterns]
+    return lambda wildcards: [path for path in paths if exists(this_run.path(path))]
 
 
 def named_by(pattern):
@@ -78,7 +81,8 @@ def named_by(pattern):
     return file
 
 
-model_record = lambda names: experiment.model_record(names.system, names.dataset)
+def model_record(wildcards):
+    return experiment.model_record(wildcards.system, wildcards.dataset)
 
 
 def forum_means(wildcards):

@@ -19,8 +19,11 @@ STEPS
 """
 
 dense_systems = experiment.systems_of("dense")
-has_ranges = lambda wildcards: experiment.variant(wildcards.system)["vectors"] == "int8"
 encoders = one_of(name for name in dense_systems if experiment.encoder_of(name) == name)
+
+
+def has_ranges(wildcards):
+    return experiment.variant(wildcards.system)["vectors"] == "int8"
 
 
 rule encode_queries:

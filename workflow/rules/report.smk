@@ -21,6 +21,9 @@ STEPS
   - fill the template of the page
 """
 
+from pathlib import Path
+
+from beirflow.experiment.asked import finder_of
 from beirflow.report.registry import FIGURE_TABLES, FIGURES, TABLES
 
 

@@ -33,7 +33,6 @@ from beirflow.jobs.user_name import name_the_user
 name_the_user()
 end_jobs_with_this_process()
 logs = Path(this_run.path(at(layout.LOG))).parent
-configured = "".join(f" --configfile {path}" for path in this_run.configfiles)
 terminal = None
 if this_run.is_main:
     rerun_failed_jobs()

@@ -15,12 +15,16 @@ STEPS
   - train with the other documents of the batch as negatives
 """
 
-written_for = lambda pattern: lambda wildcards: expand(
-    at(pattern),
-    expansion=expansions.of_system(wildcards.system),
-    dataset=wildcards.dataset,
-    chunk=range(experiment.chunks(wildcards.dataset)),
-)
+
+def written_for(pattern):
+    """An input function: the queries that a system is trained on, of all chunks."""
+
+    def files(wildcards):
+        names = experiment.expansions.of_system(wildcards.system)
+        chunks = range(experiment.chunks(wildcards.dataset))
+        return expand(at(pattern), expansion=names, chunk=chunks, allow_missing=True)
+
+    return files
 
 
 rule train_encoder:
