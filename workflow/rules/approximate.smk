@@ -26,21 +26,6 @@ built = {
 }
 
 
-def dense_files(pattern):
-    """An input function: files of the dense system, of all chunks of the dataset where each has one."""
-
-    def files(wildcards):
-        paths = expand(
-            at(pattern),
-            system=experiment.first_stages(wildcards.system),
-            chunk=range(experiment.chunks(wildcards.dataset)),
-            dataset=wildcards.dataset,
-        )
-        return paths if "{chunk}" in pattern else paths[0]
-
-    return files
-
-
 rule build_index:
     input:
         documents=at(layout.DOCUMENTS),

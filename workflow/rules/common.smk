@@ -111,3 +111,33 @@ def shared_files(pattern, of_other=True):
         return list(dict.fromkeys(found))
 
     return files
+
+
+def dense_files(pattern):
+    """An input function: files of the dense system, of all chunks of the dataset where each has one."""
+
+    def files(wildcards):
+        paths = expand(
+            at(pattern),
+            system=experiment.first_stages(wildcards.system),
+            chunk=range(experiment.chunks(wildcards.dataset)),
+            dataset=wildcards.dataset,
+        )
+        return paths if "{chunk}" in pattern else paths[0]
+
+    return files
+
+
+def written_for(pattern):
+    """An input function: the queries that a system is trained on, of all chunks."""
+
+    def files(wildcards):
+        names = experiment.expansions.of_system(wildcards.system)
+        chunks = range(experiment.chunks(wildcards.dataset))
+        return expand(at(pattern), expansion=names, chunk=chunks, allow_missing=True)
+
+    return files
+
+
+def has_ranges(wildcards):
+    return experiment.variant(wildcards.system)["vectors"] == "int8"

@@ -22,10 +22,6 @@ dense_systems = experiment.systems_of("dense")
 encoders = one_of(name for name in dense_systems if experiment.encoder_of(name) == name)
 
 
-def has_ranges(wildcards):
-    return experiment.variant(wildcards.system)["vectors"] == "int8"
-
-
 rule encode_queries:
     input:
         queries=at(layout.QUERIES),

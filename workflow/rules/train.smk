@@ -16,17 +16,6 @@ STEPS
 """
 
 
-def written_for(pattern):
-    """An input function: the queries that a system is trained on, of all chunks."""
-
-    def files(wildcards):
-        names = experiment.expansions.of_system(wildcards.system)
-        chunks = range(experiment.chunks(wildcards.dataset))
-        return expand(at(pattern), expansion=names, chunk=chunks, allow_missing=True)
-
-    return files
-
-
 rule train_encoder:
     input:
         documents=at(layout.DOCUMENTS),
