@@ -67,7 +67,8 @@ class IndexSettings:
         return {
             "hnsw": f"HNSW{self.m},Flat",
             "ivf-flat": f"IVF{self.nlist},Flat",
-            "ivf-pq": f"IVF{self.nlist},PQ{self.m}x{self.bits}",
+            # Without "np", faiss also orders the codes for a search by Hamming distances: 25 times the time of the training.
+            "ivf-pq": f"IVF{self.nlist},PQ{self.m}x{self.bits}np",
             "sq": f"SQ{of_a_dimension}",
         }[self.index]
 

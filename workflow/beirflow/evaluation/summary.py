@@ -150,7 +150,8 @@ def for_terminal(table: pd.DataFrame) -> str:
     table = table.dropna(axis="columns", how="all")
     formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
     formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
-    formats |= {"documents": "{:,.0f}", "queries": "{:,.0f}", "documents_per_second": "{:,.0f}", "seconds": "{:,.0f}"}
+    whole = ("documents", "queries", "documents_per_second", "approximate_index_bytes", "seconds")
+    formats |= dict.fromkeys(whole, "{:,.0f}") | {"build_seconds": "{:,.2f}"}
     text = pd.DataFrame(
         {
             name: ["" if pd.isna(value) else formats.get(name, "{}").format(value) for value in table[name]]
