@@ -168,6 +168,10 @@ def test_an_index_of_other_vectors_or_a_changed_one_is_refused(results_once: Mad
         make_approximate(results.folder, config, "own")
     path.write_bytes(content)
     name = path.with_suffix(".json").relative_to(results.folder).as_posix()
+    results.forger.edit(name, lambda record: record["built"].update(nlist=record["built"]["nlist"] + 1))
+    with pytest.raises(DataError, match="it was made from the built "):
+        make_approximate(results.folder, config, "own")
+    results.forger.edit(name, lambda record: record["built"].update(nlist=record["built"]["nlist"] - 1))
     results.forger.edit(name, lambda record: record["inputs"].update({"embeddings/second/small/chunk-0.npy": "0" * 64}))
     with pytest.raises(DataError, match=r"it was made from the embeddings/second/small/chunk-0\.npy 000"):
         make_approximate(results.folder, config, "own")

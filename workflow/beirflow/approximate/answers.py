@@ -11,10 +11,8 @@ from beirflow.dense.settings import DenseSettings
 from beirflow.dense.vectors import read_vectors
 from beirflow.encoders.query_lists import windows_of
 from beirflow.files.layout import CHUNK_VECTORS, INDEX
-from beirflow.runs.answers import Asked, Opened
+from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order
-
-NOTHING_EXCLUDED = np.array([-1])
 
 
 def open_answers(asked: Asked) -> Opened:

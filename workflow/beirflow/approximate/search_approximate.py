@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,7 +155,8 @@ def search_approximate(
 def _check_index(path: str, vectors: dict[str, str], settings: ApproximateSettings, similarity: str) -> dict[str, Any]:
     """Return the record of the index, which must be of these vectors and settings, and the file that was recorded."""
     record, record_path = read_json(record_of(path)), record_of(path)
-    check_inputs(record_path, record, vectors, system=settings.approximate, similarity=similarity)
+    facts = {"system": settings.approximate, "similarity": similarity, "built": asdict(settings.built)}
+    check_inputs(record_path, record, vectors, **facts)
     check_digest(path, output_digest(record, path), record_path)
     return record
 

@@ -14,10 +14,8 @@ from beirflow.encoders.query_lists import windows_of
 from beirflow.files.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_RECORD, MODEL, RANGES, TRAINED_MODEL_RECORD
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
-from beirflow.runs.answers import Asked, Opened
+from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order
-
-NOTHING_EXCLUDED = np.array([-1])
 
 
 def open_answers(asked: Asked) -> Opened:

@@ -155,7 +155,7 @@ def assumed_in(record: Mapping[str, Any]) -> list[str]:
     return [sentences] if isinstance(sentences, str) else sorted(sentences)
 
 
-def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: Mapping[str, str], **facts: str) -> None:
+def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: Mapping[str, str], **facts: Any) -> None:
     """Make sure that a file was made from what it is used with.
 
     Args:

@@ -13,13 +13,11 @@ from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors, read_segments
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import model_folder
-from beirflow.runs.answers import Asked, Opened
+from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order
 
 IN_MEMORY = 2.5
 """Times what vectors take on the disk: float32 in place of float16, and texts filled up to the length of their block."""
-
-NOTHING_EXCLUDED = np.array([-1])
 
 
 def open_answers(asked: Asked) -> Opened:

@@ -10,13 +10,11 @@ from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queri
 from beirflow.lexical.search import inverse_norms_of, search_postings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, Frequencies
-from beirflow.runs.answers import Asked, Opened
+from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
 
 IN_MEMORY = 4.0
 """Times what postings take on the disk, where they are compressed."""
-
-NOTHING_EXCLUDED = np.array([-1])
 
 
 def open_answers(asked: Asked) -> Opened:

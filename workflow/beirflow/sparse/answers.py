@@ -1,10 +1,8 @@
 """A sparse system that answers one query at a time: the query weigher and all weights stay in memory."""
 
-import numpy as np
-
 from beirflow.computing.made import made_with
 from beirflow.files.layout import MODEL, TERM_WEIGHTS
-from beirflow.runs.answers import Asked, Opened
+from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
 from beirflow.sparse.files import read_segments
 from beirflow.sparse.layouts import read_parts
@@ -17,8 +15,6 @@ from beirflow.sparse.weigher import Weigher
 
 IN_MEMORY = 6.0
 """Times what weights take on the disk, where they are compressed and not in double."""
-
-NOTHING_EXCLUDED = np.array([-1])
 
 
 def open_answers(asked: Asked) -> Opened:
