@@ -54,3 +54,6 @@ def test_a_signature_passes_and_one_of_another_manifest_or_by_another_key_fails(
     assert [check.status for check in forger.checks(**given) if check.name == name] == [FAILED]
     missing = {"manifest_signature": "/nowhere.sig", "allowed_signers": "/nowhere"}
     assert [check.status for check in forger.checks(**missing) if check.name == name] == [FAILED]
+    unknown = {"manifest_signature": signed.manifest_signature}
+    (found,) = [check for check in forger.checks(**unknown) if check.name == name]
+    assert (found.status, "allowed_signers is null" in found.found) == (FAILED, True)

@@ -75,6 +75,15 @@ def test_below_a_record_that_cannot_be_read_nothing_is_called_left_over(forger: 
     assert (unknown.status, "it is not known whether" in unknown.found) == ("not checked", True)
 
 
+def test_files_of_file_managers_and_the_signature_are_named_and_fail_nothing(forger: Forger) -> None:
+    names = [".DS_Store", "manifest.json.sig", "runs/.DS_Store", "runs/tiny/Thumbs.db"]
+    for name in names:
+        forger.path(name).write_bytes(b"Bud1")
+    assert forger.failed() == []
+    (meaningless,) = [check for check in forger.checks() if check.found.endswith("are no results, and were not opened")]
+    assert (meaningless.status, list(meaningless.files)) == ("not checked", names)
+
+
 def test_a_manifest_that_names_no_metrics_makes_nothing_left_over_a_failure(forger: Forger) -> None:
     forger.edit("manifest.json", inputs={})
     assert not any("embeddings" in check.repair for check in forger.failed())

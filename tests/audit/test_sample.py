@@ -1,10 +1,13 @@
 """A sample that looks where forging pays, and that no label can make blind."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from beirflow.audit.verdict import SHARES, seen
-from forger import FAILED, Forger
+from beirflow.audit.digests.checks import Check
+from beirflow.audit.verdict import SHARES, grades, seen
+from forger import FAILED, NOT_CHECKED, PASSED, Forger
 
 LABEL = "bfloat16"
 PUSH = 0.022
@@ -64,3 +67,12 @@ def test_what_a_sample_sees_is_what_drawing_with_replacement_would_at_least(samp
     drawn = (sample + 1) // 2
     words = [f"{share:.0%} forged is seen with {1 - (1 - share) ** drawn:.0%}" for share in SHARES]
     assert seen(sample) == ", ".join(words)
+
+
+def test_a_probability_is_stated_only_where_documents_were_made_again() -> None:
+    fused = Check("queries fused again have the recorded ranks", PASSED, "")
+    documents = Check("documents encoded again have the stored vectors", PASSED, "")
+    absent = replace(documents, status=NOT_CHECKED)
+    assert dict(grades({"sample": [fused, documents]}, 100))["sampled"] == f"yes (100: {seen(100)})"
+    assert dict(grades({"sample": [fused, absent]}, 100))["sampled"] == "1 of 2 checks (100: no document was made again)"
+    assert dict(grades({"sample": [absent]}, 100))["sampled"] == "no"

@@ -1,5 +1,6 @@
 """Two folders of results side by side."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,39 @@ def test_what_cannot_be_compared_says_what_to_do(two: tuple[Path, Path], tmp_pat
         compare(folder=str(two[0]), other=str(tmp_path / "nowhere"))
     (two[1] / "metrics/tiny/small.json").write_text("{}")
     with pytest.raises(DataError, match="audit both"):
+        compare(folder=str(two[0]), other=str(two[1]))
+
+
+def test_a_run_that_only_others_need_is_compared_without_scores(two: tuple[Path, Path]) -> None:
+    """Parts of a fusion that are not in ``systems`` have runs and no metrics."""
+    for folder in two:
+        shutil.copytree(folder / "runs/tiny", folder / "runs/part")
+    compare(folder=str(two[0]), other=str(two[1]))
+    report = read_json(two[0] / "comparison.json")
+    assert "part" in {row["system"] for row in report["rankings"]}
+    assert "part" not in {row["system"] for row in [*report["scores"], *report["reproduction"]]}
+    assert report["doubts"] == []
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_pipes_and_links_are_refused_unopened(two: tuple[Path, Path], side: int) -> None:
+    run = two[side] / "runs/tiny/small.parquet"
+    run.unlink()
+    os.mkfifo(run)
+    with pytest.raises(DataError, match=r"runs/tiny/small.parquet is a pipe, which was not followed or opened"):
+        compare(folder=str(two[0]), other=str(two[1]))
+    run.unlink()
+    run.symlink_to("/dev/zero")
+    with pytest.raises(DataError, match=r"is a link to /dev/zero, which was not"):
+        compare(folder=str(two[0]), other=str(two[1]))
+
+
+def test_a_small_file_of_very_many_rows_is_refused_unread(two: tuple[Path, Path]) -> None:
+    rows = 5_000_000
+    same = {name: pa.array(["q1"]).take(pa.array([0] * rows)).dictionary_encode() for name in ("query_id", "doc_id")}
+    numbers = {"score": pa.array([1.0] * rows, pa.float32()), "rank": pa.array([1] * rows, pa.int32())}
+    pq.write_table(pa.table({**same, **numbers}), two[1] / "runs/tiny/small.parquet")
+    with pytest.raises(DataError, match="would unpack to 5,000,000 rows"):
         compare(folder=str(two[0]), other=str(two[1]))
 
 

@@ -1,5 +1,6 @@
 """The verdict of an audit in one line: how far it followed the results, and what it did not compare."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,9 @@ from beirflow.audit.facts.sources import MODELS, SOURCES
 
 SHARES = (0.01, 0.05, 0.2)
 """Of forged texts or queries, whose probability to be seen is said."""
+
+DOCUMENTS_AGAIN = re.compile(r"documents \w+ again ")
+"""Beginning of the names of checks that make the representations of documents again."""
 
 SHOWN = 6
 """Things that were not compared and are named on the terminal."""
@@ -26,17 +30,12 @@ def grades(sections: Sections, sample: int) -> list[tuple[str, str]]:
         Each step, and ``yes``, ``no`` or how many of how many; nothing behind a step that failed.
     """
     traced = [_traced(sections, what, name) for what, name in (("traced to sources", SOURCES), ("traced to models", MODELS))]
-    sampled = sections.get("sample", ())
-    made = {check.status for check in sampled}
     return [
         ("intact", _all_passed(sections, "integrity")),
         ("consistent", _all_passed(sections, "facts")),
         ("recomputed", _all_passed(sections, "recomputation")),
         *(each for each in traced if each),
-        (
-            "sampled",
-            "no" if PASSED not in made else "failed" if FAILED in made else f"{_share(sampled)} ({sample}: {seen(sample)})",
-        ),
+        ("sampled", _sampled(sections.get("sample", ()), sample)),
     ]
 
 
@@ -111,6 +110,17 @@ def _traced(sections: Sections, what: str, name: str) -> tuple[str, str] | None:
         return what, "failed"
     passed = sum(check.status == PASSED for check in checks)
     return what, "yes" if passed == len(checks) else f"{passed} of {len(checks)}" if passed else "no"
+
+
+def _sampled(checks: Sequence[Check], sample: int) -> str:
+    """Return the grade of the sample; it states a probability only where documents were made again."""
+    statuses = {check.status for check in checks}
+    if PASSED not in statuses:
+        return "no"
+    if FAILED in statuses:
+        return "failed"
+    documents_again = any(check.status == PASSED and DOCUMENTS_AGAIN.match(check.name) for check in checks)
+    return f"{_share(checks)} ({sample}: {seen(sample) if documents_again else 'no document was made again'})"
 
 
 def _share(checks: Sequence[Check]) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.audit.digests.checks import UNREADABLE
+from beirflow.audit.digests.folder import list_folder, printable
 from beirflow.audit.digests.reading import part, read_record
 from beirflow.exchange.compared_results import MAIN, compare_rankings, compare_scores
 from beirflow.exchange.reproducibility import (
@@ -49,17 +50,20 @@ def compare(*, folder: str, other: str | None) -> str:
         A short table for reading on a terminal.
 
     Raises:
-        DataError: A folder is not named, or does not hold results that can be read.
+        DataError: A folder is not named, holds something else than plain files, or no results that can be read.
     """
     if other is None:
         raise DataError(
             "compare_with is null; name another folder of results: snakemake compare --config compare_with=/other/results"
         )
     sides = [Path(folder), Path(other)]
+    for side in sides:
+        _refuse_odd(side)
     manifests = [_manifest(side) for side in sides]
     try:
         pairs, runs = _common(manifests), _common_runs(sides)
-        doubts = _doubts(sides, pairs, runs)
+        scored = [pair for pair in runs if _has_scores(sides, *pair)]
+        doubts = _doubts(sides, list(dict.fromkeys([*pairs, *scored])), runs)
         report = {
             "folders": [str(side) for side in sides],
             "written": [manifest.get("written") for manifest in manifests],
@@ -74,7 +78,7 @@ def compare(*, folder: str, other: str | None) -> str:
             "scores": [compare_scores(sides, *pair) for pair in pairs],
             "rankings": [compare_rankings(sides, *pair) for pair in runs if not _doubted(doubts, RUN, pair)],
             "reproduction": _reproduction(
-                sides, _baseline(manifests), [pair for pair in runs if not _doubted(doubts, METRICS, pair)]
+                sides, _baseline(manifests), [pair for pair in scored if not _doubted(doubts, METRICS, pair)]
             ),
         }
     except UNREADABLE as error:
@@ -85,12 +89,26 @@ def compare(*, folder: str, other: str | None) -> str:
     return for_terminal(report)
 
 
-def _doubts(sides: list[Path], pairs: list[tuple[str, str]], runs: list[tuple[str, str]]) -> list[dict[str, str]]:
+def _refuse_odd(folder: Path) -> None:
+    """Refuse a folder that holds links, pipes or devices: they would lead elsewhere, or to data without end."""
+    odd = list_folder(folder).odd if folder.is_dir() else {}
+    if odd:
+        path, kind = next(iter(sorted(odd.items())))
+        problem = f"{folder} cannot be compared: {printable(path)} is {printable(kind)}, which was not followed or opened"
+        raise DataError(f"{problem}; only plain files are compared, so put a copy in its place")
+
+
+def _has_scores(sides: list[Path], system: str, dataset: str) -> bool:
+    """Test whether a run was evaluated on both sides: parts of a fusion and runs for tuning need not be."""
+    return all((side / METRICS(system=system, dataset=dataset)).is_file() for side in sides)
+
+
+def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[str, str]]) -> list[dict[str, str]]:
     """Numbers of either folder that do not follow from its files."""
     doubts = []
     for side in sides:
         about = {str(MANIFEST): doubts_about_record(side / MANIFEST)}
-        for system, dataset in dict.fromkeys([*pairs, *runs]):
+        for system, dataset in scored:
             path = METRICS(system=system, dataset=dataset)
             about[path] = doubts_about_record(side / path)
             means = part(read_record(side / path), "measures", kind=dict)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from beirflow.audit.digests.reading import open_parquet
 from beirflow.exchange.reproducibility import Scores
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
@@ -48,8 +48,9 @@ def per_query(path: Path, measures: list[str]) -> dict[str, Scores]:
     """
     if not path.is_file():
         return {}
-    there = [name for name in measures if name in pq.read_schema(path).names]
-    table = pq.read_table(path, columns=["query_id", *there])
+    with open_parquet(path, str(path)) as file:
+        there = [name for name in measures if name in file.schema_arrow.names]
+        table = file.read(["query_id", *there])
     queries = table["query_id"].to_pylist()
     return {name: dict(zip(queries, table[name].to_pylist(), strict=True)) for name in there}
 
@@ -87,9 +88,10 @@ def doubts_about_run(path: Path) -> list[str]:
     Returns:
         Sentences; none if queries stand in byte order, with ranks from 1, finite scores that never rise, and no document twice.
     """
-    if missing := sorted(set(COLUMNS) - set(pq.read_schema(path).names)):
-        return [f"the run has no column {', '.join(missing)}"]
-    run = pq.read_table(path, columns=COLUMNS)
+    with open_parquet(path, str(path)) as file:
+        if missing := sorted(set(COLUMNS) - set(file.schema_arrow.names)):
+            return [f"the run has no column {', '.join(missing)}"]
+        run = file.read(COLUMNS)
     if any(column.null_count for column in run.columns):
         return ["a row of the run has nothing in a column"]
     query_ids, doc_ids = (run[name].combine_chunks().dictionary_encode() for name in ("query_id", "doc_id"))

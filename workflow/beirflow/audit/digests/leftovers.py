@@ -17,6 +17,12 @@ RESULTS = tuple(
 )
 """Every form that a result can have."""
 
+OF_FILE_MANAGERS = (".DS_Store", "Thumbs.db", "desktop.ini")
+"""Names of files that file managers leave in the folders that they show."""
+
+SIGNATURE = f"{MANIFEST}.sig"
+"""The signature of the manifest, where ``ssh-keygen`` writes it."""
+
 UNFINISHED = ".partial-"
 """Prefix of the name of a file that is being written."""
 
@@ -35,9 +41,12 @@ def check_leftovers(chain: Chain) -> list[Check]:
     unknown: list[str] = []
     earlier: list[str] = []
     traces: list[str] = []
+    meaningless: list[str] = []
     for path in sorted(chain.listing.files):
         if path.startswith(TRACES) and layout.is_trace(path):
             traces.append(path)
+        elif path == SIGNATURE or PurePosixPath(path).name in OF_FILE_MANAGERS:
+            meaningless.append(path)
         elif not _belongs(chain, path, archives) and not path.startswith(others):
             (earlier if _is_result(path) else unknown).append(path)
     checks = [*_check_odd(chain, others), *_check_files(chain, unknown, earlier)]
@@ -45,6 +54,9 @@ def check_leftovers(chain: Chain) -> list[Check]:
     if traces:
         problem = f"{len(traces)} files say what jobs did and took; nothing names digests of them"
         checks.append(Check(name, NOT_CHECKED, problem, "", tuple(traces[:SHOWN])))
+    if meaningless:
+        problem = f"{_listed(meaningless)} are no results, and were not opened"
+        checks.append(Check(name, NOT_CHECKED, problem, "", tuple(meaningless[:SHOWN])))
     if others:
         checks.append(Check(name, NOT_CHECKED, f"{_listed(others)} are other results", "", others[:SHOWN]))
     return checks

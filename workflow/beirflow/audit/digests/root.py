@@ -141,7 +141,11 @@ def check_published_digest(chain: Chain, published: Published) -> list[Check]:
 
 def _check_signature(file: Path, published: Published) -> Check:
     """Ask OpenSSH whether one of the allowed signers signed the manifest."""
-    name, signature, signers = "the manifest is signed", str(published.manifest_signature), str(published.allowed_signers)
+    name, signature, signers = "the manifest is signed", str(published.manifest_signature), published.allowed_signers
+    if signers is None:
+        problem = f"allowed_signers is null, so that {signature} could be a signature by anyone"
+        expected = "the file of the keys that you trust, with --config allowed_signers=…"
+        return Check(name, FAILED, problem, expected, (MANIFEST,), (EVERYTHING,))
     try:
         asked = _ssh_keygen(file, "find-principals", "-s", signature, "-f", signers)
         who = asked.stdout.splitlines()[0] if asked.returncode == 0 and asked.stdout else ""
