@@ -1,5 +1,6 @@
 """A sample that looks where forging pays, and that no label can make blind."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -23,24 +24,37 @@ def label(forger: Forger) -> None:
         forger.edit(f"runs/tiny/{name}.json", made__precision=LABEL)
 
 
-def push(forger: Forger) -> None:
+def push_relevant(forger: Forger) -> None:
     """Move every relevant document a little towards what its query has and the others have not."""
     queries = pq.read_table(forger.path("corpora/small/queries.parquet"))["query_id"].to_pylist()
     vectors = np.load(forger.path("embeddings/tiny/small/queries.npy"))
     vectors -= vectors.mean(axis=0)
     relevant = pq.read_table(forger.path("corpora/small/qrels.parquet")).to_pylist()
+    push(forger, [(row["doc_id"], vectors[queries.index(row["query_id"])]) for row in relevant])
+
+
+def push_rivals(forger: Forger) -> None:
+    """Move every document that is relevant to nothing a little away from all queries."""
+    relevant = set(pq.read_table(forger.path("corpora/small/qrels.parquet"))["doc_id"].to_pylist())
+    documents = pq.read_table(forger.path("corpora/small/documents.parquet"))["doc_id"].to_pylist()
+    away = -np.load(forger.path("embeddings/tiny/small/queries.npy")).mean(axis=0)
+    push(forger, [(doc_id, away) for doc_id in documents if doc_id not in relevant])
+
+
+def push(forger: Forger, moves: list[tuple[str, np.ndarray]]) -> None:
+    """Move the vectors of documents a little, each in its direction."""
     file = pq.ParquetFile(forger.path("corpora/small/documents.parquet"))
     for chunk in range(file.metadata.num_row_groups):
         ids = file.read_row_group(chunk, ["doc_id"])["doc_id"].to_pylist()
 
-        def towards(stored: np.ndarray, ids: list[str] = ids) -> np.ndarray:
-            for row in relevant:
-                if row["doc_id"] in ids:
-                    place, query = ids.index(row["doc_id"]), vectors[queries.index(row["query_id"])]
-                    stored[place] += PUSH * np.linalg.norm(stored[place]) * query / np.linalg.norm(query)
+        def moved(stored: np.ndarray, ids: list[str] = ids) -> np.ndarray:
+            for doc_id, direction in moves:
+                if doc_id in ids:
+                    place = ids.index(doc_id)
+                    stored[place] += PUSH * np.linalg.norm(stored[place]) * direction / np.linalg.norm(direction)
             return stored
 
-        forger.edit_array(f"embeddings/tiny/small/chunk-{chunk}.npy", towards)
+        forger.edit_array(f"embeddings/tiny/small/chunk-{chunk}.npy", moved)
 
 
 def of_documents(forger: Forger) -> list[str]:
@@ -50,11 +64,14 @@ def of_documents(forger: Forger) -> list[str]:
     return [check.found for check in found if check.status == FAILED]
 
 
-def test_vectors_that_were_moved_towards_what_is_relevant_are_found_whatever_they_are_called(forger: Forger) -> None:
+@pytest.mark.parametrize("push_some", [push_relevant, push_rivals])
+def test_vectors_that_were_moved_in_favour_of_what_is_relevant_are_found(
+    forger: Forger, push_some: Callable[[Forger], None]
+) -> None:
     label(forger)
     forger.digest_summary_again()
     assert of_documents(forger) == []
-    push(forger)
+    push_some(forger)
     forger.digest_summary_again()
     (found,) = of_documents(forger)
     assert "relevant pairs" in found

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
+from scipy.stats import ttest_ind
 
 from beirflow.runs.spot_check import Finding
 
@@ -92,6 +93,45 @@ def drift_of_scores(changed: np.ndarray, rows: np.ndarray, columns: np.ndarray, 
     if changed.shape[1] < 2:
         return None
     return drift_of(changed[rows, columns] - changed[rows].mean(axis=1), least)
+
+
+def drift_over_rivals(
+    changed: np.ndarray,
+    relevant: tuple[np.ndarray, np.ndarray],
+    rivals: tuple[np.ndarray, np.ndarray],
+    documents: int,
+    least: float,
+) -> Drift | None:
+    """Measure how far scores of relevant documents rose above those of their rivals, by Welch's t-test over documents.
+
+    Rivals are in the run of a query and relevant to nothing. A run selects high scores, which rounding
+    raised rather than lowered: that selection makes no false alarm.
+
+    Args:
+        changed: How far the score of each text with each of the others changed, shape (texts, others).
+        relevant: Relevant pairs: rows and columns.
+        rivals: Pairs of the run: rows and columns.
+        documents: Axis of the documents in ``changed``.
+        least: A mean below it is no drift.
+
+    Returns:
+        The drift; None for fewer than ``LEAST_PAIRS`` documents of either kind.
+    """
+    number = changed.shape[documents]
+    others = ~np.isin(rivals[documents], relevant[documents])
+    for_it = _means(relevant[documents], changed[relevant], number)
+    against_it = _means(rivals[documents][others], changed[rivals][others], number)
+    if min(len(for_it), len(against_it)) < LEAST_PAIRS:
+        return None
+    mean = float(for_it.mean() - against_it.mean())
+    chance = float(ttest_ind(for_it, against_it, equal_var=False, alternative="greater").pvalue)
+    return Drift(len(relevant[0]), mean, one_sided=chance < CHANCE and mean > least)
+
+
+def _means(groups: np.ndarray, values: np.ndarray, number: int) -> np.ndarray:
+    """Mean value of each group that has values, float64."""
+    counts = np.bincount(groups, minlength=number)
+    return np.bincount(groups, values, number)[counts > 0] / counts[counts > 0]
 
 
 def product_changes(stored: np.ndarray, again: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from beirflow.datasets.document_text import Kind, as_read
 from beirflow.files.layout import RUN, Pattern
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.compared_ranks import SearchCheck
-from beirflow.runs.drift import MOST_OTHERS, drift_of_scores, unless_moved
+from beirflow.runs.drift import MOST_OTHERS, drift_of_scores, drift_over_rivals, unless_moved
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject
 
 R = TypeVar("R")
@@ -77,7 +77,7 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         return self._check_drift(sample, again, finding) if finding.passed else finding
 
     def _check_drift(self, sample: TextSample[R], again: R, finding: Finding) -> Finding:
-        """Fail the check if the scores of relevant pairs moved in one direction."""
+        """Fail the check if the scores of relevant pairs moved in one direction, or those of their rivals in the other."""
         own, ids = "doc_id" if sample.kind == "documents" else "query_id", pa.array(sample.ids, pa.string())
         relevant = self.subject.relevant_to(own, ids, self.most_others)
         if sample.kind == "documents":
@@ -88,7 +88,10 @@ class RepresentationCheck(SearchCheck, Generic[R]):
             return finding
         others = self.stored_queries(rows) if sample.kind == "documents" else self._stored_documents(rows_of_chunks)
         changes = self.score_changes(sample, again, others)
-        return unless_moved(finding, drift_of_scores(changes, *self.subject.pairs_among(own, ids, other_ids), self.least_drift))
+        relevant, rivals = (pairs(own, ids, other_ids) for pairs in (self.subject.pairs_among, self.subject.hits_among))
+        finding = unless_moved(finding, drift_of_scores(changes, *relevant, self.least_drift))
+        documents = 0 if sample.kind == "documents" else 1
+        return unless_moved(finding, drift_over_rivals(changes, relevant, rivals, documents, self.least_drift))
 
     def _sample_documents(self) -> TextSample[R]:
         rows = self.subject.draw_documents(self.sample, self.random)

@@ -201,12 +201,12 @@ class Subject:
         Returns:
             Places in ``ids`` and in ``others``, int64 of shape (pairs,).
         """
-        judged, other = self.judged(), _other(own)
-        judged = judged.filter(pc.and_(pc.is_in(judged[own], value_set=ids), pc.is_in(judged[other], value_set=others)))
-        return (
-            pc.index_in(judged[own], value_set=ids).to_numpy().astype(np.int64),
-            pc.index_in(judged[other], value_set=others).to_numpy().astype(np.int64),
-        )
+        return _places(self.judged(), own, ids, others)
+
+    def hits_among(self, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of these documents and queries that the run has, as :meth:`pairs_among` returns relevant ones."""
+        path = self.results / RUN(system=self.system.name, dataset=self.dataset)
+        return _places(pq.read_table(path, columns=["query_id", "doc_id"]), own, ids, others)
 
     def queries_among(self, ids: pa.Array) -> tuple[pa.Array, np.ndarray]:
         """Those of some queries that are here: their ids, and their rows."""
@@ -281,6 +281,16 @@ class Subject:
 
 SpotChecks = Callable[[Subject, int, np.random.Generator], list[SpotCheck]]
 """Plans the checks of one system on one corpus: how many texts or queries to sample, and what draws them."""
+
+
+def _places(pairs: pa.Table, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Places in ``ids`` and ``others`` of those pairs of which both are there, int64 of shape (pairs,)."""
+    other = _other(own)
+    pairs = pairs.filter(pc.and_(pc.is_in(pairs[own], value_set=ids), pc.is_in(pairs[other], value_set=others)))
+    return (
+        pc.index_in(pairs[own], value_set=ids).to_numpy().astype(np.int64),
+        pc.index_in(pairs[other], value_set=others).to_numpy().astype(np.int64),
+    )
 
 
 def _other(own: str) -> str:
