@@ -1,14 +1,17 @@
 """Pages and tables that were made prettier, with the record of the report made again: they no longer show the results."""
 
 import json
+from collections.abc import Callable
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.rebuild.mteb_again import MtebAgain
 from beirflow.catalogue.catalogue import MtebTask, load_catalogue
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
-from forger import FAILED, PASSED, WARNING, Forger, named
+from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
 
 RECORD = "report.json"
 
@@ -116,3 +119,79 @@ def test_results_in_the_forms_of_mteb_are_made_again(reported: Forger, monkeypat
         reported.replace(name, reported.path(name).read_text().replace(f"{shown}", "0.99", 1).encode())
     checks = reported.checks()
     assert all(FAILED in [check.status for check in named(checks, name)] for name in names)
+
+
+def column_twice(text: str) -> str:
+    name = text.split(",")[5]
+    return "".join(f"{name if not number else 0.9999},{line}" for number, line in enumerate(text.splitlines(keepends=True)))
+
+
+def cell_before_rows(text: str) -> str:
+    header, *rows = text.splitlines(keepends=True)
+    return header + "".join(f"0.9999,{row}" for row in rows)
+
+
+def last_cell_quoted(text: str) -> str:
+    *lines, last = text.splitlines(keepends=True)
+    return "".join(lines) + '"' + last.replace(",", '",', 1)
+
+
+def rows_joined(text: str) -> str:
+    head, _, last = text.rstrip("\n").rpartition("\n")
+    return f"{head}\x0b{last}\n"
+
+
+READERS = [
+    *[(name, edit) for name in ("summary.csv", "cost.csv") for edit in (column_twice, cell_before_rows, last_cell_quoted)],
+    *[(name, rows_joined) for name in ("tables/leaderboard.md", "tables/datasets.bib", "report.html")],
+    ("tables/datasets.bib", lambda text: text + "% more\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "edit"), READERS)
+def test_a_file_that_readers_read_differently_is_found(reported: Forger, name: str, edit: Callable[[str], str]) -> None:
+    reported.replace(name, edit(reported.path(name).read_bytes().decode()).encode())
+    record_again(reported)
+    assert FAILED in [check.status for check in named(reported.checks(), name)]
+
+
+def renamed_for_pandas(table: pa.Table) -> pa.Table:
+    return table.replace_schema_metadata({"pandas": "{}"})
+
+
+def with_column_twice(table: pa.Table) -> pa.Table:
+    return table.add_column(0, table.schema.field(1), table[1])
+
+
+def with_further_column(table: pa.Table) -> pa.Table:
+    return table.append_column("better", table[0])
+
+
+@pytest.mark.parametrize("edit", [renamed_for_pandas, with_column_twice, with_further_column])
+@pytest.mark.parametrize("name", ["scores.parquet", "metrics/tiny/small.parquet", "runs/tiny/small.parquet"])
+def test_a_parquet_file_that_readers_read_differently_is_found(
+    reported: Forger, name: str, edit: Callable[[pa.Table], pa.Table]
+) -> None:
+    pq.write_table(edit(pq.read_table(reported.path(name))), reported.path("other"))
+    reported.replace(name, reported.path("other").read_bytes())
+    reported.path("other").unlink()
+    record_again(reported)
+    reported.digest_again()
+    assert FAILED in [check.status for check in named(reported.checks(), name)]
+
+
+def test_costs_that_nothing_measured_are_named(reported: Forger) -> None:
+    table = pd.read_csv(reported.path("cost.csv")).assign(processor_joules=1.0, carbon_intensity=50.0)
+    reported.replace("cost.csv", table.to_csv(index=False).encode())
+    record_again(reported)
+    unchecked = [check.found for check in named(reported.checks(), "cost.csv") if check.status == NOT_CHECKED]
+    assert any("processor_joules" in problem for problem in unchecked), unchecked
+
+
+def test_a_page_of_other_code_is_a_warning_with_both_codes(reported: Forger) -> None:
+    edit_page(reported)
+    record_again(reported)
+    reported.edit(RECORD, code="0" * 16)
+    (check,) = [check for check in named(reported.checks(), "report.html") if check.status == WARNING]
+    assert "0" * 16 in check.found
+    assert "the code here is" in check.found

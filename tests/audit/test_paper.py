@@ -114,7 +114,7 @@ def test_a_table_with_further_judgements_is_not_made_again_without_them(papered:
     edit("paper/bias.csv", extra=3)(papered)
     check = made_again(papered, "paper/bias.csv")
     assert check.status == NOT_CHECKED
-    assert "extra_judgements" in check.found
+    assert "what its columns extra come from is not among the results" in check.found
 
 
 def test_further_judgements_hide_nothing_that_does_not_come_of_them(papered: Forger) -> None:

@@ -87,7 +87,9 @@ def edit_parquet(path: Path, change: Callable[[pd.DataFrame], None]) -> None:
     table = pq.read_table(path)
     frame = table.to_pandas()
     change(frame)
-    pq.write_table(pa.Table.from_pandas(frame, schema=table.schema, preserve_index=False), path, compression="zstd")
+    pq.write_table(
+        pa.Table.from_pandas(frame, table.schema, preserve_index=False).replace_schema_metadata(), path, compression="zstd"
+    )
 
 
 def swap(one: Path, other: Path) -> None:
@@ -382,7 +384,7 @@ def test_a_run_that_was_truncated_with_everything_made_again_from_it_is_found(
     path = audited.path(f"runs/tiny/{name}.parquet")
     schema = pq.read_schema(path)
     frame = change(pd.read_parquet(path)).astype({"rank": "int32"})
-    pq.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=False), path)
+    pq.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False).replace_schema_metadata(), path)
     record = read_json(path.with_suffix(".json"))
     record["outputs"] = {f"runs/tiny/{name}.parquet": file_digest(path)}
     write_json(path.with_suffix(".json"), record)

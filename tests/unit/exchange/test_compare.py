@@ -76,7 +76,7 @@ def test_the_query_whose_ranking_was_turned_round_changed_most(two: tuple[Path, 
     run = table.to_pandas()
     mine = run["query_id"] == "q2"
     run.loc[mine, "doc_id"] = run.loc[mine, "doc_id"].to_numpy()[::-1]
-    pq.write_table(pa.Table.from_pandas(run, schema=table.schema, preserve_index=False), path)
+    pq.write_table(pa.Table.from_pandas(run, table.schema, preserve_index=False).replace_schema_metadata(), path)
     compare(folder=str(two[0]), other=str(two[1]))
     (row,) = [
         row for row in read_json(two[0] / "comparison.json")["rankings"] if (row["system"], row["dataset"]) == ("tiny", "small")
@@ -148,7 +148,7 @@ def changed_run(folder: Path, **columns: Any) -> None:
     run = table.to_pandas()
     for name, change in columns.items():
         run[name] = change(run)
-    pq.write_table(pa.Table.from_pandas(run, schema=table.schema, preserve_index=False), path)
+    pq.write_table(pa.Table.from_pandas(run, table.schema, preserve_index=False).replace_schema_metadata(), path)
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,18 @@
 """Exports for other tools, made again for an audit: the crate with its instructions, runs with headers."""
 
-import gzip
-import zlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import RecordError
-from beirflow.audit.rebuild.made_again import other_page
+from beirflow.audit.rebuild.made_again import other_packed, other_page
 from beirflow.audit.rebuild.paper_again import Step
 from beirflow.exchange.crate import configuration_of, readme_of
 from beirflow.exchange.crate_metadata import crate_of
 from beirflow.exchange.crate_pages import pages_named
 from beirflow.exchange.open_run import write_open_run
 from beirflow.files import layout
-
-AT_ONCE = 1 << 20
-"""Bytes that are compared at once: a few can unpack to any number."""
 
 
 def exports_again(chain: Chain, target: Path) -> Callable[[str], Step | None]:
@@ -40,7 +35,7 @@ def exports_again(chain: Chain, target: Path) -> Callable[[str], Step | None]:
         if path in texts:
             return partial(_write, chain, target / path, texts[path]), other_page
         names = layout.OPEN_RUN.names_in(path)
-        return (partial(_write_run, chain, target / path, names), other_unpacked) if names else None
+        return (partial(_write_run, chain, target / path, names), other_packed) if names else None
 
     return step
 
@@ -67,29 +62,3 @@ def _write_run(chain: Chain, path: Path, names: dict[str, str]) -> None:
         manifest_path=str(chain.file(layout.MANIFEST)),
         output_path=str(path),
     )
-
-
-def other_unpacked(here: Path, made: Path) -> str:
-    """Return the difference between a packed text and another.
-
-    Args:
-        here: The file in the results.
-        made: The same made again.
-
-    Returns:
-        A sentence; empty if it does not differ.
-    """
-    place = 0
-    try:
-        with gzip.open(here) as stored, gzip.open(made) as expected:
-            while True:
-                one, other = stored.read(AT_ONCE), expected.read(AT_ONCE)
-                if one != other:
-                    first = next((i for i, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
-                    shown, right = one[first : first + 60], other[first : first + 60]
-                    return f"byte {place + first}: {shown!r}, expected {right!r}"
-                if not one:
-                    return ""
-                place += len(one)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        return f"it cannot be unpacked: {error}"

@@ -1,5 +1,6 @@
 """CSV files for people, spreadsheets and other programs: every cell stays one cell, and no text is run as a formula."""
 
+import csv
 import io
 import re
 from pathlib import Path
@@ -74,3 +75,27 @@ class _Lines(io.StringIO):
 def read_named_csv(path: str) -> pd.DataFrame:
     """Read a CSV of the results: a name stays what it is, also one like ``NA`` or ``007``, and only an empty cell is missing."""
     return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(NAMES, str))
+
+
+def read_cells(text: str) -> list[list[str]]:
+    """Return the cells of a CSV that :func:`csv_text` wrote, or that every program reads as one that it wrote.
+
+    Args:
+        text: The whole file.
+
+    Returns:
+        The names of the columns, and then the rows.
+
+    Raises:
+        ValueError: A column comes twice, a row has more or fewer cells, or quotes or line ends are others.
+    """
+    cells, lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)), _Lines()
+    csv.writer(lines, lineterminator="\r\n").writerows(cells)
+    names = cells[0] if cells else []
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"the column {twice[0]!r} comes twice")
+    if ragged := next((line for line, row in enumerate(cells, 1) if len(row) != len(names)), 0):
+        raise ValueError(f"line {ragged} has {len(cells[ragged - 1])} cells, expected {len(names)}")
+    if lines.getvalue() != text:
+        raise ValueError("it has other quotes or line ends")
+    return cells

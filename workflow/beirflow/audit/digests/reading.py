@@ -1,5 +1,6 @@
-"""Read untrusted result files: a few bytes must not fill memory, and a key must not have two meanings."""
+"""Read untrusted result files: a few bytes must not fill memory, and what one reader sees another must not read differently."""
 
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,13 @@ GROWTH = 1000
 
 SMALL_BYTES = 1 << 26
 """Bytes to which a file may always unpack, however small it is."""
+
+
+GZIP_HEADER = bytes.fromhex("1f8b080000000000 02ff")
+"""First bytes of every gzip file that beirflow writes: no name, no time."""
+
+BLOCK_BYTES = 1 << 20
+"""Bytes that are unpacked at once, and the longest line: a few bytes can unpack to any number."""
 
 
 def read_record(path: Path) -> Any:
@@ -79,7 +87,7 @@ def part(record: Any, *keys: str, kind: type = object) -> Any:
 
 
 def open_parquet(path: Path, name: str) -> pq.ParquetFile:
-    """Open a Parquet file whose footer promises no more than a file of its size can hold.
+    """Open a Parquet file that all readers understand alike, and whose footer promises no more than its size can hold.
 
     Args:
         path: The file.
@@ -89,9 +97,14 @@ def open_parquet(path: Path, name: str) -> pq.ParquetFile:
         The open file.
 
     Raises:
-        RecordError: It promises more.
+        RecordError: It promises more, has a column twice, or names columns for pandas.
     """
     file, size = pq.ParquetFile(path), path.stat().st_size
+    names = file.schema_arrow.names
+    if twice := sorted({column for column in names if names.count(column) > 1}):
+        raise RecordError(f"has the column {twice[0]!r} twice", name)
+    if b"pandas" in (file.schema_arrow.metadata or {}):
+        raise RecordError("has metadata by which pandas renames columns; beirflow writes none", name)
     groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
     unpacked, rows = sum(group.total_byte_size for group in groups), file.metadata.num_rows
     if unpacked > GROWTH * size + SMALL_BYTES or rows > ROWS_A_BYTE * size:
@@ -144,3 +157,39 @@ def read_columns(path: Path, name: str, columns: Sequence[str] | None = None) ->
         raise
     except UNREADABLE as error:
         raise RecordError(f"cannot be read, {type(error).__name__}: {str(error)[:200]}", name) from error
+
+
+def read_packed_lines(path: Path) -> Iterator[bytes]:
+    r"""Lines of a gzipped text that beirflow wrote.
+
+    Args:
+        path: The file.
+
+    Yields:
+        Each line with its ``\n``; one that is longer than :data:`BLOCK_BYTES` in pieces.
+
+    Raises:
+        ValueError: It cannot be unpacked, has another header, or has bytes behind its end.
+    """
+    unpack, rest = zlib.decompressobj(wbits=31), b""
+    with path.open("rb") as stream:
+        if (header := stream.read(len(GZIP_HEADER))) != GZIP_HEADER:
+            raise ValueError(f"its first bytes are {header.hex()}, expected {GZIP_HEADER.hex()}")
+        stream.seek(0)
+        while not unpack.eof:
+            packed = unpack.unconsumed_tail or stream.read(BLOCK_BYTES)
+            try:
+                block = unpack.decompress(packed, BLOCK_BYTES)
+            except zlib.error as error:
+                raise ValueError(f"it cannot be unpacked: {error}") from error
+            if not (packed or block):
+                raise ValueError("it ends too early")
+            *lines, rest = (rest + block).split(b"\n")
+            yield from (line + b"\n" for line in lines)
+            if len(rest) > BLOCK_BYTES:
+                yield rest
+                rest = b""
+        if unpack.unused_data or stream.read(1):
+            raise ValueError("it has bytes behind its end")
+    if rest:
+        yield rest

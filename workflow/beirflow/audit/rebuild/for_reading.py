@@ -104,7 +104,7 @@ def _check_record(chain: Chain, record_path: str, page: str) -> tuple[dict[str, 
 def _has_form(path: str) -> bool:
     """Test whether the form of a file, not only its numbers, is that of the code."""
     kinds = (layout.TABLE_TEX, layout.TABLE_MD, layout.OPEN_RUN)
-    return path in (*RECORDS.values(), SYSTEMS, *CRATES) or any(kind.names_in(path) for kind in kinds)
+    return path in (*RECORDS.values(), SYSTEMS, layout.CITATIONS(), *CRATES) or any(kind.names_in(path) for kind in kinds)
 
 
 @dataclass
@@ -160,25 +160,30 @@ class _Rebuilds:
         """Return the verdict on a file that differs, or does not."""
         if not problem:
             return Check(NAME, PASSED, f"{path} is what the results give", files=(path,))
-        if _has_form(path) and not self._same_code(path):
-            found = f"{path} is not what this beirflow writes: {problem}; other code wrote it, so it is not known who is right"
+        said, here = self._codes(path)
+        if _has_form(path) and said not in ("", here):
+            found = (
+                f"{path} is not what this beirflow writes: {problem}; it says that other code wrote it, {said}, so nobody knows "
+                f"who is right; the code here is {here}"
+            )
             return Check(NAME, WARNING, found, "", (path,), (), repair)
         if layout.PAPER_TABLE.names_in(path) and not self._same_facts():
             found = f"{path}: {problem}; it was made with another catalogue than the one here"
             return Check(NAME, WARNING, found, "", (path,), (), repair)
         return Check(NAME, FAILED, f"{path}: {problem}", "what the results give", (path,), (), repair)
 
-    def _same_code(self, path: str) -> bool:
-        """Test whether the code here wrote a file: by the page's record, else by the results' commit, else by their code."""
+    def _codes(self, path: str) -> tuple[str, str]:
+        """Return the code that wrote a file, by the page's record or the results' manifest, and the code here."""
         if path not in RECORDS.values():
             said, here = self.chain.manifest["repository"].get("commit"), code_state()["commit"]
-            # Neither may be a checkout, as in a container.
-            return bool(said == here if said or here else self.chain.manifest.get("code") == code_version("summarize"))
+            if said or here:
+                return f"commit {said}", f"commit {here}"
+            return str(self.chain.manifest.get("code")), code_version("summarize")  # neither is a checkout, as in a container
         record, rule = (REPORT_RECORD, "write_report") if path == REPORT else (layout.PAPER_RECORD, "write_paper")
         try:
-            return bool(read_record(self.chain.file(record)).get("code") in ("", code_version(rule)))
+            return str(read_record(self.chain.file(record)).get("code")), code_version(rule)
         except UNREADABLE:
-            return False
+            return "which no record names", code_version(rule)
 
     def _same_facts(self) -> bool:
         """Test whether the facts that the paper prints are here those of its page."""

@@ -9,11 +9,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from beirflow.audit.digests.reading import read_columns, read_record
-from beirflow.audit.rebuild.made_again import other_page, other_rows, other_table
+from beirflow.audit.rebuild.made_again import other_page, other_table
 from beirflow.catalogue.choice import asked_corpus
 from beirflow.files import layout
-from beirflow.files.csv_files import read_named_csv
-from beirflow.files.errors import DataError
 from beirflow.files.records import Job
 from beirflow.paper.bias import EXTRA, measure_bias
 from beirflow.paper.claims import write_claims
@@ -80,8 +78,7 @@ class PaperAgain:
             "tabulate_efficiency": self._efficiency,
         }
         make = rules[PAPER_TABLES[table["table"]].rule] if table and table["table"] in PAPER_TABLES else None
-        compare = other_bias if table and table["table"] == "bias" else other_table
-        return (make, compare) if make else None
+        return (make, partial(other_table, given=EXTRA)) if make else None
 
     def _to(self, table: str) -> str:
         path = self.target / layout.PAPER_TABLE(table=table)
@@ -178,28 +175,6 @@ class PaperAgain:
             statistics_path=str(layout.record_of(words)),
             job=Job(self.target),
         )
-
-
-def other_bias(here: Path, made: Path) -> str:
-    """Return the difference between tables of bias, apart from further judgements, which are not among the results.
-
-    Args:
-        here: The file in the results.
-        made: The same made again, without further judgements.
-
-    Returns:
-        A sentence; empty if it does not differ.
-
-    Raises:
-        DataError: Only what they give is left, which cannot be compared.
-    """
-    found, expected = read_named_csv(str(here)), read_named_csv(str(made))
-    if not set(EXTRA) <= {*found.columns} or not found["extra"].notna().any():
-        return other_rows(found, expected)
-    names = list(EXTRA)
-    if problem := other_rows(found.drop(columns=names), expected.drop(columns=names)):
-        return problem
-    raise DataError(f"its columns {', '.join(EXTRA)} were made with extra_judgements, which are not among the results")
 
 
 def other_words(here: Path, made: Path) -> str:

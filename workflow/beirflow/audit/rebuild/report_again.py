@@ -8,6 +8,7 @@ from typing import Any
 
 from beirflow.analysis.inspection import inspect_dataset
 from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.reading import part
 from beirflow.audit.rebuild.made_again import link_results, other_page, other_record, other_scores, other_table
 from beirflow.audit.rebuild.paper_again import Step
 from beirflow.datasets.corpus_files import PreparedCorpus
@@ -16,6 +17,7 @@ from beirflow.evaluation.scores import collect_scores
 from beirflow.evaluation.significance import compare_systems
 from beirflow.files import layout
 from beirflow.files.csv_files import read_named_csv
+from beirflow.files.errors import DataError
 from beirflow.files.layout import COST, INSPECTION, MANIFEST, METRICS, PER_QUERY, REPORT, SCORES, SIGNIFICANCE, SUMMARY, SYSTEMS
 from beirflow.files.records import Job
 from beirflow.report.figure_tables import write_figure_tables
@@ -65,7 +67,7 @@ class ReportAgain:
         made: dict[str, Step] = {
             SCORES: (self._scores, other_scores),
             SIGNIFICANCE: (self._significance, other_table),
-            COST: (self._costs, other_table),
+            COST: (self._costs, self._other_costs),
             REPORT: (self._report, other_page),
         }
         return made.get(path)
@@ -84,10 +86,21 @@ class ReportAgain:
 
     def _costs(self) -> None:
         paths = {"means_paths": self._paths(METRICS), "record_paths": self._paths(layout.RUN_RECORD)}
-        said = read_named_csv(str(self.chain.file(COST)))["carbon_intensity"].dropna().tolist()[:1]
-        intensity = float(said[0]) if said else None  # that of the configuration may have changed since the manifest was written
         costs_path = f"{self.scratch}/{COST}"
-        collect_costs(**paths, rows=self.rows, costs_path=costs_path, job=Job(self.scratch), carbon_intensity=intensity)
+        collect_costs(**paths, rows=self.rows, costs_path=costs_path, job=Job(self.scratch), carbon_intensity=self._intensity)
+
+    @property
+    def _intensity(self) -> float | None:
+        """The carbon intensity that the costs were made with; the configuration may have changed after the manifest."""
+        said = read_named_csv(str(self.chain.file(COST)))["carbon_intensity"].dropna().tolist()[:1]
+        return float(said[0]) if said else None
+
+    def _other_costs(self, here: Path, made: Path) -> str:
+        """Return the difference between costs; their carbon intensity may be one that the manifest does not have."""
+        problem, configured = other_table(here, made), part(self.chain.manifest, "configuration").get("carbon_intensity")
+        if not problem and self._intensity not in (None, configured):
+            raise DataError(f"its carbon_intensity is {self._intensity:g}, the manifest's is {configured}; all else agrees")
+        return problem
 
     def _figure_tables(self) -> None:
         folder = self.scratch / "figures"

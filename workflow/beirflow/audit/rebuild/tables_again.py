@@ -52,7 +52,8 @@ class TablesAgain:
         if path == layout.SYSTEMS:
             return self._systems, other_table
         table = layout.TABLE_TEX.names_in(path) or layout.TABLE_MD.names_in(path)
-        return (self._tables, other_page) if table and table["table"] in TABLES else None
+        is_table = path == layout.CITATIONS() or (table and table["table"] in TABLES)
+        return (self._tables, other_page) if is_table else None
 
     def _systems(self) -> None:
         corpora = [name for names in self.rows.values() for name in names]

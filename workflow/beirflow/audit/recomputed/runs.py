@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import RecordError
-from beirflow.audit.digests.reading import part, read_columns, read_rows
+from beirflow.audit.digests.reading import open_parquet, part, read_columns, read_rows
 from beirflow.audit.facts.corpora import Corpora
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN
@@ -118,9 +118,13 @@ def read_run(chain: Chain, path: str) -> Iterator[Ranked]:
         A query with its documents.
 
     Raises:
-        RecordError: Ranks do not count from 1.
+        RecordError: It has further columns, or ranks do not count from 1.
     """
-    rows = read_rows(chain.file(path), path, ("query_id", "doc_id", "score", "rank"))
+    columns = ("query_id", "doc_id", "score", "rank")
+    with open_parquet(chain.file(path), path) as file:
+        if further := sorted({*file.schema_arrow.names} - {*columns}):
+            raise RecordError(f"has further columns, {', '.join(further)}", path)
+    rows = read_rows(chain.file(path), path, columns)
     for query, of_query in groupby(rows, key=itemgetter(0)):
         _, ids, scores, ranks = (list(column) for column in zip(*of_query, strict=True))
         if ranks != list(range(1, len(ids) + 1)):

@@ -1,7 +1,5 @@
 """Does the summary follow from the metrics: every row, every average, every difference?"""
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +8,7 @@ from beirflow.audit.digests.checks import FAILED, PASSED, UNREADABLE, WARNING, C
 from beirflow.audit.digests.reading import part
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.summary import PUBLISHED, summary_table
-from beirflow.files.csv_files import csv_text
+from beirflow.files.csv_files import csv_text, read_cells
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SUMMARY
 
@@ -63,9 +61,10 @@ def check_summary(chain: Chain) -> list[Check]:
 
 def _difference(written: str, made: str, left_out: Sequence[str]) -> Difference | None:
     """Return the first difference between two tables, some columns left out; None without one."""
-    here, there = (list(csv.DictReader(io.StringIO(text, newline=""))) for text in (written, made))
-    if [*here[:1], {}][0].keys() != [*there[:1], {}][0].keys():
-        return Difference(f"columns {', '.join(here[0]) if here else 'none'}", ", ".join(there[0]))
+    (names, *found_rows), (expected_names, *expected_rows) = (read_cells(text) for text in (written, made))
+    if names != expected_names:
+        return Difference(f"columns {', '.join(names)}", ", ".join(expected_names))
+    here, there = ([dict(zip(names, row, strict=True)) for row in rows] for rows in (found_rows, expected_rows))
     for line, (found, expected) in enumerate(zip(here, there, strict=False), 2):
         for column, value in expected.items():
             if column not in left_out and found[column] != value:
@@ -73,6 +72,4 @@ def _difference(written: str, made: str, left_out: Sequence[str]) -> Difference 
                 return Difference(where, f"{value or 'nothing'}, by its metrics", (found["system"], found["dataset"]))
     if len(here) != len(there):
         return Difference(f"{len(here)} rows", f"{len(there)}, by the metrics that {MANIFEST} names")
-    if not left_out and written != made:
-        return Difference("other line ends or quotes", "the same text")
     return None

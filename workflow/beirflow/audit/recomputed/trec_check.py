@@ -1,22 +1,11 @@
 """Does a run in TREC form equal the stored run?"""
 
-import gzip
-import zlib
-from collections.abc import Iterator
 from itertools import zip_longest
-from typing import TextIO
 
 from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import FAILED, PASSED, UNREADABLE, Check, Result, unreadable
-from beirflow.audit.digests.reading import open_parquet
+from beirflow.audit.digests.reading import open_parquet, read_packed_lines
 from beirflow.files.layout import RUN, TREC_RUN
-
-HEADER = bytes.fromhex("1f8b080000000000 02ff")
-"""First bytes of every such file: no name, no time."""
-
-
-LINE = 1 << 20
-"""Characters of a line that are read at once."""
 
 
 def check_trec(chain: Chain, system: str, dataset: str, result: Result) -> Check:
@@ -35,23 +24,14 @@ def check_trec(chain: Chain, system: str, dataset: str, result: Result) -> Check
     name, path, source = "runs in TREC form say the same", TREC_RUN(**names), RUN(**names)
     again = chain.repair_command(path, goal=path)
     try:
-        with chain.file(path).open("rb") as raw:
-            if raw.read(len(HEADER)) != HEADER:
-                return Check(name, FAILED, f"{path} has another header", HEADER.hex(), (path,), (), again)
-        with gzip.open(chain.folder / path, "rt", encoding="utf-8") as lines, open_parquet(chain.file(source), source) as run:
+        with open_parquet(chain.file(source), source) as run:
             columns = ["query_id", "doc_id", "rank", "score"]
             rows = (row for batch in run.iter_batches() for row in zip(*(batch[key].to_pylist() for key in columns), strict=True))
-            expected = (f"{query} Q0 {doc_id} {rank} {score:.9g} {system}\n" for query, doc_id, rank, score in rows)
-            for place, (line, right) in enumerate(zip_longest(_lines(lines), expected), 1):
+            expected = (f"{query} Q0 {doc_id} {rank} {score:.9g} {system}\n".encode() for query, doc_id, rank, score in rows)
+            for place, (line, right) in enumerate(zip_longest(read_packed_lines(chain.file(path)), expected), 1):
                 if line != right:
-                    problem = f"{path}:{place}: {line!r}; no number is computed from this file"
+                    problem = f"{path}:{place}: {line and line[:200]!r}; no number is computed from this file"
                     return Check(name, FAILED, problem, f"{right!r}, by {source}", (path,), (), again)
-    except (EOFError, zlib.error, *UNREADABLE) as error:
+    except UNREADABLE as error:
         return unreadable(name, path, error, [result], again)
     return Check(name, PASSED, f"{path} holds every line of {source}", files=(path,))
-
-
-def _lines(stream: TextIO) -> Iterator[str]:
-    """Lines of a file, one that is too long in pieces: a few bytes can unpack to any number."""
-    while line := stream.readline(LINE):
-        yield line
