@@ -11,6 +11,7 @@ OUTPUTS
   costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
   systems    = <results>/systems.csv                  every setting of every system, its origin, and the value used
   inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
+  pool       = <results>/pool/<dataset>.jsonl         unjudged documents in the first ranks of all systems, to be judged
   matches    = <results>/matches/<system>/<dataset>.json    terms or tokens that these hits of a sparse or late-interaction system match
 
 STEPS
@@ -142,6 +143,37 @@ rule inspect_dataset:
         code=code_version("inspect_dataset"),
     message:
         "choose queries of {wildcards.dataset} for inspection, and count words"
+    script:
+        "../scripts/run.py"
+
+
+rule pool_unjudged:
+    input:
+        documents=at(layout.DOCUMENTS),
+        queries=at(layout.QUERIES),
+        qrels=at(layout.QRELS),
+        corpus=at(layout.CORPUS),
+        runs=expand(
+            at(layout.RUN), system=experiment.chosen_systems, allow_missing=True
+        ),
+        means=expand(
+            at(layout.METRICS), system=experiment.chosen_systems, allow_missing=True
+        ),
+    output:
+        pool=at(layout.POOL),
+        record=at(layout.POOL_RECORD),
+    log:
+        "<results>/logs/pool_unjudged/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/pool_unjudged/{dataset}.tsv"
+    conda:
+        "../../envs/report.yaml"
+    params:
+        entrance="beirflow.analysis.pool:pool_unjudged",
+        code=code_version("pool_unjudged"),
+        pool_depth=config["pool_depth"],
+    message:
+        "pool the unjudged documents of {wildcards.dataset}"
     script:
         "../scripts/run.py"
 

@@ -45,3 +45,27 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "more").write_bytes(b"\xff\xfe")
     with pytest.raises(DataError, match="not text in UTF-8"):
         read_extra(str(tmp_path / "more"), QRELS)
+
+
+def test_a_filled_pool_is_read_as_judgements(tmp_path: Path) -> None:
+    (tmp_path / "pool.jsonl").write_text('{"query_id": "q1", "query": "?", "doc_id": "\u2028 b", "grade": 2}\n', encoding="utf-8")
+    table = read_extra(str(tmp_path / "pool.jsonl"), QRELS)
+    assert table.slice(2).to_pylist() == [{"query_id": "q1", "doc_id": "\u2028 b", "score": 2}]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"query_id": "q1", "doc_id": "c", "grade": null}', "line 2: its grade is null"),
+        ('{"query_id": "q1", "doc_id": "c", "grade": true}', "the grade True"),
+        ('{"query_id": "q1", "doc_id": "c", "grade": "1"}', "the grade '1'"),
+        ('{"query_id": "q1", "doc_id": "c"}', "KeyError: 'grade'"),
+        ("[1]", "TypeError"),
+        ("q1 0 c 1", "JSONDecodeError"),
+        ('{"query_id": "q1", "doc_id": "a", "grade": 1}', "is judged for the query 'q1' already"),
+    ],
+)
+def test_a_pool_that_was_filled_in_by_half_or_wrongly_is_refused(tmp_path: Path, line: str, problem: str) -> None:
+    (tmp_path / "pool.jsonl").write_text(f'{{"query_id": "q2", "doc_id": "c", "grade": 1}}\n{line}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=problem):
+        read_extra(str(tmp_path / "pool.jsonl"), QRELS)

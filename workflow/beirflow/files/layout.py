@@ -148,6 +148,8 @@ COST = Pattern("cost.csv")
 SYSTEMS = Pattern("systems.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
 MATCHES = Pattern("matches/{system}/{dataset}.json")
+POOL = Pattern("pool/{dataset}.jsonl")
+POOL_RECORD = Pattern("pool/{dataset}.json")
 TABLE_TEX = Pattern("tables/{table}.tex")
 TABLE_MD = Pattern("tables/{table}.md")
 CITATIONS = Pattern("tables/datasets.bib")
@@ -200,7 +202,7 @@ CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, INDEX, POSTINGS, TERM_WEIGHTS, TOKEN
 
 FOR_READING = (
     *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, MATCHES, FIGURE_PDF, FIGURE_SVG, FIGURE_DATA, TABLE_TEX, TABLE_MD),
-    CITATIONS,
+    *(CITATIONS, POOL, POOL_RECORD),
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE, CRATE_README, OPEN_RUN),

@@ -1,5 +1,6 @@
-"""Additional judgements of a dataset, in TREC form: query, an ignored number, document, grade."""
+"""Additional judgements of a dataset: in TREC form (query, an ignored number, document, grade), or a pool that was filled in."""
 
+import json
 import re
 from pathlib import Path
 
@@ -17,7 +18,7 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
     """Read judgements and add them to those of a dataset.
 
     Args:
-        path: The file.
+        path: The file; one that ends in ``.jsonl`` is a pool, see :mod:`beirflow.analysis.pool`.
         qrels: ``query_id``, ``doc_id`` and ``score`` of the dataset.
 
     Returns:
@@ -27,15 +28,16 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
         DataError: A line is no judgement, or is about a query that is not judged or a pair that is judged already.
     """
     judged = set(zip(qrels["query_id"].to_pylist(), qrels["doc_id"].to_pylist(), strict=True))
+    judgement = _of_pool if path.endswith(".jsonl") else _judgement
     queries, added = {query for query, _ in judged}, dict[tuple[str, str], int]()
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: this is not text in UTF-8 ({error}); judgements in TREC form were expected") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        problem, pair, grade = _judgement(line)
+        problem, pair, grade = judgement(line)
         if not problem and pair[0] not in queries:
             problem = f"the query {pair[0]!r} has no judgements in the dataset"
         elif not problem and (pair in judged or pair in added):
@@ -63,3 +65,17 @@ def _judgement(line: str) -> tuple[str, tuple[str, str], int]:
     if grade is None or abs(grade) > MOST_GRADE:
         return f"the grade {text!r}, expected a whole number up to {MOST_GRADE}", ("", ""), 0
     return "", (query, document), grade
+
+
+def _of_pool(line: str) -> tuple[str, tuple[str, str], int]:
+    """The same of a line of a pool."""
+    try:
+        entry = json.loads(line)
+        query, document, grade = entry["query_id"], entry["doc_id"], entry["grade"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return f"{type(error).__name__}: {error}; expected a JSON object with query_id, doc_id and grade", ("", ""), 0
+    if grade is None:
+        return "its grade is null: fill it in, or remove the line", ("", ""), 0
+    if type(grade) is not int or abs(grade) > MOST_GRADE:
+        return f"the grade {grade!r}, expected a whole number up to {MOST_GRADE}", ("", ""), 0
+    return "", (str(query), str(document)), grade

@@ -1,0 +1,87 @@
+"""The pool of unjudged documents, beside what a loop over the runs finds."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from beirflow.analysis.pool import pool_unjudged
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from beirflow.files.records import read_json
+from by_name import call
+from results_writer import write_metrics, write_run
+from run_results import RunResults
+
+DOCUMENTS = {f"d{number}": f"text {number}" for number in range(30)}
+QUERIES = {"q0": "first?", "q1": "second?", "unjudged": "nobody judged this"}
+QRELS = {"q0": {"d0": 2, "d1": 0}, "q1": {"d9": 1}}
+RUNS = {
+    "x": {"q0": ["d0", "d5", "d6", "d7"], "q1": ["d9", "d1", "d2", "d3"], "unjudged": ["d8"]},
+    "y": {"q0": ["d5", "d1", "d8", "d4"], "q1": ["d1"]},
+}
+DEPTH = 3
+
+
+def pool(folder: Path) -> list[dict[str, object]]:
+    results = RunResults(folder, DOCUMENTS, QUERIES, qrels=QRELS)
+    paths = []
+    for system, ranked in RUNS.items():
+        run = folder / f"runs/{system}.parquet"
+        paths.append((run, *write_metrics(folder, system, "small", {"NDCG@10": [0.5] * 2}, inputs={run: write_run(run, ranked)})))
+    call(
+        pool_unjudged,
+        dataset="small",
+        **results.corpus_paths,
+        run_paths=[str(run) for run, *_ in paths],
+        means_paths=[means for _, means, _ in paths],
+        pool_depth=DEPTH,
+        pool_path=str(folder / "pool.jsonl"),
+        record_path=str(folder / "pool.json"),
+        job=results.job,
+    )
+    return [json.loads(line) for line in (folder / "pool.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_pool_has_every_unjudged_document_of_the_first_ranks_once(tmp_path: Path) -> None:
+    lines = pool(tmp_path)
+    expected = {
+        (query, doc_id)
+        for of_queries in RUNS.values()
+        for query, ranked in of_queries.items()
+        for doc_id in ranked[:DEPTH]
+        if query in QRELS and doc_id not in QRELS[query]
+    }
+    assert sorted((line["query_id"], line["doc_id"]) for line in lines) == sorted(expected)
+    assert all(line["text"] == DOCUMENTS[str(line["doc_id"])] and line["grade"] is None for line in lines)
+    assert {(line["query_id"], line["query"]) for line in lines} == {("q0", "first?"), ("q1", "second?")}
+
+
+def test_no_line_says_which_system_found_it_and_the_order_is_of_no_run(tmp_path: Path) -> None:
+    lines = pool(tmp_path)
+    assert {key for line in lines for key in line} == {"query_id", "query", "doc_id", "title", "text", "grade"}
+    found = [line["doc_id"] for line in lines if line["query_id"] == "q0"]
+    assert found != sorted(map(str, found))
+    assert [line["query_id"] for line in lines] in [["q0"] * 3 + ["q1"] * 2, ["q1"] * 2 + ["q0"] * 3]
+
+
+def test_the_record_says_what_was_pooled_and_from_what(tmp_path: Path) -> None:
+    pool(tmp_path)
+    record = read_json(tmp_path / "pool.json")
+    assert (record["depth"], record["systems"], record["grades"]) == (DEPTH, ["x", "y"], [0, 1, 2])
+    assert record["counts"] == {"pairs": 5, "queries": 2}
+    assert record["inputs"]["runs/x.parquet"] == file_digest(tmp_path / "runs/x.parquet")
+
+
+def test_a_run_that_was_changed_after_its_evaluation_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = write_metrics
+
+    def changed(folder: Path, *args: object, **kwargs: object) -> object:
+        paths = honest(folder, *args, **kwargs)  # type: ignore[arg-type]
+        for path in folder.glob("runs/*.parquet"):
+            pq.write_table(pq.read_table(path).slice(1), path)
+        return paths
+
+    monkeypatch.setitem(globals(), "write_metrics", changed)
+    with pytest.raises(DataError, match="sha256"):
+        pool(tmp_path)

@@ -1,0 +1,123 @@
+"""The unjudged documents in the first ranks of all systems, for a person or a program to judge.
+
+``pool/<dataset>.jsonl`` has a JSON object a line: ``query_id``, ``query``, ``doc_id``, ``title``, ``text`` and ``grade``, null
+until somebody fills it in. No line says which system found the document, or where: queries, and the documents of each, stand
+in the order of their digests. A filled copy is a file of ``extra_judgements``.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table
+from beirflow.datasets.document_text import split_title_and_text
+from beirflow.files.progress import Progress
+from beirflow.files.records import Job, read_json, write_record
+from beirflow.files.writing import atomic_path
+from beirflow.runs.run_file import read_run
+from beirflow.sources.query_lists import for_reading
+
+PAIR = ["query_id", "doc_id"]
+
+ROWS = 1 << 14
+"""Documents that are read at once."""
+
+
+def pool_unjudged(
+    *,
+    dataset: str,
+    corpus: PreparedCorpus,
+    run_paths: Sequence[str],
+    means_paths: Sequence[str],
+    pool_depth: int,
+    pool_path: str,
+    record_path: str,
+    job: Job,
+) -> str:
+    """Write the pool of a corpus.
+
+    Args:
+        dataset: Name of the corpus.
+        corpus: Documents, queries and judgements.
+        run_paths: Parquet of the run of every system.
+        means_paths: The ``metrics`` JSON of every system, in the same order.
+        pool_depth: Ranks of each run that are looked at.
+        pool_path: JSON lines to write, as this module says.
+        record_path: JSON to write: depth, systems, grades that the judgements of the corpus use, and counts.
+        job: The job, for the record.
+
+    Returns:
+        The number of pairs, in words.
+
+    Raises:
+        DataError: A file is not the one that was recorded.
+    """
+    qrels, means = read_table(corpus.qrels_path), [read_json(path) for path in means_paths]
+    runs = [
+        read_run(path, each["inputs"][job.below(path)], source)
+        for path, each, source in zip(run_paths, means, means_paths, strict=True)
+    ]
+    pairs = unjudged(runs, qrels, pool_depth)
+    queries = read_table(corpus.queries_path)
+    texts = dict(zip(queries["query_id"].to_pylist(), map(for_reading, queries["text"].to_pylist()), strict=True))
+    documents = _texts_of(corpus.documents_path, {doc_id for _, doc_id in pairs})
+    with atomic_path(pool_path) as partial, partial.open("w", encoding="utf-8", newline="\n") as lines:
+        for query_id, doc_id in pairs:
+            title, text = documents[doc_id]
+            line = {"query_id": query_id, "query": texts[query_id], "doc_id": doc_id, "title": title, "text": text, "grade": None}
+            lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+    digests: list[Mapping[str, str]] = [read_json(corpus.corpus_path)["outputs"], *(each["inputs"] for each in means)]
+    write_record(
+        record_path,
+        job,
+        inputs={job.results / path: digest for each in digests for path, digest in each.items()},
+        outputs={},  # a person writes into the pool
+        dataset=dataset,
+        depth=pool_depth,
+        systems=[each["system"] for each in means],
+        grades=sorted(pc.unique(qrels["score"]).to_pylist()),
+        counts={"pairs": len(pairs), "queries": len({query_id for query_id, _ in pairs})},
+    )
+    return f"{len(pairs):,} unjudged documents in the first {pool_depth} ranks of {len(means)} systems"
+
+
+def unjudged(runs: Sequence[pa.Table], qrels: pa.Table, depth: int) -> list[tuple[str, str]]:
+    """Return the pairs without a judgement in the first ranks of some runs, in an order that says nothing about these.
+
+    Args:
+        runs: Each with ``query_id``, ``doc_id`` and ``rank``.
+        qrels: ``query_id`` and ``doc_id`` of the judgements; queries without any are left out.
+        depth: The ranks.
+
+    Returns:
+        Query and document of each pair, once.
+    """
+    judged = pc.unique(qrels["query_id"])
+    first = pa.concat_tables(
+        run.filter(pc.and_(pc.less_equal(run["rank"], depth), pc.is_in(run["query_id"], value_set=judged))).select(PAIR)
+        for run in runs
+    )
+    holes = first.join(qrels.select(PAIR), PAIR, join_type="left anti")
+    pairs = set(zip(*(holes[name].to_pylist() for name in PAIR), strict=True))
+    return sorted(pairs, key=lambda pair: (_digest(pair[0]), _digest(*pair)))
+
+
+def _digest(*parts: str) -> bytes:
+    return hashlib.sha256("\0".join(parts).encode()).digest()
+
+
+def _texts_of(documents_path: str, doc_ids: set[str]) -> dict[str, tuple[str, str]]:
+    """Title and text of some documents, by id."""
+    wanted, texts = pa.array(sorted(doc_ids), pa.string()), dict[str, tuple[str, str]]()
+    with Documents(documents_path, piecewise=True) as file, Progress("read documents", sum(file.sizes), "documents") as progress:
+        columns = ["doc_id", "text", "title_bytes"]
+        for batch in chain.from_iterable(file.batches(chunk, columns, ROWS) for chunk in range(len(file.sizes))):
+            rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
+            parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
+            texts |= dict(zip(rows["doc_id"].to_pylist(), zip(*(part.to_pylist() for part in parts), strict=True), strict=True))
+            progress.advance(batch.num_rows)
+    return texts
