@@ -2,6 +2,7 @@
 
 REQUIRED INPUTS
   none for audit and compare: they read <results>/ as it is, and build or repair nothing
+  summary, report = <results>/summary.csv, report.html, for the gate
   manifest = <results>/manifest.json, for the exports; and run, record, corpus of a run
   pages = <results>/report.json, paper/index.json, for the crate, if they are there
 
@@ -9,6 +10,7 @@ OUTPUTS
   not declared for audit and compare, so that they survive a failure:
   <results>/audit.json, audit.html              every check: status, finding, affected numbers, repair
   <results>/comparison.json, comparison.html    differences from the results in compare_with
+  <results>/gate.json, gate.xml, gate.md        the verdict on the configured systems beside a baseline (gate)
   open  = <results>/open-runs/<system>/<dataset>.trec.gz    a run in TREC form with its provenance
   code  = <results>/code/                       a copy of the workflow, required in such a crate
   readme = <results>/README.md                  how to reproduce the results with that copy
@@ -21,6 +23,7 @@ STEPS
   - encode and search a sample again (audit_sample)
   - compare with published scores
   - compare two folders of results: how they were made, their scores, their rankings
+  - fail if a system is worse than a baseline (gate)
 """
 
 
@@ -60,6 +63,27 @@ rule compare:
         other=config["compare_with"],
     message:
         "compare the results with others"
+    script:
+        "../scripts/run.py"
+
+
+rule gate:
+    input:
+        summary=at(layout.SUMMARY),
+        per_query=expand(at(layout.PER_QUERY), **corpora),
+        report=at(layout.REPORT),
+    log:
+        "<results>/logs/gate.log",
+    localrule: True
+    conda:
+        "../../envs/audit.yaml"
+    params:
+        entrance="beirflow.exchange.gate:check_gate",
+        code=code_version("gate"),
+        gate=config["gate"],
+        systems=experiment.chosen_systems,
+    message:
+        "compare the systems with the baseline of the gate"
     script:
         "../scripts/run.py"
 

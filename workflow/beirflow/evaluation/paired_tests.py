@@ -85,15 +85,34 @@ def confidence_interval(strata: Sequence[np.ndarray], level: float = 0.95) -> tu
         Lower and upper bound; not-a-number where a stratum has a single query.
     """
     middle = float(np.mean([part.mean() for part in strata]))
+    error, freedom = _standard_error(strata)
+    reach = error * float(stats.t.ppf((1 + level) / 2, freedom)) if error else error
+    return middle - reach, middle + reach
+
+
+def detectable_difference(strata: Sequence[np.ndarray], level: float = 0.95, power: float = 0.8) -> float:
+    """Smallest true difference that the paired t-test finds with some power, if the differences spread as these do.
+
+    Args:
+        strata: The differences of every forum, or of the one corpus, float64.
+        level: One minus the level of the two-sided test.
+        power: Share of such experiments that find it.
+
+    Returns:
+        The difference, by Bloom (1995, doi:10.1177/0193841X9501900504): the standard error times the sum of the two quantiles of t;
+        not-a-number where a stratum has a single query.
+    """
+    error, freedom = _standard_error(strata)
+    return error * float(stats.t.ppf((1 + level) / 2, freedom) + stats.t.ppf(power, freedom)) if error else error
+
+
+def _standard_error(strata: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Return the standard error of the mean of the means of some strata, and its degrees of freedom by Welch and Satterthwaite."""
     if min(map(len, strata)) < 2:
         return np.nan, np.nan
     parts = np.array([part.var(ddof=1) / len(part) for part in strata]) / len(strata) ** 2
-    variance = parts.sum()
-    if variance == 0:
-        return middle, middle
-    freedom = variance**2 / (parts**2 / np.array([len(part) - 1 for part in strata])).sum()
-    reach = float(stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(variance))
-    return middle - reach, middle + reach
+    freedom = parts.sum() ** 2 / (parts**2 / np.array([len(part) - 1 for part in strata])).sum() if parts.any() else np.nan
+    return float(np.sqrt(parts.sum())), float(freedom)
 
 
 def effect_size(differences: np.ndarray, weights: np.ndarray) -> float:

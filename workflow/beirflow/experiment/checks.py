@@ -18,6 +18,7 @@ from beirflow.experiment.systems import catalogue_systems
 from beirflow.experiment.tuning import check_tuning
 from beirflow.files.addresses import has_other_variables, shown
 from beirflow.files.errors import ConfigError
+from beirflow.files.layout import MANIFEST
 from beirflow.sources.forms import HubForm, SamplesForm
 
 
@@ -116,6 +117,7 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
             allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"
             problems.add("cutoffs", cutoff, allowed)
     _check_extra_judgements(experiment, problems)
+    _check_gate(experiment, problems)
     used = experiment.needed_systems
     check_dependencies(experiment.systems, used, config["top_k"], problems)
     runs = [(name, experiment.datasets[dataset]) for name, dataset in experiment.needed_runs]
@@ -150,6 +152,19 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
         with _disk_in_words(problems, key, path):
             if not Path(path).expanduser().is_file():
                 problems.add(key, path, "expected an existing file")
+
+
+def _check_gate(experiment: Experiment, problems: Problems) -> None:
+    """The baseline is a configured system or a folder of results, and its measure has a configured cutoff."""
+    gate = experiment.config["gate"]
+    baseline, measure = gate.get("baseline"), gate.get("measure", "")
+    if baseline is not None and baseline not in experiment.chosen_systems:
+        with _disk_in_words(problems, "gate.baseline", baseline):
+            if not (Path(baseline).expanduser() / MANIFEST).is_file():
+                expected = f"a configured system, or a folder of results; there is no {Path(baseline) / MANIFEST}"
+                problems.add("gate.baseline", baseline, f"{expected}{nearest(baseline, experiment.chosen_systems)}")
+    if measure and int(measure.partition("@")[2]) not in experiment.config["cutoffs"]:
+        problems.add("gate.measure", measure, f"a measure at one of the cutoffs, which are {experiment.config['cutoffs']}")
 
 
 def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:

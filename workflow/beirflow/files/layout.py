@@ -177,6 +177,9 @@ AUDIT = Pattern("audit.html")
 AUDIT_RECORD = Pattern("audit.json")
 COMPARISON = Pattern("comparison.html")
 COMPARISON_RECORD = Pattern("comparison.json")
+GATE = Pattern("gate.json")
+GATE_JUNIT = Pattern("gate.xml")
+GATE_COMMENT = Pattern("gate.md")
 CRATE = Pattern("ro-crate-metadata.json")
 CRATE_CODE = Pattern("code")
 CRATE_CONFIGURATION = Pattern("code/configuration.yaml")
@@ -205,7 +208,7 @@ FOR_READING = (
     *(CITATIONS, POOL, POOL_RECORD),
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
-    *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, CRATE, CRATE_README, OPEN_RUN),
+    *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, GATE, GATE_JUNIT, GATE_COMMENT, CRATE, CRATE_README, OPEN_RUN),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 

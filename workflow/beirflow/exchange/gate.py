@@ -1,0 +1,324 @@
+"""The gate: has a configured system become worse than a baseline, by more than a tolerance and significantly so?
+
+A build asks it after a change of a model, a prompt or a library. A system fails on a dataset if its mean is below that of the
+baseline by more than ``tolerance``, and the paired randomisation test of :mod:`beirflow.evaluation.significance` has p below 0.05
+after Holm's correction for all comparisons of the gate. A dataset that is missing, or has other documents, judgements or queries on
+the other side, fails as well. ``gate.json`` has every comparison, with the smallest difference that it would detect.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import FAILED, UNREADABLE
+from beirflow.audit.digests.reading import part, read_record
+from beirflow.audit.digests.root import Published, check_published_digest
+from beirflow.datasets.corpus_files import read_table
+from beirflow.evaluation.paired_tests import confidence_interval, detectable_difference, holm, randomisation_test
+from beirflow.evaluation.scores import read_per_query
+from beirflow.exchange.gate_files import write_comment, write_junit
+from beirflow.files import layout
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import BeirflowError, DataError
+from beirflow.files.records import read_json, write_json
+from beirflow.sources.query_lists import for_reading
+
+ALPHA = 0.05
+
+LOST = 10
+"""Queries that lost most, over all comparisons."""
+
+PASSED, WORSE, NOT_COMPARABLE = "passed", "worse", "not comparable"
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    """The key ``gate`` of the configuration.
+
+    Attributes:
+        baseline: Name of a configured system, or a folder of results.
+        system: The system of that folder to compare with; the one of the same name, or the only one, if None.
+        measure: A measure with its cutoff.
+        tolerance: Loss that is allowed, whether or not it is significant.
+        manifest_sha256: The published digest of the folder's manifest.
+        manifest_signature: A signature of it.
+        allowed_signers: Keys that may have signed it.
+    """
+
+    baseline: str | None = None
+    system: str | None = None
+    measure: str = "NDCG@10"
+    tolerance: float = 0.01
+    manifest_sha256: str | None = None
+    manifest_signature: str | None = None
+    allowed_signers: str | None = None
+
+
+@dataclass
+class Comparison:
+    """A system beside the baseline on a dataset; numbers are None where it is not comparable.
+
+    Attributes:
+        system: Name of the system.
+        dataset: Name of the dataset.
+        against: Name of the baseline's system.
+        status: The verdict.
+        reason: Why, in a sentence; empty if it passed.
+        queries: Number of queries.
+        mean: Of the system.
+        baseline_mean: Of the baseline.
+        difference: The first minus the second.
+        low: Lower end of the 95 % interval of the difference.
+        high: Upper end.
+        p: Of the two-sided test.
+        p_holm: The same, corrected.
+        detectable: Smallest difference that would be found with a power of 80 %.
+        lost: Queries that lost most, each with ``corpus``, ``query``, ``text``, ``here`` and ``there``.
+    """
+
+    system: str
+    dataset: str
+    against: str
+    status: str = PASSED
+    reason: str = ""
+    queries: int | None = None
+    mean: float | None = None
+    baseline_mean: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    detectable: float | None = None
+    lost: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Side(NamedTuple):
+    """Results of one side of the gate.
+
+    Attributes:
+        folder: Where they are.
+        manifest: Their manifest.
+    """
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    def rows(self, system: str) -> dict[str, list[str]]:
+        """By dataset of which there is a mean of a system, the names of its corpora."""
+        named = [layout.METRICS.names_in(path) for path in part(self.manifest, "inputs", kind=dict)]
+        mine = [names["dataset"] for names in named if names and names["system"] == system]
+        datasets = part(self.manifest, "datasets", kind=dict)
+        return {row: [corpus["name"] for corpus in datasets[row]] for row in mine}
+
+    @property
+    def systems(self) -> list[str]:
+        """Systems that have a mean."""
+        named = (layout.METRICS.names_in(path) for path in part(self.manifest, "inputs", kind=dict))
+        return list(dict.fromkeys(names["system"] for names in named if names))
+
+    def values(self, system: str, row: str, corpus: str, measure: str) -> pa.Table:
+        """The values of every query on a corpus, ``query_id`` and ``value``, if they are those of the manifest."""
+        mean, path = layout.METRICS(system=system, dataset=row), layout.METRICS(system=system, dataset=corpus)
+        self._verify(mean, part(self.manifest, "inputs", mean))
+        if path != mean:
+            self._verify(path, part(read_record(self.folder / mean), "inputs", path))
+        per_query = layout.PER_QUERY(system=system, dataset=corpus)
+        _, table = read_per_query(str(self.folder / path), str(self.folder / per_query))
+        if measure not in table.column_names:
+            there = ", ".join(name for name in table.column_names if name.partition("@")[0] == measure.partition("@")[0])
+            raise DataError(f"{self.folder} has no {measure}, but {there or 'no such measure'}; add its cutoff to cutoffs")
+        return table.select(["query_id", measure]).rename_columns(["query_id", "value"])
+
+    def _verify(self, path: str, expected: Any) -> None:
+        if (digest := file_digest(self.folder / path)) != expected:
+            raise DataError(f"{self.folder / path} has the sha256 {digest}, but what was made from it says {expected}")
+
+
+def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> str:
+    """Compare the configured systems with the baseline, and write ``gate.json``, ``gate.xml`` (JUnit) and ``gate.md``.
+
+    Args:
+        folder: The results.
+        gate: What is compared.
+        systems: Names of the configured systems.
+
+    Returns:
+        The table, for reading on a terminal.
+
+    Raises:
+        DataError: A system is worse or not comparable; everything has been written then. Or there is no baseline.
+    """
+    if gate.baseline is None:
+        raise DataError("gate has no baseline; name a configured system or a folder of results: gate: {baseline: /main/results}")
+    here = Side(Path(folder), read_json(Path(folder) / layout.MANIFEST))
+    there = here if gate.baseline in systems else _baseline(gate)
+    comparisons = [each for system in systems for each in _compare(here, there, system, gate) if system != gate.baseline]
+    if not comparisons:
+        raise DataError(f"gate.baseline is {gate.baseline}, the only configured system; name another in systems as well")
+    _correct(comparisons, gate)
+    failed = [each for each in comparisons if each.status != PASSED]
+    report = {
+        "verdict": "failed" if failed else "passed",
+        **asdict(gate),
+        "alpha": ALPHA,
+        "baseline_manifest_sha256": file_digest(there.folder / layout.MANIFEST),
+        "comparisons": [asdict(each) for each in comparisons],
+    }
+    write_json(here.folder / layout.GATE, report)
+    write_junit(here.folder / layout.GATE_JUNIT, report)
+    write_comment(here.folder / layout.GATE_COMMENT, report, _shown(here))
+    words = for_terminal(report, folder)
+    if failed:
+        raise DataError(words)
+    return words
+
+
+def _baseline(gate: GateSettings) -> Side:
+    """Open the baseline's folder, if it is the one that was published."""
+    folder = Path(str(gate.baseline)).expanduser()
+    try:
+        manifest = read_record(folder / layout.MANIFEST)
+        published = Published(gate.manifest_sha256, gate.manifest_signature, gate.allowed_signers)
+        checks = check_published_digest(Chain(folder, str(folder), manifest), published)
+    except UNREADABLE as error:
+        problem = f"gate.baseline is {gate.baseline}, neither a configured system nor a folder of results"
+        raise DataError(f"{problem}: {folder / layout.MANIFEST} cannot be read ({error})") from error
+    if wrong := next((check for check in checks if check.status == FAILED), None):
+        raise DataError(f"gate.baseline: {wrong.found}; expected {wrong.expected}")
+    return Side(folder, manifest)
+
+
+def _compare(here: Side, there: Side, system: str, gate: GateSettings) -> Iterator[Comparison]:
+    """Compare a system on every dataset that either side has."""
+    other = str(gate.baseline) if there is here else gate.system or (system if system in there.systems else "")
+    if not other and len(there.systems) == 1:
+        other = there.systems[0]
+    mine, theirs = here.rows(system), there.rows(other) if other in there.systems else {}
+    for row in [*mine, *(row for row in theirs if row not in mine)]:
+        comparison = Comparison(system, row, other)
+        if row not in mine or row not in theirs:
+            side, name = (here, system) if row not in mine else (there, other or system)
+            comparison.reason = f"{side.folder} has no {name} on {row}; it has {', '.join(side.systems)}"
+        elif mine[row] != theirs[row]:
+            comparison.reason = f"{row} has the corpora {', '.join(mine[row])} here and {', '.join(theirs[row])} there"
+        else:
+            try:
+                _measure(comparison, here, there, mine[row], gate.measure)
+            except (BeirflowError, *UNREADABLE) as error:
+                comparison.reason = str(error)
+        comparison.status = NOT_COMPARABLE if comparison.reason else PASSED
+        yield comparison
+
+
+def _measure(comparison: Comparison, here: Side, there: Side, corpora: Sequence[str], measure: str) -> None:
+    """Fill in the numbers of a comparison.
+
+    Raises:
+        DataError: The two sides are not comparable.
+    """
+    system, row, other = comparison.system, comparison.dataset, comparison.against
+    strata, pairs = [], []
+    for corpus in corpora:
+        if here is not there:
+            _same_data(here.folder, there.folder, corpus)
+        one, two = here.values(system, row, corpus, measure), there.values(other, row, corpus, measure)
+        if one["query_id"] != two["query_id"]:
+            raise DataError(f"{corpus} was evaluated on other queries there")
+        strata.append((one["value"].to_numpy(), two["value"].to_numpy()))
+        pairs += [
+            (corpus, *values) for values in zip(one["query_id"].to_pylist(), *map(np.ndarray.tolist, strata[-1]), strict=True)
+        ]
+    differences = [mine - theirs for mine, theirs in strata]
+    weights = np.concatenate([np.full(len(part), 1 / (len(strata) * len(part))) for part in differences])
+    comparison.queries = len(weights)
+    comparison.mean, comparison.baseline_mean = (float(np.mean([pair[side].mean() for pair in strata])) for side in (0, 1))
+    comparison.difference = comparison.mean - comparison.baseline_mean
+    comparison.low, comparison.high = map(_number, confidence_interval(differences))
+    comparison.p = float(randomisation_test((weights * np.concatenate(differences))[:, None])[0])
+    comparison.detectable = _number(detectable_difference(differences))
+    worst = sorted((pair for pair in pairs if pair[2] < pair[3]), key=lambda pair: pair[2] - pair[3])[:LOST]
+    comparison.lost = [
+        {"corpus": corpus, "query": query, "text": _text(here.folder, corpus, query), "here": mine, "there": theirs}
+        for corpus, query, mine, theirs in worst
+    ]
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _same_data(here: Path, there: Path, corpus: str) -> None:
+    """Make sure that both sides have the same documents, split and judgements of a corpus.
+
+    Raises:
+        DataError: They do not.
+    """
+    path = layout.CORPUS(dataset=corpus)
+    one, two = read_record(here / path), read_record(there / path)
+    if part(one, "split") != part(two, "split"):
+        raise DataError(f"{corpus} has the split {one['split']} here and {two['split']} there")
+    documents, qrels = (pattern(dataset=corpus) for pattern in (layout.DOCUMENTS, layout.QRELS))
+    same_source = part(one, "source_sha256") == part(two, "source_sha256")
+    if not same_source and part(one, "outputs", documents) != part(two, "outputs", documents):
+        raise DataError(f"{corpus} has other documents there: {path} names other files")
+    if part(one, "outputs", qrels) != part(two, "outputs", qrels) and not read_table(here / qrels).equals(
+        read_table(there / qrels)
+    ):
+        raise DataError(f"{corpus} has other judgements there: {qrels} differs")
+
+
+def _text(folder: Path, corpus: str, query: str) -> str:
+    """The text of a query."""
+    queries = read_table(folder / layout.QUERIES(dataset=corpus))
+    return str(for_reading(queries["text"][queries["query_id"].index(pa.scalar(query)).as_py()].as_py()))
+
+
+def _correct(comparisons: Sequence[Comparison], gate: GateSettings) -> None:
+    """Correct the p values for the number of comparisons, and give the verdicts."""
+    measured = [each for each in comparisons if each.p is not None]
+    for each, p in zip(measured, holm(np.array([each.p for each in measured], dtype=np.float64)), strict=True):
+        each.p_holm = float(p)
+        if each.difference is not None and each.difference < -gate.tolerance and p < ALPHA:
+            each.status = WORSE
+            each.reason = (
+                f"{gate.measure} is {-each.difference:.4f} below the baseline's, p {p:.2g}; {gate.tolerance:g} is allowed"
+            )
+
+
+def _shown(here: Side) -> set[tuple[str, str]]:
+    """Corpora and ids of the queries that the report shows."""
+    paths = here.folder.glob(layout.INSPECTION(dataset="*"))
+    return {(path.stem, query["id"]) for path in paths for query in read_json(path)["queries"]}
+
+
+def for_terminal(report: Mapping[str, Any], folder: str) -> str:
+    """Return the table of a gate.
+
+    Args:
+        report: The content of ``gate.json``.
+        folder: The results.
+
+    Returns:
+        Lines of text.
+    """
+    comparisons = report["comparisons"]
+    names = [f"{each['system']} on {each['dataset']}" for each in comparisons]
+    width = max(map(len, names))
+    lines = [f"gate {report['verdict']}: {report['measure']} beside {report['baseline']}, {report['tolerance']:g} may be lost"]
+    lines.append(f"{'':{width}}  {'here':>7} {'baseline':>8} {'diff':>8} {'p':>7} {'would detect':>12}")
+    for name, each in zip(names, comparisons, strict=True):
+        if each["mean"] is None:
+            lines.append(f"{name:{width}}  {each['reason']}")
+            continue
+        detectable = "-" if each["detectable"] is None else f"{each['detectable']:.4f}"
+        numbers = (
+            f"{each['mean']:7.4f} {each['baseline_mean']:8.4f} {each['difference']:+8.4f} {each['p_holm']:7.2g} {detectable:>12}"
+        )
+        lines.append(f"{name:{width}}  {numbers}  {each['status']}")
+    return "\n".join([*lines, f"Everything: {folder}/{layout.GATE_COMMENT}, {layout.GATE_JUNIT} and {layout.GATE}"])

@@ -1,0 +1,94 @@
+"""The verdict of a gate for other programs: JUnit's XML, which CI systems read, and a Markdown comment for a pull request."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from beirflow.files.layout import REPORT
+from beirflow.files.writing import atomic_path
+
+NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot hold, https://www.w3.org/TR/xml/#charsets."""
+
+NOT_IN_A_CELL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+
+LOST = 10
+
+
+def write_junit(path: Path, report: Mapping[str, Any]) -> None:
+    """Write a gate as a test suite: a case a comparison, a failure where it is worse, an error where it is not comparable.
+
+    Args:
+        path: The XML file.
+        report: The content of ``gate.json``.
+    """
+    comparisons = report["comparisons"]
+    kinds = {"worse": "failure", "not comparable": "error"}
+    counts = {f"{kind}s": str(sum(each["status"] == status for each in comparisons)) for status, kind in kinds.items()}
+    attributes = {"name": f"{report['measure']} gate", "tests": str(len(comparisons)), **counts}
+    suite = ElementTree.Element("testsuite", attributes)
+    for each in comparisons:
+        case = ElementTree.SubElement(suite, "testcase", classname=_xml(each["system"]), name=_xml(each["dataset"]))
+        if each["status"] in kinds:
+            ElementTree.SubElement(case, kinds[each["status"]], message=_xml(each["reason"]))
+    with atomic_path(path) as partial:
+        ElementTree.ElementTree(suite).write(partial, encoding="utf-8", xml_declaration=True)
+
+
+def _xml(text: str) -> str:
+    return NOT_XML.sub("\ufffd", text)
+
+
+def write_comment(path: Path, report: Mapping[str, Any], shown: set[tuple[str, str]]) -> None:
+    """Write a gate as a comment in Markdown.
+
+    Args:
+        path: The file.
+        report: The content of ``gate.json``.
+        shown: Corpora and ids of the queries that the report shows.
+    """
+    measure, tolerance = report["measure"], report["tolerance"]
+    lines = [
+        f"### Retrieval gate: {report['verdict']}",
+        "",
+        f"{measure} beside {_cell(report['baseline'])}; a significant loss of more than {tolerance:g} fails. “Would detect” is "
+        "the smallest difference that these queries show with a power of 80 %.",
+        "",
+        "| system | dataset | here | baseline | difference (95 %) | p (Holm) | would detect | |",
+        "|---|---|---|---|---|---|---|---|",
+        *(_row(each) for each in report["comparisons"]),
+    ]
+    lost = [(each["system"], query) for each in report["comparisons"] for query in each["lost"]]
+    if lost:
+        lines += ["", f"Queries that lost most {measure}:", "", "| query | system | here | baseline |", "|---|---|---|---|"]
+        lost.sort(key=lambda pair: pair[1]["here"] - pair[1]["there"])
+        for system, query in lost[:LOST]:
+            lines.append(f"| {_query(query, shown)} | {_cell(system)} | {query['here']:.4f} | {query['there']:.4f} |")
+    with atomic_path(path) as partial:
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _row(each: Mapping[str, Any]) -> str:
+    names = f"| {_cell(each['system'])} | {_cell(each['dataset'])} |"
+    if each["mean"] is None:
+        return f"{names} | | | | | not comparable: {_cell(each['reason'])} |"
+    interval = "" if each["low"] is None else f" ({each['low']:+.4f} to {each['high']:+.4f})"
+    detectable = "" if each["detectable"] is None else f"{each['detectable']:.4f}"
+    numbers = f"{each['mean']:.4f} | {each['baseline_mean']:.4f} | {each['difference']:+.4f}{interval} | {each['p_holm']:.2g}"
+    return f"{names} {numbers} | {detectable} | {each['status']} |"
+
+
+def _query(query: Mapping[str, Any], shown: set[tuple[str, str]]) -> str:
+    """A query, with a link into the report if it shows it."""
+    text = _cell(f"{query['corpus']} {query['query']}: {query['text'][:120]}")
+    if (query["corpus"], query["query"]) not in shown:
+        return text
+    return f"[{text}]({REPORT}#query={quote(query['corpus'], safe='')}/{quote(query['query'], safe='')})"
+
+
+def _cell(text: str) -> str:
+    """A text in a table of Markdown, in which nothing is markup."""
+    return NOT_IN_A_CELL.sub(r"\\\1", " ".join(text.split()))
