@@ -99,15 +99,15 @@ def detectable_difference(strata: Sequence[np.ndarray], level: float = 0.95, pow
         power: Share of such experiments that find it.
 
     Returns:
-        The difference, by Bloom (1995, doi:10.1177/0193841X9501900504): the standard error times the sum of the two quantiles of t;
-        not-a-number where a stratum has a single query.
+        The standard error times the sum of the two quantiles of t (Bloom 1995, doi:10.1177/0193841X9501900504); not-a-number
+        where a stratum has a single query.
     """
     error, freedom = _standard_error(strata)
     return error * float(stats.t.ppf((1 + level) / 2, freedom) + stats.t.ppf(power, freedom)) if error else error
 
 
 def _standard_error(strata: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return the standard error of the mean of the means of some strata, and its degrees of freedom by Welch and Satterthwaite."""
+    """Return the standard error of the mean of the means of some strata, and its degrees of freedom (Welch, Satterthwaite)."""
     if min(map(len, strata)) < 2:
         return np.nan, np.nan
     parts = np.array([part.var(ddof=1) / len(part) for part in strata]) / len(strata) ** 2

@@ -2,8 +2,8 @@
 
 A build asks it after a change of a model, a prompt or a library. A system fails on a dataset if its mean is below that of the
 baseline by more than ``tolerance``, and the paired randomisation test of :mod:`beirflow.evaluation.significance` has p below 0.05
-after Holm's correction for all comparisons of the gate. A dataset that is missing, or has other documents, judgements or queries on
-the other side, fails as well. ``gate.json`` has every comparison, with the smallest difference that it would detect.
+after Holm's correction for all comparisons of the gate. A dataset that is missing, or has other documents, judgements or queries
+on the other side, fails as well. ``gate.json`` has every comparison, with the smallest difference that it would detect.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
