@@ -82,7 +82,6 @@ def test_the_page_says_what_is_missing_and_what_may_not_be_compared(tmp_path: Pa
         "<dt>BM25</dt><dd>bm25 stands for it here.</dd>",
         "Systems of the paper that are not here: DeepCT, SPARTA, docT5query, DPR, ANCE, GenQ, ColBERT, BM25+CE.",
         "Not public, and not here: BioASQ, Signal-1M, TREC-NEWS, Robust04.",
-        "The archive holds version 2 of the judgements; the paper used version 1.",
         "980 further judgements",
         "Latencies and index sizes of the paper (section 4.1) are as quoted elsewhere",
         "2 threads of a processor",

@@ -80,6 +80,15 @@ def test_what_is_no_dataset_for_retrieval_is_refused_with_what_is_there(names: l
         assert part in str(caught.value)
 
 
+@pytest.mark.parametrize("other", ["fas-top_ranked", "top_ranked-fas", "top_ranked", "instruction-fas", "fas-instruction"])
+@pytest.mark.parametrize("role", ["corpus", "queries", "qrels"])
+def test_no_language_of_a_dataset_for_another_task_is_read_as_plain_retrieval(role: str, other: str) -> None:
+    configs = ("corpus-fas", "queries-fas", "default-fas", "qrels-fas", other)
+    names = [f"{config}/test-00000-of-00001.parquet" for config in configs]
+    with pytest.raises(DataError, match="not a plain retrieval dataset"):
+        files_of(role, names, "", subset="fas", split="test", where="x/y")
+
+
 def test_judgements_of_another_split_are_never_taken(tmp_path: Path) -> None:
     names = names_in(nano(tmp_path))
     with pytest.raises(DataError, match=r"'qrels' has no split 'test', it has train; name one in 'split'"):

@@ -18,8 +18,8 @@ MODEL_TYPES = ("bert", "roberta", "xlm-roberta")
 
 
 def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype) -> bool:
-    """Test whether texts may be packed: torch's kernel wants CUDA from Ampere on, half precision, and heads of certain sizes."""
-    if device.type != "cuda" or dtype == torch.float32:
+    """Test whether texts may be packed: torch's kernel wants NVIDIA's Ampere or newer, half precision, and some head sizes."""
+    if device.type != "cuda" or torch.version.hip is not None or dtype == torch.float32:
         return False
     if getattr(getattr(model, "config", None), "model_type", None) not in MODEL_TYPES or getattr(
         model.config, "is_decoder", False
@@ -116,15 +116,18 @@ def _attend_on_cuda(
 ) -> torch.Tensor:
     """The kernel of torch.nn.attention.varlen, whose module would import torch's compiler first: seconds in which the GPU waits.
 
-    One split, so that the result for a text does not depend on the longest of its batch.
+    One split, so that the result for a text does not depend on the longest of its batch; torch 2.11 has no such argument.
     """
-    longest = max(lengths)
-    kernel = torch.ops.aten._flash_attention_forward
+    longest, kernel = max(lengths), torch.ops.aten._flash_attention_forward
     dropout, is_causal, return_debug_mask = 0.0, False, False
-    attended, *_ = kernel(
-        query, key, value, bounds, bounds, longest, longest, dropout, is_causal, return_debug_mask, num_splits=1
-    )
+    splits = {"num_splits": 1} if has_argument(kernel.default, "num_splits") else {}
+    attended, *_ = kernel(query, key, value, bounds, bounds, longest, longest, dropout, is_causal, return_debug_mask, **splits)
     return cast(torch.Tensor, attended)
+
+
+def has_argument(operator: Any, name: str) -> bool:
+    """Test whether an operator of torch has an argument in this version."""
+    return any(argument.name == name for argument in operator._schema.arguments)
 
 
 def _attend_in_turn(

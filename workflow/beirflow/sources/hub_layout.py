@@ -63,9 +63,8 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
     """
     names = [name for name in names if SAFE.fullmatch(name)]
     configs: dict[str, Any] = _configs(names) | _configs_of_card(card, where)
-    for config in (_with(subset, name)[0] for name in OTHER_TASKS):
-        if config in configs:
-            task = OTHER_TASKS[config.rpartition("-")[2]]
+    for name, task in OTHER_TASKS.items():
+        if config := next((config for config in (*_with(subset, name), name) if config in configs), None):
             raise DataError(f"{where}: this is not a plain retrieval dataset: it has {config!r}, so {task}")
     wanted = [config for name in CONFIGS[role] for config in _with(subset, name)]
     chosen = next((config for config in wanted if config in configs), None)
@@ -81,7 +80,7 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
 
 
 def _with(subset: str | None, config: str) -> list[str]:
-    """Return the name of a subset's config."""
+    """Return the names that the config of a subset can have."""
     return [f"{subset}-{config}", f"{config}-{subset}"] if subset else [config]
 
 
