@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.digests.checks import Check
 from beirflow.audit.verdict import SHARES, grades, seen
+from beirflow.experiment.load import load_experiment
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
 
 LABEL = "bfloat16"
@@ -93,3 +94,11 @@ def test_a_probability_is_stated_only_where_documents_were_made_again() -> None:
     assert dict(grades({"sample": [fused, documents]}, 100))["sampled"] == f"yes (100: {seen(100)})"
     assert dict(grades({"sample": [fused, absent]}, 100))["sampled"] == "1 of 2 checks (100: no document was made again)"
     assert dict(grades({"sample": [absent]}, 100))["sampled"] == "no"
+
+
+def test_another_precision_than_the_auditor_configured_is_named_in_the_verdict(forger: Forger) -> None:
+    assert not any("precision:" in check.found for check in forger.checks())
+    asked = load_experiment({**forger.experiment.config, "precision": "bfloat16"})
+    (check,) = [check for check in Forger(forger.results, asked).checks() if "precision:" in check.found]
+    assert check.status == NOT_CHECKED
+    assert "configured with float32, the audit with bfloat16" in check.found

@@ -22,9 +22,6 @@ from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotChe
 OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
 """By precision, the part of the queries that may be others: those where a draw falls between two roundings of a probability."""
 
-MOST_DOCUMENTS = 16
-"""Documents for which queries are written again: each takes a second of a CPU."""
-
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """By precision, the length of the difference of a document's weights over the length of the stored ones."""
 
@@ -33,7 +30,7 @@ LEAST_DRIFT_OF_QUERIES = 1e-2
 
 
 class _Change(NamedTuple):
-    """Stored and remade addition to a document, or one of several queries: the weights of its words."""
+    """Stored and remade addition to a document, or one of several queries: the weights of its words, or of their parts."""
 
     document: int
     stored: Mapping[str, float]
@@ -115,7 +112,8 @@ class ExpansionCheck:
         """Measure how far what is added moved towards the words of queries to which its documents are relevant."""
         doc_ids = pa.array(ids, pa.string())
         there, rows = self.subject.queries_among(self.subject.relevant_to("doc_id", doc_ids, MOST_OTHERS))
-        asked = [_words(text) for text in self.subject.queries()["text"].take(pa.array(rows)).to_pylist()]
+        parts_of = _parts if self.added.kind == "queries" else _words
+        asked = [parts_of(text) for text in self.subject.queries()["text"].take(pa.array(rows)).to_pylist()]
         pairs = list(zip(*self.subject.pairs_among("doc_id", doc_ids, there), strict=True))
         own = [(row, column) for row, change in enumerate(changes) for document, column in pairs if document == change.document]
         moved = [[_score(change, words) for words in asked] for change in changes]
@@ -124,7 +122,7 @@ class ExpansionCheck:
 
     def _sample(self) -> tuple[list[str], list[str], list[Any]]:
         """Draw documents: their ids, their texts, and what is stored for each: queries, or pairs of a word and its weight."""
-        rows = self._rows(min(self.sample, MOST_DOCUMENTS) if self.added.kind == "queries" else self.sample)
+        rows = self._rows(self.sample)
         stored = [row for chunk in enumerate(rows) for row in stored_expansion(self.subject, self.added, *chunk)]
         table = self.subject.take_documents(rows)
         return table["doc_id"].to_pylist(), table["text"].to_pylist(), stored
@@ -170,7 +168,7 @@ def _other_queries(stored: Sequence[Sequence[str]], found: Sequence[Sequence[str
     for document, each in enumerate(zip(stored, found, strict=True)):
         for before, after in zip_longest(*each, fillvalue=""):
             if before != after:
-                changes.append(_Change(document, _words(before), _words(after)))
+                changes.append(_Change(document, _parts(before), _parts(after)))
     return changes
 
 
@@ -182,6 +180,12 @@ def _as_changes(stored: Sequence[Any], found: Sequence[Any]) -> list[_Change]:
 
 def _words(text: str) -> Counter[str]:
     return Counter(re.findall(r"\w+", text.lower()))
+
+
+def _parts(text: str) -> Counter[str]:
+    """Three characters of each word at a time, ends included: an inflected word has most of those of another form."""
+    words = (f" {word} " for word in re.findall(r"\w+", text.lower()))
+    return Counter(word[start : start + 3] for word in words for start in range(len(word) - 2))
 
 
 def _score(change: _Change, words: Mapping[str, float]) -> float:

@@ -30,6 +30,9 @@ TOLERANCE_OF_ENCODERS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "in
 LEAST_DRIFT = 0.1
 """Allowed drift of the scores of relevant pairs, over the allowed distance of two scores."""
 
+RIVALS = 0.25
+"""Share of the sample that is drawn among rivals of relevant pairs: those of their queries that a forger can move past them."""
+
 PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encoder", "arguments")
 """Settings that are those of the person who audits: no code runs because results from elsewhere name it."""
 
@@ -67,20 +70,22 @@ class PairScoreCheck:
         """Score some pairs again and compare them with what is stored."""
         pairs = stored_pairs(self.subject)
         relevant = self._relevant(pairs)
-        drawn = self._draw(relevant)
+        tolerance = TOLERANCE_OF_ENCODERS if self.settings.encoder_settings else TOLERANCE
+        precision = self.subject.precision(tolerance)
+        drawn, rivals = self._draw(pairs, relevant, tolerance[precision])
         pairs, relevant = pairs.take(pa.array(drawn)), relevant[drawn]
         stored = pairs["score"].to_numpy()
         changes = (stored.astype(np.float64) - self._scores(pairs)) / np.maximum(np.abs(stored), 1)
-        tolerance = TOLERANCE_OF_ENCODERS if self.settings.encoder_settings else TOLERANCE
-        precision = self.subject.precision(tolerance)
 
         def pair(row: int) -> str:
             return f"{pairs['doc_id'][row].as_py()!r} of query {pairs['query_id'][row].as_py()!r}"
 
         problem = f"{self.subject.name}: {len(stored)} pairs"
         finding = compare_distances(problem, np.abs(changes), "", tolerance, precision, pair)
-        others = changes[~relevant].mean() if not relevant.all() else 0.0
-        return unless_moved(finding, drift_of(changes[relevant] - others, LEAST_DRIFT * tolerance[precision]))
+        least, others = LEAST_DRIFT * tolerance[precision], changes[~relevant].mean() if not relevant.all() else 0.0
+        finding = unless_moved(finding, drift_of(changes[relevant] - others, least))
+        queries = pairs["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+        return unless_moved(finding, drift_of(_above_rivals(queries, changes, relevant, np.isin(drawn, rivals)), least))
 
     def _relevant(self, pairs: pa.Table) -> np.ndarray:
         """Test whether the document of each pair is relevant to the query."""
@@ -90,12 +95,15 @@ class PairScoreCheck:
         )
         return np.asarray(pc.is_in(of_pairs, value_set=judged).to_numpy(zero_copy_only=False))
 
-    def _draw(self, relevant: np.ndarray) -> np.ndarray:
-        """Draw rows of pairs, half of them where forging pays: of relevant documents."""
+    def _draw(self, pairs: pa.Table, relevant: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+        """Draw rows of pairs, half of them of relevant documents and a quarter their rivals; return all, and the rivals."""
         those = np.flatnonzero(relevant)
         chosen = those[draw(len(those), self.sample // 2, self.random)]
-        others = np.setdiff1d(np.arange(len(relevant)), chosen)
-        return np.sort(np.concatenate([chosen, others[draw(len(others), self.sample - len(chosen), self.random)]]))
+        near = _rivals(pairs, relevant, chosen, tolerance)
+        rivals = near[draw(len(near), int(self.sample * RIVALS), self.random)]
+        taken = np.union1d(chosen, rivals)
+        others = np.setdiff1d(np.arange(len(relevant)), taken)
+        return np.union1d(taken, others[draw(len(others), self.sample - len(taken), self.random)]), rivals
 
     def _scores(self, pairs: pa.Table) -> np.ndarray:
         local = partial(self.subject.with_model_of_here, keys=PLACE)
@@ -118,6 +126,34 @@ class PairScoreCheck:
             of_documents |= zip(found["doc_id"].to_pylist(), found["text"].to_pylist(), strict=True)
         ids = zip(pairs["query_id"].to_pylist(), pairs["doc_id"].to_pylist(), strict=True)
         return [(of_queries[query], of_documents[document]) for query, document in ids]
+
+
+def _rivals(pairs: pa.Table, relevant: np.ndarray, chosen: np.ndarray, tolerance: float) -> np.ndarray:
+    """Rows of pairs that are not relevant, and whose stored score the tolerance can move past that of a chosen pair.
+
+    The window is as wide above as below, so that selection by stored scores favours no direction.
+    """
+    queries, scores = pairs["query_id"].combine_chunks().dictionary_encode().indices.to_numpy(), pairs["score"].to_numpy()
+    order = np.argsort(queries, kind="stable")
+    first, last = (np.searchsorted(queries[order], queries[chosen], side) for side in ("left", "right"))
+    found = []
+    for row, start, end in zip(chosen, first, last, strict=True):
+        others = order[start:end]
+        near = np.abs(scores[others] - scores[row]) <= tolerance * max(1, abs(scores[row]))
+        found.append(others[near & ~relevant[others]])
+    return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+
+
+def _above_rivals(queries: np.ndarray, changes: np.ndarray, relevant: np.ndarray, rivals: np.ndarray) -> np.ndarray:
+    """By query that has both, the mean change of its relevant pairs less that of their rivals, float64."""
+    number = queries.max(initial=-1) + 1
+    counts = [np.bincount(queries[those], minlength=number) for those in (relevant, rivals)]
+    both = (counts[0] > 0) & (counts[1] > 0)
+    means = [
+        np.bincount(queries[those], changes[those], number)[both] / count[both]
+        for those, count in zip((relevant, rivals), counts, strict=True)
+    ]
+    return np.asarray(means[0] - means[1])
 
 
 @lru_cache(maxsize=1)

@@ -44,6 +44,7 @@ def check_configured(chain: Chain, setup: Setup) -> list[Check]:
     facts = Comparison(chain, "the manifest is what its configuration asks for")
     facts.each([MANIFEST], lambda facts, path: _check_form(facts))
     facts.each([MANIFEST], lambda facts, path: _check_product(facts, setup))
+    facts.each([MANIFEST], lambda facts, path: _check_precision(facts, setup))
     for name in part(chain.manifest, "systems", kind=dict):
         facts.each([MANIFEST], lambda facts, path, name=name: _check_system(facts, setup, name))  # type: ignore[misc]
     for row in part(chain.manifest, "datasets", kind=dict):
@@ -73,6 +74,17 @@ def _check_product(facts: Comparison, setup: Setup) -> None:
     facts.same(MANIFEST, "inputs", list(manifest["inputs"]), expected, BY_CONFIGURATION)
     if configuration.get("baseline") not in (None, *configuration["systems"]):
         raise RecordError(f"has the baseline {configuration['baseline']!r}, which is no configured system")
+
+
+def _check_precision(facts: Comparison, setup: Setup) -> None:
+    """The results have the precision that the person who audits configured; it decides how near samples must be."""
+    said, asked = part(facts.chain.manifest, "configuration", "precision"), setup.config["precision"]
+    if asked not in ("auto", said):
+        facts.not_compared(
+            f"precision: these results were configured with {said}, the audit with {asked}; samples are compared within the "
+            f"tolerance of the results' precision, so whether they could be as near as in {asked} is not known",
+            MANIFEST,
+        )
 
 
 def _check_system(facts: Comparison, setup: Setup, name: str) -> None:

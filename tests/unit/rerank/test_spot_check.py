@@ -1,0 +1,81 @@
+"""Competitors that were pushed away by less than the tolerance, beside rounding that knows nothing of relevance."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from beirflow.rerank import spot_check
+from beirflow.rerank.settings import RerankSettings
+from beirflow.rerank.spot_check import TOLERANCE, PairScoreCheck
+from beirflow.runs.family import System
+from beirflow.runs.spot_check import Finding
+from run_results import RunResults
+
+NUMBER, DEPTH = 60, 50
+QUERIES = {f"q{number:02}": "question" for number in range(NUMBER)}
+DOCUMENTS = {f"d{number:02}": "text" for number in range(DEPTH)}
+ROUNDING = {"float32": 1e-6, "bfloat16": 3e-2}
+
+
+def scores_again(random: np.random.Generator, precision: str) -> np.ndarray:
+    """Scores of every query and document, as near as a tolerance can exchange; the relevant one, d00, is fourth or fifth."""
+    scores = -np.sort(-random.normal(0, 6 * TOLERANCE[precision], (NUMBER, DEPTH)), axis=1)
+    place = random.integers(3, 5, NUMBER)
+    rows = np.arange(NUMBER)
+    own = scores[rows, place]
+    rest = np.array([np.delete(scores[row], place[row]) for row in rows])
+    return np.concatenate([own[:, None], rest], axis=1)
+
+
+def found(
+    folder: Path, patch: pytest.MonkeyPatch, precision: str, stored: np.ndarray, again: np.ndarray, sample: int = 1000
+) -> Finding:
+    results = RunResults(folder, DOCUMENTS, QUERIES, qrels={query: {"d00": 1} for query in QUERIES})
+    settings = RerankSettings("crossed", first="bm25", model="none")
+    subject = results.subject(System("crossed", "rerank", settings), 10, precision=precision)
+    ids = [(query, doc_id) for query in QUERIES for doc_id in DOCUMENTS]
+    query_ids, doc_ids = zip(*ids, strict=True)
+    table = pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(stored.ravel().astype(np.float32))})
+    right = dict(zip(ids, again.ravel(), strict=True))
+    patch.setattr(spot_check, "stored_pairs", lambda _: table)
+    check = PairScoreCheck(subject, sample, np.random.default_rng(3))
+    patch.setattr(
+        check,
+        "_scores",
+        lambda pairs: np.array([right[pair] for pair in zip(*(pairs[name].to_pylist() for name in ids_of), strict=True)]),
+    )
+    return check.check()
+
+
+ids_of = ("query_id", "doc_id")
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    again = scores_again(random, precision)
+    stored = again + random.normal(0, ROUNDING[precision], again.shape)
+    finding = found(tmp_path, monkeypatch, precision, stored, again)
+    assert finding.passed, finding
+
+
+@pytest.mark.parametrize("sample", [100, 1000])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_competitors_pushed_away_fail_though_the_others_balance_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, sample: int
+) -> None:
+    random = np.random.default_rng(0)
+    again = scores_again(random, precision)
+    stored = again + random.normal(0, ROUNDING[precision], again.shape)
+    ahead = np.zeros(again.shape, bool)
+    most = 0.5 * TOLERANCE[precision] * np.maximum(np.abs(again), 1)
+    ahead[:, 1:] = np.abs(again[:, 1:] - again[:, :1]) < 2 * most[:, :1]
+    stored -= np.where(ahead, most, 0)
+    behind = ~ahead
+    behind[:, 0] = False
+    stored[behind] += most[ahead].sum() / behind.sum()  # the mean of all that are not relevant stays
+    finding = found(tmp_path, monkeypatch, precision, stored, again, sample)
+    assert not finding.passed
+    assert "relevant pairs" in finding.found
