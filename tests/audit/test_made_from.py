@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from beirflow.files.errors import DataError
-from forger import Forger, best_last, named
+from forger import NOT_CHECKED, Edit, Forger, best_last, named, put
 from results_maker import Made, average
 
 LEFT_OUT = 5
@@ -170,3 +170,28 @@ def test_a_system_needs_nothing_of_a_variant_that_stands_before_it(forger: Forge
 
     forger.edit("manifest.json", put_first)
     assert [check for check in forger.failed() if check.name == "records leave nothing out"] == []
+
+
+FURTHER: list[tuple[str, Edit]] = [
+    ("manifest.json", put("artifact_badge", value="Results Reproduced v1.1")),
+    ("manifest.json", put("systems", "tiny", "parameters", value=7)),
+    ("manifest.json", put("datasets", "small", 0, "contamination", value="none")),
+    ("metrics/tiny/small.json", put("p_value", value=0.001)),
+    ("metrics/tiny/stack.json", put("p_value", value=0.001)),
+    ("runs/tiny/small.json", put("reviewed_by", value="somebody")),
+    ("models/tiny.json", put("trained_on", value="no data of BEIR")),
+    ("embeddings/tiny/small/chunk-0.json", put("certified_by", value="somebody")),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), FURTHER)
+def test_a_fact_that_beirflow_does_not_write_is_named_in_the_verdict(forger: Forger, name: str, change: Edit) -> None:
+    forger.edit(name, change)
+    forger.digest_summary_again()
+    assert any("which beirflow does not write" in check.found for check in forger.checks() if check.status == NOT_CHECKED)
+
+
+@pytest.mark.parametrize("results", ["families", "forger", "made_of_runs"])
+def test_honest_records_have_no_further_facts(results: str, request: pytest.FixtureRequest) -> None:
+    honest: Forger = request.getfixturevalue(results)
+    assert not [check.found for check in honest.checks() if "which beirflow does not write" in check.found]

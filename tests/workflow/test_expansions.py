@@ -13,6 +13,7 @@ from beirflow.experiment.load import load_experiment
 from beirflow.files.records import read_json
 from beirflow.lexical.settings import LexicalSettings
 from faults_at_work import result_files
+from forger import Forger, named
 from tiny_expanders import save_deepct, save_tiny_t5
 from tiny_sparse import save_unicoil
 from workflow_runs import Workflow, small_dataset
@@ -140,6 +141,16 @@ def test_the_audit_knows_what_was_added_and_makes_a_sample_again(changeable: Wor
     found = checked(changeable)
     assert ("models are those that were used", "failed") in found
     assert ("queries written again are the stored ones", "failed") in found
+
+
+@pytest.mark.parametrize("key", ["model", "revision"])
+def test_the_model_of_an_expansion_is_the_one_that_its_system_names(changeable: Workflow, tmp_path: Path, key: str) -> None:
+    shutil.copytree(changeable.result(""), tmp_path / "results")
+    forger = Forger(tmp_path / "results", load_experiment(changeable.config))
+    name = f"expansions/{forger.experiment.systems['appended'].settings.added.name}/model.json"
+    forger.edit(name, **{key: "another"})
+    forger.digest_summary_again()
+    assert named(forger.failed(), name)
 
 
 def test_what_cannot_be_used_is_said_before_anything_runs(changeable: Workflow) -> None:

@@ -153,12 +153,14 @@ class Record(NamedTuple):
         inputs: Files that theirs are made from, as far as the system has such files.
         outputs: Files that they are of.
         keys: Other keys.
+        optional: Keys that some of them have.
     """
 
     pattern: Pattern
     inputs: tuple[Pattern, ...]
     outputs: tuple[Pattern, ...]
     keys: tuple[str, ...]
+    optional: tuple[str, ...] = ()
 
 
 TOOK = ("made", "seconds", "bytes")

@@ -1,9 +1,11 @@
-"""Check that every record names all that its file was made from, and has all keys of such a record.
+"""Check that every record names all that its file was made from, and has all keys of such a record and no others.
 
 What a record leaves out is compared nowhere: whoever leaves out a digest could put anything in the place of the file, or nothing.
+What nobody writes is compared nowhere either: whoever adds it says what they like.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,6 +15,9 @@ from beirflow.audit.digests.facts import Comparison
 from beirflow.audit.digests.reading import part
 from beirflow.audit.facts.expansions import added_by
 from beirflow.audit.facts.first_stages import settings_of
+from beirflow.catalogue.dataset import Dataset
+from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES
+from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.expansions.settings import Expansion
 from beirflow.files.layout import (
     CORPUS,
@@ -20,6 +25,7 @@ from beirflow.files.layout import (
     EXPANSION,
     EXPANSION_MODEL,
     EXPANSION_RECORD,
+    MANIFEST,
     METRICS,
     MODEL,
     PER_QUERY,
@@ -30,7 +36,8 @@ from beirflow.files.layout import (
     Pattern,
     record_of,
 )
-from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Family, Record
+from beirflow.files.records import OF_EVERY_RECORD
+from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Family, Record, System
 
 OF_ALL = (CORPUS, RUN_RECORD, METRICS)
 """Records that are the same whatever made a run."""
@@ -41,15 +48,35 @@ ADDED = (EXPANSION, EXPANSION_RECORD)
 EXPANDED = ("seconds", "bytes", "counts", "rows", "expansion", "kind")
 OF_AN_AVERAGE = ("seconds", "counts", "system", "dataset", "split", "measures", "forums")
 
+OF_A_CORPUS = ("counts", "split", "chunks", "official", "characters", "source_sha256")
+OF_A_RUN = ("made", "seconds", "counts", "system", "dataset", "top_k")
+OF_SOME_RUNS = ("bytes", "jobs", "ties", "first_stages", "parts", "tuned", "below", "depth", "source_sha256", "reproducible")
+OF_METRICS = ("seconds", "counts", "system", "dataset", "measures")
+OF_A_MODEL = ("query_model", "query_revision", "card", "made", "train", "training", "seconds", "bytes", "counts", "system")
+
 RECORDS = (
-    Record(CORPUS, (), (DOCUMENTS, QUERIES, QRELS), ("counts", "split", "chunks", "official", "characters", "source_sha256")),
-    Record(MODEL, (), (), ("model", "revision", "files")),
+    Record(CORPUS, (), (DOCUMENTS, QUERIES, QRELS), OF_A_CORPUS, (FOOTER, OWN_CANDIDATES)),
+    Record(MODEL, (), (), ("model", "revision", "files"), OF_A_MODEL),
     Record(EXPANSION_MODEL, (), (), ("model", "revision", "files")),
-    Record(EXPANSION_RECORD, (DOCUMENTS, EXPANSION_MODEL), (EXPANSION,), EXPANDED),
-    Record(RUN_RECORD, (DOCUMENTS, QUERIES, FIRST_STAGES), (RUN,), ("made", "seconds", "counts", "system", "dataset", "top_k")),
-    Record(METRICS, (RUN, RUN_RECORD, QRELS, CORPUS), (PER_QUERY,), ("seconds", "counts", "system", "dataset", "measures")),
+    Record(
+        EXPANSION_RECORD, (DOCUMENTS, EXPANSION_MODEL), (EXPANSION,), EXPANDED, ("made", "made_by", "expansion_source_sha256")
+    ),
+    Record(RUN_RECORD, (DOCUMENTS, QUERIES, FIRST_STAGES), (RUN,), OF_A_RUN, OF_SOME_RUNS),
+    Record(METRICS, (RUN, RUN_RECORD, QRELS, CORPUS), (PER_QUERY,), OF_METRICS, ("assumed", "forums", "official_data", "split")),
 )
 """Records that no family states."""
+
+OF_THE_MANIFEST = (
+    "configuration",
+    "systems",
+    "datasets",
+    TUNED_ON,
+    "published_sha256",
+    "repository",
+    "environment",
+    "made_by",
+    "written",
+)
 
 
 def check_made_from(chain: Chain) -> list[Check]:
@@ -65,12 +92,30 @@ def check_made_from(chain: Chain) -> list[Check]:
     averages = {path for path, result in chain.means.items() if result not in chain.evaluated}
     facts.each([path for path, record in chain.records.items() if record is not None and path not in averages], expected.compare)
     facts.each([path for path in sorted(averages) if chain.records.get(path) is not None], _check_average)
+    facts.each([MANIFEST], _check_manifest)
     return facts.finished()
+
+
+def _check_manifest(facts: Comparison, path: str) -> None:
+    """Look for keys that no manifest has, in it and in what it says of systems and datasets."""
+    manifest = facts.chain.manifest
+    corpora = (corpus for key in ("datasets", TUNED_ON) for row in manifest.get(key, {}).values() for corpus in row)
+    _name_further(facts, path, manifest, OF_THE_MANIFEST)
+    for kind, entries in ((System, manifest["systems"].values()), (Dataset, corpora)):
+        for entry in entries:
+            _name_further(facts, f"{path}, {entry.get('name')}", entry, [field.name for field in fields(kind)])
+
+
+def _name_further(facts: Comparison, path: str, record: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Name the keys that no such record has: nothing says whether they are true."""
+    if further := sorted(record.keys() - {*OF_EVERY_RECORD, *known}):
+        facts.not_compared(f"{path}: {', '.join(further)}, which beirflow does not write and nothing confirms")
 
 
 def _check_average(facts: Comparison, path: str) -> None:
     """Look for what the record of an average leaves out."""
     _check_keys(facts, path, OF_AN_AVERAGE)
+    _name_further(facts, path, facts.chain.record(path), (*OF_AN_AVERAGE, "assumed", "official_data"))
 
 
 def _check_keys(facts: Comparison, path: str, keys: Sequence[str]) -> None:
@@ -140,10 +185,11 @@ class _Expected:
     def compare(self, facts: Comparison, path: str) -> None:
         """Look for what a record leaves out."""
         record = self.chain.record(path)
-        for kind in self.records:
-            names = kind.pattern.names_in(path)
-            if names is None:
-                continue
+        kinds = [kind for kind in self.records if kind.pattern.names_in(path) is not None]
+        if kinds:
+            _name_further(facts, path, record, [key for kind in kinds for key in (*kind.keys, *kind.optional)])
+        for kind in kinds:
+            names = kind.pattern.names_in(path) or {}
             owner = self._owner_of(names)
             if owner is None and kind.pattern not in OF_ALL:  # of a family that is not known here
                 continue

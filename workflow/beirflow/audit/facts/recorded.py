@@ -11,7 +11,12 @@ from beirflow.audit.digests.checks import Check, RecordError
 from beirflow.audit.digests.facts import Comparison
 from beirflow.audit.digests.reading import part
 from beirflow.audit.facts.first_stages import check_first_stages, first_stages
-from beirflow.audit.facts.representations import check_representation, check_what_is_added, configured_precision
+from beirflow.audit.facts.representations import (
+    check_model_of_expansion,
+    check_representation,
+    check_what_is_added,
+    configured_precision,
+)
 from beirflow.files.layout import (
     CORPUS,
     EXPANSION_MODEL,
@@ -51,6 +56,7 @@ def check_recorded(chain: Chain) -> list[Check]:
     facts.each([path for path in records if TRAINED_MODEL_RECORD.names_in(path)], _check_trained)
     facts.each([path for path in records if path.startswith(REPRESENTATIONS)], check_representation)
     facts.each([path for path in records if EXPANSION_RECORD.names_in(path)], check_what_is_added)
+    facts.each([path for path in records if EXPANSION_MODEL.names_in(path)], check_model_of_expansion)
     facts.each([path for path in records if not METRICS.names_in(path) and not MODEL.names_in(path)], _check_settings)
     for system, dataset in chain.runs:  # those of systems that only others need too
         facts.each([RUN_RECORD(system=system, dataset=dataset)], _check_run)

@@ -19,6 +19,7 @@ from beirflow.files.layout import (
     CORPUS,
     DOCUMENTS,
     EXPANSION,
+    EXPANSION_MODEL,
     EXPANSION_RECORD,
     MANIFEST,
     QUERIES,
@@ -94,6 +95,21 @@ def check_what_is_added(facts: Comparison, path: str) -> None:
             facts.same(path, "kind", record.get("kind"), added.kind, MANIFEST)
             if added.path is None:
                 facts.same(path, "made_by", record.get("made_by"), as_json(added.made_by), MANIFEST)
+
+
+def check_model_of_expansion(facts: Comparison, path: str) -> None:
+    """Compare the record of the model that makes an expansion with the settings of the systems that add it.
+
+    Args:
+        facts: Takes what was compared.
+        path: The record.
+    """
+    record, names = facts.chain.record(path), EXPANSION_MODEL.names_in(path) or {}
+    for added in map(partial(added_by, facts.chain), facts.chain.manifest["systems"]):
+        if added and added.name == names["expansion"]:
+            model = added.as_model()
+            facts.same(path, "model", record.get("model"), model.model, MANIFEST)
+            facts.same(path, "revision", record.get("revision"), model.revision, MANIFEST)
 
 
 def configured_precision(chain: Chain, name: str) -> str | None:
