@@ -213,6 +213,7 @@ def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two: tuple[Path, Pat
     means = read_json(two[0] / "metrics/second/small.json")
     means["measures"]["NDCG@10"] /= 2
     write_json(two[0] / "metrics/second/small.json", means)
+    (two[0] / "corpora/small/qrels.parquet").unlink()  # so that nobody measures the run again
     compare(folder=str(two[0]), other=str(two[1]))
     report = read_json(two[0] / "comparison.json")
     (row,) = [
@@ -223,3 +224,35 @@ def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two: tuple[Path, Pat
     assert row["rmse"] > 0
     assert row["dri"] == pytest.approx(there / 2 / base, abs=1e-12)
     assert row["er"] == pytest.approx((there / 2 - base) / (there - base), abs=1e-9)
+
+
+def raised(results: Path) -> None:
+    """Better values of every query, with the means of these."""
+    path = results / "metrics/second/small.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(table.schema.get_field_index("NDCG@10"), "NDCG@10", pa.array([1.0] * len(table))), path)
+    means = read_json(results / "metrics/second/small.json")
+    means["measures"]["NDCG@10"] = 1.0
+    write_json(results / "metrics/second/small.json", means)
+
+
+def without_the_worst_query(results: Path) -> None:
+    """Values without a query, with the means of the rest."""
+    path = results / "metrics/second/small.parquet"
+    table = pq.read_table(path).slice(1)
+    pq.write_table(table, path)
+    means = read_json(results / "metrics/second/small.json")
+    means["measures"] = {name: sum(table[name].to_pylist()) / len(table) for name in table.column_names if name != "query_id"}
+    write_json(results / "metrics/second/small.json", means)
+
+
+@pytest.mark.parametrize(
+    ("change", "doubt"), [(raised, "but its run gives"), (without_the_worst_query, "queries, but 4 are judged")]
+)
+def test_values_that_do_not_follow_from_the_run_raise_doubt(two: tuple[Path, Path], change: Any, doubt: str) -> None:
+    change(two[1])
+    compare(folder=str(two[0]), other=str(two[1]))
+    doubts = read_json(two[0] / "comparison.json")["doubts"]
+    (found,) = {(each["folder"], each["file"]) for each in doubts}
+    assert found == (str(two[1]), "metrics/second/small.json")
+    assert any(doubt in each["found"] for each in doubts)

@@ -14,7 +14,13 @@ from beirflow.exchange.reproducibility import (
     paired_p_value,
     root_mean_square_error,
 )
-from beirflow.exchange.soundness import doubts_about_means, doubts_about_record, doubts_about_run, per_query
+from beirflow.exchange.soundness import (
+    doubts_about_means,
+    doubts_about_record,
+    doubts_about_run,
+    doubts_about_values,
+    per_query,
+)
 from beirflow.files.errors import DataError
 from beirflow.files.layout import (
     COMPARISON,
@@ -24,6 +30,7 @@ from beirflow.files.layout import (
     METRICS,
     MODEL,
     PER_QUERY,
+    QRELS,
     RUN,
     SUMMARY,
     TRAINED_MODEL_RECORD,
@@ -116,6 +123,11 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
         for system, dataset in runs:
             path = RUN(system=system, dataset=dataset)
             about[path] = doubts_about_run(side / path)
+            qrels, values = side / QRELS(dataset=dataset), side / PER_QUERY(system=system, dataset=dataset)
+            if not about[path] and qrels.is_file() and values.is_file():
+                about[METRICS(system=system, dataset=dataset)] += doubts_about_values(
+                    side / path, qrels, per_query(values, REPRODUCED)
+                )
         doubts += [{"folder": str(side), "file": path, "found": says} for path, all_says in about.items() for says in all_says]
     return doubts
 

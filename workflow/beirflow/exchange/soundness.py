@@ -7,9 +7,11 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.audit.digests.reading import open_parquet
+from beirflow.evaluation.measures import measure
 from beirflow.exchange.reproducibility import Scores
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
@@ -72,6 +74,36 @@ def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) 
         elif is_finite(means.get(name)) and values and abs(fmean(values.values()) - means[name]) > TOLERANCE:
             doubts.append(f"{name} is {means[name]!r}, but the mean of its queries is {fmean(values.values())!r}")
     return doubts
+
+
+def doubts_about_values(run_path: Path, qrels_path: Path, queries: Mapping[str, Scores]) -> list[str]:
+    """Return the problems of the values of queries, measured again from the run and the judgements.
+
+    Args:
+        run_path: Parquet file of a sound run.
+        qrels_path: Parquet file of the judgements.
+        queries: By measure, the values by query.
+
+    Returns:
+        Sentences; none if every judged query has the value that the run gives.
+    """
+    if not queries:
+        return []
+    run, qrels = (_scores(path) for path in (run_path, qrels_path))
+    again, doubts = measure(run, qrels, [int(name.partition("@")[2]) for name in queries]), []
+    for name, values in queries.items():
+        expected = dict(zip(again["query_id"], again[name], strict=True))
+        if expected.keys() != values.keys():
+            doubts.append(f"{name} has {len(values)} queries, but {len(expected)} are judged")
+        elif wrong := next((query for query, value in values.items() if not abs(value - expected[query]) <= TOLERANCE), None):
+            doubts.append(f"{name} of query {wrong!r} is {values[wrong]!r}, but its run gives {expected[wrong]!r}")
+    return doubts
+
+
+def _scores(path: Path) -> pa.Table:
+    """``query_id``, ``doc_id`` and ``score`` of a run or of judgements."""
+    with open_parquet(path, str(path)) as file:
+        return file.read(["query_id", "doc_id", "score"])
 
 
 def is_finite(value: Any) -> bool:
