@@ -1,5 +1,6 @@
 """What unjudged documents may change: formulas written out, and the columns of the table."""
 
+from collections.abc import Mapping
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ def run_table(folder: Path) -> pa.Table:
     return pq.read_table(folder / "run.parquet")
 
 
+ROWS = {"trec-covid": ["trec-covid"], "s": ["s-a", "s-b"]}
+
+
 def test_measures_of_a_pooled_dataset_are_their_formulas(tmp_path: Path) -> None:
     found = of_pooled(run_table(tmp_path), QRELS)
     assert found["unjudged"] == 2 / 20
@@ -40,7 +44,7 @@ def test_measures_of_a_pooled_dataset_are_their_formulas(tmp_path: Path) -> None
     assert found["bpref"] == pytest.approx(((1 - 0 / 1) + (1 - 1 / 1)) / 3 / 2)
 
 
-def bias(folder: Path, *, grades: dict[str, list[int]], **more: Any) -> pd.DataFrame:
+def bias(folder: Path, *, grades: dict[str, list[int]], rows: Mapping[str, list[str]] = ROWS, **more: Any) -> pd.DataFrame:
     means, runs, qrels = [], [], {}
     for name, graded in grades.items():
         (folder / name).mkdir()
@@ -53,7 +57,6 @@ def bias(folder: Path, *, grades: dict[str, list[int]], **more: Any) -> pd.DataF
             digest = write_run(Path(runs[-1]), {"q": ["d0", "hole", "d1"]})
             values = {"NDCG@10": [0.5], "Hole@10": [0.1]}
             means.append(write_metrics(folder, system, name, values, inputs={Path(runs[-1]): digest})[0])
-    rows = {"trec-covid": ["trec-covid"], "s": ["s-a", "s-b"]}
     path = str(folder / "bias.csv")
     paths = {"means_paths": means, "run_paths": runs, "qrels_paths": qrels}
     measure_bias(**paths, rows=rows, bias_path=path, job=Job(folder), **more)
@@ -103,3 +106,11 @@ def test_further_judgements_stand_beside_those_that_there_are(tmp_path: Path) ->
     every = read_extra(extra["s-a"], pq.read_table(tmp_path / "s-a/qrels.parquet"))
     found = _with_extra(pq.read_table(tmp_path / "runs/bm25/s-a.parquet"), every.slice(0, 2), every)
     assert found == {"extra": 1, "hole_extra": 0.0, "ndcg_extra": 1.0}
+
+
+@pytest.mark.parametrize("name", ["scidocs", "scidocs.sample"])
+def test_random_documents_are_no_pool(tmp_path: Path, name: str) -> None:
+    table = bias(tmp_path, grades={name: [1, 0]}, rows={name: [name]}).set_index(["dataset", "system"])
+    assert not table.loc[(name, "bm25"), "pooled"]
+    assert table.loc[(name, "bm25"), ["unjudged", "bpref", "ndcg_condensed", "ndcg_holes_relevant"]].isna().all()
+    assert table.loc[(name, "bm25"), "hole"] == 0.1

@@ -34,6 +34,9 @@ PRINTED = {"printed_hole": "hole", "printed_ndcg": "before", "printed_ndcg_annot
 STUDIED = "trec-covid"
 """The dataset of the paper's table."""
 
+RANDOM_ZEROS = "scidocs"
+"""The dataset whose irrelevant documents are 25 random ones a query, as the paper says, and no pool that somebody judged."""
+
 EXTRA = ("extra", "hole_extra", "ndcg_extra")
 COLUMNS = ("dataset", "system", "pooled", "hole", "ndcg", *OF_POOLED, *EXTRA, *PRINTED)
 PAIR = ["query_id", "doc_id"]
@@ -64,7 +67,7 @@ def measure_bias(
         DataError: A file is not the one that was evaluated.
     """
     qrels = {name: read_table(path) for name, path in qrels_paths.items()}
-    pooled = {name: bool((table["score"].to_numpy() <= 0).any()) for name, table in qrels.items()}
+    pooled = {name: _is_pooled(name, table) for name, table in qrels.items()}
     extra = {name: read_extra(path, qrels[name]) for name, path in (extra_paths or {}).items() if name in qrels}
     of_pair: dict[tuple[str, str], dict[str, float]] = {}
     for means_path, run_path in zip(means_paths, run_paths, strict=True):
@@ -85,6 +88,11 @@ def measure_bias(
         for system in systems
     ]
     write_csv(pd.DataFrame(table, columns=list(COLUMNS)), bias_path)
+
+
+def _is_pooled(dataset: str, qrels: pa.Table) -> bool:
+    """Test whether documents were also judged irrelevant; splits and samples of a dataset are called after it, with a dot."""
+    return dataset.partition(".")[0] != RANDOM_ZEROS and bool((qrels["score"].to_numpy() <= 0).any())
 
 
 def of_pooled(run: pa.Table, qrels: pa.Table) -> dict[str, float]:
