@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from beirflow.evaluation.ranks import Friedman, alike, average_ranks, critical_difference, friedman
+from beirflow.evaluation.ranks import FEWEST_DATASETS, Friedman, alike, average_ranks, critical_difference, friedman
 from scipy import stats
 
 RANKS = [1.964, 2.000, 2.893, 3.143]
@@ -22,20 +22,24 @@ def test_the_best_has_rank_1_and_equal_ones_share_theirs() -> None:
     assert found.tolist() == [sum(each) / 2 for each in ranks]
 
 
-def test_the_friedman_test_is_his_formula_corrected_for_ties() -> None:
+def test_the_test_is_his_formula_corrected_for_ties() -> None:
     def plain(ranks: Sequence[float], datasets: int) -> float:
         k = len(ranks)
         return 12 * datasets / (k * (k + 1)) * (sum(rank**2 for rank in ranks) - k * (k + 1) ** 2 / 4)
 
-    assert plain(RANKS, 14) == pytest.approx(9.28, abs=0.01)
+    def by_iman_and_davenport(chi_square: float) -> float:
+        return 13 * chi_square / (14 * 3 - chi_square)
+
+    assert by_iman_and_davenport(plain(RANKS, 14)) == pytest.approx(3.69, abs=0.01)
     values = scores(4, 14)
     counts = [np.unique(column, return_counts=True)[1] for column in values.T]
     ties = sum(float(np.sum(count**3 - count)) for count in counts)
     assert ties > 0
     found = friedman(values)
     assert found
-    assert found.chi_square == pytest.approx(plain(average_ranks(values).tolist(), 14) / (1 - ties / (14 * 4 * 15)))
-    assert found.p == pytest.approx(stats.chi2.sf(found.chi_square, 3))
+    chi_square = plain(average_ranks(values).tolist(), 14) / (1 - ties / (14 * 4 * 15))
+    assert found.f == pytest.approx(by_iman_and_davenport(chi_square))
+    assert found.p == pytest.approx(stats.f.sf(found.f, 3, 39))
 
 
 @pytest.mark.parametrize(("p", "rejected"), [(0.049, True), (0.05, False)])
@@ -46,7 +50,7 @@ def test_it_rejects_at_the_level(p: float, rejected: bool) -> None:
 def test_his_example_tells_no_two_apart() -> None:
     found = critical_difference(4, 14)
     assert found == pytest.approx(1.25, abs=0.01)
-    assert alike(RANKS, Friedman(9.28, 0.026, found)) == [(0, 3)]
+    assert alike(RANKS, Friedman(3.69, 0.02, found)) == [(0, 3)]
 
 
 @pytest.mark.parametrize(
@@ -65,10 +69,25 @@ def test_groups_are_the_largest_of_which_no_two_differ_by_the_critical_differenc
     assert alike([1.0, 3.0, 5.0], Friedman(1.0, 0.3, 1.0)) == [(0, 2)]
 
 
-@pytest.mark.parametrize("shape", [(2, 10), (5, 1)])
+@pytest.mark.parametrize("shape", [(2, 10), (5, 4)])
 def test_too_few_are_not_tested(shape: tuple[int, int]) -> None:
     assert friedman(np.random.default_rng(0).random(shape)) is None
 
 
+@pytest.mark.parametrize(("column", "orders"), [([0.3, 0.2, 0.1], 6), ([0.3, 0.2, 0.2], 3)])
+def test_one_order_on_every_dataset_has_its_exact_probability(column: list[float], orders: int) -> None:
+    found = friedman(np.array([column] * 5).T)
+    assert found
+    assert found.f == np.inf
+    assert found.p == pytest.approx(orders**-4)
+
+
+@pytest.mark.parametrize("systems", [3, 8])
+def test_equal_systems_are_rejected_about_as_often_as_the_level_says_from_the_fewest_datasets_on(systems: int) -> None:
+    draws = np.random.default_rng(7).random((1000, systems, FEWEST_DATASETS))
+    tests = [friedman(draw) for draw in draws]
+    assert 0.02 < np.mean([test is not None and test.rejected for test in tests]) < 0.08
+
+
 def test_systems_that_are_equal_everywhere_are_not_tested() -> None:
-    assert friedman(np.full((3, 4), 0.5)) is None
+    assert friedman(np.full((3, 5), 0.5)) is None

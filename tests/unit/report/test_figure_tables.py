@@ -77,7 +77,8 @@ def test_ranks_come_with_groups_and_tests() -> None:
     table = ranks_table(means({"worst": [0.1] * 6, "best": [0.3] * 6, "middle": [0.2] * 6}))
     assert table["system"].tolist() == ["best", "middle", "worst"]
     assert table["average_rank"].tolist() == [1, 2, 3]
-    assert table["chi_square"].tolist() == pytest.approx([12] * 3)
+    assert table["f"].tolist() == [np.inf] * 3
+    assert table["p"].tolist() == pytest.approx([6.0**-5] * 3)
     assert table["critical_difference"].tolist() == pytest.approx([nemenyi(3, 6)] * 3)
     assert table["groups"].tolist() == ["a", "a b", "b"]
 
@@ -88,7 +89,7 @@ def test_too_few_have_ranks_and_no_tests(tmp_path: Path) -> None:
     read = read_named_csv(str(tmp_path / "table.csv"))
     assert read["system"].tolist() == ["NA", "y"]
     assert read["average_rank"].tolist() == [1.5, 1.5]
-    assert read[["groups", "chi_square", "p", "critical_difference"]].isna().all(axis=None)
+    assert read[["groups", "f", "p", "critical_difference"]].isna().all(axis=None)
 
 
 def test_bars_join_what_is_not_told_apart() -> None:
@@ -100,13 +101,13 @@ def test_bars_join_what_is_not_told_apart() -> None:
     assert [list(bar) for bar in bars] == [[1, 2], [2, 3]]
     texts = [text.get_text() for text in panel.texts]
     assert {"best 1.00", "middle 2.00", "3.00 worst", f"critical difference {nemenyi(3, 6):.2f}"} <= set(texts)
-    assert "p = 0.002" in " ".join(figure.get_supxlabel().split())
+    assert "F is infinite, p < 0.001" in " ".join(figure.get_supxlabel().split())
 
 
 def test_a_test_that_rejects_nothing_tells_no_two_apart() -> None:
     with house_style():
-        figure = critical_difference(results({"x": [0.1, 0.3], "y": [0.2, 0.2], "z": [0.3, 0.1]}))
-        equal = critical_difference(results({name: [0.5, 0.5] for name in "xyz"}))
+        figure = critical_difference(results({"x": [0.1, 0.3] * 3, "y": [0.2, 0.2] * 3, "z": [0.3, 0.1] * 3}))
+        equal = critical_difference(results({name: [0.5] * 5 for name in "xyz"}))
     assert [list(line.get_xdata()) for line in figure.axes[0].lines if line.get_linewidth() > 2] == [[2, 2]]
     assert " ".join(figure.get_supxlabel().split()).endswith("no two systems are told apart.")
     assert [text.get_text() for text in equal.texts] == ["All systems are equal on every dataset: there are no ranks to test."]

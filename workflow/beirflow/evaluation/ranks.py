@@ -1,20 +1,26 @@
 """Comparison of systems over several datasets by their ranks.
 
 J. Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7 (2006): on every dataset the best system has the
-rank 1, equal ones the mean of theirs; the Friedman test asks whether all average ranks are equal; where it rejects that, two
-systems differ if their average ranks do so by the critical difference of the Nemenyi test or more.
+rank 1, equal ones the mean of theirs; Friedman's test asks whether all average ranks are equal; where it rejects that, two
+systems differ if their average ranks do so by the critical difference of the Nemenyi test or more. Friedman's chi-square rejects
+too rarely; as Demšar advises, it becomes the F of R. L. Iman and J. M. Davenport (Communications in Statistics A 9, 1980): with n
+datasets and k systems F = (n - 1) χ² / (n (k - 1) - χ²), with k - 1 and (k - 1)(n - 1) degrees of freedom.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import factorial, prod
 
 import numpy as np
 from scipy import stats
 
 LEVEL = 0.05
 
-FEWEST_SYSTEMS, FEWEST_DATASETS = 3, 2
-"""The test is defined from these on; of two systems every dataset is a win or a loss."""
+FEWEST_SYSTEMS, FEWEST_DATASETS = 3, 5
+"""Of two systems every dataset is a win or a loss; on fewer datasets F rejects more often than ``LEVEL`` (19 % for 3 by 3)."""
+
+ROUNDING = 1e-9
+"""Chi-square is below its maximum by less only if it is the maximum."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +28,12 @@ class Friedman:
     """The tests of some average ranks.
 
     Attributes:
-        chi_square: Friedman's statistic, corrected for ties.
-        p: Of it, by the chi-square distribution with one degree of freedom less than there are systems.
+        f: Iman and Davenport's, of Friedman's chi-square corrected for ties; infinite if every dataset ranks the systems alike.
+        p: Of it, by the F distribution; if it is infinite, the exact probability of that.
         critical_difference: Of Nemenyi, at ``LEVEL``.
     """
 
-    chi_square: float
+    f: float
     p: float
     critical_difference: float
 
@@ -62,8 +68,14 @@ def friedman(scores: np.ndarray) -> Friedman | None:
     systems, datasets = scores.shape
     if systems < FEWEST_SYSTEMS or datasets < FEWEST_DATASETS or (scores == scores[0]).all():
         return None
-    chi_square, p = stats.friedmanchisquare(*-scores)
-    return Friedman(float(chi_square), float(p), critical_difference(systems, datasets))
+    reach = critical_difference(systems, datasets)
+    chi_square = float(stats.friedmanchisquare(*-scores).statistic)
+    rest = datasets * (systems - 1) - chi_square
+    if rest < ROUNDING:
+        orders = factorial(systems) / prod(factorial(count) for count in np.unique(scores[:, 0], return_counts=True)[1].tolist())
+        return Friedman(np.inf, float(orders ** (1 - datasets)), reach)
+    f = (datasets - 1) * chi_square / rest
+    return Friedman(f, float(stats.f.sf(f, systems - 1, (systems - 1) * (datasets - 1))), reach)
 
 
 def critical_difference(systems: int, datasets: int) -> float:

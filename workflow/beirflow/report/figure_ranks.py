@@ -37,7 +37,7 @@ def critical_difference(results: Results) -> Figure:
     first = table.iloc[0]
     if np.isnan(first["p"]):
         return words_only(_why_not(len(table), len(results.datasets)))
-    test = Friedman(first["chi_square"], first["p"], first["critical_difference"])
+    test = Friedman(first["f"], first["p"], first["critical_difference"])
     ranks = table["average_rank"].tolist()
     spans = alike(ranks, test)
     rows = -(-len(ranks) // 2)
@@ -68,8 +68,9 @@ def _why_not(systems: int, datasets: int) -> str:
 def _said(test: Friedman, datasets: int, cutoff: int) -> str:
     """Return the result of the tests in words; no line ends inside a value."""
     p = f"p = {test.p:.3f}" if test.p >= 0.001 else "p < 0.001"
-    values = f"χ² = {test.chi_square:.2f}, {p}".replace(" ", NO_BREAK).replace(f",{NO_BREAK}", ", ")
-    result = f"Average rank by NDCG@{cutoff} over {datasets} datasets. Friedman test: {values}"
+    statistic = "F is infinite" if np.isinf(test.f) else f"F = {test.f:.2f}"
+    values = f"{statistic}, {p}".replace(" ", NO_BREAK).replace(f",{NO_BREAK}", ", ")
+    result = f"Average rank by NDCG@{cutoff} over {datasets} datasets. Friedman test, by Iman and Davenport: {values}"
     if not test.rejected:
         return f"{result}, which is not below {LEVEL}: no two systems are told apart."
     return f"{result}. A bar joins systems that differ by less than the critical difference (Nemenyi, {LEVEL})."

@@ -6,8 +6,8 @@ runs from elsewhere, also where others are made from them, nobody knows it); ``i
 front of each: no other system is at least as good for at most as much, and better in one; and ``devices``.
 
 ``critical_difference.csv`` has a row a system, the best first: ``average_rank`` over ``datasets``, by NDCG; ``groups``, letters
-that systems share which are not told apart; and, on every row the same, ``chi_square`` and ``p`` of the Friedman test and the
-``critical_difference``, as :mod:`beirflow.evaluation.ranks` says.
+that systems share which are not told apart; and, on every row the same, ``f`` and ``p`` of the test of Friedman, by Iman and
+Davenport, and the ``critical_difference``, as :mod:`beirflow.evaluation.ranks` says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ def ranks_table(means: Means) -> pd.DataFrame:
     spans = alike(table["average_rank"].tolist(), test) if test else []
     letters = [" ".join(_letter(i) for i, (first, last) in enumerate(spans) if first <= row <= last) for row in range(len(table))]
     table["groups"] = [names or None for names in letters]
-    for column in ("chi_square", "p", "critical_difference"):
+    for column in ("f", "p", "critical_difference"):
         table[column] = getattr(test, column) if test else np.nan
     return table
 
