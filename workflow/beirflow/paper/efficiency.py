@@ -1,4 +1,4 @@
-"""Latency and index size, section 4.1 of the BEIR paper: our systems on an available corpus, beside quoted values.
+"""Latency and index size, section 5.1 of the BEIR paper: our systems on an available corpus, beside quoted values.
 
 ``efficiency.csv`` has a row a system of the paper, ``as quoted elsewhere``, which no copy of the paper confirmed, over a
 million documents of DBpedia; and then a row a system ``here``: ``system``, ``source``, ``dataset`` and its ``documents``;

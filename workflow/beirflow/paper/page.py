@@ -107,7 +107,7 @@ COLUMNS: Mapping[str, Mapping[str, Shown]] = {
 CAPTIONS = {
     "claims": ("Findings (section 5)", "What the paper finds, and whether it holds"),
     "table-1": ("Datasets (table 1)", "Statistics of the datasets"),
-    "efficiency": ("Latency and index (section 4.1)", "Milliseconds of one query, and the size of the index"),
+    "efficiency": ("Latency and index (section 5.1)", "Milliseconds of one query, and the size of the index"),
     "bias": ("Annotation bias (section 6)", "Unjudged documents where judgements are pooled"),
     MEDIANS: ("Lengths of documents", "Median words of retrieved and judged documents"),
 }
@@ -123,7 +123,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 """By table, other attributes of :class:`~beirflow.report.pages.Table`."""
 
 WHOLE = (
-    "Latencies and index sizes of the paper (section 4.1) are as quoted elsewhere: no copy of the printed table was at hand.",
+    "Latencies and index sizes of the paper (section 5.1) are as quoted elsewhere: no copy of the printed table was at hand.",
     "Recall@100 stands without the printed values of the appendix: no checked copy of them was at hand.",
     "Titles, training and development queries of table 1 stand without the printed values, for the same reason.",
     "The 980 further judgements of TREC-COVID are not public; what the paper found with them is beside ours.",
