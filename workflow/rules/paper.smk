@@ -110,6 +110,7 @@ rule check_claims:
         means=rules.summarize.input.means,
         inspections=rules.draw_figures.input.inspections,
         costs=at(layout.COST),
+        comparison=at(layout.SIGNIFICANCE),
         printed=PRINTED,
     output:
         claims=at(layout.PAPER_TABLE).format(table="claims"),

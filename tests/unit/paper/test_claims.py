@@ -8,7 +8,7 @@ from beirflow.analysis.lengths import histogram
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.records import Job, write_record
 from beirflow.paper.claims import OF_A_QUERY, claims, write_claims
-from beirflow.paper.evidence import FEW_SYSTEMS, HOLDS, Evidence
+from beirflow.paper.evidence import FEW_SYSTEMS, HOLDS, UNDECIDED, Evidence
 from beirflow.paper.facts import load_facts
 from beirflow.paper.findings import FINDINGS
 from beirflow.paper.scores import printed_scores
@@ -44,16 +44,21 @@ def test_results_that_are_here_are_read_under_the_names_of_the_paper(tmp_path: P
         [{"system": system, "dataset": "x", "queries": 10, **dict.fromkeys(OF_A_QUERY, 1.0)} for system in values]
     )
     costs.to_csv(tmp_path / "cost.csv", index=False)
+    row = {"dataset": "x", "measure": "NDCG@10", "system_a": "ance", "system_b": "bm25", "difference": 0.1, "p_holm": 0.01}
+    pd.DataFrame([row]).to_csv(tmp_path / "significance.csv", index=False)
     write_claims(
         means_paths=[path for path in means if path.endswith("/x.json")],
         inspection_paths=[str(tmp_path / f"{name}.json") for name in ("x-a", "x-b")],
         costs_path=str(tmp_path / "cost.csv"),
+        comparison_path=str(tmp_path / "significance.csv"),
         rows={"x": ["x-a", "x-b"]},
         claims_path=str(tmp_path / "claims.csv"),
     )
     here = read_named_csv(str(tmp_path / "claims.csv")).query("source == 'here'").set_index("finding")
-    assert here.loc["1c", "sentence"] == "In the mean of 1 dataset, BM25 is above 1 of 2 others: TAS-B."
-    assert here.loc["6b", "verdict"] == HOLDS
+    assert here.loc["1c", "sentence"].startswith("In the mean of 1 dataset, BM25 is above 1 of 2 others: TAS-B. For a verdict,")
+    assert (here.loc["1c", "verdict"], here.loc["1c", "coverage"]) == (UNDECIDED, "0 of 18")
+    assert "significant for ANCE on 1 above and 0 below and TAS-B on 0 above and 0 below" in here.loc["3a", "sentence"]
+    assert here.loc["6b", "verdict"] == UNDECIDED
     assert here.loc["6b", "datasets"] == "x"
     assert here.loc["8", "sentence"] == "There are no times of BM25+CE or ColBERT."
     assert here.loc["2a", "sentence"] == "DeepCT and SPARTA are not here."

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from beirflow.paper.evidence import FAILS, FEW_DATASETS, FEW_SYSTEMS, HOLDS, Evidence
+from beirflow.paper.evidence import FAILS, FEW_DATASETS, FEW_SYSTEMS, HOLDS, UNDECIDED, Evidence
 from beirflow.paper.facts import BM25, load_facts
 from beirflow.paper.findings import FINDINGS
 from beirflow.paper.scores import Scores, printed_scores
+from beirflow.report.leaderboard import HIGHER, LOWER
 
 FACTS = load_facts()
 PRINTED = Evidence(printed_scores(FACTS), FACTS, FACTS.median_words, {"bm25+ce": 0.45, "colbert": 0.35, "tas-b": 0.014})
@@ -37,7 +38,7 @@ def raised(system: str, by: float, datasets: list[str] | None = None) -> Evidenc
 
 @pytest.mark.parametrize("number", list(BY_NUMBER))
 def test_a_finding_holds_in_the_values_of_the_paper(number: str) -> None:
-    assert BY_NUMBER[number].test(PRINTED).verdict == HOLDS
+    assert BY_NUMBER[number].judge(PRINTED).verdict == HOLDS
 
 
 SAME_ORDER = {(system, "msmarco"): PRINTED.scores.mean(system, FACTS.zero_shot) for system in PRINTED.systems}
@@ -54,7 +55,7 @@ OPPOSITES = {
     "4b": raised("colbert", -0.05),
     "5": raised("ance", 0.05),
     "6a": changed(PRINTED, {("tas-b", "trec-covid"): 0.7}),
-    "6b": replace(PRINTED, median_words={"trec-covid": {"tas-b": 160, "ance": 10}}),
+    "6b": replace(PRINTED, median_words={name: {"tas-b": 160, "ance": 10} for name in ("trec-covid", "webis-touche2020")}),
     "7": raised("genq", 0.3),
     "8": replace(PRINTED, seconds={"colbert": 0.01, "tas-b": 0.02}),
 }
@@ -62,7 +63,7 @@ OPPOSITES = {
 
 @pytest.mark.parametrize("number", list(BY_NUMBER))
 def test_a_finding_fails_where_results_say_the_opposite(number: str) -> None:
-    assert BY_NUMBER[number].test(OPPOSITES[number]).verdict == FAILS
+    assert BY_NUMBER[number].judge(OPPOSITES[number]).verdict == FAILS
 
 
 @pytest.mark.parametrize("number", list(BY_NUMBER))
@@ -94,7 +95,9 @@ def test_the_numbers_are_those_that_the_paper_prints() -> None:
 
 
 def test_numbers_of_the_paper_that_do_not_follow_from_its_table_are_said() -> None:
-    said = {number: finding.disagreement(finding.test(PRINTED).numbers) for number, finding in BY_NUMBER.items()}
+    said = {
+        number: finding.disagreement(finding.test(PRINTED).numbers, "its table gives") for number, finding in BY_NUMBER.items()
+    }
     assert {number for number, sentence in said.items() if sentence} == {"2b", "6a"}
     assert said["2b"] == " The paper says 11 (doct5query above), but its table gives 12."
     assert said["6a"] == " The paper says 2 (datasets below ANCE), but its table gives 4."
@@ -126,3 +129,51 @@ def test_lengths_on_other_datasets_count_where_those_of_the_paper_are_not_here()
     }
     found = BY_NUMBER["6b"].test(replace(PRINTED, median_words=words))
     assert (found.verdict, found.datasets) == (HOLDS, ["a", "b", "c"])
+
+
+DECIDED = [number for number in BY_NUMBER if number not in ("6b", "8")]
+
+
+@pytest.mark.parametrize("number", DECIDED)
+def test_one_dataset_decides_nothing_that_is_about_many(number: str) -> None:
+    judged = BY_NUMBER[number].judge(only(PRINTED, datasets=["msmarco", "scifact"]))
+    assert judged.verdict == HOLDS if number == "1b" else judged.verdict in (UNDECIDED, FEW_DATASETS)
+    assert judged.coverage.startswith("1 of " if number not in ("3b", "6a", "7") else "0 of ")
+
+
+def test_public_datasets_decide_a_count_and_one_less_leaves_it_undecided() -> None:
+    public = [name for name in FACTS.zero_shot if name not in FACTS.not_public]
+    judged = BY_NUMBER["4a"].judge(only(PRINTED, datasets=public))
+    assert (judged.verdict, judged.coverage) == (FAILS, "14 of 18")  # 12 of 14 is below 16 of 18
+    judged = BY_NUMBER["4a"].judge(only(PRINTED, datasets=public[:-1]))
+    assert (judged.verdict, judged.coverage) == (UNDECIDED, "13 of 18")
+    assert judged.sentence.endswith("For a verdict, SciFact is missing.")
+
+
+def test_a_system_that_the_finding_names_is_missing() -> None:
+    judged = BY_NUMBER["2a"].judge(only(PRINTED, systems=[BM25, "deepct"]))
+    assert (judged.verdict, judged.coverage) == (UNDECIDED, "18 of 18")
+    assert judged.sentence.endswith("For a verdict, SPARTA is missing.")
+
+
+def test_a_wide_interval_of_the_order_decides_nothing() -> None:
+    assert BY_NUMBER["1a"].test(only(PRINTED, systems=PRINTED.systems[:5])).verdict == UNDECIDED
+
+
+def test_points_below_those_of_the_text_do_not_hold() -> None:
+    lower = changed(PRINTED, {("deepct", "msmarco"): PRINTED.scores.values[BM25, "msmarco"] + 0.02})
+    judged = BY_NUMBER["1b"].judge(lower)
+    assert judged.verdict == FAILS
+    assert BY_NUMBER["1b"].disagreement(judged.numbers, "here it is") == " The paper says 7 (least), but here it is 2."
+
+
+def test_a_printed_decimal_is_compared_to_half_of_its_unit() -> None:
+    close = changed(PRINTED, {("tas-b", "trec-covid"): 0.482})
+    numbers = BY_NUMBER["6a"].judge(close).numbers
+    assert "17.3 (trec-covid), but here it is 17.2" in BY_NUMBER["6a"].disagreement(numbers, "here it is")
+
+
+def test_counts_are_beside_those_that_are_significant() -> None:
+    marks = {("bm25+ce", "nq"): HIGHER, ("bm25+ce", "arguana"): LOWER, ("bm25+ce", "scifact"): HIGHER}
+    judged = BY_NUMBER["4a"].judge(replace(PRINTED, significant=marks))
+    assert judged.sentence.endswith("The difference is significant for BM25+CE on 2 above and 1 below.")

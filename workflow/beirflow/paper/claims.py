@@ -2,8 +2,9 @@
 
 ``claims.csv`` has two rows a finding, for the results ``here`` and for the ``printed`` values: ``finding`` (the number of the
 paragraph in section 5, with a letter where it says several things), ``says``, ``source``, ``verdict`` (``holds``, ``does not
-hold``, ``not enough systems``, ``not enough datasets``), ``sentence``, ``numbers`` and ``datasets``, what the counts and means
-are over. Where a number that the paper prints does not follow from its own table, the sentence says so.
+hold``, ``undecided``, ``not enough systems``, ``not enough datasets``), ``sentence``, ``coverage`` (``7 of 18`` datasets that the
+finding is about), ``numbers`` and ``datasets``, what the counts and means are over. Where a number in the paper's text does not
+follow from the results here or from the paper's table, the sentence says so.
 :mod:`beirflow.paper.findings` has the rules.
 """
 
@@ -16,11 +17,12 @@ from beirflow.analysis.lengths import median
 from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.files.records import read_json
 from beirflow.paper.evidence import Evidence
-from beirflow.paper.facts import PaperFacts, load_facts
+from beirflow.paper.facts import BM25, PaperFacts, load_facts
 from beirflow.paper.findings import FINDINGS
 from beirflow.paper.scores import NDCG, printed_scores, read_scores
+from beirflow.report.leaderboard import significance_marks
 
-COLUMNS = ("finding", "says", "source", "verdict", "sentence", "numbers", "datasets")
+COLUMNS = ("finding", "says", "source", "verdict", "sentence", "coverage", "numbers", "datasets")
 
 OF_A_QUERY = ("queries_seconds", "search_seconds", "rerank_seconds")
 """Columns of ``cost.csv``: stages that every query goes through."""
@@ -31,10 +33,11 @@ def write_claims(
     means_paths: Sequence[str],
     inspection_paths: Sequence[str],
     costs_path: str,
+    comparison_path: str,
     rows: Mapping[str, Sequence[str]],
     claims_path: str,
 ) -> None:
-    """Write the verdicts from metrics, inspections and costs; ``rows`` has the corpora of every dataset."""
+    """Write the verdicts from metrics, inspections, costs and significance; ``rows`` has the corpora of every dataset."""
     facts = load_facts()
     scores = read_scores(means_paths, NDCG, facts)
     inspections = {record["dataset"]: record["lengths"]["retrieved"] for record in map(read_json, inspection_paths)}
@@ -43,7 +46,10 @@ def write_claims(
         row: {name: median([inspections[corpus][ours] for corpus in corpora]) for name, ours in names.items()}
         for row, corpora in rows.items()
     }
-    here = Evidence(scores.named(names), facts, words, _seconds(read_named_csv(costs_path), names))
+    ours = {system: name for name, system in names.items()}
+    marks = significance_marks(read_named_csv(comparison_path), NDCG, names.get(BM25, ""))
+    significant = {(ours[system], dataset): mark for (system, dataset), mark in marks.items() if system in ours}
+    here = Evidence(scores.named(names), facts, words, _seconds(read_named_csv(costs_path), names), significant)
     write_csv(claims(here, facts), claims_path)
 
 
@@ -52,15 +58,16 @@ def claims(here: Evidence, facts: PaperFacts) -> pd.DataFrame:
     printed = Evidence(printed_scores(facts), facts, facts.median_words)
     rows: list[dict[str, Any]] = []
     for finding in FINDINGS:
-        for source, evidence in (("here", here), ("printed", printed)):
-            conclusion = finding.test(evidence)
+        for source, evidence, origin in (("here", here, "here it is"), ("printed", printed, "its table gives")):
+            conclusion = finding.judge(evidence)
             rows.append(
                 {
                     "finding": finding.number,
                     "says": finding.says,
                     "source": source,
                     "verdict": conclusion.verdict,
-                    "sentence": conclusion.sentence + (finding.disagreement(conclusion.numbers) if source == "printed" else ""),
+                    "sentence": conclusion.sentence + finding.disagreement(conclusion.numbers, origin),
+                    "coverage": conclusion.coverage,
                     "numbers": "; ".join(f"{name} = {value:.6g}" for name, value in conclusion.numbers.items()),
                     "datasets": ", ".join(conclusion.datasets),
                 }

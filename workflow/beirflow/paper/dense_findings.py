@@ -1,6 +1,6 @@
 """The findings of section 5 of the BEIR paper about dense systems: functions as in :mod:`beirflow.paper.findings`.
 
-Where the paper says "many datasets", it is at least :data:`MANY` of them here.
+"Many datasets" is more than half, the only share that the paper has in words (caption of figure 3).
 """
 
 from beirflow.paper.evidence import (
@@ -18,17 +18,22 @@ from beirflow.paper.evidence import (
 )
 from beirflow.paper.facts import BM25
 
-MANY = 1 / 3
 DENSE = ("dpr", "ance", "tas-b", "genq")
 SHIFTED = ("bioasq", "webis-touche2020")
 LENGTHS = ("trec-covid", "webis-touche2020")
 SPECIAL, GENERAL = ("Scientific", "Finance", "StackExchange"), ("Wikipedia",)
 """Domains, as table 1 names them."""
 
+SPECIAL_AND_GENERAL = (
+    *("scidocs", "scifact", "fiqa", "cqadupstack"),
+    *("nq", "hotpotqa", "dbpedia-entity", "fever", "climate-fever"),
+)
+"""The datasets of these domains."""
+
 
 def dense_mixed(evidence: Evidence) -> Conclusion:
     """ANCE and TAS-B are above BM25 on some datasets and below it on many."""
-    return counts_above_bm25(evidence, ("ance", "tas-b"), lambda above, n: 0 < above <= (1 - MANY) * n)
+    return counts_above_bm25(evidence, ("ance", "tas-b"), lambda above, n: 0 < 2 * above < n)
 
 
 def dense_shifted(evidence: Evidence) -> Conclusion:
@@ -63,19 +68,20 @@ def dpr_worst(evidence: Evidence) -> Conclusion:
 
 
 def strong_training(evidence: Evidence) -> Conclusion:
-    """TAS-B has the highest mean of the dense systems, and is above ANCE and DPR on more than half of the datasets."""
+    """TAS-B has the highest mean of the dense systems, and is above ANCE on 14 of 18 and DPR on 17 of 18 datasets (or shares)."""
     here = [system for system in DENSE if system in evidence.systems]
     if missing := without_systems(evidence, "tas-b") or (without_systems(evidence, "ance", "dpr") if len(here) == 1 else None):
         return missing
     scores, names = evidence.scores, evidence.scores.common(*here)
     if not names:
         return without_datasets("any but the training data")
+    least = {"ance": 14, "dpr": 17}
     best = max(here, key=lambda system: scores.mean(system, names))
-    ahead = {system: len(scores.above("tas-b", system, names)) for system in here if system in ("ance", "dpr")}
+    ahead = {system: len(scores.above("tas-b", system, names)) for system in here if system in least}
     counts = " and ".join(f"above {evidence.label(system)} on {n} of {datasets(len(names))}" for system, n in ahead.items())
     highest = f"the highest mean of {evidence.labels(here)} is that of {evidence.label(best)}"
     sentence = f"TAS-B is {counts or 'compared with GenQ alone'}; {highest}."
-    holds = best == "tas-b" and all(2 * n > len(names) for n in ahead.values())
+    holds = best == "tas-b" and all(18 * n >= least[system] * len(names) for system, n in ahead.items())
     return conclude(holds, sentence, {**{f"above {system}": n for system, n in ahead.items()}, "datasets": len(names)}, names)
 
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 
 from beirflow.paper.facts import BM25, PaperFacts
 from beirflow.paper.scores import Scores
+from beirflow.report.leaderboard import HIGHER, LOWER
 
-HOLDS, FAILS, FEW_SYSTEMS, FEW_DATASETS = "holds", "does not hold", "not enough systems", "not enough datasets"
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
+FEW_SYSTEMS, FEW_DATASETS = "not enough systems", "not enough datasets"
 """Verdicts."""
 
 
@@ -19,12 +21,14 @@ class Evidence:
         facts: The printed values.
         median_words: By dataset and system, the median words of the documents in the first ten ranks.
         seconds: By system, seconds that jobs took for a query, from its text to its ranks.
+        significant: By system and dataset, the mark of a significant difference to BM25; None where nothing was tested.
     """
 
     scores: Scores
     facts: PaperFacts
     median_words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    significant: Mapping[tuple[str, str], str] | None = None
 
     @property
     def systems(self) -> list[str]:
@@ -49,17 +53,19 @@ class Conclusion:
         sentence: The facts, with their numbers.
         numbers: The numbers by name.
         datasets: The datasets that it is over.
+        coverage: How many of the datasets that the paper's sentence is about are here; empty if it is about none.
     """
 
     verdict: str
     sentence: str
     numbers: Mapping[str, float] = field(default_factory=dict)
     datasets: Sequence[str] = ()
+    coverage: str = ""
 
 
-def conclude(holds: bool, sentence: str, numbers: Mapping[str, float], datasets: Sequence[str]) -> Conclusion:
-    """Return the conclusion of a finding that could be tested."""
-    return Conclusion(HOLDS if holds else FAILS, sentence, numbers, datasets)
+def conclude(holds: bool | None, sentence: str, numbers: Mapping[str, float], datasets: Sequence[str]) -> Conclusion:
+    """Return the conclusion of a finding that could be tested; undecided if None."""
+    return Conclusion(UNDECIDED if holds is None else HOLDS if holds else FAILS, sentence, numbers, datasets)
 
 
 def without_systems(evidence: Evidence, *needed: str) -> Conclusion | None:
@@ -100,9 +106,21 @@ def counts_above_bm25(evidence: Evidence, systems: tuple[str, ...], holds: Calla
     counts = listed([f"{evidence.label(system)} on {n}" for system, n in above.items()])
     lacking = [system for system in systems if system not in here]
     rest = f" {evidence.labels(lacking)} {is_or_are(lacking)} not here." if lacking else ""
-    sentence = f"Of {datasets(len(names))}, above BM25: {counts}.{rest}"
+    sentence = f"Of {datasets(len(names))}, above BM25: {counts}.{_significant_counts(evidence, here, names)}{rest}"
     numbers = {**{f"{system} above": n for system, n in above.items()}, "datasets": len(names)}
     return conclude(all(holds(n, len(names)) for n in above.values()), sentence, numbers, names)
+
+
+def _significant_counts(evidence: Evidence, systems: Sequence[str], names: Sequence[str]) -> str:
+    """Return a sentence on the significant differences to BM25; empty if nothing was tested."""
+    if evidence.significant is None:
+        return ""
+    marks = {system: [evidence.significant.get((system, name)) for name in names] for system in systems}
+    counts = [
+        f"{evidence.label(system)} on {found.count(HIGHER)} above and {found.count(LOWER)} below"
+        for system, found in marks.items()
+    ]
+    return f" The difference is significant for {listed(counts)}."
 
 
 def dataset_labels(evidence: Evidence, names: Sequence[str]) -> str:

@@ -53,6 +53,7 @@ COLUMNS: Mapping[str, Mapping[str, Shown]] = {
         "says": Shown("The paper says", classes="prose"),
         "source": Shown("In"),
         "verdict": Shown("Verdict"),
+        "coverage": Shown("Datasets"),
         "sentence": Shown("Computed", classes="prose"),
     },
     "table-1": {

@@ -117,7 +117,7 @@ PAPER_TABLES: Mapping[str, PaperTable] = {
     "table-2-recall": PaperTable("tabulate_paper", METRICS, "Recall@100"),
     "table-2-capped-recall": PaperTable("tabulate_paper", METRICS, "R_cap@100"),
     "table-1": PaperTable("describe_corpora", PAPER_STATISTICS),
-    "claims": PaperTable("check_claims", f"{METRICS}, {INSPECTION}, {COST}"),
+    "claims": PaperTable("check_claims", f"{METRICS}, {INSPECTION}, {COST}, {SIGNIFICANCE}"),
     "against-baseline": PaperTable("compare_with_baseline", f"{METRICS}, {SIGNIFICANCE}"),
     "overlap": PaperTable("measure_overlap", PAPER_WORDS),
     "lengths-retrieved": PaperTable("tabulate_lengths", INSPECTION),

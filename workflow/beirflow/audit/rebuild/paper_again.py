@@ -119,6 +119,7 @@ class PaperAgain:
             means_paths=self._means,
             inspection_paths=self._each(layout.INSPECTION),
             costs_path=str(self.source / layout.COST),
+            comparison_path=str(self.source / layout.SIGNIFICANCE),
             rows=self.rows,
             claims_path=self._to("claims"),
         )
