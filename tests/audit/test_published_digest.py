@@ -1,10 +1,12 @@
 """A digest or a signature from elsewhere is what no forger can make again."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from beirflow.audit.digests.root import Published
+from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
 
@@ -57,3 +59,18 @@ def test_a_signature_passes_and_one_of_another_manifest_or_by_another_key_fails(
     unknown = {"manifest_signature": signed.manifest_signature}
     (found,) = [check for check in forger.checks(**unknown) if check.name == name]
     assert (found.status, "allowed_signers is null" in found.found) == (FAILED, True)
+
+
+def test_a_stranger_verifies_signed_results_that_were_moved_and_finds_what_was_rewritten_after_signing(
+    forger: Forger, signed: Published, tmp_path: Path
+) -> None:
+    moved = tmp_path / "another machine" / "of a stranger"
+    shutil.copytree(forger.results, moved)
+    stranger = Forger(moved, load_experiment({}))
+    given = {"manifest_signature": signed.manifest_signature, "allowed_signers": signed.allowed_signers}
+    checks = stranger.checks(**given)
+    assert [check for check in checks if check.status == FAILED] == []
+    assert [check.status for check in checks if check.name == "the manifest is signed"] == [PASSED]
+    stranger.edit_table("runs/tiny/small.parquet", lambda run: run.assign(score=run["score"] * 2))
+    stranger.digest_summary_again()
+    assert "the manifest is signed" in {check.name for check in stranger.failed(**given)}
