@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from beirflow.evaluation import significance
 from beirflow.evaluation.paired_tests import holm
-from beirflow.evaluation.significance import COLUMNS, compare_systems
+from beirflow.evaluation.significance import COLUMNS, against, compare_systems
 from beirflow.files.errors import DataError
 from results_writer import write_metrics
 from scipy import stats
@@ -64,7 +65,47 @@ def test_a_dataset_of_forums_is_compared_by_the_plain_mean_of_its_forums(tmp_pat
 def test_p_is_corrected_for_all_pairs_and_datasets(tmp_path: Path) -> None:
     table = compare(tmp_path, ["x", "y", "z"])
     assert table["p_holm"].tolist() == pytest.approx(holm(table["p"].to_numpy()).tolist())
-    assert table["p_holm"][table["p"].idxmin()] == pytest.approx(min(1, 6 * table["p"].min()))
+    assert table["p_holm"].iloc[table["p"].argmin()] == pytest.approx(min(1, 6 * table["p"].min()))
+
+
+def test_comparisons_with_a_baseline_are_a_family(tmp_path: Path) -> None:
+    table = compare(tmp_path, ["x", "y", "z"])
+    family = against(table, "NDCG@10", "y")
+    assert [{a, b} for a, b in zip(family["system_a"], family["system_b"], strict=True)] == [{"x", "y"}, {"y", "z"}] * 2
+    assert family["p"].tolist() == table["p"][family.index].tolist()
+    assert family["p_holm"].iloc[family["p"].argmin()] == pytest.approx(min(1, 4 * family["p"].min()))
+    assert against(table, "P@10", "y").empty
+
+
+def test_recall_at_100_is_compared_too_in_a_family_of_its_own(tmp_path: Path) -> None:
+    paths = [
+        write_metrics(tmp_path, system, "both", {"NDCG@10": values(system, "plain"), "Recall@100": values(system, "plain") / 2})
+        for system in "xy"
+    ]
+    means_paths, per_query_paths = zip(*paths, strict=True)
+    table = compare(tmp_path, ["x"], means_paths=means_paths, per_query_paths=per_query_paths, rows={"both": ["both"]})
+    assert table["measure"].tolist() == ["NDCG@10", "Recall@100"]
+    assert table["difference"][1] == pytest.approx(table["difference"][0] / 2)
+    assert table["p_holm"].tolist() == table["p"].tolist()
+
+
+@pytest.mark.parametrize(("queries", "warned"), [(5, True), (6, False)])
+def test_a_dataset_on_which_nothing_can_be_significant_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, queries: int, warned: bool
+) -> None:
+    paths = [write_metrics(tmp_path, name, "few", {"NDCG@10": [value] * queries}) for name, value in (("x", 0.9), ("y", 0.2))]
+    means_paths, per_query_paths = zip(*paths, strict=True)
+    table = compare(tmp_path, ["x"], means_paths=means_paths, per_query_paths=per_query_paths, rows={"few": ["few"]})
+    assert (table["p_holm"][0] >= 0.05) == warned
+    assert ("few: with 5 queries, no difference to a baseline can be significant" in caplog.text) == warned
+
+
+def test_enough_signs_are_drawn_for_the_number_of_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(significance, "DRAWN", 10)
+    paths = [write_metrics(tmp_path, name, "many", {"NDCG@10": [value] * 40}) for name, value in (("x", 0.9), ("y", 0.2))]
+    means_paths, per_query_paths = zip(*paths, strict=True)
+    table = compare(tmp_path, ["x"], means_paths=means_paths, per_query_paths=per_query_paths, rows={"many": ["many"]})
+    assert table["p"][0] == 1 / 41
 
 
 def test_one_system_is_compared_with_none(tmp_path: Path) -> None:

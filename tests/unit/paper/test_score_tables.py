@@ -160,7 +160,10 @@ def test_what_is_sure_is_what_the_comparison_says(tmp_path: Path) -> None:
     means, per_query = zip(*paths, strict=True)
     comparison = str(tmp_path / "significance.csv")
     compare_systems(
-        means_paths=means, per_query_paths=per_query, rows={"many": ["many"], "few": ["few"]}, comparison_path=comparison
+        means_paths=means,
+        per_query_paths=per_query,
+        rows={"many": ["many"], "few": ["few"]},
+        comparison_path=comparison,
     )
     table_path = str(tmp_path / "against.csv")
     write_against_baseline(means_paths=means, comparison_path=comparison, baseline="base", table_path=table_path)

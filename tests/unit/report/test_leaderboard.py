@@ -22,12 +22,12 @@ SUMMARY = pd.DataFrame(
 COMPARISON = pd.DataFrame(
     [
         ("fever", "contriever", "toy", -0.5, 0.001),
-        ("fever", "contriever", "last", 0.25, 0.04),
+        ("fever", "contriever", "last", 0.25, 0.02),
         ("fever", "toy", "last", 0.75, 0.001),
         ("scifact", "contriever", "toy", -0.1, 0.05),
         ("scifact", "last", "contriever", 0.1, 0.01),
     ],
-    columns=["dataset", "system_a", "system_b", "difference", "p_holm"],
+    columns=["dataset", "system_a", "system_b", "difference", "p"],
 ).assign(measure="NDCG@10")
 
 
@@ -54,9 +54,9 @@ def test_a_single_system_is_compared_with_nothing() -> None:
     alone = SUMMARY[SUMMARY["system"] == "toy"]
     table = leaderboard(alone, "NDCG@10")
     assert [(cell.best, cell.heat) for row in table.rows for cell in row] == [(False, 0)] * 4
-    assert notes(alone, {}, "toy") == ["Mean of 2: fever, scifact."]
+    assert notes(alone, False, "toy") == ["Mean of 2: fever, scifact."]
     said = "Assumed, since the files of a model do not say it: toy: a is b."
-    assert notes(alone.assign(assumed="toy: a is b"), {}, "toy") == ["Mean of 2: fever, scifact.", said]
+    assert notes(alone.assign(assumed="toy: a is b"), False, "toy") == ["Mean of 2: fever, scifact.", said]
 
 
 def test_what_differs_from_the_baseline_is_marked_whichever_comes_first_in_a_pair() -> None:
@@ -67,7 +67,7 @@ def test_what_differs_from_the_baseline_is_marked_whichever_comes_first_in_a_pai
         ["0.2500", "0.5000*"],
         ["0.0000▼", "0.2500▲"],
     ]
-    assert "the baseline, contriever (" in notes(SUMMARY, marks, "contriever")[1]
+    assert "the baseline, contriever (" in notes(SUMMARY, bool(marks), "contriever")[1]
     assert significance_marks(COMPARISON, "Recall@100", "contriever") == {}
 
 
@@ -119,3 +119,12 @@ def test_headers_of_many_columns_stand_upright() -> None:
     assert ["upright" in column.classes for column in leaderboard(summary, "NDCG@10").columns] == [False, *[True] * len(names)]
     few = leaderboard(summary[: MOST_FLAT - 1], "NDCG@10")
     assert not any("upright" in column.classes for column in few.columns)
+
+
+def test_marks_are_those_of_the_measure() -> None:
+    recall = COMPARISON.assign(measure="Recall@100", difference=-COMPARISON["difference"])
+    both = pd.concat([COMPARISON, recall], ignore_index=True)
+    ndcg, other = (significance_marks(both, measure, "contriever") for measure in ("NDCG@10", "Recall@100"))
+    assert ndcg == significance_marks(COMPARISON, "NDCG@10", "contriever")
+    assert ndcg.keys() == other.keys()
+    assert all(ndcg[key] != other[key] for key in ndcg)

@@ -43,8 +43,8 @@ def test_significance_names_the_higher_system_and_leaves_blank_what_is_not_defin
             for value in (-0.125, 0.125, 0.0)]  # fmt: skip
     table = significance_table(pd.DataFrame(rows))
     assert table
-    assert seen(table)[0] == ["d", "a − b", "b", "−0.1250", "−0.5000", "+0.2500", "", "1.00000", "0.00001", "1,234"]
-    assert [row[2].text for row in table.rows] == ["b", "a", ""]
+    assert seen(table)[0] == ["d", "NDCG@10", "a − b", "b", "−0.1250", "−0.5000", "+0.2500", "", "1.00000", "0.00001", "1,234"]
+    assert [row[3].text for row in table.rows] == ["b", "a", ""]
     assert significance_table(pd.DataFrame(columns=list(rows[0]))) is None
 
 

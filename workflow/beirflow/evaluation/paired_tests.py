@@ -20,12 +20,13 @@ ROUNDING = 1e-12
 """Two sums of the same numbers in another order differ by less, if their values are at most 1."""
 
 
-def randomisation_test(differences: np.ndarray) -> np.ndarray:
+def randomisation_test(differences: np.ndarray, drawn: int = DRAWN) -> np.ndarray:
     """Two-sided paired randomisation tests.
 
     Args:
         differences: Weighted difference of every query for some pairs of systems, float64 of shape (queries, pairs); their
             sum over the queries is what is tested.
+        drawn: Signs of all queries that are drawn where there are too many to try all.
 
     Returns:
         p of every pair, float64 of shape (pairs,); it does not depend on which other pairs there are.
@@ -39,17 +40,17 @@ def randomisation_test(differences: np.ndarray) -> np.ndarray:
         p[pair] = _as_large(positive.astype(np.float64), numbers[:, None])[0] / len(positive)
     if not few.all():
         many = differences[:, ~few]
-        p[~few] = (sum(_as_large(positive, many) for positive in _drawn_signs(len(many))) + 1) / (DRAWN + 1)
+        p[~few] = (sum(_as_large(positive, many) for positive in _drawn_signs(len(many), drawn)) + 1) / (drawn + 1)
     return p
 
 
-def _drawn_signs(queries: int) -> Iterator[np.ndarray]:
+def _drawn_signs(queries: int, drawn: int) -> Iterator[np.ndarray]:
     """Blocks of random signs, 1 for positive and 0 for negative, float64 of shape (n, queries)."""
     generator = np.random.default_rng(SEED)
     block = max(1, BLOCK // queries)
-    for start in range(0, DRAWN, block):
-        drawn = generator.integers(0, 256, (min(block, DRAWN - start), -(-queries // 8)), np.uint8)
-        yield np.unpackbits(drawn, axis=1, count=queries).astype(np.float64)
+    for start in range(0, drawn, block):
+        signs = generator.integers(0, 256, (min(block, drawn - start), -(-queries // 8)), np.uint8)
+        yield np.unpackbits(signs, axis=1, count=queries).astype(np.float64)
 
 
 def _as_large(positive: np.ndarray, differences: np.ndarray) -> np.ndarray:

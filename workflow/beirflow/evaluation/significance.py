@@ -1,21 +1,25 @@
 """Significance of differences: paired tests on the values of every query, for every two systems on every dataset.
 
-``significance.csv`` has a row a dataset and pair of systems: ``dataset``, ``measure``, ``system_a``, ``system_b``, ``queries``,
-``mean_a``, ``mean_b``, ``difference`` (``mean_a - mean_b``), ``low`` and ``high`` of its 95 % confidence interval, ``p``,
-``p_holm`` and ``effect_size``. A value that is not defined is empty; with one system there is a header and nothing else.
+``significance.csv`` has a row a measure (NDCG at the main cutoff, and Recall@100), dataset and pair of systems: ``dataset``,
+``measure``, ``system_a``, ``system_b``, ``queries``, ``mean_a``, ``mean_b``, ``difference`` (``mean_a - mean_b``), ``low`` and
+``high`` of its 95 % confidence interval, ``p``, ``p_holm`` and ``effect_size``. A value that is not defined is empty; with one
+system there is a header and nothing else.
 
 - The mean of a dataset of forums is the plain mean of its forums, so a query counts 1 / (forums × queries of its forum).
 - ``p``: two-sided paired randomisation test (Fisher; Smucker, Allan and Carterette 2007, doi:10.1145/1321440.1321528): if the
   systems did not differ, the sign of every difference could as well be the other one. How often is the absolute mean difference
   under random signs at least the one that was seen? All signs are tried where at most 16 differences are not 0; otherwise
-  100,000 are drawn with a fixed seed, and ``p`` is (as large + 1) / (drawn + 1) (Phipson and Smyth 2010,
-  doi:10.2202/1544-6115.1585).
-- ``p_holm``: ``p`` corrected by Holm's method (1979) for all tests of the file, every pair on every dataset.
+  100,000, or 40 a test of the measure if that is more, are drawn with a fixed seed, and ``p`` is (as large + 1) / (drawn + 1)
+  (Phipson and Smyth 2010, doi:10.2202/1544-6115.1585).
+- ``p_holm``: ``p`` corrected by Holm's method (1979) for all tests of the measure, every pair on every dataset. With the
+  signs that are drawn, the least is at most 0.025. Whoever shows only comparisons with a baseline corrects these alone
+  (``against``); where no ``p`` of a dataset could then be below 0.05, since its queries are too few, a warning says so.
 - The interval is that of the paired t-test; over forums with the degrees of freedom of Welch and Satterthwaite.
 - ``effect_size``: Cohen's d_z, the mean of the differences over their standard deviation (Lakens 2013,
   doi:10.3389/fpsyg.2013.00863, formula 6), both weighted as above.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -24,7 +28,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from beirflow.evaluation.paired_tests import confidence_interval, effect_size, holm, randomisation_test
+from beirflow.evaluation.paired_tests import DRAWN, confidence_interval, effect_size, holm, randomisation_test
 from beirflow.evaluation.scores import main_cutoff, read_per_query
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
@@ -33,12 +37,26 @@ COLUMNS = (
     *("dataset", "measure", "system_a", "system_b", "queries", "mean_a", "mean_b"),
     *("difference", "low", "high", "p", "p_holm", "effect_size"),
 )
+ALSO = "Recall@100"
+"""What is tested beside the main measure, where it was measured."""
+
+LEVEL = 0.05
+
+SIGNS_PER_TEST = 40
+"""With so many signs for each test of a measure, the least p times the number of tests is at most half of ``LEVEL``."""
+
 Values = dict[tuple[str, str], np.ndarray]
 """By system and corpus, the value of every query, float64 in byte order of the ids."""
 
+log = logging.getLogger(__name__)
+
 
 def compare_systems(
-    *, means_paths: Sequence[str], per_query_paths: Sequence[str], rows: Mapping[str, Sequence[str]], comparison_path: str
+    *,
+    means_paths: Sequence[str],
+    per_query_paths: Sequence[str],
+    rows: Mapping[str, Sequence[str]],
+    comparison_path: str,
 ) -> None:
     """Compare every two systems on every dataset.
 
@@ -51,38 +69,66 @@ def compare_systems(
     Raises:
         DataError: Values are not those that were recorded, or two systems were evaluated on other queries.
     """
-    measure, values = _read(means_paths, per_query_paths)
-    systems = list(dict.fromkeys(system for system, _ in values))
-    found = [row for dataset, corpora in rows.items() for row in _compare(dataset, corpora, systems, values)]
-    table = pd.DataFrame([{"measure": measure, **row} for row in found], columns=list(COLUMNS))
-    table["p_holm"] = holm(table["p"].to_numpy(dtype=np.float64))
+    found = [
+        {"measure": measure, **row}
+        for measure, values in _read(means_paths, per_query_paths).items()
+        for dataset, corpora in rows.items()
+        for row in _compare(dataset, corpora, values, len(rows))
+    ]
+    table = pd.DataFrame(found, columns=list(COLUMNS))
+    table["p_holm"] = table.groupby("measure")["p"].transform(lambda p: holm(p.to_numpy(dtype=np.float64)))
     write_csv(table, comparison_path)
+    for name, pairs in table.groupby("dataset", sort=False):
+        queries = int(pairs["queries"].iloc[0])
+        others = len({*pairs["system_a"], *pairs["system_b"]}) - 1
+        if 2.0 ** (1 - queries) * others >= LEVEL:
+            log.warning("%s: with %d queries, no difference to a baseline can be significant", name, queries)
 
 
-def _read(means_paths: Sequence[str], per_query_paths: Sequence[str]) -> tuple[str, Values]:
-    """The measure that is compared, and its values."""
-    values: Values = {}
-    measure, queries = "", dict[str, tuple[str, pa.ChunkedArray]]()
+def against(comparison: pd.DataFrame, measure: str, baseline: str) -> pd.DataFrame:
+    """Select the comparisons with a baseline on a measure, corrected as the family that they are.
+
+    Args:
+        comparison: ``significance.csv``.
+        measure: Name of a measure.
+        baseline: System that the others are compared with.
+
+    Returns:
+        Its rows for the measure and the baseline; ``p_holm`` corrects for these alone.
+    """
+    with_baseline = (comparison["system_a"] == baseline) | (comparison["system_b"] == baseline)
+    table = comparison[(comparison["measure"] == measure) & with_baseline]
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+
+
+def _read(means_paths: Sequence[str], per_query_paths: Sequence[str]) -> dict[str, Values]:
+    """By measure that is compared, its values."""
+    values: dict[str, Values] = {}
+    queries = dict[str, tuple[str, pa.ChunkedArray]]()
     for means_path, path in zip(means_paths, per_query_paths, strict=True):
         means, table = read_per_query(means_path, path)
-        measure = measure or f"NDCG@{main_cutoff(table.column_names)}"
+        if not values:
+            main = f"NDCG@{main_cutoff(table.column_names)}"
+            values = {measure: {} for measure in (main, ALSO) if measure in table.column_names}
         first_path, first = queries.setdefault(means["dataset"], (path, table["query_id"]))
         if not table["query_id"].equals(first):
             problem = f"other queries than in {first_path}; only systems with the same queries can be compared"
             raise DataError(f"{path}: {problem}; evaluate both again with the same judgements: rm {path} {first_path}")
-        values[means["system"], means["dataset"]] = table[measure].to_numpy()
-    return measure, values
+        for measure, of_measure in values.items():
+            of_measure[means["system"], means["dataset"]] = table[measure].to_numpy()
+    return values
 
 
-def _compare(dataset: str, corpora: Sequence[str], systems: Sequence[str], values: Values) -> Iterator[dict[str, Any]]:
-    """A row for every two systems on one dataset."""
+def _compare(dataset: str, corpora: Sequence[str], values: Values, datasets: int) -> Iterator[dict[str, Any]]:
+    """A row for every two systems on one dataset, of so many datasets."""
+    systems = list(dict.fromkeys(system for system, _ in values))
     pairs = list(combinations(systems, 2))
     differences = [[values[a, corpus] - values[b, corpus] for corpus in corpora] for a, b in pairs]
     if not pairs:
         return
     weights = np.concatenate([np.full(len(part), 1 / (len(corpora) * len(part))) for part in differences[0]])
     flat = np.array([np.concatenate(parts) for parts in differences]).T
-    p_values = randomisation_test(weights[:, None] * flat)
+    p_values = randomisation_test(weights[:, None] * flat, max(DRAWN, SIGNS_PER_TEST * len(pairs) * datasets))
     means = {system: float(np.mean([values[system, corpus].mean() for corpus in corpora])) for system in systems}
     for number, (a, b) in enumerate(pairs):
         low, high = confidence_interval(differences[number])

@@ -11,8 +11,8 @@ on are in no average.
 ``against-baseline.csv`` has a row a system, ``here`` and in the values that the paper ``printed``: ``source``, ``system``,
 ``baseline``, the number of datasets on which it is ``better``, ``worse`` and ``equal``, of these ``surely_better`` and
 ``surely_worse``, and ``datasets``, the names of those that are counted; in-domain ones are left out. "Surely" is p < 0.05 of
-the paired randomisation test in ``significance.csv``, after Holm's correction for all of its tests; the paper prints nothing to
-compute it from.
+the paired randomisation test in ``significance.csv``, after Holm's correction for the comparisons with the baseline; the paper
+prints nothing to compute it from.
 """
 
 from collections.abc import Mapping, Sequence

@@ -46,12 +46,15 @@ def export_tables(*, summary_path: str, comparison_path: str, systems_path: str,
     """
     summary, comparison = read_named_csv(summary_path), read_named_csv(comparison_path)
     measures, sources = main_measures(summary), Sources()
-    marks = significance_marks(comparison, measures[0], baseline)
+    by_measure = []
+    for measure in measures:
+        marks = significance_marks(comparison, measure, baseline)
+        by_measure.append((leaderboard(summary, measure, marks), notes(summary, bool(marks), baseline)))
     kinds = {table.name: (table, over) for table, over in kind_tables(summary, measures[0])}
-    published, sentences = published_table(summary, measures[0], sources), notes(summary, marks, baseline)
+    published = published_table(summary, measures[0], sources)
     tables = {
-        "leaderboard": (leaderboard(summary, measures[0], marks), sentences),
-        "recall": (leaderboard(summary, measures[1]), notes(summary, {}, baseline)) if len(measures) > 1 else (None, []),
+        "leaderboard": by_measure[0],
+        "recall": by_measure[1] if len(measures) > 1 else (None, []),
         "published": (published, sources.lines()),
         "tasks": kinds.get("by-task", (None, [])),
         "domains": kinds.get("by-domain", (None, [])),

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from beirflow.evaluation.significance import against
 from beirflow.report.figure_data import Results
 from beirflow.report.figure_style import (
     COLOURS,
@@ -43,8 +44,8 @@ def ndcg_difference(results: Results) -> Figure:
 
 def _differences(panel: Axes, results: Results, system: str) -> None:
     """Bars with intervals; hatched where the baseline is better, a star where the difference is significant."""
-    table, pair = results.comparison, {system, results.baseline}
-    table = table[[{a, b} == pair for a, b in zip(table["system_a"], table["system_b"], strict=True)]]
+    table = against(results.comparison, f"NDCG@{results.cutoff}", results.baseline)
+    table = table[(table["system_a"] == system) | (table["system_b"] == system)]
     sign = np.where(table["system_a"] == system, 1, -1)
     table = table.assign(difference=sign * table["difference"], reach=(table["high"] - table["low"]) / 2)
     table = table.sort_values("difference", ascending=False, kind="stable")

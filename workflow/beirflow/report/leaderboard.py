@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
+from beirflow.evaluation.significance import against
 from beirflow.evaluation.summary import BETWEEN, assumptions
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
@@ -15,7 +16,7 @@ SYSTEM = Column("System", number=False, classes="stub")
 
 SIGNIFICANT = 0.05
 HIGHER, LOWER = "▲", "▼"
-"""Marks of what differs from the baseline at that level, corrected for all tests."""
+"""Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
 
 KINDS = {"task": "Means by task", "domain": "Means by domain"}
 """Groups of datasets, with the titles of their tables."""
@@ -35,11 +36,9 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None)
 def significance_marks(comparison: pd.DataFrame, measure: str, baseline: str) -> Marks:
     """Return the marks of ``significance.csv`` for a measure, by system and dataset; none if another measure was tested."""
     marks = {}
-    for row in comparison[(comparison["measure"] == measure) & (comparison["p_holm"] < SIGNIFICANT)].to_dict("records"):
-        pair = (row["system_a"], row["system_b"])
-        if baseline in pair:
-            other, sign = (pair[1], -1) if pair[0] == baseline else (pair[0], 1)
-            marks[str(other), str(row["dataset"])] = HIGHER if sign * row["difference"] > 0 else LOWER
+    for row in against(comparison, measure, baseline).query("p_holm < @SIGNIFICANT").to_dict("records"):
+        other, sign = (row["system_b"], -1) if row["system_a"] == baseline else (row["system_a"], 1)
+        marks[str(other), str(row["dataset"])] = HIGHER if sign * row["difference"] > 0 else LOWER
     return marks
 
 
@@ -138,13 +137,15 @@ def _heat(value: float, known: Sequence[float]) -> int:
     return round(HEATS * (value - low) / (high - low)) if high > low else 0
 
 
-def notes(summary: pd.DataFrame, marks: Marks, baseline: str) -> list[str]:
+def notes(summary: pd.DataFrame, marked: bool, baseline: str) -> list[str]:
     """Return the sentences that a reader of the leaderboard needs."""
     sentences = []
     if len(set(summary["system"])) > 1:
         sentences.append("Bold: the best of a column. Shade: how near to the best of its column.")
-    if marks:
-        tested = f"paired randomisation test, p < {SIGNIFICANT} after Holm's correction for every pair and dataset"
+    if marked:
+        tested = (
+            f"paired randomisation test, p < {SIGNIFICANT} after Holm's correction for all comparisons with it on the measure"
+        )
         sentences.append(f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested}).")
     means = _names(summary[summary["split"].isna()])
     for label, _, members in (name.partition(" (") for name in means):

@@ -31,7 +31,8 @@ from beirflow.report.tables import (
 
 SIGNIFICANCE = (
     "Every pair of systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; "
-    "corrected by Holm's method for all rows of this table. The interval is that of the paired t-test; the effect size "
+    "corrected by Holm's method for all rows of its measure. The interval is that "
+    "of the paired t-test; the effect size "
     "is Cohen's d of paired values: the mean difference over its standard deviation."
 )
 
@@ -80,7 +81,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     settings, costs = read_named_csv(files.systems_path), read_named_csv(files.costs_path)
     systems, sources = list(dict.fromkeys(summary["system"])), Sources()
     comparison, measures = read_named_csv(files.comparison_path), main_measures(summary)
-    marks = significance_marks(comparison, measures[0], baseline)
+    marks = {measure: significance_marks(comparison, measure, baseline) for measure in measures}
     published = [published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
     rows = summary[summary["split"].notna()]["dataset"].nunique()
@@ -89,8 +90,8 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "title": f"beirflow: {heading}",
         "heading": heading,
         "lead": _lead(systems, datasets, manifest),
-        "results": [leaderboard(summary, measure, {} if i else marks) for i, measure in enumerate(measures)],
-        "notes": notes(summary, marks, baseline),
+        "results": [leaderboard(summary, measure, marks[measure]) for measure in measures],
+        "notes": notes(summary, any(marks.values()), baseline),
         "kinds": kind_tables(summary, measures[0]),
         "published": [table for table in published if table],
         "sources": sources.lines(),

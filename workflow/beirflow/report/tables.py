@@ -118,15 +118,15 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
     """Every pair of systems on every dataset; None for a single system."""
     if comparison.empty:
         return None
-    names = [NAME, Column("Systems", number=False, classes=""), Column("Higher", number=False, classes="")]
+    names = [NAME, *(Column(label, number=False, classes="") for label in ("Measure", "Systems", "Higher"))]
     columns = names + [Column(label) for label, _ in SIGNIFICANCE.values()]
     rows = []
     for row in comparison.to_dict("records"):
         pair = row["system_a"], row["system_b"]
         higher = "" if not row["difference"] else pair[row["difference"] < 0]
         cells = [number(row[name], form) for name, (_, form) in SIGNIFICANCE.items()]
-        rows.append([Cell(str(row["dataset"])), Cell(f"{pair[0]} − {pair[1]}"), Cell(higher), *cells])
-    caption = f"{comparison['measure'].iloc[0]} of the first system minus that of the second"
+        rows.append([Cell(str(row["dataset"])), Cell(row["measure"]), Cell(f"{pair[0]} − {pair[1]}"), Cell(higher), *cells])
+    caption = "The first system minus the second"
     return Table("significance-table", "Significance", caption, columns, rows, tall=True)
 
 
