@@ -9,7 +9,7 @@ sys.path.insert(0, f"{HERE}/workflow")
 
 import re
 
-from beirflow.experiment.load import load_experiment
+from beirflow.experiment.load import check_config_files, load_experiment
 from beirflow.files import layout
 from beirflow.files.errors import BeirflowError
 from beirflow.jobs.code_version import code_version
@@ -18,6 +18,7 @@ from beirflow.jobs.snakemake_internals.workflow_run import WorkflowRun, check_ve
 check_version("snakemake")
 this_run = WorkflowRun(workflow)
 try:
+    check_config_files(this_run.configfiles)
     experiment = load_experiment(config)
 except BeirflowError as error:
     raise WorkflowError(str(error)) from None

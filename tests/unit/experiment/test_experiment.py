@@ -13,7 +13,7 @@ import yaml
 from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.load import load_experiment
+from beirflow.experiment.load import check_config_files, load_experiment
 from beirflow.files.errors import ConfigError
 from tiny_colbert import save_colbert
 
@@ -640,6 +640,42 @@ def test_results_may_be_written_elsewhere(folder: str) -> None:
 def test_a_mirror_is_an_address(mirror: str) -> None:
     (problem,) = problems_of({"mirrors": [mirror]})
     assert problem.startswith("mirrors.0: found")
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"cutoffs": "5,10"}, {"cutoffs": [5, 10]}),
+        ({"cutoffs": ["5", "10"]}, {"cutoffs": [5, 10]}),
+        ({"cutoffs": "10"}, {"cutoffs": [10]}),
+        ({"cutoffs": 10}, {"cutoffs": [10]}),
+        ({"systems": "bm25, contriever"}, {"systems": ["bm25", "contriever"]}),
+        ({"datasets": "scifact,nfcorpus"}, {"datasets": ["scifact", "nfcorpus"]}),
+        ({"top_k": "2000"}, {"top_k": 2000}),
+        ({"token_budget": "4096"}, {"token_budget": 4096}),
+        ({"figure_width": "3.3"}, {"figure_width": 3.3}),
+    ],
+)
+def test_words_of_a_command_line_have_the_types_of_a_file(said: dict[str, Any], expected: dict[str, Any]) -> None:
+    config = load_experiment(said).config
+    assert {key: config[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize("said", [{"top_k": "10.5"}, {"top_k": "many"}, {"cutoffs": "5;10"}, {"cutoffs": True}])
+def test_words_that_are_no_such_value_are_refused(said: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(said))):
+        load_experiment(said)
+
+
+def test_a_key_that_stands_twice_is_refused_with_its_lines(tmp_path: Path) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text("systems: bm25\ncustom:\n  systems:\n  - {a: 1,\n     a: 2}\nsystems: contriever\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        check_config_files([str(path), str(tmp_path / "none.yaml")])
+    assert f"{path}:5: the key 'a' stands in line 4 already" in str(caught.value)
+    assert f"{path}:6: the key 'systems' stands in line 1 already" in str(caught.value)
+    path.write_text("systems: bm25\ncustom: {systems: {a: {b: 1}, c: {b: 1}}}\n", encoding="utf-8")
+    check_config_files([str(path)])
 
 
 def test_a_switch_may_be_written_as_on_a_command_line_where_everything_is_a_word() -> None:

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +18,9 @@ from beirflow.files.addresses import shown, without_credentials
 from beirflow.files.errors import ConfigError
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
+
+NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")
+"""A number as people type it; one with a point is no integer."""
 
 CATALOGUE = SCHEMAS.with_name("catalogue")
 
@@ -103,22 +107,36 @@ def defaults(schema: str) -> dict[str, Any]:
     return {key: entry["default"] for key, entry in _schema(schema)["properties"].items() if "default" in entry}
 
 
-def with_booleans(config: Mapping[str, Any], schema: str) -> dict[str, Any]:
-    """A configuration in which what ``--config`` said of a switch is true or false, as in a file: Snakemake hands on words.
+def with_types(config: Mapping[str, Any], schema: str) -> dict[str, Any]:
+    """A configuration in which what ``--config`` said has the types of a file: Snakemake hands on words.
 
     Args:
         config: The configuration.
         schema: Name of its schema.
 
     Returns:
-        The same, with a boolean for ``true`` and ``false`` in whichever case where the schema has one.
+        The same, with booleans and numbers where the schema has such, and a list where it has one: of a single value, or of
+        several with commas between them.
     """
-    words = {"true": True, "false": False}
-    switches = {key for key, entry in _schema(schema)["properties"].items() if entry.get("type") == "boolean"}
-    return {
-        key: words.get(value.lower(), value) if key in switches and isinstance(value, str) else value
-        for key, value in config.items()
-    }
+    properties = _schema(schema)["properties"]
+    return {key: _typed(value, properties.get(key, {})) for key, value in config.items()}
+
+
+def _typed(value: Any, entry: Mapping[str, Any]) -> Any:
+    """Return a value of the configuration with the type that the schema of its key has."""
+    types = [entry.get("type"), *(each.get("type") for kind in ("oneOf", "anyOf") for each in entry.get(kind, ()))]
+    kinds = {kind for each in types for kind in (each if isinstance(each, list) else [each])}
+    if "array" in kinds and isinstance(value, str) and ("," in value or "string" not in kinds):
+        value = [part.strip() for part in value.split(",")]
+    if kinds == {"array"} and isinstance(value, int) and not isinstance(value, bool):
+        value = [value]
+    if isinstance(value, list):
+        return [_typed(each, entry.get("items", {})) for each in value]
+    if isinstance(value, str) and "boolean" in kinds:
+        return {"true": True, "false": False}.get(value.lower(), value)
+    if isinstance(value, str) and kinds & {"integer", "number"} and NUMBER.fullmatch(value):
+        return float(value) if "." in value else int(value)
+    return value
 
 
 def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
@@ -185,3 +203,30 @@ def _validator(name: str) -> Any:
         (stem, DRAFT202012.create_resource(each)) for stem, each in contents.items()
     )
     return _Validator(_schema(name), registry=registry)
+
+
+def repeated_keys(path: Path) -> list[str]:
+    """Find keys of a YAML file that stand twice, of which every reader drops one.
+
+    Args:
+        path: The file.
+
+    Returns:
+        A sentence for each, with its lines.
+    """
+    found, nodes = list[str](), [yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+        elif isinstance(node, yaml.MappingNode):
+            nodes += [value for _, value in node.value]
+            lines: dict[Any, int] = {}
+            for key, _ in node.value:
+                line = key.start_mark.line + 1
+                if str(key.value) in lines:
+                    found.append(
+                        f"{path}:{line}: the key {key.value!r} stands in line {lines[str(key.value)]} already; remove one"
+                    )
+                lines.setdefault(str(key.value), line)
+    return sorted(found)

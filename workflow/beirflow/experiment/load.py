@@ -1,12 +1,13 @@
 """From the configuration to the experiment: check it, and join it with the catalogue."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.catalogue.choice import chosen_names, corpora_named
 from beirflow.catalogue.own_datasets import check_own_datasets, custom_dataset
-from beirflow.catalogue.schema import defaults, problems_with, with_booleans
+from beirflow.catalogue.schema import Problems, defaults, problems_with, repeated_keys, with_types
 from beirflow.experiment.checks import check_baseline, check_combinations, check_names, check_secrets
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries
@@ -30,7 +31,7 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
         ConfigError: An unknown key or name, a value that is not allowed, or a combination that is impossible; the message
             lists every problem with the key's path, what was found, what is allowed and the nearest name.
     """
-    config = with_booleans(config, "config")
+    config = with_types(config, "config")
     problems = problems_with(config, "config")
     config = without_wrong_keys(config, defaults("config"), problems)
     catalogue = load_catalogue()
@@ -70,6 +71,18 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     check_combinations(experiment, problems)
     problems.raise_if_any(CONFIGURATION)
     return experiment
+
+
+def check_config_files(paths: Iterable[str]) -> None:
+    """Refuse configuration files in which a key stands twice.
+
+    Args:
+        paths: The files.
+
+    Raises:
+        ConfigError: A key does; the message has the file and the lines of each.
+    """
+    Problems([line for path in paths if Path(path).is_file() for line in repeated_keys(Path(path))]).raise_if_any(CONFIGURATION)
 
 
 def _listed(names: str | list[str]) -> list[str]:
