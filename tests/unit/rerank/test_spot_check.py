@@ -56,7 +56,7 @@ ids_of = ("query_id", "doc_id")
 def test_rounding_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, seed: int) -> None:
     random = np.random.default_rng(seed)
     again = scores_again(random, precision)
-    stored = again + random.normal(0, ROUNDING[precision], again.shape)
+    again, stored = (again + random.normal(0, ROUNDING[precision], again.shape) for _ in range(2))
     finding = found(tmp_path, monkeypatch, precision, stored, again)
     assert finding.passed, finding
 
@@ -79,3 +79,21 @@ def test_competitors_pushed_away_fail_though_the_others_balance_them(
     finding = found(tmp_path, monkeypatch, precision, stored, again, sample)
     assert not finding.passed
     assert "relevant pairs" in finding.found
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_rivals_exchanged_with_relevant_documents_fail_though_no_mean_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str
+) -> None:
+    """The nearest rival goes below the relevant document, and the next rises as far: neither drift sees it."""
+    random, allowed = np.random.default_rng(0), 0.9 * TOLERANCE[precision]
+    again = scores_again(random, precision) / 3
+    stored = again + random.normal(0, ROUNDING[precision] / 10, again.shape)
+    for row in stored:
+        ahead = [place for place in np.argsort(row) if row[place] > row[0]][:2]
+        step = 1.2 * (row[ahead[0]] - row[0])
+        if step < allowed and row[ahead[1]] + step - row[0] < allowed:
+            row[ahead] += [-step, step]
+    finding = found(tmp_path, monkeypatch, precision, stored, again)
+    assert not finding.passed
+    assert "have NDCG@10" in finding.found

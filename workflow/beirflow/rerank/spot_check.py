@@ -9,15 +9,19 @@ from functools import lru_cache, partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from beirflow.datasets.document_text import as_read
+from beirflow.evaluation.measures import measure
+from beirflow.evaluation.paired_tests import randomisation_test
+from beirflow.files.layout import QRELS
 from beirflow.rerank import ranked_again
 from beirflow.rerank.encoders import EncodedPairs
 from beirflow.rerank.load import load_scorer
 from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.ranked_again import pairs_folder, stored_pairs
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.drift import drift_of, unless_moved
+from beirflow.runs.drift import CHANCE, EXPECTED, drift_of, unless_moved
 from beirflow.runs.representation_check import on_device
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_distances, draw
 
@@ -75,7 +79,8 @@ class PairScoreCheck:
         drawn, rivals = self._draw(pairs, relevant, tolerance[precision])
         pairs, relevant = pairs.take(pa.array(drawn)), relevant[drawn]
         stored = pairs["score"].to_numpy()
-        changes = (stored.astype(np.float64) - self._scores(pairs)) / np.maximum(np.abs(stored), 1)
+        again = self._scores(pairs)
+        changes = (stored.astype(np.float64) - again) / np.maximum(np.abs(stored), 1)
 
         def pair(row: int) -> str:
             return f"{pairs['doc_id'][row].as_py()!r} of query {pairs['query_id'][row].as_py()!r}"
@@ -85,7 +90,21 @@ class PairScoreCheck:
         least, others = LEAST_DRIFT * tolerance[precision], changes[~relevant].mean() if not relevant.all() else 0.0
         finding = unless_moved(finding, drift_of(changes[relevant] - others, least))
         queries = pairs["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
-        return unless_moved(finding, drift_of(_above_rivals(queries, changes, relevant, np.isin(drawn, rivals)), least))
+        finding = unless_moved(finding, drift_of(_above_rivals(queries, changes, relevant, np.isin(drawn, rivals)), least))
+        return self._check_measure(pairs, again) or finding if finding.passed else finding
+
+    def _check_measure(self, pairs: pa.Table, again: np.ndarray) -> Finding | None:
+        """Fail if the stored scores measure better than those made again: rounding exchanges neighbours both ways alike."""
+        qrels = pq.read_table(self.subject.results / QRELS(dataset=self.subject.dataset))
+        qrels = qrels.filter(pc.is_in(qrels["query_id"], value_set=pairs["query_id"].combine_chunks()))
+        place = pairs.column_names.index("score")
+        with_again = pairs.set_column(place, "score", pa.array(again.astype(np.float32)))
+        stored_ndcg, ndcg_again = (measure(table, qrels, [10])["NDCG@10"].to_numpy() for table in (pairs, with_again))
+        raised = (stored_ndcg - ndcg_again)[stored_ndcg != ndcg_again]
+        if raised.sum() <= 0 or randomisation_test(raised[:, None])[0] >= CHANCE:
+            return None
+        found = f"{self.subject.name}: the stored scores of {len(again)} pairs have NDCG@10 {stored_ndcg.mean():.4f}"
+        return Finding(False, f"{found}, those made again {ndcg_again.mean():.4f}; {len(raised)} queries differ", EXPECTED)
 
     def _relevant(self, pairs: pa.Table) -> np.ndarray:
         """Test whether the document of each pair is relevant to the query."""
