@@ -26,6 +26,8 @@ def test_the_nearest_target_is_named(target: str, near: str) -> None:
     assert meant(target, "results", load_experiment({"systems": "bm25"}), RULES) == f"; did you mean {near!r}?"
 
 
-@pytest.mark.parametrize("target", ["results/metrics/contriever/scifact.json", "results/what/ever.xyz", "zzzzzzzz"])
+@pytest.mark.parametrize(
+    "target", ["results/metrics/contriever/scifact.json", "results/what/ever-and-a-day.parquet.old", "zzzzzzzz"]
+)
 def test_nothing_is_named_where_nothing_is_near(target: str) -> None:
     assert meant(target, "results", load_experiment({}), RULES) == ""
