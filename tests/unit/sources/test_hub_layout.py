@@ -64,7 +64,7 @@ def test_the_card_names_files_in_every_way_that_hubs_know(data_files: str, expec
 @pytest.mark.parametrize(
     ("names", "card", "parts"),
     [
-        (["a.bin"], "", ["expected corpus in it, found nothing", "'subset'"]),
+        (["a.bin"], "", ["expected corpus in it, found nothing", "this layout is not read"]),
         (["de-corpus/test.parquet"], "", ["found de-corpus", "'subset'"]),
         (["corpus/a.parquet", "corpus/b.parquet"], "", ["'corpus' has no split 'test', it has a, b", "'split'"]),
         (["corpus.jsonl", "top_ranked/test.parquet"], "", ["not a plain retrieval dataset", "'top_ranked'", "reranked"]),

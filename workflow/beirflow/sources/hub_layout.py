@@ -23,8 +23,14 @@ CONFIGS = {CORPUS: ("corpus",), QUERIES: ("queries", "query"), QRELS: ("default"
 OTHER_TASKS = {
     "top_ranked": "each query has candidates of its own, which are to be reranked",
     "instruction": "its queries come with instructions, which change what is relevant",
+    "qrel_diff": "its measure compares two runs of each topic, before and after a change of what is relevant",
 }
 """Configs of datasets that are not for retrieval, and why."""
+
+OTHER_LAYOUT = (
+    "this layout is not read: documents, queries and judgements must each have a config; write them as files in BEIR form instead"
+)
+"""Advice for a dataset that has them elsewhere: as splits of one config, or as lists in its queries."""
 
 CARD = "README" + ".md"
 """The card of a dataset."""
@@ -69,8 +75,9 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
     wanted = [config for name in CONFIGS[role] for config in _with(subset, name)]
     chosen = next((config for config in wanted if config in configs), None)
     if chosen is None:
-        todo = "" if subset else "; name one of its languages or parts in 'subset'"
-        raise DataError(f"{where}: expected {' or '.join(wanted)} in it, found {_listed(configs)}{todo}")
+        in_parts = any({CORPUS, QUERIES} & {config.partition("-")[0], config.rpartition("-")[2]} for config in configs)
+        todo = "name one of its languages or parts in 'subset'" if in_parts else OTHER_LAYOUT
+        raise DataError(f"{where}: expected {' or '.join(wanted)} in it, found {_listed(configs)}; {todo}")
     splits = _splits_of(configs[chosen], names, where) if chosen in _configs_of_card(card, where) else configs[chosen]
     if split in splits:
         return sorted(splits[split])

@@ -13,7 +13,14 @@ from beirflow.sources.hub_files import Row, judgement_lines, row_of_line, rows_o
 from beirflow.sources.json_lines import lines_in
 from beirflow.sources.source import Block, DatasetSource, blocks_of
 
-COLUMNS = {CORPUS: ("_id", "id", "title", "text"), QUERIES: ("_id", "id", "text"), QRELS: ("query-id", "corpus-id", "score")}
+OTHER_TASKS = ("instruction", "excluded_ids")
+"""Columns of queries that change what is relevant; a query without a value in them is a plain one."""
+
+COLUMNS = {
+    CORPUS: ("_id", "id", "title", "text"),
+    QUERIES: ("_id", "id", "text", *OTHER_TASKS),
+    QRELS: ("query-id", "corpus-id", "score"),
+}
 
 
 class HubSource(DatasetSource):
@@ -66,8 +73,12 @@ class HubSource(DatasetSource):
                 lines, scored = judgement_lines(here, row)
                 self._without_score += not scored
                 yield from ((number, line) for line in lines)
-            else:
-                yield number, text_line(here, row, titled=role == CORPUS)
+                continue
+            for column in OTHER_TASKS if role == QUERIES else ():
+                if row.get(column):
+                    problem = f"the query has a value in the column {column!r}, which changes what is relevant"
+                    raise DataError(f"{here}: {problem}; this is not a plain retrieval dataset")
+            yield number, text_line(here, row, titled=role == CORPUS)
 
 
 def _role(name: str) -> str:
