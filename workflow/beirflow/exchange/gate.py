@@ -114,7 +114,7 @@ class Side(NamedTuple):
         named = [layout.METRICS.names_in(path) for path in part(self.manifest, "inputs", kind=dict)]
         mine = [names["dataset"] for names in named if names and names["system"] == system]
         datasets = part(self.manifest, "datasets", kind=dict)
-        return {row: [corpus["name"] for corpus in datasets[row]] for row in mine}
+        return {row: [corpus["name"] for corpus in datasets.get(row, ())] for row in mine}
 
     @property
     def systems(self) -> list[str]:
@@ -157,7 +157,7 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
     if gate.baseline is None:
         raise DataError("gate has no baseline; name a configured system or a folder of results: gate: {baseline: /main/results}")
     here = Side(Path(folder), read_json(Path(folder) / layout.MANIFEST))
-    there = here if gate.baseline in systems else _baseline(gate)
+    there = here if gate.baseline in systems else _baseline(gate, here.folder)
     comparisons = [each for system in systems for each in _compare(here, there, system, gate) if system != gate.baseline]
     if not comparisons:
         raise DataError(f"gate.baseline is {gate.baseline}, the only configured system; name another in systems as well")
@@ -179,8 +179,8 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
     return words
 
 
-def _baseline(gate: GateSettings) -> Side:
-    """Open the baseline's folder, if it is the one that was published."""
+def _baseline(gate: GateSettings, results: Path) -> Side:
+    """Open the baseline's folder, if it is the one that was published, and not that of the results."""
     folder = Path(str(gate.baseline)).expanduser()
     try:
         manifest = read_record(folder / layout.MANIFEST)
@@ -191,6 +191,10 @@ def _baseline(gate: GateSettings) -> Side:
         raise DataError(f"{problem}: {folder / layout.MANIFEST} cannot be read ({error})") from error
     if wrong := next((check for check in checks if check.status == FAILED), None):
         raise DataError(f"gate.baseline: {wrong.found}; expected {wrong.expected}")
+    if folder.resolve() == results.resolve():
+        raise DataError(
+            f"gate.baseline is {folder}, these results themselves; copy those of the baseline to a folder of their own"
+        )
     return Side(folder, manifest)
 
 
