@@ -221,11 +221,7 @@ def _compare(here: Side, there: Side, system: str, gate: GateSettings) -> Iterat
 
 
 def _measure(comparison: Comparison, here: Side, there: Side, corpora: Sequence[str], measure: str) -> None:
-    """Fill in the numbers of a comparison.
-
-    Raises:
-        DataError: The two sides are not comparable.
-    """
+    """Fill in the numbers of a comparison; sides that are not comparable are a :class:`DataError`."""
     system, row, other = comparison.system, comparison.dataset, comparison.against
     strata, pairs = [], []
     for corpus in corpora:
@@ -258,11 +254,7 @@ def _number(value: float) -> float | None:
 
 
 def _same_data(here: Path, there: Path, corpus: str) -> None:
-    """Make sure that both sides have the same documents, split and judgements of a corpus.
-
-    Raises:
-        DataError: They do not.
-    """
+    """Refuse, with a :class:`DataError`, two sides with other documents, another split or other judgements of a corpus."""
     path = layout.CORPUS(dataset=corpus)
     one, two = read_record(here / path), read_record(there / path)
     if part(one, "split") != part(two, "split"):
