@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from beirflow.evaluation.paired_tests import DRAWN, EXACT, confidence_interval, effect_size, holm, randomisation_test
+from beirflow.evaluation.paired_tests import DRAWN, EXACT, confidence_interval, effect_size, randomisation_test
 from scipy import stats
 
 
@@ -56,12 +56,6 @@ def test_drawn_signs_never_give_0() -> None:
 def test_systems_that_are_equal_have_p_1() -> None:
     balanced = np.concatenate([np.full(20, 0.1), np.full(20, -0.1)])
     assert randomisation_test(np.stack([np.zeros(40), balanced], axis=1)).tolist() == [1.0, 1.0]
-
-
-def test_holm_multiplies_by_the_number_of_what_is_left_and_never_descends() -> None:
-    assert holm(np.array([0.01, 0.04, 0.03, 0.5])) == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
-    assert holm(np.array([])).tolist() == []
 
 
 def test_the_interval_of_one_corpus_is_that_of_the_paired_t_test() -> None:

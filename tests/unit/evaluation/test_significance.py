@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from beirflow.evaluation import significance
-from beirflow.evaluation.paired_tests import holm
-from beirflow.evaluation.significance import COLUMNS, against, compare_systems
+from beirflow.evaluation.corrections import against, holm
+from beirflow.evaluation.significance import COLUMNS, compare_systems
 from beirflow.files.errors import DataError
 from results_writer import write_metrics
 from scipy import stats

@@ -44,7 +44,7 @@ def test_results_that_are_here_are_read_under_the_names_of_the_paper(tmp_path: P
         [{"system": system, "dataset": "x", "queries": 10, **dict.fromkeys(OF_A_QUERY, 1.0)} for system in values]
     )
     costs.to_csv(tmp_path / "cost.csv", index=False)
-    row = {"dataset": "x", "measure": "NDCG@10", "system_a": "ance", "system_b": "bm25", "difference": 0.1, "p_holm": 0.01}
+    row = {"dataset": "x", "measure": "NDCG@10", "system_a": "ance", "system_b": "bm25", "difference": 0.1, "p": 0.01}
     pd.DataFrame([row]).to_csv(tmp_path / "significance.csv", index=False)
     write_claims(
         means_paths=[path for path in means if path.endswith("/x.json")],

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.constants import hour, kilo
 
 from beirflow.files.csv_files import write_csv
 from beirflow.files.layout import BENCHMARK, ENERGY
@@ -32,9 +33,6 @@ STAGES = ("load", "queries", "expand", "train", "index", "build", "search", "mer
 
 MEBIBYTE = 1 << 20
 """Snakemake's ``max_rss`` is in these."""
-
-KILOWATT_HOUR = 3.6e6
-"""Joules."""
 
 COUNTED = ("processor_joules", "gpu_joules", "own_seconds", "busy_seconds")
 """Columns that are counted while a job runs."""
@@ -137,5 +135,5 @@ def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float) -> 
             share = row.pop("own_seconds") / (row.pop("busy_seconds") or np.nan)
             row["processor_share"] = float(np.minimum(1.0, share))  # the kernel counts in hundredths of a second
             row["carbon_intensity"] = carbon_intensity
-            row["co2_grams"] = (row["processor_joules"] + row["gpu_joules"]) / KILOWATT_HOUR * carbon_intensity
+            row["co2_grams"] = (row["processor_joules"] + row["gpu_joules"]) / (kilo * hour) * carbon_intensity
     return row

@@ -1,4 +1,4 @@
-"""Statistics of paired differences: a test, a correction for many tests, an interval, an effect size.
+"""Statistics of paired differences: a test, an interval, an effect size.
 
 Their sources are named in :mod:`beirflow.evaluation.significance`, which applies them.
 """
@@ -58,21 +58,6 @@ def _as_large(positive: np.ndarray, differences: np.ndarray) -> np.ndarray:
     total = differences.sum(axis=0)
     found: np.ndarray = (np.abs(2 * (positive @ differences) - total) >= np.abs(total) - ROUNDING).sum(axis=0)
     return found
-
-
-def holm(p: np.ndarray) -> np.ndarray:
-    """Correct p values for their number: Holm's step-down method.
-
-    Args:
-        p: float64 of shape (n,).
-
-    Returns:
-        float64 of shape (n,), in the same order, at most 1.
-    """
-    order = np.argsort(p, kind="stable")
-    corrected = np.empty(len(p))
-    corrected[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))) if len(p) else []
-    return corrected
 
 
 def confidence_interval(strata: Sequence[np.ndarray], level: float = 0.95) -> tuple[float, float]:

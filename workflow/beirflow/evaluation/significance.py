@@ -13,7 +13,8 @@ system there is a header and nothing else.
   (Phipson and Smyth 2010, doi:10.2202/1544-6115.1585).
 - ``p_holm``: ``p`` corrected by Holm's method (1979) for all tests of the measure, every pair on every dataset. With the
   signs that are drawn, the least is at most 0.025. Whoever shows only comparisons with a baseline corrects these alone
-  (``against``); where no ``p`` of a dataset could then be below 0.05, since its queries are too few, a warning says so.
+  (:func:`~beirflow.evaluation.corrections.against`); where no ``p`` of a dataset could then be below 0.05, since its queries are
+  too few, a warning says so.
 - The interval is that of the paired t-test; over forums with the degrees of freedom of Welch and Satterthwaite.
 - ``effect_size``: Cohen's d_z, the mean of the differences over their standard deviation (Lakens 2013,
   doi:10.3389/fpsyg.2013.00863, formula 6), both weighted as above.
@@ -28,7 +29,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from beirflow.evaluation.paired_tests import DRAWN, confidence_interval, effect_size, holm, randomisation_test
+from beirflow.evaluation.corrections import holm
+from beirflow.evaluation.paired_tests import DRAWN, confidence_interval, effect_size, randomisation_test
 from beirflow.evaluation.scores import main_cutoff, read_per_query
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
@@ -83,22 +85,6 @@ def compare_systems(
         others = len({*pairs["system_a"], *pairs["system_b"]}) - 1
         if 2.0 ** (1 - queries) * others >= LEVEL:
             log.warning("%s: with %d queries, no difference to a baseline can be significant", name, queries)
-
-
-def against(comparison: pd.DataFrame, measure: str, baseline: str) -> pd.DataFrame:
-    """Select the comparisons with a baseline on a measure, corrected as the family that they are.
-
-    Args:
-        comparison: ``significance.csv``.
-        measure: Name of a measure.
-        baseline: System that the others are compared with.
-
-    Returns:
-        Its rows for the measure and the baseline; ``p_holm`` corrects for these alone.
-    """
-    with_baseline = (comparison["system_a"] == baseline) | (comparison["system_b"] == baseline)
-    table = comparison[(comparison["measure"] == measure) & with_baseline]
-    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
 
 
 def _read(means_paths: Sequence[str], per_query_paths: Sequence[str]) -> dict[str, Values]:

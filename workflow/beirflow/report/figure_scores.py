@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from beirflow.evaluation.significance import against
+from beirflow.evaluation.corrections import against
 from beirflow.report.figure_data import Results
 from beirflow.report.figure_style import (
     COLOURS,

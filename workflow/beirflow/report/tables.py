@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
+from scipy.constants import hour, kilo
 
 from beirflow.catalogue.catalogue import load_catalogue
-from beirflow.evaluation.cost import KILOWATT_HOUR
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.report.pages import Cell, Column, Notes, Table, number
 
@@ -53,8 +53,8 @@ COST: dict[str, dict[str, tuple[str, str, float]]] = {
 """By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
 
 ENERGY: dict[str, tuple[str, str, float]] = {
-    "processor_joules": ("Processors, kWh", ",.4f", KILOWATT_HOUR),
-    "gpu_joules": ("GPUs, kWh", ",.4f", KILOWATT_HOUR),
+    "processor_joules": ("Processors, kWh", ",.4f", kilo * hour),
+    "gpu_joules": ("GPUs, kWh", ",.4f", kilo * hour),
     "processor_share": ("Share", ".2f", 1),
     "co2_grams": ("CO₂, g", ",.1f", 1),
 }
