@@ -137,7 +137,7 @@ class Forger:
 
     def checks(self, sample: int = 0, **published: Any) -> list[Check]:
         """Everything that an audit says."""
-        _, sections = run_checks(self.results, self.experiment, sample, 1, published=Published(**published))
+        _, sections, _ = run_checks(self.results, self.experiment, sample, 1, published=Published(**published))
         return [check for section in sections.values() for check in section]
 
     def failed(self, sample: int = 0, **published: Any) -> list[Check]:

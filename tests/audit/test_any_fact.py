@@ -3,13 +3,16 @@
 import os
 import random
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from beirflow.audit.uncompared import UNCOMPARED
+from beirflow.audit.audit import run_checks
+from beirflow.audit.digests.checks import NOT_CHECKED
+from beirflow.audit.fact_table import leaves
 from beirflow.files.errors import DataError
+from beirflow.files.layout import Pattern
 from forger import Forger
 from results_maker import Made
 
@@ -27,15 +30,6 @@ Fact: TypeAlias = tuple[str, tuple[Any, ...]]
 
 DIGESTS = ("inputs", "outputs")
 """Of files, which the forger makes again; what they lead to is tested by ``test_audit.py``."""
-
-
-def leaves(value: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The keys that lead to every value that holds no others."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in inside:
-        yield from leaves(each, (*keys, key))
-    if not inside and keys:
-        yield keys
 
 
 def changed(value: Any) -> Any:
@@ -71,18 +65,28 @@ def forge(forger: Forger, name: str, keys: tuple[Any, ...]) -> None:
         forger.digest_again()
 
 
-def is_listed(name: str, keys: tuple[Any, ...]) -> bool:
-    """Whether the audit says of a fact that nothing is compared with it."""
-    return any(fact.covers(name, "/".join(map(str, keys))) for fact in UNCOMPARED)
+def listed(original: Made, folder: Path) -> Callable[[Fact], bool]:
+    """Test whether the audit says of a fact that nothing was compared with it."""
+    forger = Forger.of(original, folder)
+    _, sections, facts = run_checks(forger.results, forger.experiment, 3, 1)
+    not_read = {path for checks in sections.values() for check in checks if check.status == NOT_CHECKED for path in check.files}
+    left = {(fact.file, fact.key) for fact in facts if fact.compared < fact.places}
+
+    def is_listed(fact: Fact) -> bool:
+        name, keys = fact
+        key = "/".join(key for key in keys if isinstance(key, str))
+        return name in not_read or any(key == other and Pattern(file).names_in(name) is not None for file, other in left)
+
+    return is_listed
 
 
 def missed(original: Made, folder: Path, facts: Sequence[Fact]) -> list[Fact]:
     """Facts that can be changed without being noticed, and are not listed either."""
-    found = []
+    found, is_listed = [], listed(original, folder / "untouched")
     for number, (name, keys) in enumerate(facts):
         forger = Forger.of(original, folder / str(number))
         forge(forger, name, keys)
-        if not is_listed(name, keys) and not forger.noticed():
+        if not is_listed((name, keys)) and not forger.noticed():
             found.append((name, keys))
         shutil.rmtree(folder / str(number))
     return found

@@ -67,7 +67,7 @@ def make(folder: Path, dataset: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checks_of(folder: Path, config: Mapping[str, Any]) -> list[Check]:
-    _, sections = run_checks(folder / "results", load_experiment(config), 0, 1)
+    _, sections, _ = run_checks(folder / "results", load_experiment(config), 0, 1)
     return [check for section in sections.values() for check in section]
 
 

@@ -120,7 +120,7 @@ def test_a_run_in_progress_is_said_and_no_failure(forger: Forger, tmp_path: Path
     locks.mkdir(parents=True)
     (locks / "0.output.lock").write_text(f"results/{busy}\nresults/embeddings/tiny/small/queries.npy\nelsewhere/x\n")
     (locks / "0.input.lock").write_text("results/models/tiny.json\n")
-    _, sections = run_checks(forger.results, forger.experiment, 0, 1, call=Call(directory=str(tmp_path)))
+    _, sections, _ = run_checks(forger.results, forger.experiment, 0, 1, call=Call(directory=str(tmp_path)))
     checks = [check for section in sections.values() for check in section]
     assert [check for check in checks if check.status == FAILED] == []
     assert any("in progress" in check.found for check in named(checks, busy))
@@ -135,7 +135,7 @@ def test_the_run_of_the_audit_itself_excuses_only_what_it_writes(
     locks = tmp_path / ".snakemake/locks"
     locks.mkdir(parents=True)
     (locks / "0.output.lock").write_text("results/report.html\nresults/report.json\n")
-    _, sections = run_checks(forger.results, forger.experiment, 0, 1, call=Call(directory=str(tmp_path)))
+    _, sections, _ = run_checks(forger.results, forger.experiment, 0, 1, call=Call(directory=str(tmp_path)))
     checks = [check for section in sections.values() for check in section]
     assert [check for check in checks if check.status == FAILED and "embeddings/tiny/small/queries.json" in check.files]
 

@@ -20,7 +20,7 @@ FACTS = [
     (RERANKED, ("made", "torch"), "9.9", '"torch": "9.9"'),
     (PAIRS, ("seconds", "rerank"), 5e6, '"rerank": 5000000.'),
     (PAIRS, ("block",), 0, "says block 0"),
-    (PAIRS, ("blocks",), 1, "block and blocks [0, 1]"),
+    (PAIRS, ("blocks",), 1, "says blocks 1"),
     (PAIRS, ("depth",), 100, "says depth 100"),
     (PAIRS, ("precision",), "bfloat16", "says precision bfloat16"),
     (PAIRS, ("made", "assumed"), ["a sentence"], '"assumed": "a sentence"'),

@@ -41,10 +41,11 @@ def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_t
     assert path.read_bytes() == content
     (aside,) = finished.folder.glob("results-aside-*")
     assert (aside / "runs/tiny/small.parquet").read_bytes() == content[:-1] + b"?"
-    finished.config |= {"audit_sample": 5, "compare_with": str(finished.result(""))}
+    finished.config |= {"audit_sample": 5, "compare_with": str(finished.result("")), "fact": "seconds/index"}
     output = finished.run("audit", "compare", "results/ro-crate-metadata.json", cores=1)
     assert "The audit of results passed" in output
     assert "4 of    4" in output
+    assert "seconds/index in runs/{system}/{dataset}.json: compared at" in output
     sections = read_json(finished.result("audit.json"))["sections"]
     assert [check["status"] for check in sections["sample"]] == ["passed"] * 3
     assert finished.planned("results/summary.csv") == {}

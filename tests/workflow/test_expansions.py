@@ -100,7 +100,7 @@ def test_a_sparse_system_weighs_documents_with_the_queries_of_a_lexical_one(chan
     assert {"queries 3", "join inject"} <= set(said["expansion"].split(", "))
     assert (said["text_length"], said["expansion_length"]) == ("20", "12")
     assert int(said["truncated_expansions"]) > 0
-    _, sections = run_checks(changeable.result(""), load_experiment(changeable.config), 4, 1)
+    _, sections, _ = run_checks(changeable.result(""), load_experiment(changeable.config), 4, 1)
     states = {check.name: check.status for name, section in sections.items() for check in section if name != "provenance"}
     assert "failed" not in states.values()
     assert states["documents weighed again have the stored weights"] == "passed"
@@ -110,7 +110,7 @@ def test_a_sparse_system_weighs_documents_with_the_queries_of_a_lexical_one(chan
 
 def checked(workflow: Workflow) -> list[tuple[str, str]]:
     """Names and states of the checks of an audit that are about expansions."""
-    _, sections = run_checks(workflow.result(""), load_experiment(workflow.config), 4, 1)
+    _, sections, _ = run_checks(workflow.result(""), load_experiment(workflow.config), 4, 1)
     checks = [check for name, section in sections.items() for check in section if name != "provenance"]
     about = ("queries written again", "documents analysed", "queries searched", "models are those", "expansions are those")
     return [(check.name, check.status) for check in checks if check.name.startswith(about) or check.status == "failed"]

@@ -70,7 +70,7 @@ def test_a_whole_run(trained: Workflow) -> None:
     rows = [(row["setting"], row["dataset"]) for row in described if row["system"] == "genq"]
     for name in ("model_sha256", "training_loss"):
         assert [dataset for setting, dataset in rows if setting == name] == list(DATASETS)
-    _, sections = run_checks(trained.result(""), load_experiment(trained.config), 4, 1)
+    _, sections, _ = run_checks(trained.result(""), load_experiment(trained.config), 4, 1)
     checks = [check for name, section in sections.items() for check in section if name != "provenance"]
     assert [check for check in checks if check.status == "failed"] == []
     not_made = [check.found for check in checks if check.name == "trained models are what their training gives"]

@@ -45,6 +45,7 @@ rule audit:
             "allowed_signers": config["allowed_signers"],
         },
         call=this_run.call,
+        fact=config["fact"],
     message:
         "audit the results"
     script:

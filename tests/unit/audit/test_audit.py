@@ -37,7 +37,7 @@ class Audited:
     experiment: Experiment
 
     def checks(self, sample: int = 0) -> list[Check]:
-        _, sections = run_checks(self.results, self.experiment, sample, seed=1)
+        _, sections, _ = run_checks(self.results, self.experiment, sample, seed=1)
         return [check for section in sections.values() for check in section]
 
     def failed(self, sample: int = 0) -> list[Check]:
@@ -411,7 +411,7 @@ def test_systems_of_a_family_that_cannot_be_made_again_are_not_checked(audited: 
 
 def test_a_damaged_record_keeps_no_other_result_from_being_made_again(audited: Audited) -> None:
     audited.path("runs/tiny/small.json").write_text("{}")
-    _, sections = run_checks(audited.results, audited.experiment, 3, seed=1)
+    _, sections, _ = run_checks(audited.results, audited.experiment, 3, seed=1)
     (failed,) = [check for check in sections["sample"] if check.status == FAILED]
     assert (failed.files, failed.results) == (("runs/tiny/small.json",), (("tiny", "small"),))
     assert sum(check.status == PASSED for check in sections["sample"]) == 3 * 7

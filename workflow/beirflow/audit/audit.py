@@ -17,6 +17,7 @@ from beirflow.audit.digests.repairs import Call, Repairs
 from beirflow.audit.digests.root import Published, check_manifest, check_published_digest
 from beirflow.audit.digests.running import excuse, files_being_written
 from beirflow.audit.digests.setup import Setup
+from beirflow.audit.fact_table import Fact, explanation, fact_table, uncompared
 from beirflow.audit.facts.configured import check_configured
 from beirflow.audit.facts.corpora import Corpora, check_corpora
 from beirflow.audit.facts.expansions import check_expansions
@@ -30,7 +31,6 @@ from beirflow.audit.rebuild.for_reading import Exports, check_files_for_reading
 from beirflow.audit.recomputed.recomputation import check_recomputation
 from beirflow.audit.recomputed.samples import check_runs_that_follow, check_samples
 from beirflow.audit.recomputed.summary_check import check_summary
-from beirflow.audit.uncompared import UNCOMPARED
 from beirflow.audit.verdict import for_terminal, grades, not_compared, verdict_line
 from beirflow.files.errors import DataError
 from beirflow.files.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY
@@ -52,6 +52,7 @@ def audit(
     call: Call | None = None,
     published: Published | None = None,
     exports: Exports | None = None,
+    fact: str | None = None,
 ) -> str:
     """Check a folder of results and write ``audit.json`` and ``audit.html`` into it.
 
@@ -64,19 +65,22 @@ def audit(
         call: How the audit was called, for the commands that repair something; from this folder, if None.
         published: What is known of the manifest from elsewhere; nothing if None.
         exports: Makes again what is exported for other tools; not made again if None.
+        fact: Key of records whose comparisons are explained at the end; none if None.
 
     Returns:
         What was found, for reading on a terminal.
 
     Raises:
-        DataError: A check failed; everything has been written then.
+        DataError: A check failed, or no record states the fact; everything has been written then.
     """
     call = call or Call()
     if not (Path(folder) / MANIFEST).is_file():
         problem = f"{folder}: there is no {MANIFEST}, so no finished results to audit"
         raise DataError(f"{problem}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    manifest, sections = run_checks(Path(folder), experiment, sample, seed, call=call, published=published, exports=exports)
+    manifest, sections, facts = run_checks(
+        Path(folder), experiment, sample, seed, call=call, published=published, exports=exports
+    )
     checks = [check for section in sections.values() for check in section]
     steps = grades(sections, sample)
     report = {
@@ -87,7 +91,8 @@ def audit(
         "counts": {status: sum(check.status == status for check in checks) for status in (PASSED, FAILED, WARNING, NOT_CHECKED)},
         "affected": [list(result) for result in unique(n for check in checks if check.status == FAILED for n in check.results)],
         "not_compared": not_compared(sections),
-        "uncompared_facts": [asdict(fact) for fact in UNCOMPARED],
+        "uncompared_facts": uncompared(facts),
+        "facts": [each._asdict() for each in facts],
         "sample": {"documents and queries": sample, "seed": seed} if sample else None,
         "with": {"repository": code_state(), "environment": environment()},
         "manifest": manifest,
@@ -99,7 +104,7 @@ def audit(
     words = for_terminal(report, folder, f"{folder}/{AUDIT}")
     if report["verdict"] == FAILED:
         raise DataError(words)
-    return words
+    return "\n".join([words, *(explanation(facts, fact) if fact else [])])
 
 
 def run_checks(
@@ -111,7 +116,7 @@ def run_checks(
     call: Call | None = None,
     published: Published | None = None,
     exports: Exports | None = None,
-) -> tuple[Mapping[str, Any] | None, Sections]:
+) -> tuple[Mapping[str, Any] | None, Sections, list[Fact]]:
     """All checks of a folder; nothing is written.
 
     Args:
@@ -124,7 +129,7 @@ def run_checks(
         exports: Makes again what is exported for other tools.
 
     Returns:
-        The manifest, None where it cannot be used; and checks by section.
+        The manifest, None where it cannot be used; checks by section; and the facts with what they were compared with.
     """
     call = call or Call()
     chain = Chain(folder, str(folder), {}, repairs=Repairs(str(folder), call), audited_with=experiment)
@@ -134,7 +139,8 @@ def run_checks(
         corpora = Corpora(chain)
         for name, check in _plan(chain, corpora, experiment, sample, seed, published or Published(), exports):
             sections.setdefault(name, []).extend(_guarded(chain, check))
-    return chain.manifest or None, {name: [excuse(check, chain.busy) for check in checks] for name, checks in sections.items()}
+    excused = {name: [excuse(check, chain.busy) for check in checks] for name, checks in sections.items()}
+    return chain.manifest or None, excused, fact_table(chain)
 
 
 def _plan(

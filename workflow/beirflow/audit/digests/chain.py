@@ -46,6 +46,7 @@ class Chain:
         visited: Records that have been followed, each with the result that led there; a record may name others that name it.
         repairs: Makes the commands that repair something; as if the audit had been called here, if None.
         busy: Files that a run in progress writes.
+        compared: By file and key, keys joined with slashes, what a fact was compared with.
         audited_with: The configuration of the person who audits; None if the chain is only followed.
     """
 
@@ -60,6 +61,7 @@ class Chain:
     visited: set[tuple[str, Result]] = field(default_factory=set)
     repairs: Repairs | None = None
     busy: frozenset[str] = frozenset()
+    compared: dict[tuple[str, str], str] = field(default_factory=dict)
     audited_with: Setup | None = None
 
     @property
@@ -171,8 +173,24 @@ class Chain:
             raise RecordError("could not be read", path)
         return found
 
+    def note(self, path: str, key: str, found: Any, by: str) -> None:
+        """Remember that a fact was compared; of a mapping, every fact in it.
+
+        Args:
+            path: The file that states it.
+            key: Keys that lead to it, joined with slashes.
+            found: What the file says there.
+            by: What it was compared with.
+        """
+        if isinstance(found, Mapping) and found:
+            for name, each in found.items():
+                self.note(path, f"{key}/{name}", each, by)
+        else:
+            self.compared.setdefault((path, key), by)
+
     def follow(self) -> None:
         """Walk from the manifest to every file that it leads to."""
+        self._note_form(MANIFEST)
         for path, digest in part(self.manifest, "outputs", kind=dict).items():
             self._claim(path, digest, MANIFEST, EVERYTHING)
         for path, result in self.means.items():
@@ -245,9 +263,15 @@ class Chain:
             self.records[path] = None
             try:
                 self.records[path] = self.read_whole(path)
+                self._note_form(path)
             except FileNotFoundError:  # noted where digests are compared
                 return None
         return self.records[path]
+
+    def _note_form(self, path: str) -> None:
+        """Remember that the form of a record, which :meth:`read_whole` checks, was compared."""
+        for key in ("path", "format", RECORD_DIGEST):
+            self.note(path, key, None, "its place and content")
 
     def _problem(self, path: str, error: Exception, result: Result) -> None:
         results = self.results.get(path, set()) | {result}

@@ -29,7 +29,7 @@ class Comparison:
     compared: int = 0
     checks: list[Check] = field(default_factory=list)
 
-    def same(self, path: str, what: str, found: Any, expected: Any, by: str, repaired: str = "") -> None:
+    def same(self, path: str, what: str, found: Any, expected: Any, by: str, key: str | None = None) -> None:
         """Compare a fact with what it should be.
 
         Args:
@@ -38,19 +38,20 @@ class Comparison:
             found: What the file says.
             expected: What it should say.
             by: What says so.
-            repaired: The file that is made again to repair it; ``path`` if empty.
+            key: Keys that lead to it, joined with slashes; ``what``, where " / " joins them, if None.
         """
         self.compared += 1
+        self.chain.note(path, what.replace(" / ", "/") if key is None else key, found, by)
         if not agree(found, expected):
             says = f"{path} says {what} {_shown(found)}"
-            results, repair = unique(self.chain.results.get(path, ())), self.chain.repair_command(repaired or path)
+            results, repair = unique(self.chain.results.get(path, ())), self.chain.repair_command(path)
             self.checks.append(Check(self.name, FAILED, says, f"{_shown(expected)}, by {by}", (path,), results, repair))
 
-    def known(self, path: str, found: Mapping[str, Any], expected: Mapping[str, Any], by: str) -> None:
-        """Compare those facts that both know, where neither is None."""
+    def known(self, path: str, found: Mapping[str, Any], expected: Mapping[str, Any], by: str, under: str = "") -> None:
+        """Compare those facts that both know, where neither is None; ``under`` is the key that leads to what was found."""
         for key, value in expected.items():
             if value is not None and found.get(key) is not None:
-                self.same(path, key, found[key], value, by)
+                self.same(path, key, found[key], value, by, f"{under}/{key}".lstrip("/"))
 
     def not_compared(self, what: str, *paths: str) -> None:
         """Note that there is nothing to compare something with."""

@@ -68,8 +68,8 @@ def _check_product(facts: Comparison, setup: Setup) -> None:
     chosen = configuration["systems"]
     configured = setup.systems_as_configured(_custom(manifest, "systems"))
     expected = [*chosen, *(name for name in setup.with_needed(chosen, configured) if name not in chosen)]
-    facts.same(MANIFEST, "systems", list(manifest["systems"]), expected, BY_CONFIGURATION)
-    facts.same(MANIFEST, "datasets", list(manifest["datasets"]), rows, BY_CONFIGURATION)
+    facts.same(MANIFEST, "systems", list(manifest["systems"]), expected, BY_CONFIGURATION, "configuration/systems")
+    facts.same(MANIFEST, "datasets", list(manifest["datasets"]), rows, BY_CONFIGURATION, "configuration/datasets")
     expected = [METRICS(system=system, dataset=row) for system in configuration["systems"] for row in rows]
     facts.same(MANIFEST, "inputs", list(manifest["inputs"]), expected, BY_CONFIGURATION)
     if configuration.get("baseline") not in (None, *configuration["systems"]):
@@ -94,6 +94,7 @@ def _check_system(facts: Comparison, setup: Setup, name: str) -> None:
     if own is not None:
         if configured := setup.systems_as_configured(_custom(facts.chain.manifest, "systems")).get(name):
             _compare_system(facts, name, found, configured, BY_CONFIGURATION)
+            facts.chain.note(MANIFEST, f"configuration/custom/systems/{name}", own, f"the settings of {name}")
         if name in setup.systems:
             here = setup.systems[name]
             local = part(found, "settings", kind=dict).get("revision") is None
@@ -110,12 +111,13 @@ def _compare_system(
     facts: Comparison, name: str, found: Mapping[str, Any], expected: System, by: str, but: tuple[str, ...] = ()
 ) -> None:
     said = part(found, "settings", kind=dict)
-    facts.same(MANIFEST, f"family of {name}", found.get("family"), expected.family, by)
-    facts.same(MANIFEST, f"name of {name}", [found.get("name"), said.get("name")], [name, name], by)
+    facts.same(MANIFEST, f"family of {name}", found.get("family"), expected.family, by, f"systems/{name}/family")
+    facts.same(MANIFEST, f"name of {name}", found.get("name"), name, by, f"systems/{name}/name")
     settings = as_json(asdict(expected.settings))
     for key in dict.fromkeys([*settings, *said]):
         if key not in but:
-            facts.same(MANIFEST, f"{key} of {name}", _without(said.get(key), but), _without(settings.get(key), but), by)
+            one, other = (_without(each.get(key), but) for each in (said, settings))
+            facts.same(MANIFEST, f"{key} of {name}", one, other, by, f"systems/{name}/settings/{key}")
 
 
 def _without(value: Any, but: tuple[str, ...]) -> Any:
@@ -132,23 +134,32 @@ def _check_dataset(facts: Comparison, setup: Setup, row: str, key: str) -> None:
         names = [corpus["name"] for corpus in found]
         own, known = (each and tuple(corpus for corpus in each if corpus.name in names) for each in (own, known))
     if own is not None:
-        _compare_corpora(facts, row, found, own, BY_CONFIGURATION)
+        _compare_corpora(facts, f"{key}/{row}", found, own, BY_CONFIGURATION)
+        facts.chain.note(
+            MANIFEST, f"configuration/custom/datasets/{row}", _custom(facts.chain.manifest, "datasets").get(row), key
+        )
         known = None if known else setup.rows.get(row)
     if known is not None:
-        _compare_corpora(facts, row, found, known, BY_AUDITOR if own is not None else BY_CATALOGUE)
+        _compare_corpora(facts, f"{key}/{row}", found, known, BY_AUDITOR if own is not None else BY_CATALOGUE)
     elif own is None:
         facts.not_compared(f"{row} is in no catalogue or configuration that is known here, so its corpora are those that it says")
 
 
-def _compare_corpora(facts: Comparison, row: str, found: list[Any], expected: tuple[Dataset, ...], by: str) -> None:
+def _compare_corpora(facts: Comparison, where: str, found: list[Any], expected: tuple[Dataset, ...], by: str) -> None:
     corpora = [as_json(asdict(corpus)) for corpus in expected]
-    facts.same(MANIFEST, f"corpora of {row}", [corpus["name"] for corpus in found], [each["name"] for each in corpora], by)
-    for said, corpus in zip(found, corpora, strict=False):
+    facts.same(
+        MANIFEST,
+        f"corpora of {where.partition('/')[2]}",
+        [corpus["name"] for corpus in found],
+        [each["name"] for each in corpora],
+        by,
+    )
+    for number, (said, corpus) in enumerate(zip(found, corpora, strict=False)):
         keys = [
             key for key in corpus if (key in OF_A_DATASET or by != BY_AUDITOR) and (key in said or corpus[key] not in (None, {}))
         ]
         for key in keys:
-            facts.same(MANIFEST, f"{key} of {corpus['name']}", said.get(key), corpus[key], by)
+            facts.same(MANIFEST, f"{key} of {corpus['name']}", said.get(key), corpus[key], by, f"{where}/{number}/{key}")
 
 
 def _check_chunks(facts: Comparison, path: str) -> None:
@@ -156,6 +167,7 @@ def _check_chunks(facts: Comparison, path: str) -> None:
     record, most = facts.chain.record(path), part(facts.chain.manifest, "configuration", "chunk_documents", kind=int)
     expected = max(1, math.ceil(part(record, "counts", "documents", kind=int) / most))
     facts.same(path, "chunks", part(record, "chunks"), expected, f"{BY_CONFIGURATION}, chunk_documents {most}")
+    facts.chain.note(MANIFEST, "configuration/chunk_documents", most, path)
 
 
 def _custom(manifest: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

@@ -89,36 +89,51 @@ def check_first_stages(facts: Comparison, path: str, systems: list[str]) -> None
     if pairs:
         _check_pairs(facts, path, own, pairs)
     made = together([*(first["made"] for first in firsts), *(each["made"] for each in pairs)])
+    _note_summed(chain, path, firsts, (*firsts, *pairs), made)
     said = {key: value for key, value in part(record, "made", kind=dict).items() if key in made}
     if pairs:
         facts.same(path, "made", said, made, by)
     else:  # the job that fuses says its own versions too
         lacks = {key: sorted(_values(value) - _values(said.get(key))) for key, value in made.items()}
+        chain.note(path, "made", said, by)
         facts.same(path, "made, which lacks", {key: values for key, values in lacks.items() if values}, {}, by)
     jobs = {str(job) for each in (*firsts, *pairs) for job in (each["job"], *each.get("jobs", ()))}
-    facts.same(path, "jobs", sorted(jobs - set(part(record, "jobs"))), [], f"{by}: these are missing")
+    facts.same(path, "jobs, which lack", sorted(jobs - set(part(record, "jobs"))), [], f"{by}: these are missing")
+
+
+def _note_summed(
+    chain: Chain, path: str, firsts: Iterable[Mapping[str, Any]], sources: Iterable[Mapping[str, Any]], made: Mapping[str, Any]
+) -> None:
+    """Remember that what a run adds up or repeats of others was compared with it."""
+    for each in sources:
+        chain.note(each["path"], "made", {key: value for key, value in each["made"].items() if key in made}, path)
+    for each in firsts:
+        for kind in ("parts", *OF_A_PART):
+            chain.note(each["path"], kind, each.get(kind, {}), path)
 
 
 def _check_pairs(facts: Comparison, path: str, own: Mapping[str, Any], pairs: list[dict[str, Any]]) -> None:
     """A reranker adds up what its blocks of pairs took, and has all of them, which were scored as its settings say."""
     chain, by = facts.chain, f"{len(pairs)} blocks of pairs"
     seconds = {key: value for key, value in own["seconds"].items() if key != MERGE}
-    facts.same(path, "seconds of its part", seconds, _sums(pairs, "seconds"), by)
-    facts.same(path, "counts", part(chain.record(path), "counts", kind=dict), _sums(pairs, "counts"), by)
     names = RUN_RECORD.names_in(path) or {}
+    facts.same(path, "seconds of its part", seconds, _sums(pairs, "seconds"), by, f"parts/{names['system']}/seconds")
+    facts.same(path, "counts", part(chain.record(path), "counts", kind=dict), _sums(pairs, "counts"), by)
     settings = settings_on(chain, names["system"], names["dataset"])
-    cut = {key: getattr(settings, key) for key in ("depth", "below")}
-    facts.same(path, "settings", {key: chain.record(path).get(key) for key in cut}, cut, MANIFEST)
-    said = {"max_length": settings.max_length, "purpose": settings.instruction, "depth": settings.depth}
+    for key in ("depth", "below"):
+        facts.same(path, key, chain.record(path).get(key), getattr(settings, key), MANIFEST)
+    asked = {"max_length": settings.max_length, "purpose": settings.instruction, "depth": settings.depth}
     encoder = asdict(settings.encoder_settings) if settings.encoder_settings else {}
     for number, record in enumerate(sorted(pairs, key=lambda each: int(each["block"]))):
         name = str(record["path"])
         facts.same(name, "system", part(record, "system"), names["system"], "its path")
         facts.same(name, "block", str(part(record, "block")), (PAIRS_RECORD.names_in(name) or {})["block"], "its path")
-        facts.same(name, "block and blocks", [record["block"], part(record, "blocks")], [number, len(pairs)], path)
+        for key, expected in {"block": number, "blocks": len(pairs), **asked}.items():
+            facts.same(name, key, record.get(key), expected, MANIFEST if key in asked else path)
         if not settings.has_own_precision:  # else it is that of a graph, or nobody knows it
             facts.same(name, "precision", part(record, "precision"), part(record, "made", "precision"), "what made it")
-        facts.same(name, "settings", {key: record.get(key) for key in said}, said, MANIFEST)
+        for kind in ("counts", "seconds"):
+            chain.note(name, kind, record.get(kind, {}), path)
         scoring = record.get("scoring", {})
         facts.same(name, "scoring", scoring, as_json({key: encoder.get(key) for key in scoring}), MANIFEST)
 

@@ -63,7 +63,10 @@ def _check_code(chain: Chain) -> Iterator[Check]:
     others = {}
     for path, record in records.items():
         rule = str(record.get("job", "")).partition("/")[0]
-        if rule in entrances() and record.get("code") != code_version(rule):
+        if rule not in entrances():
+            continue
+        chain.note(path, "code", record.get("code"), f"the code of {rule}")
+        if record.get("code") != code_version(rule):
             others[path] = f"{rule} {record.get('code')}, expected {code_version(rule)}"
     if others:
         path, found = next(iter(others.items()))

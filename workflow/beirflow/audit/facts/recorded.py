@@ -96,7 +96,8 @@ def _check_model(facts: Comparison, path: str) -> None:
         facts.same(path, key, record.get(key), settings.get(key), MANIFEST)
     weights = settings.get("weights_sha256")
     if weights is not None:
-        facts.same(path, "files / weights", part(record, "files", kind=dict).get(settings["weights"]), weights, MANIFEST)
+        said = part(record, "files", kind=dict).get(settings["weights"])
+        facts.same(path, "files / weights", said, weights, MANIFEST, f"files/{settings['weights']}")
     _check_settings(facts, path, name)
 
 
@@ -128,7 +129,7 @@ def _check_settings(facts: Comparison, path: str, name: str = "") -> None:
     if settings is not None:
         for key, value in record.items():
             if isinstance(value, dict) and key not in (*NUMBERS, "inputs", "outputs", "files", "train", "arguments"):
-                facts.known(path, value, settings, MANIFEST)
+                facts.known(path, value, settings, MANIFEST, key)
         # How a text becomes a vector has the name of the setting that names a class: its own parts were compared above.
         others = {"name"} | {key for key in ("encoder",) if isinstance(record.get(key), dict)}
         facts.known(path, record, {key: value for key, value in settings.items() if key not in others}, MANIFEST)
@@ -142,9 +143,11 @@ def _check_run(facts: Comparison, path: str) -> None:
     facts.same(path, "system", part(record, "system"), names["system"], "its path")
     facts.same(path, "dataset", part(record, "dataset"), names["dataset"], "its path")
     facts.same(path, "top_k", part(record, "top_k"), configuration["top_k"], MANIFEST)
+    chain.note(MANIFEST, "configuration/top_k", configuration["top_k"], path)
     precision, wanted = part(record, "made", kind=dict).get("precision"), configured_precision(chain, names["system"])
     if wanted and precision is not None:
-        facts.same(path, "precision", precision, wanted, MANIFEST)
+        facts.same(path, "precision", precision, wanted, MANIFEST, "made/precision")
+        chain.note(MANIFEST, "configuration/precision", wanted, path)
     if "ties" in record:
         settings = chain.manifest["systems"].get(names["system"], {}).get("settings", {})
         facts.same(path, "ties", record["ties"], settings.get("ties", "descending"), f"{MANIFEST} and the ranking rule")
@@ -152,7 +155,8 @@ def _check_run(facts: Comparison, path: str) -> None:
         check_first_stages(facts, path, systems)
     else:
         if not chain.corpora[names["dataset"]]["drop_self_matches"]:
-            facts.same(path, SELF_MATCHES, part(record, "counts", SELF_MATCHES), 0, f"{MANIFEST}, which keeps them")
+            dropped, by = part(record, "counts", SELF_MATCHES), f"{MANIFEST}, which keeps them"
+            facts.same(path, SELF_MATCHES, dropped, 0, by, f"counts/{SELF_MATCHES}")
         _check_sums(facts, path, record)
 
 
@@ -181,10 +185,15 @@ def _check_sums(facts: Comparison, path: str, record: Mapping[str, Any]) -> None
         own = OF_THE_RUN if kind == "seconds" else (SELF_MATCHES, *(key for key in said if key.startswith(counts)))
         said = {key: value for key, value in said.items() if key in total or key not in own}
         facts.same(path, kind, said, dict(total), by)
+        for name, each in zip(sources, read, strict=True):
+            facts.chain.note(name, kind, (each or {}).get(kind, {}), path)
     made = together([each["made"] for each in read if each and "made" in each])
     facts.same(path, "made", {key: value for key, value in record["made"].items() if key in made}, made, by)
+    for name, each in zip(sources, read, strict=True):
+        summed = {key: value for key, value in (each or {}).get("made", {}).items() if key in made}
+        facts.chain.note(name, "made", summed, path)
     jobs = {str(each["job"]) for each in read if each and each.get("job")}
-    facts.same(path, "jobs", sorted(jobs - set(record.get("jobs", ()))), [], f"{by}: these are missing")
+    facts.same(path, "jobs, which lack", sorted(jobs - set(record.get("jobs", ()))), [], f"{by}: these are missing")
 
 
 def _check_metrics(facts: Comparison, path: str) -> None:
@@ -202,6 +211,8 @@ def _check_metrics(facts: Comparison, path: str) -> None:
         raise RecordError("has no seconds / evaluate")
     del seconds["evaluate"]
     facts.same(path, "seconds", seconds, part(run, "seconds", kind=dict), run_path)
+    for kind in ("counts", "seconds"):
+        chain.note(run_path, kind, run[kind], path)
     facts.same(path, "assumed", record.get("assumed", []), assumed_in(run), run_path)
     facts.same(path, "split", part(record, "split"), part(corpus, "split"), corpus_path)
     facts.same(corpus_path, "split", corpus["split"], chain.corpora[names["dataset"]]["split"], MANIFEST)
@@ -219,6 +230,7 @@ def _check_average(facts: Comparison, path: str) -> None:
         total: Counter[str] = Counter()
         for forum in forums:
             total.update(part(forum, kind, kind=dict))
+            facts.chain.note(str(forum["path"]), kind, forum[kind], path)
         facts.same(path, kind, part(record, kind, kind=dict), dict(total), by)
     assumed = sorted({sentence for forum in forums for sentence in forum.get("assumed", ())})
     facts.same(path, "assumed", record.get("assumed", []), assumed, by)

@@ -52,7 +52,8 @@ def check_representation(facts: Comparison, path: str) -> None:
             facts.same(path, key, record[key], found["owner"], "its path")
     precision, wanted = record.get("made", {}).get("precision"), configured_precision(facts.chain, record.get("system", ""))
     if wanted and precision is not None:
-        facts.same(path, "precision", precision, wanted, MANIFEST)
+        facts.same(path, "precision", precision, wanted, MANIFEST, "made/precision")
+        facts.chain.note(MANIFEST, "configuration/precision", wanted, path)
     if found and "statistics" in record:
         _check_statistics(facts, path, record["statistics"], CORPUS(dataset=found["dataset"]))
     if found and "rows" in record:
@@ -155,4 +156,5 @@ def _check_array(facts: Comparison, path: str, name: str, record: dict[str, Any]
         form = [list(array.shape), str(array.dtype)]
     except (ValueError, OSError, EOFError) as error:
         raise RecordError(f"is no array ({str(error)[:100]})", name) from error
+    facts.chain.note(path, "dim", record.get("dim"), name)
     facts.same(name, "shape and type", form, [[record.get("rows"), record.get("dim")], "float32"], path)

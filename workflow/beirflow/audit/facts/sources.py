@@ -111,6 +111,8 @@ def _check_source(chain: Chain, setup: Setup, corpora: Corpora, name: str) -> Ch
         source = open_source(place, setup.datasets[name].forum, setup.datasets[name].form)
         tables, here = _of_source(source, part(record, "split", kind=str), chain.corpora[name])
         different = _other_documents(here, corpora[name])
+        for key in ("source_sha256", "assumed", "split"):
+            chain.note(path, key, record.get(key), str(source.path))
         if source.digests != expected:
             found = ", ".join(f"{file} {digest}" for file, digest in source.digests.items() if expected.get(file) != digest)
             return Check(what, FAILED, f"{name}: {source.path} has {found}", f"{expected}", (path,), results, repair)
@@ -196,6 +198,7 @@ def _check_model(chain: Chain, setup: Setup, path: str, name: str) -> Check:
         return Check(what, NOT_CHECKED, f"the model of {name} is not here: {error}", "", (path,), results)
     except UNREADABLE as error:
         return unreadable(what, path, error, results, chain.repair_command(path))
+    chain.note(path, "files", recorded, settings.source)
     wrong = [file for file in sorted({*found, *recorded}) if found.get(file) != recorded.get(file)]
     if wrong:
         differs = f"{', '.join(wrong)} of {settings.source} is not what {path} names, so the numbers cannot be made again with it"
@@ -233,6 +236,7 @@ def _check_runs(chain: Chain, setup: Setup) -> Iterator[Check]:
             todo = "name it under custom.systems to have it compared"
             yield Check(what, NOT_CHECKED, f"the file of {name} on {dataset} is not here", "", (path,), (), todo)
             continue
+        chain.note(path, "source_sha256", recorded, source)
         found, results = file_digest(source), unique(chain.results[path])
         if found == recorded:
             yield Check(what, PASSED, f"{source} has the sha256 {found}", files=(path,))

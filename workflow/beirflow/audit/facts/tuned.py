@@ -40,11 +40,11 @@ def _check(facts: Comparison, path: str, how: TunedOn, dataset: str) -> None:
     if how.split is None:
         facts.same(path, f"{KEY} / on", on["name"], how.dataset, MANIFEST)
     else:
-        facts.same(path, f"{KEY} / on, dataset and split", [*other, on["split"]], [*whole, how.split], MANIFEST)
+        facts.same(path, f"{KEY} / on, dataset and split", [*other, on["split"]], [*whole, how.split], MANIFEST, f"{KEY}/on")
     same = (other, on["split"]) == (whole, evaluated["split"])
     facts.same(path, f"{KEY} / on, the queries that are evaluated", same, False, "what tuning may be done on")
     grid = {
         tuple(part(point, "weights", kind=list)): part(point, "score", kind=float) for point in part(tuned, "grid", kind=list)
     }
     chosen = grid.get(tuple(part(tuned, "chosen", kind=list)))
-    facts.same(path, f"{KEY} / score of the weights that were chosen", chosen, max(grid.values()), f"{KEY} / grid")
+    facts.same(path, f"{KEY} / score of the weights that were chosen", chosen, max(grid.values()), "its grid", f"{KEY}/chosen")

@@ -14,7 +14,7 @@ from beirflow.audit.facts.corpora import Corpora
 from beirflow.audit.recomputed.plain_measures import measures_of_query
 from beirflow.audit.recomputed.runs import read_run, run_rules, unknown_documents
 from beirflow.audit.recomputed.trec_check import check_trec
-from beirflow.files.layout import METRICS, QRELS, RUN, TREC_RUN
+from beirflow.files.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
 
 TOLERANCE = 1e-9
 
@@ -62,6 +62,7 @@ def _check_needed_run(chain: Chain, corpora: Corpora, system: str, dataset: str)
 def _check_dataset(chain: Chain, corpora: Corpora, system: str, dataset: str, result: Result) -> Iterator[Check]:
     """The run is ranked as it should be, and gives the recorded measures of every query and their means."""
     path, qrels = METRICS(system=system, dataset=dataset), _read_qrels(chain, QRELS(dataset=dataset))
+    chain.note(MANIFEST, "configuration/cutoffs", None, path)
     judged = {doc_id for grades in qrels.values() for doc_id in grades}
     cutoffs = part(chain.manifest, "configuration", "cutoffs", kind=list)
     again = {query: measures_of_query([], grades, judged, cutoffs) for query, grades in qrels.items()}
@@ -147,6 +148,8 @@ def _compare_means(
     record, queries = chain.record(path), list(again.values())
     means = {name: math.fsum(values[name] for values in queries) / len(queries) for name in queries[0]}
     recorded = {key: part(record, "counts", key) for key in counts}
+    chain.note(path, "measures", means, RUN(**(METRICS.names_in(path) or {})))
+    chain.note(path, "counts", recorded, RUN(**(METRICS.names_in(path) or {})))
     return _compare(chain, path, result, {**part(record, "measures", kind=dict), **recorded}, {**means, **counts}, "its run")
 
 
@@ -157,6 +160,8 @@ def _check_mean(chain: Chain, path: str, result: Result) -> Check:
         record = chain.record(path)
         if (part(record, "system"), part(record, "dataset")) != result:
             raise RecordError(f"is about {record['system']} on {record['dataset']}")
+        for key in ("system", "dataset"):
+            chain.note(path, key, record[key], "its path")
         if result in chain.evaluated:
             return Check("records are where they belong", PASSED, f"{path} is about {system} on {dataset}", files=(path,))
         named = [corpus["name"] for corpus in part(chain.manifest, "datasets", dataset, kind=list)]
@@ -165,6 +170,7 @@ def _check_mean(chain: Chain, path: str, result: Result) -> Check:
             raise RecordError(f"is the mean of {', '.join(record['inputs'])}, but the forums are {', '.join(named)}")
         forums = [part(chain.record(forum), "measures", kind=dict) for forum in paths]
         expected = {name: math.fsum(forum[name] for forum in forums) / len(forums) for name in forums[0]}
+        chain.note(path, "measures", expected, "its forums")
         return _compare(chain, path, result, part(record, "measures", kind=dict), expected, "its forums")
     except UNREADABLE as error:
         return unreadable("means are what they are means of", path, error, [result], chain.repair_command(path))

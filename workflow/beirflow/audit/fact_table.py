@@ -1,0 +1,134 @@
+"""The table of facts: every key of the records that a manifest leads to, and what an audit compared it with.
+
+It is computed: a check notes what it compares (:meth:`~beirflow.audit.digests.chain.Chain.note`); all else is not compared.
+Digests of files are left out; every one of them is compared.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from beirflow.audit.digests.chain import Chain
+from beirflow.catalogue.schema import nearest
+from beirflow.files import layout
+from beirflow.files.errors import DataError
+from beirflow.files.layout import MANIFEST, Pattern
+
+DIGESTS = ("inputs", "outputs")
+
+PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(pattern, Pattern) and pattern.endswith(".json"))
+
+
+class Fact(NamedTuple):
+    """A key that records of one kind state.
+
+    Attributes:
+        file: Pattern of the paths of the records.
+        key: Keys that lead to it, joined with slashes, without places in lists.
+        places: Number of its values in all records.
+        compared: Number of these that were compared.
+        by: An example of what one was compared with; empty if none was.
+    """
+
+    file: str
+    key: str
+    places: int
+    compared: int
+    by: str
+
+
+def leaves(value: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """List the keys that lead to each value that holds no others.
+
+    Args:
+        value: What was read from JSON.
+        keys: Keys that lead to it.
+
+    Yields:
+        Names and places in lists, from the outermost.
+    """
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inside:
+        yield from leaves(each, (*keys, key))
+    if not inside and keys:
+        yield keys
+
+
+def fact_table(chain: Chain) -> list[Fact]:
+    """Return the facts of all records with what they were compared with.
+
+    Args:
+        chain: What records say, and what all checks noted.
+
+    Returns:
+        The facts, in the order of files and keys.
+    """
+    compared: dict[tuple[str, str], list[str]] = {}
+    for path, record in {MANIFEST: chain.manifest, **chain.records}.items():
+        file = next((pattern for pattern in PATTERNS if pattern.names_in(path) is not None), path)
+        for keys in leaves(record):
+            if keys[0] not in DIGESTS:
+                name = "/".join(key for key in keys if isinstance(key, str))
+                compared.setdefault((file, name), []).append(_compared_with(chain, path, keys))
+    return [
+        Fact(file, key, len(by), sum(map(bool, by)), next(filter(None, by), "")) for (file, key), by in sorted(compared.items())
+    ]
+
+
+def _compared_with(chain: Chain, path: str, keys: tuple[Any, ...]) -> str:
+    """Return what a fact, or one that it is a part of, was compared with; empty for nothing."""
+    whole = ("/".join(map(str, keys[:length])) for length in range(len(keys), 0, -1))
+    return next((chain.compared[path, key] for key in whole if (path, key) in chain.compared), "")
+
+
+def uncompared(facts: Sequence[Fact]) -> list[str]:
+    """Name the facts that were compared with nothing in some record.
+
+    Args:
+        facts: The table.
+
+    Returns:
+        A line for every kind of records; keys that all begin with the same ones are named by these.
+    """
+    lines = []
+    for file in dict.fromkeys(fact.file for fact in facts):
+        keys = {fact.key: fact.compared < fact.places for fact in facts if fact.file == file}
+        left = dict.fromkeys(_shortest(key, keys) for key, is_left in keys.items() if is_left)
+        if left:
+            lines.append(f"{file}: {', '.join(left)}")
+    return lines
+
+
+def _shortest(key: str, keys: dict[str, bool]) -> str:
+    """Return the shortest beginning of a key, with a star, that several keys have, none of which was compared; else the key."""
+    parts = key.split("/")
+    for length in range(1, len(parts)):
+        beginning = "/".join(parts[:length]) + "/"
+        others = [is_left for other, is_left in keys.items() if other.startswith(beginning)]
+        if len(others) > 1 and all(others):
+            return f"{beginning}*"
+    return key
+
+
+def explanation(facts: Sequence[Fact], asked: str) -> list[str]:
+    """Say what each fact of a name was compared with.
+
+    Args:
+        facts: The table.
+        asked: A key, or the last ones of it, joined with slashes.
+
+    Returns:
+        A line for every kind of records that states it.
+
+    Raises:
+        DataError: No record does.
+    """
+    named = [fact for fact in facts if f"/{fact.key}".endswith(f"/{asked}")]
+    if not named:
+        raise DataError(f"fact: no record of these results states {asked!r}{nearest(asked, {fact.key for fact in facts})}")
+    return [f"{fact.key} in {fact.file}: {_words(fact)}" for fact in named]
+
+
+def _words(fact: Fact) -> str:
+    if not fact.compared:
+        return "stated only here; compared with nothing"
+    return f"compared at {fact.compared} of {fact.places} places, one of them with {fact.by}"
