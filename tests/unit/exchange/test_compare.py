@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.exchange.compare import compare
+from beirflow.exchange.compare import compare, disagreements
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json, write_json
 from results_maker import Made
@@ -22,8 +22,18 @@ def two(results_once: Made, tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "here", tmp_path / "there"
 
 
+def compared(two: list[Path]) -> str:
+    """Compare two folders, which may disagree."""
+    try:
+        words = compare(folder=str(two[0]), other=str(two[1]))
+    except DataError as error:
+        words = str(error)
+    assert ("The results agree" in words) == (not read_json(two[0] / "comparison.json")["disagreements"])
+    return words
+
+
 def test_equal_results_have_no_difference_and_agree_everywhere(two: tuple[Path, Path]) -> None:
-    words = compare(folder=str(two[0]), other=str(two[1]))
+    words = compared(two)
     report = read_json(two[0] / "comparison.json")
     assert list(report["differences"].values()) == [[]] * 5
     assert {score["difference"] for row in report["scores"] for score in row["measures"].values()} == {0}
@@ -37,6 +47,7 @@ def test_equal_results_have_no_difference_and_agree_everywhere(two: tuple[Path, 
     assert {row["baseline"] for row in report["reproduction"] if row["system"] == "second"} == {"tiny"}
     assert report["doubts"] == []
     assert "configuration: 0 differences" in words
+    assert "The results agree to four decimals." in words
     assert not (two[1] / "comparison.json").exists()
 
 
@@ -53,7 +64,7 @@ def test_what_differs_is_named_with_both_sides(two: tuple[Path, Path]) -> None:
     means = read_json(two[1] / "metrics/tiny/small.json")
     means["measures"]["NDCG@10"] -= 0.25
     write_json(two[1] / "metrics/tiny/small.json", means)
-    compare(folder=str(two[0]), other=str(two[1]))
+    compared(two)
     report = read_json(two[0] / "comparison.json")
     found = {name: [one["what"] for one in differences] for name, differences in report["differences"].items()}
     assert found == {
@@ -77,7 +88,7 @@ def test_the_query_whose_ranking_was_turned_round_changed_most(two: tuple[Path, 
     mine = run["query_id"] == "q2"
     run.loc[mine, "doc_id"] = run.loc[mine, "doc_id"].to_numpy()[::-1]
     pq.write_table(pa.Table.from_pandas(run, table.schema, preserve_index=False).replace_schema_metadata(), path)
-    compare(folder=str(two[0]), other=str(two[1]))
+    compared(two)
     (row,) = [
         row for row in read_json(two[0] / "comparison.json")["rankings"] if (row["system"], row["dataset"]) == ("tiny", "small")
     ]
@@ -90,7 +101,7 @@ def test_a_query_that_only_one_side_answers_agrees_in_nothing(two: tuple[Path, P
     run = pq.read_table(path)
     keep = pd.Series(run["query_id"].to_pylist()) != "q0"
     pq.write_table(run.filter(pa.array(keep)), path)
-    compare(folder=str(two[0]), other=str(two[1]))
+    compared(two)
     (row,) = [
         row for row in read_json(two[0] / "comparison.json")["rankings"] if (row["system"], row["dataset"]) == ("tiny", "small")
     ]
@@ -112,7 +123,7 @@ def test_a_run_that_only_others_need_is_compared_without_scores(two: tuple[Path,
     """Parts of a fusion that are not in ``systems`` have runs and no metrics."""
     for folder in two:
         shutil.copytree(folder / "runs/tiny", folder / "runs/part")
-    compare(folder=str(two[0]), other=str(two[1]))
+    compared(two)
     report = read_json(two[0] / "comparison.json")
     assert "part" in {row["system"] for row in report["rankings"]}
     assert "part" not in {row["system"] for row in [*report["scores"], *report["reproduction"]]}
@@ -164,7 +175,7 @@ def changed_run(folder: Path, **columns: Any) -> None:
 )
 def test_a_run_that_is_none_is_named_and_not_compared(two: tuple[Path, Path], columns: dict[str, Any], says: str) -> None:
     changed_run(two[1], **columns)
-    words = compare(folder=str(two[0]), other=str(two[1]))
+    words = compared(two)
     report = read_json(two[0] / "comparison.json")
     assert any(doubt["found"].startswith(says) for doubt in report["doubts"]), report["doubts"]
     assert {(doubt["folder"], doubt["file"]) for doubt in report["doubts"]} == {(str(two[1]), "runs/tiny/small.parquet")}
@@ -179,7 +190,7 @@ def test_means_that_are_not_those_of_their_queries_are_named_and_not_judged(two:
     write_json(two[1] / "metrics/tiny/small.json", means)
     other = two[1] / "metrics/second/small.json"
     other.write_text(other.read_text().replace('"MRR@10": 0', '"MRR@10": 7.0, "was": 0'))
-    compare(folder=str(two[0]), other=str(two[1]))
+    compared(two)
     report = read_json(two[0] / "comparison.json")
     found = {(doubt["file"], doubt["found"].partition(", but")[0]) for doubt in report["doubts"]}
     assert ("metrics/tiny/small.json", f"NDCG@10 is {means['measures']['NDCG@10']!r}") in found
@@ -201,7 +212,7 @@ def test_folders_without_anything_in_common_are_said_to_have_none(two: tuple[Pat
     manifest = read_json(two[1] / "manifest.json")
     write_json(two[1] / "manifest.json", manifest | {"inputs": {}})
     shutil.rmtree(two[1] / "runs")
-    assert "no system on a dataset in common" in compare(folder=str(two[0]), other=str(two[1]))
+    assert "no system on a dataset in common" in compared(two)
     assert "no system on a dataset in common" in (two[0] / "comparison.html").read_text()
 
 
@@ -214,7 +225,7 @@ def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two: tuple[Path, Pat
     means["measures"]["NDCG@10"] /= 2
     write_json(two[0] / "metrics/second/small.json", means)
     (two[0] / "corpora/small/qrels.parquet").unlink()  # so that nobody measures the run again
-    compare(folder=str(two[0]), other=str(two[1]))
+    assert "  second on small: NDCG@10 differs by -" in compared(two)
     report = read_json(two[0] / "comparison.json")
     (row,) = [
         row for row in report["reproduction"] if (row["system"], row["dataset"], row["measure"]) == ("second", "small", "NDCG@10")
@@ -251,8 +262,23 @@ def without_the_worst_query(results: Path) -> None:
 )
 def test_values_that_do_not_follow_from_the_run_raise_doubt(two: tuple[Path, Path], change: Any, doubt: str) -> None:
     change(two[1])
-    compare(folder=str(two[0]), other=str(two[1]))
+    compared(two)
     doubts = read_json(two[0] / "comparison.json")["doubts"]
     (found,) = {(each["folder"], each["file"]) for each in doubts}
     assert found == (str(two[1]), "metrics/second/small.json")
     assert any(doubt in each["found"] for each in doubts)
+
+
+def test_a_system_that_one_folder_lacks_and_a_mean_that_differs_end_in_an_error(two: tuple[Path, Path]) -> None:
+    manifest = read_json(two[1] / "manifest.json")
+    del manifest["inputs"]["metrics/second/more.json"]
+    write_json(two[1] / "manifest.json", manifest)
+    with pytest.raises(DataError, match=r"The results do not agree, for these reasons:\n  only .*here has second on more\n"):
+        compare(folder=str(two[0]), other=str(two[1]))
+
+
+@pytest.mark.parametrize(("difference", "agrees"), [(0.00004, True), (-0.00006, False)])
+def test_means_agree_if_four_decimals_do_not_show_their_difference(difference: float, agrees: bool) -> None:
+    score = {"system": "a", "dataset": "b", "measures": {"NDCG@10": {"here": 0, "there": 0, "difference": difference}}}
+    report = {"doubts": [], "folders": ["here", "there"], "only in one": [[], []], "scores": [score]}
+    assert disagreements(report) == ([] if agrees else ["a on b: NDCG@10 differs by -0.000060"])

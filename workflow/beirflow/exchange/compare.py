@@ -42,6 +42,12 @@ from beirflow.report.pages import write_page
 REPRODUCED = [MAIN, "Recall@100"]
 """Measures whose reproduction is judged: those of the BEIR paper."""
 
+UNSEEN = 0.00005
+"""Difference between means that four decimals do not show."""
+
+SHOWN = 10
+"""Reasons on the terminal; the JSON has all."""
+
 OF_THE_JOB = ("path", "job", "code", "inputs", "outputs", "seconds", "bytes", RECORD_DIGEST)
 """Keys of a record about its job and other files; they may differ between equal results."""
 
@@ -57,7 +63,8 @@ def compare(*, folder: str, other: str | None) -> str:
         A short table for reading on a terminal.
 
     Raises:
-        DataError: A folder is not named, holds something else than plain files, or no results that can be read.
+        DataError: The results do not agree (:func:`disagreements`); both files have been written then. Or a folder is not named,
+            holds something else than plain files, or no results that can be read.
     """
     if other is None:
         raise DataError(
@@ -91,9 +98,34 @@ def compare(*, folder: str, other: str | None) -> str:
     except UNREADABLE as error:
         problem = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
         raise DataError(f"{problem}; audit both: snakemake --cores 1 audit") from error
+    report["disagreements"] = disagreements(report)
     write_json(sides[0] / COMPARISON_RECORD, report)
     write_page("comparison.html.j2", sides[0] / COMPARISON, report | {"title": "Comparison of two folders of results"})
+    if report["disagreements"]:
+        raise DataError(for_terminal(report))
     return for_terminal(report)
+
+
+def disagreements(report: Mapping[str, Any]) -> list[str]:
+    """Name the reasons for which two folders do not hold the same results.
+
+    Args:
+        report: The content of ``comparison.json``.
+
+    Returns:
+        A sentence for each number that is not to be relied on, system on a dataset that one folder lacks, and mean that differs
+        by more than :data:`UNSEEN`; none if the folders agree. Other code, configuration and rankings are no reason.
+    """
+    said = [f"do not rely on {doubt['folder']}/{doubt['file']}: {doubt['found']}" for doubt in report["doubts"]]
+    for folder, pairs in zip(report["folders"], report["only in one"], strict=True):
+        said += [f"only {folder} has {system} on {dataset}" for system, dataset in pairs]
+    for score in report["scores"]:
+        said += [
+            f"{score['system']} on {score['dataset']}: {measure} differs by {values['difference']:+.6f}"
+            for measure, values in score["measures"].items()
+            if not abs(values["difference"]) <= UNSEEN
+        ]
+    return said
 
 
 def _refuse_odd(folder: Path) -> None:
@@ -242,5 +274,7 @@ def for_terminal(report: Mapping[str, Any]) -> str:
             words = {"RMSE": row["rmse"], "p": row["p"], f"effect ratio to {row['baseline']}": row["er"], "delta RI": row["dri"]}
             shown_words = (f"{name} {value:.4f}" for name, value in words.items() if value is not None)
             lines.append(f"  {row['system']} on {row['dataset']}, {MAIN}: {', '.join(shown_words)}")
-    lines += [f"  do not rely on {doubt['folder']}/{doubt['file']}: {doubt['found']}" for doubt in report["doubts"]]
+    said = report["disagreements"]
+    lines.append("The results do not agree, for these reasons:" if said else "The results agree to four decimals.")
+    lines += [f"  {each}" for each in said[:SHOWN]] + [f"  and {len(said) - SHOWN} others"] * (len(said) > SHOWN)
     return "\n".join([*lines, f"Everything: {report['folders'][0]}/{COMPARISON}"])
