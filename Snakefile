@@ -37,7 +37,35 @@ include: "workflow/rules/disk.smk"
 include: "workflow/rules/estimate.smk"
 
 
-rule all:
+# Without a target: what can be asked for.
+rule help:
     default_target: True
+    log:
+        "<results>/logs/help.log",
+    localrule: True
+    conda:
+        "envs/report.yaml"
+    params:
+        entrance="beirflow.experiment.overview:overview",
+        experiment="beirflow.experiment.load:load_experiment()",
+        configured=configured,
+    message:
+        "say what can be asked for"
+    script:
+        "workflow/scripts/run.py"
+
+
+# The files that are asked for most, each in a word: snakemake --cores 8 -- report
+rule summary:
     input:
         at(layout.SUMMARY),
+
+
+rule report:
+    input:
+        at(layout.REPORT),
+
+
+rule paper:
+    input:
+        at(layout.PAPER),

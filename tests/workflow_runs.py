@@ -18,6 +18,9 @@ REPOSITORY = Path(__file__).parents[1]
 SNAKEMAKE = (sys.executable, "-m", "snakemake")
 WARM = WarmSnakemake()
 
+SUMS = ("total", "summary", "report", "paper")
+"""Lines of Snakemake's plan that are no jobs: the total, and targets that only name files."""
+
 
 @dataclass
 class Workflow:
@@ -70,7 +73,7 @@ class Workflow:
             assert "Nothing to be done" in output
             return {}
         rows = output.split("Job stats:")[1].split("\n\n")[0].splitlines()[3:]
-        return {name: int(count) for name, count in (row.split() for row in rows) if name not in ("total", "all")}
+        return {name: int(count) for name, count in (row.split() for row in rows) if name not in SUMS}
 
     def result(self, path: str) -> Path:
         """A file under results/."""

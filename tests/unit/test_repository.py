@@ -53,7 +53,7 @@ def pins(text: str) -> set[str]:
 
 
 def test_what_should_be_short_is_short() -> None:
-    most = {"README.md": 150, "Snakefile": 60, "workflow/rules/common.smk": 145, "workflow/scripts/run.py": 10}
+    most = {"README.md": 150, "Snakefile": 75, "workflow/rules/common.smk": 145, "workflow/scripts/run.py": 10}
     for path, lines in most.items():
         assert len((REPOSITORY / path).read_text().splitlines()) <= lines, path
 
@@ -332,7 +332,8 @@ def test_every_target_that_the_docs_name_is_a_file_of_the_layout_or_a_rule() -> 
     files = [re.sub(r"<(\w+)>", "name", name.removeprefix("results/")) for name in named if "/" in name]
     assert len(files) > 15
     assert [name for name in files if all(pattern.names_in(name) is None for pattern in PATTERNS.values())] == []
-    assert {name for name in named if "/" not in name} == set(LOOKING)
+    in_a_word = re.findall(r"^rule (\w+):", (REPOSITORY / "Snakefile").read_text(), re.MULTILINE)
+    assert {name for name in named if "/" not in name} == {*LOOKING, *in_a_word}
 
 
 @pytest.mark.parametrize(("names", "row"), [(FIGURES, "figures/pareto.pdf"), (TABLES, "tables/leaderboard.tex")])

@@ -26,7 +26,7 @@ def test_a_run_makes_the_summary_and_a_second_run_has_nothing_to_do(finished_onc
     assert f"{metrics['measures']['NDCG@10']:.4f}" in output
     assert metrics["counts"]["retrieved"] == 4 * 20
     assert not list(workflow.result("candidates").rglob("*.npz"))
-    assert workflow.planned("results/summary.csv") == {}
+    assert workflow.planned("results/summary.csv") == workflow.planned("summary") == {}
     assert len(list(workflow.result("logs/encode_chunk/tiny/small").glob("*.log"))) == 3
     assert len(list(workflow.result("benchmarks/encode_chunk/tiny/small").glob("*.tsv"))) == 3
 
@@ -103,3 +103,10 @@ def test_the_default_configuration_shows_the_whole_dag_before_anything_is_downlo
     assert not (workflow.folder / "results").exists()
     workflow.warm = True
     assert workflow.planned("results/metrics/contriever/scifact.json")["encode_chunk"] == 1
+
+
+def test_without_a_target_a_run_makes_nothing_and_says_what_can_be_asked_for(workflow: Workflow) -> None:
+    said = workflow.run()
+    assert "This configuration has 1 system (tiny) and 1 dataset (small). Name a target" in said
+    assert "\n  report " in said
+    assert {path.parent for path in workflow.result("").rglob("*") if path.is_file()} == {workflow.result("logs")}

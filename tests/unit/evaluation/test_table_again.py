@@ -15,7 +15,7 @@ def summary(tmp_path: Path) -> tuple[Path, str]:
     return tmp_path / "summary.csv", summarize(means_paths=paths, summary_path=str(tmp_path / "summary.csv"))
 
 
-@pytest.mark.parametrize("targets", [(), ("all",), ("results/summary.csv",)])
+@pytest.mark.parametrize("targets", [("summary",), ("results/summary.csv",), ("report", "results/summary.csv")])
 def test_the_table_is_the_one_that_was_printed(summary: tuple[Path, str], targets: tuple[str, ...]) -> None:
     path, printed = summary
     assert table_again(path, targets) == f"\n\n{printed}\n\nThe same in full precision: {path}"
@@ -23,6 +23,6 @@ def test_the_table_is_the_one_that_was_printed(summary: tuple[Path, str], target
 
 def test_there_is_none_where_something_else_was_asked_for_or_none_is_there(summary: tuple[Path, str], tmp_path: Path) -> None:
     assert table_again(summary[0], ["results/runs/x/a.parquet"]) == ""
-    assert table_again(tmp_path / "none.csv", ()) == ""
+    assert table_again(tmp_path / "none.csv", ["summary"]) == ""
     summary[0].write_text("")
-    assert table_again(summary[0], ()) == ""
+    assert table_again(summary[0], ["summary"]) == ""

@@ -9,12 +9,12 @@ def table_again(summary: Path, targets: Collection[str]) -> str:
 
     Args:
         summary: ``summary.csv``.
-        targets: What the run was asked for; the summary if nothing.
+        targets: What the run was asked for.
 
     Returns:
         Blank line, table, and where it is; empty where it was not asked for, or is not there or no table.
     """
-    wanted = not targets or any(target == "all" or Path(target).name == summary.name for target in targets)
+    wanted = any(target == "summary" or Path(target).name == summary.name for target in targets)
     if not (wanted and summary.is_file()):
         return ""
     # Here, since it takes longer than planning a run, which rarely needs it.
