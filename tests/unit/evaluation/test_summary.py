@@ -260,3 +260,15 @@ def test_the_terminal_leaves_the_table_as_it_is() -> None:
     before = table.copy(deep=True)
     assert for_terminal(table).split() == ["dataset", "NDCG@10", "a", "0.6667", "b"]
     pd.testing.assert_frame_equal(table, before)
+
+
+def test_the_terminal_names_the_datasets_of_a_mean_below_the_table() -> None:
+    names = ["a", "b", "mean of 2 (a, b)"]
+    lines = for_terminal(pd.DataFrame({"dataset": names, "NDCG@10": [0.5, 0.25, 0.375]})).splitlines()
+    assert [line.split() for line in lines[3:]] == [["mean", "of", "2", "0.3750"], ["mean", "of", "2:", "a,", "b"]]
+
+
+def test_means_of_as_many_datasets_keep_their_whole_names() -> None:
+    names = ["mean of 2 (a, b)", "mean of 2 (b, c)"]
+    lines = for_terminal(pd.DataFrame({"dataset": names, "NDCG@10": [0.5, 0.25]})).splitlines()
+    assert [line.rpartition(" ")[0].strip() for line in lines[1:]] == names

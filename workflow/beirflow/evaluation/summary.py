@@ -142,7 +142,7 @@ def for_terminal(table: pd.DataFrame) -> str:
         table: The content of ``summary.csv``.
 
     Returns:
-        Lines of text; below the table everything that was assumed.
+        Lines of text; below the table the datasets of each mean, and everything that was assumed.
     """
     assumed = assumptions(table.get(ASSUMED, ()))
     left_out = [name for name in table.columns if name.startswith("source_") or name.endswith("sha256") or name == ASSUMED]
@@ -163,6 +163,17 @@ def for_terminal(table: pd.DataFrame) -> str:
     for old, new in short.items():
         headers = [header.replace(old, new) for header in headers]
     text.columns = pd.Index(headers)
+    text["dataset"], means = _without_members(text["dataset"].tolist())
     lines = "".join(f"\n  - {sentence}" for sentence in assumed)
-    below = f"\n\nAssumed, since the files of a model do not say it:{lines}" if assumed else ""
+    below = "".join(f"\n{name}: {members}" for name, members in means.items())
+    below += f"\n\nAssumed, since the files of a model do not say it:{lines}" if assumed else ""
     return text.to_string(index=False, justify="right", line_width=None) + below
+
+
+def _without_members(names: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Return names of rows without the datasets of means, which would make every row wider, and these datasets by such names."""
+    short = {name: name.partition(" (")[0] for name in names if name.startswith("mean of ")}
+    if len(set(short.values())) < len(short):
+        short = {}
+    members = {label: name.removeprefix(f"{label} (").removesuffix(")") for name, label in short.items() if name != label}
+    return [short.get(name, name) for name in names], members
