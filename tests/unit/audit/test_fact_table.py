@@ -1,10 +1,11 @@
 """The table of facts: what was compared, and what was not."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from beirflow.audit.digests.chain import Chain
-from beirflow.audit.fact_table import Fact, explanation, fact_table, uncompared
+from beirflow.audit.fact_table import FURTHER, Fact, explanation, fact_table, uncompared
 from beirflow.files.errors import DataError
 from beirflow.files.layout import RUN_RECORD
 
@@ -41,3 +42,15 @@ def test_a_fact_is_explained_by_its_last_keys(facts: list[Fact]) -> None:
 def test_an_unknown_fact_is_an_error_that_names_the_nearest(facts: list[Fact]) -> None:
     with pytest.raises(DataError, match=r"seconds/serch.*did you mean 'seconds/search'"):
         explanation(facts, "seconds/serch")
+
+
+def test_a_record_of_any_depth_and_length_is_read_in_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    chain = Chain(Path("results"), "results", {"written": deep, "seconds": {str(number): 1 for number in range(20)}})
+    monkeypatch.setattr("beirflow.audit.fact_table.MOST", 10)
+    facts = fact_table(chain)
+    assert len(facts) == 11
+    assert Fact("manifest.json", FURTHER, 1, 0, "") in facts
+    assert FURTHER in uncompared(facts)[0]

@@ -15,6 +15,12 @@ from beirflow.files.layout import MANIFEST, Pattern
 
 DIGESTS = ("inputs", "outputs")
 
+MOST = 200_000
+"""Values of one record that are looked at; a forged record may have millions."""
+
+FURTHER = "further keys"
+"""Of a record with more values."""
+
 PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(pattern, Pattern) and pattern.endswith(".json"))
 
 
@@ -36,21 +42,24 @@ class Fact(NamedTuple):
     by: str
 
 
-def leaves(value: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """List the keys that lead to each value that holds no others.
+def leaves(value: Any) -> Iterator[tuple[Any, ...]]:
+    """List the keys that lead to each value that holds no others; nothing for an empty list.
 
     Args:
-        value: What was read from JSON.
-        keys: Keys that lead to it.
+        value: What was read from JSON, however deep.
 
     Yields:
         Names and places in lists, from the outermost.
     """
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in inside:
-        yield from leaves(each, (*keys, key))
-    if not inside and keys:
-        yield keys
+    waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
+    while waiting:
+        keys, each = waiting.pop()
+        if each and isinstance(each, dict):
+            waiting += [((*keys, key), part) for key, part in reversed(each.items())]
+        elif isinstance(each, list):
+            waiting += [((*keys, place), part) for place, part in reversed([*enumerate(each)])]
+        elif keys:
+            yield keys
 
 
 def fact_table(chain: Chain) -> list[Fact]:
@@ -65,7 +74,10 @@ def fact_table(chain: Chain) -> list[Fact]:
     compared: dict[tuple[str, str], list[str]] = {}
     for path, record in {MANIFEST: chain.manifest, **chain.records}.items():
         file = next((pattern for pattern in PATTERNS if pattern.names_in(path) is not None), path)
-        for keys in leaves(record):
+        for number, keys in enumerate(leaves(record)):
+            if number == MOST:
+                compared.setdefault((file, FURTHER), []).append("")
+                break
             if keys[0] not in DIGESTS:
                 name = "/".join(key for key in keys if isinstance(key, str))
                 compared.setdefault((file, name), []).append(_compared_with(chain, path, keys))
@@ -87,26 +99,28 @@ def uncompared(facts: Sequence[Fact]) -> list[str]:
         facts: The table.
 
     Returns:
-        A line for every kind of records; keys that all begin with the same ones are named by these.
+        A line for every kind of records; a beginning with a star stands for several keys, none of which was compared.
     """
     lines = []
     for file in dict.fromkeys(fact.file for fact in facts):
         keys = {fact.key: fact.compared < fact.places for fact in facts if fact.file == file}
-        left = dict.fromkeys(_shortest(key, keys) for key, is_left in keys.items() if is_left)
-        if left:
-            lines.append(f"{file}: {', '.join(left)}")
+        counts: dict[str, list[int]] = {}  # by beginning of keys, how many have it, and how many of these were not compared
+        for key, is_left in keys.items():
+            for beginning in _beginnings(key):
+                count = counts.setdefault(beginning, [0, 0])
+                count[0], count[1] = count[0] + 1, count[1] + is_left
+        alone = {beginning for beginning, (several, left) in counts.items() if several == left > 1}
+        names = (
+            next((f"{each}*" for each in _beginnings(key) if each in alone), key) for key, is_left in keys.items() if is_left
+        )
+        if left_out := dict.fromkeys(names):
+            lines.append(f"{file}: {', '.join(left_out)}")
     return lines
 
 
-def _shortest(key: str, keys: dict[str, bool]) -> str:
-    """Return the shortest beginning of a key, with a star, that several keys have, none of which was compared; else the key."""
-    parts = key.split("/")
-    for length in range(1, len(parts)):
-        beginning = "/".join(parts[:length]) + "/"
-        others = [is_left for other, is_left in keys.items() if other.startswith(beginning)]
-        if len(others) > 1 and all(others):
-            return f"{beginning}*"
-    return key
+def _beginnings(key: str) -> Iterator[str]:
+    """List what a key begins with, up to each slash, the shortest first."""
+    return (key[: place + 1] for place, letter in enumerate(key) if letter == "/")
 
 
 def explanation(facts: Sequence[Fact], asked: str) -> list[str]:
