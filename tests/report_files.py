@@ -174,7 +174,7 @@ class ReportFiles:
         queries = [self._query(pick, i, names) for i in range(self.queries)]
         unseen = {f"unseen-{i}": self._words(pick, 9) for i in range(4 * self.queries)}
         scores = {
-            system: np.array([query["ndcg"][system] for query in queries] + [pick.choice((0.2, 0.5, 0.8)) for _ in unseen])
+            system: np.array([query["values"][system] for query in queries] + [pick.choice((0.2, 0.5, 0.8)) for _ in unseen])
             for system in self.systems
         }
         ids, texts_of_queries = zip(*[(query["id"], query["text"]) for query in queries], *unseen.items(), strict=True)
@@ -236,7 +236,7 @@ class ReportFiles:
             "id": hostile or f"query-{i}",
             "text": text,
             "relevant": self.judged,
-            "ndcg": {system: pick.random() for system in self.systems},
+            "values": {system: pick.random() for system in self.systems},
             "judged_total": self.judged + 40,
             "words": matched_words(text, WORDS),
             "judged": judged,

@@ -195,6 +195,7 @@ class _Maker:
             corpus_path=self.path(layout.CORPUS),
             tuned_on=self.experiment.tuned_on(self.system, self.name),
             measure=measure,
+            main_measure="NDCG@10",
             top_k=self.retrieval["top_k"],
             **self._run,
             job=self.job("fuse_runs"),

@@ -62,6 +62,7 @@ def _fuse(results: Path, experiment: Experiment, name: str) -> None:
         corpus_path=str(results / layout.CORPUS(dataset=name)),
         tuned_on=None,
         measure=measure,
+        main_measure="NDCG@10",
         top_k=experiment.config["top_k"],
         **_paths(results, "fused", name),
         job=Job(results, f"fuse_runs/fused/{name}", code_version("fuse_runs")),

@@ -90,7 +90,16 @@ class RunResults:
         """A system as an audit sees it."""
         config = {"device": "cpu", "token_budget": "auto", "jobs_per_gpu": 1}
         return Subject(
-            self.results, system, here, self.dataset, made, top_k, drop_self_matches=True, chunks=self.chunks, config=config
+            self.results,
+            system,
+            here,
+            self.dataset,
+            made,
+            top_k,
+            drop_self_matches=True,
+            chunks=self.chunks,
+            config=config,
+            main_measure="NDCG@10",
         )
 
 

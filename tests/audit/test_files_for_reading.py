@@ -48,7 +48,7 @@ def edit_cost(reported: Forger) -> str:
 
 
 def edit_inspection(reported: Forger) -> str:
-    reported.edit("inspection/small.json", lambda record: record["queries"][0]["ndcg"].update(tiny=1.0))
+    reported.edit("inspection/small.json", lambda record: record["queries"][0]["values"].update(tiny=1.0))
     return "inspection/small.json"
 
 

@@ -136,7 +136,7 @@ def test_a_dataset_of_forums_names_them_and_a_row_of_the_first_table_chooses(bro
 
 def test_the_worst_queries_come_first_and_the_sample_is_stated(browser: Chromium, report: Path, results: ReportFiles) -> None:
     opened(browser, report)
-    queries = sorted(inspection(results)["queries"], key=lambda query: sum(query["ndcg"].values()))
+    queries = sorted(inspection(results)["queries"], key=lambda query: sum(query["values"].values()))
     expected = [query["id"].replace("\x00", "\0") for query in queries]
     assert shown_queries(browser) == expected[:50]
     assert browser.evaluate("document.getElementById('sample').textContent").startswith(
@@ -149,7 +149,9 @@ def test_the_worst_queries_come_first_and_the_sample_is_stated(browser: Chromium
 
 def test_queries_are_ordered_by_where_two_systems_differ(browser: Chromium, report: Path, results: ReportFiles) -> None:
     opened(browser, report)
-    queries = sorted(inspection(results)["queries"], key=lambda query: -abs(query["ndcg"]["contriever"] - query["ndcg"]["tas-b"]))
+    queries = sorted(
+        inspection(results)["queries"], key=lambda query: -abs(query["values"]["contriever"] - query["values"]["tas-b"])
+    )
     choose(browser, "order", "contriever and tas-b")
     assert shown_queries(browser) == [query["id"] for query in queries[:50]]
 
@@ -171,7 +173,7 @@ def test_a_query_opens_and_shows_what_was_judged_and_found(browser: Chromium, re
     opened(browser, report)
     content = inspection(results)
     assert texts(browser, ".detail") == []  # rendered when it is asked for
-    query = min(content["queries"], key=lambda query: sum(query["ndcg"].values()))
+    query = min(content["queries"], key=lambda query: sum(query["values"].values()))
     browser.click(".query summary")
     browser.wait_for("document.querySelectorAll('.detail').length === 1")
     judged = texts(browser, ".judged li")
@@ -199,7 +201,7 @@ def test_a_document_has_its_title_apart_its_whole_text_on_demand_and_words_of_th
     content = inspection(results)
     browser.click(".query summary")
     browser.wait_for("document.querySelectorAll('.detail').length === 1")
-    query = min(content["queries"], key=lambda query: sum(query["ndcg"].values()))
+    query = min(content["queries"], key=lambda query: sum(query["values"].values()))
     document = next(found for item in query["judged"] if (found := content["texts"][item["doc_id"]])["title"])
     assert document["title"] in texts(browser, ".judged .title")
     (text,) = {each for each in texts(browser, ".judged .snippet") if each.startswith(document["title"])}
@@ -223,7 +225,7 @@ def test_hits_of_a_system_say_what_they_match(browser: Chromium, report: Path, r
     opened(browser, report)
     browser.click(".query summary")
     browser.wait_for("document.querySelectorAll('.detail').length === 1")
-    query = min(inspection(results)["queries"], key=lambda query: sum(query["ndcg"].values()))
+    query = min(inspection(results)["queries"], key=lambda query: sum(query["values"].values()))
     shown = texts(browser, ".detail .matches")
     assert len(shown) == len(query["hits"][results.systems[-1]]) > 0
     assert set(shown) == {"Matches: <b>cat</b> 1.26dog → puppy 0.50it → (special token) 0.25"}

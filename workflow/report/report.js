@@ -71,9 +71,9 @@ function showLengths() {
 
 // ---------------------------------------------------------------- its queries
 
-const mean = (query) => inspection.systems.reduce((sum, system) => sum + query.ndcg[system], 0) / inspection.systems.length;
+const mean = (query) => inspection.systems.reduce((sum, system) => sum + query.values[system], 0) / inspection.systems.length;
 const spread = (query) => {
-  const values = inspection.systems.map((system) => query.ndcg[system]);
+  const values = inspection.systems.map((system) => query.values[system]);
   return Math.max(...values) - Math.min(...values);
 };
 
@@ -86,11 +86,11 @@ function orders() {
     [measure]: [
       ["lowest mean of the systems", mean],
       ["highest mean of the systems", (query) => -mean(query)],
-      ...systems.map((system) => [`lowest of ${system}`, (query) => query.ndcg[system]]),
+      ...systems.map((system) => [`lowest of ${system}`, (query) => query.values[system]]),
     ],
     "Where systems differ most": [
       ["any two systems", (query) => -spread(query)],
-      ...pairs.map(([a, b]) => [`${a} and ${b}`, (query) => -Math.abs(query.ndcg[a] - query.ndcg[b])]),
+      ...pairs.map(([a, b]) => [`${a} and ${b}`, (query) => -Math.abs(query.values[a] - query.values[b])]),
     ],
   };
 }
@@ -138,7 +138,7 @@ function showHits(query, system) {
     make("span", { class: "score" }, fixed(score, 4)),
     showText(doc_id, query),
     ...showMatches(matches[system]?.queries[query.id]?.[doc_id])));
-  const title = `${system}: ${inspection.measure} ${fixed(query.ndcg[system], 4)}`;
+  const title = `${system}: ${inspection.measure} ${fixed(query.values[system], 4)}`;
   const list = items.length ? make("ol", { class: "hits" }, ...items) : make("p", { class: "about" }, "Nothing was retrieved.");
   return make("div", null, make("h4", null, title), list);
 }
@@ -167,8 +167,8 @@ function showDetail(query) {
 function showQuery(query) {
   const scores = inspection.systems.map((system) => {
     const bar = make("span", { class: "bar" });
-    bar.style.setProperty("--share", query.ndcg[system]);
-    return make("span", { class: "of" }, make("span", { class: "system" }, system), " ", fixed(query.ndcg[system], 4), " ", bar);
+    bar.style.setProperty("--share", query.values[system]);
+    return make("span", { class: "of" }, make("span", { class: "system" }, system), " ", fixed(query.values[system], 4), " ", bar);
   });
   const about = make("span", { class: "about" }, make("span", { class: "id" }, query.id), ` · ${count(query.relevant)} relevant `);
   const text = make("span", { class: "text" }, query.text, make("br"), about);

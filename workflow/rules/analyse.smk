@@ -58,6 +58,7 @@ rule compare_systems:
     params:
         entrance="beirflow.evaluation.significance:compare_systems",
         code=code_version("compare_systems"),
+        main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
     message:
         "compare every two systems"
@@ -141,6 +142,7 @@ rule inspect_dataset:
     params:
         entrance="beirflow.analysis.inspection:inspect_dataset",
         code=code_version("inspect_dataset"),
+        main_measure=experiment.main_measure,
     message:
         "choose queries of {wildcards.dataset} for inspection, and count words"
     script:

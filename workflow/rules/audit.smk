@@ -81,7 +81,7 @@ rule gate:
     params:
         entrance="beirflow.exchange.gate:check_gate",
         code=code_version("gate"),
-        gate=config["gate"],
+        gate={"measure": experiment.main_measure, **config["gate"]},
         systems=experiment.chosen_systems,
     message:
         "compare the systems with the baseline of the gate"

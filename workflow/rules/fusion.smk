@@ -10,7 +10,7 @@ OUTPUTS
   record = <results>/runs/<system>/<dataset>.json        the fused runs, weights and digests
 
 STEPS
-  - tune the weights, unless configured: the best NDCG@10 of a grid, never on evaluated queries
+  - tune the weights, unless configured: the best main measure of a grid, never on evaluated queries
   - add up reciprocal ranks or normalised scores, rank by the ranking rule, cut at k
 """
 
@@ -49,6 +49,11 @@ rule fuse_runs:
         settings=lambda wildcards: experiment.settings(wildcards.system),
         tuned_on=lambda wildcards: experiment.tuned_on(
             wildcards.system, wildcards.dataset
+        ),
+        main_measure=lambda wildcards: (
+            experiment.main_measure
+            if experiment.tuned_on(wildcards.system, wildcards.dataset)
+            else ""
         ),
         top_k=config["top_k"],
     message:

@@ -53,6 +53,7 @@ rule summarize:
     params:
         entrance="beirflow.evaluation.conclusion:conclude",
         code=code_version("summarize"),
+        main_measure=experiment.main_measure,
         # Derived from `input` so that Snakemake does not compare it: another device or mirror makes no result again.
         configured=lambda wildcards, input: experiment.configured,
     message:
@@ -94,6 +95,7 @@ rule draw_figures:
     params:
         entrance="beirflow.report.figures:draw_figures",
         code=code_version("draw_figures"),
+        main_measure=experiment.main_measure,
         style=experiment.figure_style,
         rows=experiment.chosen_rows,
         baseline=experiment.baseline,

@@ -75,7 +75,7 @@ def test_the_file_says_of_what_it_is_and_from_what(tmp_path: Path) -> None:
 def test_a_query_has_its_text_its_scores_and_the_worst_comes_first(tmp_path: Path) -> None:
     queries = inspect(tmp_path)["queries"]
     assert [query["id"] for query in queries] == ["q2", "q1", "q0"]
-    assert (queries[2]["text"], queries[2]["ndcg"]) == ("first?", {"x": 0.9, "y": 0.5})
+    assert (queries[2]["text"], queries[2]["values"]) == ("first?", {"x": 0.9, "y": 0.5})
     assert queries[0]["text"] == "third; or fourth?"
     assert [query["words"] for query in queries] == [[], [], []]
     assert [query["relevant"] for query in queries] == [0, 1, 3]

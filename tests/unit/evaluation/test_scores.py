@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.evaluation.scores import collect_scores, main_cutoff, read_per_query
+from beirflow.evaluation.scores import collect_scores, read_per_query
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job
@@ -64,8 +64,3 @@ def test_values_that_were_changed_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="replaced after it was written") as caught:
         read_per_query(means_path, path)
     assert str(caught.value).startswith(f"{path}: sha256 ")
-
-
-@pytest.mark.parametrize(("cutoffs", "main"), [([1, 10, 100], 10), ([1, 20], 1), ([5, 15], 5), ([100], 100), ([8, 11], 11)])
-def test_the_main_cutoff_is_10_or_nearest_to_it(cutoffs: list[int], main: int) -> None:
-    assert main_cutoff([f"{name}@{k}" for name in ("P", "NDCG", "NDCG_exp") for k in cutoffs]) == main

@@ -36,6 +36,7 @@ def test_answers_are_the_run(tmp_path: Path, own: dict[str, Any]) -> None:
         corpus_path=made.path(CORPUS),
         tuned_on=None,
         measure=measure,
+        main_measure="NDCG@10",
         top_k=made.top_k,
         run_path=made.path(RUN, system="fused"),
         record_path=made.path(RUN_RECORD, system="fused"),

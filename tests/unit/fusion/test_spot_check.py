@@ -46,6 +46,7 @@ def made(folder: Path, **settings: Any) -> tuple[RunResults, FusionSettings]:
         corpus_path=results.corpus_path,
         tuned_on=None,
         measure=measure,
+        main_measure="NDCG@10",
         top_k=7,
         **results.paths("f"),
         job=Job(results.results),

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from beirflow.audit.recomputed.plain_measures import measures_of_query
 from beirflow.evaluation.measures import measure
 from beirflow.files.errors import DataError
 from beirflow.files.layout import QRELS, RUN
@@ -21,6 +20,7 @@ from beirflow.fusion.settings import FusionSettings
 from beirflow.fusion.spot_check import spot_checks
 from beirflow.fusion.tuning import grid
 from beirflow.runs.family import System
+from beirflow.runs.plain_measures import measures_of_query
 from by_name import call
 from run_results import RunResults, Scores, ids, ranked
 
@@ -68,6 +68,7 @@ class Tuning:
             corpus_path=self.made.corpus_path,
             tuned_on=DEV if fusion.tune else None,
             measure=measure,
+            main_measure="NDCG@10",
             top_k=10,
             **self.made.paths("f"),
             job=Job(self.made.results, "fuse_runs/f/small", "c0de"),

@@ -38,7 +38,7 @@ def costs(**of: list[dict[str, Any]]) -> pd.DataFrame:
 def results(scores: dict[str, list[float]], table: pd.DataFrame | None = None) -> Results:
     datasets = list(DATASETS[: len(next(iter(scores.values())))])
     table = costs(**{system: [{}] * len(datasets) for system in scores}) if table is None else table
-    return Results(list(scores), next(iter(scores)), datasets, 10, means(scores), {}, {}, pd.DataFrame(), table)
+    return Results(list(scores), next(iter(scores)), datasets, "NDCG@10", means(scores), {}, {}, pd.DataFrame(), table)
 
 
 def test_who_is_beaten_is_not_on_the_front() -> None:
@@ -52,7 +52,7 @@ def test_seconds_are_those_of_queries_and_what_is_not_known_stays_unknown() -> N
         x=[{"queries_seconds": 2.0, "rerank_seconds": 1.0}, {"queries": 30, "devices": "NVIDIA H100, cpu"}],
         imported=[{"search_seconds": np.nan, "index_bytes": np.nan}, {}],
     )
-    found = pareto_table(means({"x": [0.2, 0.4], "imported": [0.5, 0.5]}), table).set_index("system")
+    found = pareto_table(means({"x": [0.2, 0.4], "imported": [0.5, 0.5]}), table, "NDCG@10").set_index("system")
     assert found["NDCG@10"].tolist() == pytest.approx([0.3, 0.5])
     assert found["seconds_per_query"]["x"] == (2 + 1 + 1 + 1) / 40
     assert found["index_bytes"]["x"] == 2000
@@ -74,7 +74,7 @@ def test_the_front_is_drawn_along_those_that_no_other_beats() -> None:
 
 
 def test_ranks_come_with_groups_and_tests() -> None:
-    table = ranks_table(means({"worst": [0.1] * 6, "best": [0.3] * 6, "middle": [0.2] * 6}))
+    table = ranks_table(means({"worst": [0.1] * 6, "best": [0.3] * 6, "middle": [0.2] * 6}), "NDCG@10")
     assert table["system"].tolist() == ["best", "middle", "worst"]
     assert table["average_rank"].tolist() == [1, 2, 3]
     assert table["f"].tolist() == [np.inf] * 3
@@ -84,7 +84,7 @@ def test_ranks_come_with_groups_and_tests() -> None:
 
 
 def test_too_few_have_ranks_and_no_tests(tmp_path: Path) -> None:
-    table = ranks_table(means({"NA": [0.1, 0.2], "y": [0.3, 0.1]}))
+    table = ranks_table(means({"NA": [0.1, 0.2], "y": [0.3, 0.1]}), "NDCG@10")
     table.to_csv(tmp_path / "table.csv", index=False)
     read = read_named_csv(str(tmp_path / "table.csv"))
     assert read["system"].tolist() == ["NA", "y"]

@@ -31,7 +31,7 @@ def test_holes_have_a_row_a_dataset_where_they_were_measured() -> None:
 
 @pytest.mark.parametrize(
     ("measures", "expected"),
-    [(["MAP@3", "P@3"], ["MAP@3"]), (["MAP@100", "Recall@100"], ["Recall@100"]), (["NDCG@10"], ["NDCG@10"])],
+    [(["MAP@3", "P@3"], ["MAP@3"]), (["MAP@100", "Recall@100"], ["MAP@100", "Recall@100"]), (["NDCG@10"], ["NDCG@10"])],
 )
 def test_what_has_a_table_of_its_own(measures: list[str], expected: list[str]) -> None:
     assert main_measures(pd.DataFrame(columns=["system", "dataset", *measures])) == expected

@@ -1,14 +1,14 @@
 """Queries for inspection, with texts, judged documents and first hits, and the document lengths of a corpus.
 
-``inspection/<dataset>.json`` holds, for one corpus: ``dataset``, ``split``, ``documents`` (their number), ``measure`` and
-``cutoff`` of the scores, ``depth`` (hits that are shown), ``systems``; ``sample`` (``shown``, ``of`` how many queries,
+``inspection/<dataset>.json`` holds, for one corpus: ``dataset``, ``split``, ``documents`` (their number), ``measure`` of
+the scores, ``depth`` (hits that are shown), ``systems``; ``sample`` (``shown``, ``of`` how many queries,
 ``how``); ``queries``, the worst first; ``texts``, by id ``title`` and beginning of the ``text`` of every document that is named
 (a judged document that is not in the corpus has none); ``scores`` of all queries (:mod:`beirflow.analysis.query_scores`);
-``lengths``; and what every record says. A query has ``id``, ``text``, ``relevant`` (number of documents judged above 0), ``ndcg``
-by system, ``judged_total``, ``judged`` (at most 20, highest grade first, each with
-``doc_id``, ``grade``, and ``ranks`` by system, null where it is not in the run), ``hits`` by system in the order of the
-ranks (``doc_id``, ``score``, and ``grade``, null where it is not judged), and ``words``, those of its documents that have a
-term of it (:mod:`beirflow.analysis.matched_words`). ``lengths`` has, with their ``unit``, histograms
+``lengths``; and what every record says. A query has ``id``, ``text``, ``relevant`` (number of documents judged above 0),
+``values`` of the measure by system, ``judged_total``, ``judged`` (at most 20, highest grade first, each with ``doc_id``,
+``grade``, and ``ranks`` by system, null where it is not in the run), ``hits`` by system in the order of the ranks (``doc_id``,
+``score``, and ``grade``, null where it is not judged), and ``words``, those of its documents that have a term of it
+(:mod:`beirflow.analysis.matched_words`). ``lengths`` has, with their ``unit``, histograms
 (:mod:`beirflow.analysis.lengths`) of ``all`` documents, of the ``relevant`` (one count a judgement above 0) and of the
 ``retrieved`` by each system (one count a hit in the first ranks of any query).
 
@@ -28,7 +28,8 @@ from beirflow.analysis.matched_words import matched_words
 from beirflow.analysis.query_scores import query_scores
 from beirflow.analysis.shown_queries import choose_queries
 from beirflow.datasets.corpus_files import PreparedCorpus, read_table
-from beirflow.evaluation.scores import main_cutoff, read_per_query
+from beirflow.evaluation.main_measure import MAIN_MEASURE
+from beirflow.evaluation.scores import read_per_query
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.sources.query_lists import for_reading
 
@@ -48,6 +49,7 @@ def inspect_dataset(
     per_query_paths: Sequence[str],
     output_path: str,
     job: Job,
+    main_measure: str = MAIN_MEASURE,
 ) -> None:
     """Choose queries of one corpus and write what is needed to look at them.
 
@@ -59,19 +61,18 @@ def inspect_dataset(
         per_query_paths: The values of every query, in the same order.
         output_path: JSON to write, as this module says.
         job: The job, for the record.
+        main_measure: The measure that is shown.
 
     Raises:
         DataError: A file is not the one that was recorded.
     """
     record = read_json(corpus.corpus_path)
     means = {each["system"]: each for each in map(read_json, means_paths)}
-    cutoff = main_cutoff(next(iter(means.values()))["measures"])
-    measure = f"NDCG@{cutoff}"
     scores = {
-        system: read_per_query(means_path, path, [measure])[1][measure].to_numpy()
+        system: read_per_query(means_path, path, [main_measure])[1][main_measure].to_numpy()
         for system, means_path, path in zip(means, means_paths, per_query_paths, strict=True)
     }
-    sample = choose_queries(np.stack(list(scores.values())), measure)
+    sample = choose_queries(np.stack(list(scores.values())), main_measure)
     all_queries = read_table(corpus.queries_path)
     queries = all_queries.take(pa.array(sample.rows)).to_pylist()
     ids = [query["query_id"] for query in queries]
@@ -86,7 +87,7 @@ def inspect_dataset(
             "id": query["query_id"],
             "text": for_reading(query["text"]),
             "relevant": sum(grade > 0 for grade in grades[query["query_id"]].values()),
-            "ndcg": {system: float(values[row]) for system, values in scores.items()},
+            "values": {system: float(values[row]) for system, values in scores.items()},
             **_judged_and_hits(query["query_id"], grades[query["query_id"]], runs),
         }
         for row, query in zip(sample.rows, queries, strict=True)
@@ -106,8 +107,7 @@ def inspect_dataset(
         dataset=dataset,
         split=record["split"],
         documents=record["counts"]["documents"],
-        measure=measure,
-        cutoff=cutoff,
+        measure=main_measure,
         depth=DEPTH,
         systems=list(means),
         sample=sample.described(),

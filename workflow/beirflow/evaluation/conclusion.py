@@ -14,6 +14,7 @@ def conclude(
     summary_path: str,
     published_path: str,
     configured: Mapping[str, Any],
+    main_measure: str,
     manifest_path: str,
     job: Job,
 ) -> str:
@@ -24,13 +25,14 @@ def conclude(
         summary_path: ``summary.csv`` to write.
         published_path: ``published.yaml``, which the summary is made with.
         configured: The facts of the configuration, for the manifest.
+        main_measure: The measure that the summary shows first.
         manifest_path: ``manifest.json`` to write.
         job: The job, for the record.
 
     Returns:
         The summary as a table for the terminal.
     """
-    table = summarize(means_paths=means_paths, summary_path=summary_path)
+    table = summarize(means_paths=means_paths, summary_path=summary_path, main_measure=main_measure)
     write_manifest(
         means_paths=means_paths,
         summary_path=summary_path,

@@ -7,7 +7,7 @@ its schema hold JSON under ``beirflow``: ``inputs``, the digest of every file of
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,19 +63,6 @@ def read_per_query(means_path: str, per_query_path: str, columns: Sequence[str] 
     means = read_json(means_path)
     check_digest(per_query_path, output_digest(means, per_query_path), means_path)
     return means, pq.read_table(per_query_path, columns=None if columns is None else list(columns))
-
-
-def main_cutoff(measures: Iterable[str]) -> int:
-    """The cutoff of what is shown first: 10, or where there is no NDCG@10 the nearest, the lower of two.
-
-    Args:
-        measures: Names of measures, as ``NDCG@10``.
-
-    Returns:
-        The cutoff.
-    """
-    cutoffs = [int(name.partition("@")[2]) for name in measures if name.startswith("NDCG@")]
-    return min(cutoffs, key=lambda cutoff: (abs(cutoff - 10), cutoff))
 
 
 def _long(means: dict[str, Any], table: pa.Table) -> pa.Table:

@@ -1,6 +1,6 @@
 """Significance of differences: paired tests on the values of every query, for every two systems on every dataset.
 
-``significance.csv`` has a row a measure (NDCG at the main cutoff, and Recall@100), dataset and pair of systems: ``dataset``,
+``significance.csv`` has a row a measure (the main measure, and Recall@100), dataset and pair of systems: ``dataset``,
 ``measure``, ``system_a``, ``system_b``, ``queries``, ``mean_a``, ``mean_b``, ``difference`` (``mean_a - mean_b``), ``low`` and
 ``high`` of its 95 % confidence interval, ``p``, ``p_holm`` and ``effect_size``. A value that is not defined is empty; with one
 system there is a header and nothing else.
@@ -30,8 +30,9 @@ import pandas as pd
 import pyarrow as pa
 
 from beirflow.evaluation.corrections import holm
+from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.paired_tests import DRAWN, confidence_interval, effect_size, randomisation_test
-from beirflow.evaluation.scores import main_cutoff, read_per_query
+from beirflow.evaluation.scores import read_per_query
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
 
@@ -59,6 +60,7 @@ def compare_systems(
     per_query_paths: Sequence[str],
     rows: Mapping[str, Sequence[str]],
     comparison_path: str,
+    main_measure: str = MAIN_MEASURE,
 ) -> None:
     """Compare every two systems on every dataset.
 
@@ -67,13 +69,14 @@ def compare_systems(
         per_query_paths: The values of every query, in the same order.
         rows: By dataset the names of its corpora.
         comparison_path: CSV to write, as this module says.
+        main_measure: A measure that was evaluated.
 
     Raises:
         DataError: Values are not those that were recorded, or two systems were evaluated on other queries.
     """
     found = [
         {"measure": measure, **row}
-        for measure, values in _read(means_paths, per_query_paths).items()
+        for measure, values in _read(means_paths, per_query_paths, main_measure).items()
         for dataset, corpora in rows.items()
         for row in _compare(dataset, corpora, values, len(rows))
     ]
@@ -87,15 +90,14 @@ def compare_systems(
             log.warning("%s: with %d queries, no difference to a baseline can be significant", name, queries)
 
 
-def _read(means_paths: Sequence[str], per_query_paths: Sequence[str]) -> dict[str, Values]:
+def _read(means_paths: Sequence[str], per_query_paths: Sequence[str], main_measure: str) -> dict[str, Values]:
     """By measure that is compared, its values."""
     values: dict[str, Values] = {}
     queries = dict[str, tuple[str, pa.ChunkedArray]]()
     for means_path, path in zip(means_paths, per_query_paths, strict=True):
         means, table = read_per_query(means_path, path)
         if not values:
-            main = f"NDCG@{main_cutoff(table.column_names)}"
-            values = {measure: {} for measure in (main, ALSO) if measure in table.column_names}
+            values = {measure: {} for measure in (main_measure, ALSO) if measure in table.column_names}
         first_path, first = queries.setdefault(means["dataset"], (path, table["query_id"]))
         if not table["query_id"].equals(first):
             problem = f"other queries than in {first_path}; only systems with the same queries can be compared"

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
+from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.means import read_means
 from beirflow.files.csv_files import write_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.records import ASSUMED
 
-MAIN_MEASURES = ("NDCG@10", "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
+SHOWN = (MAIN_MEASURE, "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
 PUBLISHED = ("NDCG@10", "Recall@100")
 LAST = ("documents_per_second", "seconds", "metrics_sha256")
 BETWEEN = "; "
@@ -30,12 +31,13 @@ AVERAGES = (
 """The three averages of the literature, by what they leave out."""
 
 
-def summarize(*, means_paths: Sequence[str], summary_path: str) -> str:
+def summarize(*, means_paths: Sequence[str], summary_path: str, main_measure: str = MAIN_MEASURE) -> str:
     """Write the table of all results.
 
     Args:
         means_paths: The ``metrics`` JSON of every system on every dataset.
         summary_path: CSV to write: a row a system and dataset, then the averages of each system.
+        main_measure: The measure whose column is the first.
 
     Returns:
         The same table for reading on a terminal, numbers rounded.
@@ -43,16 +45,17 @@ def summarize(*, means_paths: Sequence[str], summary_path: str) -> str:
     Raises:
         DataError: A file was changed after it was written, or belongs elsewhere.
     """
-    table = summary_table(means_paths)
+    table = summary_table(means_paths, main_measure)
     write_csv(table, summary_path)
     return for_terminal(table)
 
 
-def summary_table(means_paths: Sequence[str]) -> pd.DataFrame:
+def summary_table(means_paths: Sequence[str], main_measure: str = MAIN_MEASURE) -> pd.DataFrame:
     """The table of all results.
 
     Args:
         means_paths: The ``metrics`` JSON of every system on every dataset.
+        main_measure: The measure whose column is the first.
 
     Returns:
         A row a system and dataset, then the averages of each system.
@@ -60,7 +63,7 @@ def summary_table(means_paths: Sequence[str]) -> pd.DataFrame:
     catalogue = load_catalogue()
     by_system: dict[str, list[dict[str, Any]]] = {}
     for path in means_paths:
-        row = _dataset_row(catalogue, read_means(path)) | {"metrics_sha256": file_digest(path)}
+        row = _dataset_row(catalogue, read_means(path), main_measure) | {"metrics_sha256": file_digest(path)}
         by_system.setdefault(row["system"], []).append(row)
     official = list(catalogue.datasets)
     table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows)])
@@ -68,12 +71,12 @@ def summary_table(means_paths: Sequence[str]) -> pd.DataFrame:
     return table[[name for name in table.columns if name not in LAST] + list(LAST)]
 
 
-def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any]) -> dict[str, Any]:
-    """The main measures of one dataset, or its first where it has none of them, with published scores."""
+def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: str) -> dict[str, Any]:
+    """The measures of one dataset that are shown, the main one first, with published scores."""
     measures = means["measures"]
     row: dict[str, Any] = {key: means[key] for key in ("system", "dataset", "split")}
     row |= {key: means["counts"][key] for key in ("documents", "queries")}
-    row |= {name: measures[name] for name in MAIN_MEASURES if name in measures} or dict(list(measures.items())[:1])
+    row |= {name: measures[name] for name in dict.fromkeys((main_measure, *SHOWN)) if name in measures}
     for name in PUBLISHED:
         comparable = means["official_data"] is not False and name in measures
         reference = catalogue.reference(means["system"], means["dataset"], name) if comparable else None

@@ -20,6 +20,7 @@ from beirflow.audit.digests.reading import part, read_record
 from beirflow.audit.digests.root import Published, check_published_digest
 from beirflow.datasets.corpus_files import read_table
 from beirflow.evaluation.corrections import holm
+from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.paired_tests import confidence_interval, detectable_difference, randomisation_test
 from beirflow.evaluation.scores import read_per_query
 from beirflow.exchange.gate_files import write_comment, write_junit
@@ -53,7 +54,7 @@ class GateSettings:
 
     baseline: str | None = None
     system: str | None = None
-    measure: str = "NDCG@10"
+    measure: str = MAIN_MEASURE
     tolerance: float = 0.01
     manifest_sha256: str | None = None
     manifest_signature: str | None = None

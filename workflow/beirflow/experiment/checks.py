@@ -10,6 +10,7 @@ from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.choice import check_own_names, corpora_named
 from beirflow.catalogue.dataset import Dataset, check_shared_texts
 from beirflow.catalogue.schema import Problems, nearest
+from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.datasets import NO_COPY
 from beirflow.experiment.dependencies import check_dependencies, check_run_files
 from beirflow.experiment.experiment import Experiment
@@ -155,7 +156,7 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
 
 
 def _check_gate(experiment: Experiment, problems: Problems) -> None:
-    """The baseline is a configured system or a folder of results, and its measure has a configured cutoff."""
+    """The baseline is a configured system or a folder of results, and its measure and the main one have a configured cutoff."""
     gate = experiment.config["gate"]
     baseline, measure = gate.get("baseline"), gate.get("measure", "")
     if baseline is not None and baseline not in experiment.chosen_systems:
@@ -163,8 +164,9 @@ def _check_gate(experiment: Experiment, problems: Problems) -> None:
             if not (Path(baseline).expanduser() / MANIFEST).is_file():
                 expected = f"a configured system, or a folder of results; there is no {Path(baseline) / MANIFEST}"
                 problems.add("gate.baseline", baseline, f"{expected}{nearest(baseline, experiment.chosen_systems)}")
-    if measure and int(measure.partition("@")[2]) not in experiment.config["cutoffs"]:
-        problems.add("gate.measure", measure, f"a measure at one of the cutoffs, which are {experiment.config['cutoffs']}")
+    for key, value in (("gate.measure", measure), ("main_measure", experiment.main_measure)):
+        if value and cutoff_of(value) not in experiment.config["cutoffs"]:
+            problems.add(key, value, f"a measure at one of the cutoffs, which are {experiment.config['cutoffs']}")
 
 
 def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from beirflow.catalogue.schema import Problems
 from beirflow.dense.settings import NOT_OF_VECTORS, OF_A_VARIANT
+from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.manifest import NO_INFLUENCE, TUNED_ON
 from beirflow.experiment.datasets import Datasets
 from beirflow.experiment.dependencies import needed
@@ -136,6 +137,11 @@ class Experiment(Datasets):
     def baseline(self) -> str:
         """The configured system that the others are compared with."""
         return self.config["baseline"] or self.chosen_systems[0]
+
+    @property
+    def main_measure(self) -> str:
+        """The measure by which systems are ranked, compared, drawn and tuned."""
+        return main_measure(self.config)
 
     @property
     def figure_style(self) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ def fuse_runs(
     corpus_path: str,
     tuned_on: str | None,
     measure: Measure,
+    main_measure: str,
     job: Job,
 ) -> None:
     """Fuse the runs of several systems on one corpus.
@@ -37,7 +39,8 @@ def fuse_runs(
         run_paths: The runs of ``settings.of``, each next to its record.
         corpus_path: ``corpus.json`` of the corpus.
         tuned_on: Name of the corpus on which the weights are tuned, whose runs and judgements are there; None if they are stated.
-        measure: Computes what is maximised then.
+        measure: Computes measures then.
+        main_measure: The one that is maximised then; empty if the weights are stated.
         job: The job, for the record.
 
     Raises:
@@ -46,7 +49,7 @@ def fuse_runs(
     start, read, facts, seconds = time.perf_counter(), dict[str, str](), dict[str, Any](), dict[str, float]()
     first_stages = FirstStages(settings.of, run_paths, corpus_path, job)
     if tuned_on is not None:
-        tuned, read = _tuned(settings, run.dataset, tuned_on, measure, job)
+        tuned, read = _tuned(settings, run.dataset, tuned_on, partial(tune, measure=measure, main_measure=main_measure), job)
         settings, facts[TUNED] = replace(settings, weights=tuned["chosen"]), tuned
         seconds["tune"] = time.perf_counter() - start
         start = time.perf_counter()
@@ -63,13 +66,15 @@ def fuse_runs(
     )
 
 
-def _tuned(settings: FusionSettings, dataset: str, on: str, measure: Measure, job: Job) -> tuple[Tuned, dict[str, str]]:
+def _tuned(
+    settings: FusionSettings, dataset: str, on: str, tuning: Callable[..., Tuned], job: Job
+) -> tuple[Tuned, dict[str, str]]:
     """Weights, and digests of what they were found with by path below the results."""
     run_paths = [str(job.results / RUN(system=system, dataset=on)) for system in settings.of]
     runs = FirstStages(settings.of, run_paths, str(job.results / CORPUS(dataset=on)), job)
     queries, qrels, evaluated = (
         job.results / path for path in (QUERIES(dataset=on), QRELS(dataset=on), QUERIES(dataset=dataset))
     )
-    found = tune(settings, on, runs.runs, read_table(queries), read_table(qrels), read_table(evaluated), measure)
+    found = tuning(settings, on, runs.runs, read_table(queries), read_table(qrels), read_table(evaluated))
     corpus = CORPUS(dataset=on)
     return found, {**runs.inputs, QRELS(dataset=on): recorded_digest(qrels), corpus: file_digest(job.results / corpus)}

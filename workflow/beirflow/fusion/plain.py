@@ -16,9 +16,8 @@ from beirflow.files.layout import QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.fusion.family import STEP
 from beirflow.fusion.settings import TUNED, FusionSettings
+from beirflow.runs.plain_measures import measures_of_query
 from beirflow.runs.spot_check import Finding, Subject
-
-MEASURE = "NDCG@10"
 
 ROUNDING = 2.0**-22
 """Of a score: what float32, and another order of adding, may change, over the sum of the sizes of what is added."""
@@ -74,16 +73,19 @@ def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
     every = _rows(subject, QUERIES(dataset=tuned["on"]))
     queries = {row["query_id"] for row in every if row["text"] not in texts}
     facts = [tuned["queries"], tuned["queries_left_out"], tuned["measure"]]
-    if facts != [len(queries), len(every) - len(queries), MEASURE]:
+    right_facts = [len(queries), len(every) - len(queries), subject.main_measure]
+    if facts != right_facts:
         found = f"{path} says that {facts[0]} queries of {tuned['on']} decided by {facts[2]}, and {facts[1]} were left out"
-        right = f"{len(queries)}, those whose text is not evaluated, by {MEASURE}, and {len(every) - len(queries)} left out"
+        right = f"{right_facts[0]}, those whose text is not evaluated, by {right_facts[2]}, and {right_facts[1]} left out"
         return Finding(False, found, right)
     documents, grades = _contributions(subject, settings, tuned["on"], queries), _grades(subject, tuned["on"], queries)
     more = max(MORE_POINTS, WORK // max(1, sum(map(len, documents.values()))))
     drawn = random.choice(len(points), min(more, len(points)), replace=False).tolist()
     tried = dict.fromkeys([tuple(tuned["chosen"]), *(list(points)[number] for number in drawn)])
     for weights in tried:
-        lows, highs = zip(*(_bounds(documents.get(query, {}), grades[query], weights) for query in grades), strict=True)
+        lows, highs = zip(
+            *(_bounds(documents.get(query, {}), grades[query], weights, subject.main_measure) for query in grades), strict=True
+        )
         low, high = fmean(lows) - 1e-9, fmean(highs) + 1e-9
         if not low <= points.get(weights, math.nan) <= high:
             said = f"{path} says that the weights {list(weights)} have the {tuned['measure']} {points.get(weights)}"
@@ -127,24 +129,22 @@ def _grades(subject: Subject, on: str, queries: set[str]) -> dict[str, dict[str,
     return found
 
 
-def _bounds(documents: Mapping[str, Sequence[float]], grades: Mapping[str, int], weights: Sequence[float]) -> tuple[float, float]:
-    """The least and the most that NDCG@10 of a query can be, whichever way scores are rounded."""
+def _bounds(
+    documents: Mapping[str, Sequence[float]], grades: Mapping[str, int], weights: Sequence[float], measure: str
+) -> tuple[float, float]:
+    """The least and the most that a measure of a query can be, whichever way scores are rounded."""
     parts = {
         doc_id: [weight * value for weight, value in zip(weights, values, strict=True)] for doc_id, values in documents.items()
     }
     size = 2 * ROUNDING * max((math.fsum(map(abs, values)) for values in parts.values()), default=0.0)
-    ideal = _dcg(sorted(grades.values(), reverse=True)[:10])
+    cutoff = int(measure.partition("@")[2])
 
-    def ndcg(favour: float) -> float:
+    def value(favour: float) -> float:
         scores = {doc_id: math.fsum(values) + favour * size * grades.get(doc_id, 0) for doc_id, values in parts.items()}
-        best = sorted(scores, key=lambda doc_id: (scores[doc_id], doc_id), reverse=True)[:10]
-        return _dcg([grades.get(doc_id, 0) for doc_id in best]) / ideal if ideal else 0.0
+        best = sorted(scores, key=lambda doc_id: (scores[doc_id], doc_id), reverse=True)[:cutoff]
+        return measures_of_query(best, grades, grades, [cutoff])[measure]
 
-    return ndcg(-1), ndcg(1)
-
-
-def _dcg(gains: Sequence[int]) -> float:
-    return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+    return value(-1), value(1)
 
 
 def _rows(subject: Subject, path: str) -> list[Row]:

@@ -1,7 +1,7 @@
 """Tuned weights of a fused system: on the queries of another split or dataset, never on the evaluated ones.
 
-Every point of a grid is tried: weights from 0 that add up to 1. The best mean NDCG@10 over all judged queries wins; of equal
-ones, the weights that are nearest to equal ones, and then the first.
+Every point of a grid is tried: weights from 0 that add up to 1. The best mean of the main measure over all judged queries wins;
+of equal ones, the weights that are nearest to equal ones, and then the first.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,8 +17,6 @@ from beirflow.fusion.blocks import Rows, blocks, ranked
 from beirflow.fusion.family import STEP
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.run_file import RUN
-
-MEASURE, CUTOFF = "NDCG@10", 10
 
 Measure = Callable[[pa.Table, pa.Table, Sequence[int]], pd.DataFrame]
 """Gives the measures at some cutoffs of every judged query, from a run and judgements."""
@@ -72,6 +70,7 @@ def tune(
     qrels: pa.Table,
     evaluated: pa.Table,
     measure: Measure,
+    main_measure: str,
 ) -> Tuned:
     """Find the weights.
 
@@ -82,7 +81,8 @@ def tune(
         queries: Its queries: ``query_id`` and ``text``.
         qrels: Its judgements.
         evaluated: The queries of the corpus that the system is evaluated on.
-        measure: Computes the measure.
+        measure: Computes measures.
+        main_measure: The one that is maximised.
 
     Returns:
         What the record says of it.
@@ -91,19 +91,20 @@ def tune(
         DataError: Every query is one that is evaluated, or a run has no documents for these queries.
     """
     runs, qrels, left_out = _of_others(settings, on, runs, queries, qrels, evaluated)
+    cutoff = int(main_measure.partition("@")[2])
     tried = grid(len(runs), (settings.tune or {}).get("step", STEP))
     found: list[list[Rows]] = [[] for _ in tried]
     for block in blocks(settings, runs):
         for parts, weights in zip(found, tried.tolist(), strict=True):
-            parts.append(ranked(block, weights, CUTOFF))
-    scores = [float(measure(_table(parts), qrels, [CUTOFF])[MEASURE].mean()) for parts in found]
+            parts.append(ranked(block, weights, cutoff))
+    scores = [float(measure(_table(parts), qrels, [cutoff])[main_measure].mean()) for parts in found]
     spread = np.square(tried - 1 / len(runs)).sum(axis=1).round(12).tolist()
     best = min(range(len(tried)), key=lambda point: (-scores[point], spread[point], point))
     return {
         "on": on,
         "queries": len(queries) - left_out,
         "queries_left_out": left_out,
-        "measure": MEASURE,
+        "measure": main_measure,
         "grid": [{"weights": weights, "score": score} for weights, score in zip(tried.tolist(), scores, strict=True)],
         "chosen": tried[best].tolist(),
     }

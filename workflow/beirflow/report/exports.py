@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.files.writing import atomic_path
@@ -46,15 +47,15 @@ def export_tables(*, summary_path: str, comparison_path: str, systems_path: str,
     """
     summary, comparison = read_named_csv(summary_path), read_named_csv(comparison_path)
     measures, sources = main_measures(summary), Sources()
-    by_measure = []
+    by_measure = {}
     for measure in measures:
         marks = significance_marks(comparison, measure, baseline)
-        by_measure.append((leaderboard(summary, measure, marks), notes(summary, bool(marks), baseline)))
+        by_measure[measure] = leaderboard(summary, measure, marks), notes(summary, bool(marks), baseline)
     kinds = {table.name: (table, over) for table, over in kind_tables(summary, measures[0])}
     published = published_table(summary, measures[0], sources)
     tables = {
-        "leaderboard": by_measure[0],
-        "recall": by_measure[1] if len(measures) > 1 else (None, []),
+        "leaderboard": by_measure[measures[0]],
+        "recall": by_measure.get(PUBLISHED[1], (None, [])),
         "published": (published, sources.lines()),
         "tasks": kinds.get("by-task", (None, [])),
         "domains": kinds.get("by-domain", (None, [])),

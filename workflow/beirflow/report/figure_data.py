@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from beirflow.analysis.lengths import added_up
-from beirflow.evaluation.scores import main_cutoff, read_per_query
+from beirflow.evaluation.main_measure import MAIN_MEASURE
+from beirflow.evaluation.scores import read_per_query
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.records import read_json
 
@@ -21,9 +22,9 @@ class Results:
         systems: Names, in the order of the configuration.
         baseline: The one that the others are compared with.
         datasets: Names, in the order of the configuration.
-        cutoff: Of the main measures, 10 unless the configuration has no 10.
+        measure: The main measure.
         means: By system and dataset, the measures.
-        per_query: By system and dataset, NDCG at the main cutoff of every query, of all forums together; float64.
+        per_query: By system and dataset, the main measure of every query, of all forums together; float64.
         lengths: By dataset, by name (``all``, ``relevant``, systems), the edges and counts of the lengths in words.
         comparison: ``significance.csv``.
         costs: ``cost.csv``.
@@ -32,7 +33,7 @@ class Results:
     systems: list[str]
     baseline: str
     datasets: list[str]
-    cutoff: int
+    measure: str
     means: dict[tuple[str, str], dict[str, float]]
     per_query: dict[tuple[str, str], np.ndarray]
     lengths: dict[str, dict[str, tuple[list[int], list[int]]]]
@@ -53,6 +54,7 @@ class FigureFiles:
         costs_path: ``cost.csv``.
         rows: By dataset the names of its corpora.
         baseline: System that the others are compared with.
+        main_measure: The measure that they show.
     """
 
     means_paths: Sequence[str]
@@ -63,6 +65,7 @@ class FigureFiles:
     costs_path: str
     rows: Mapping[str, Sequence[str]]
     baseline: str
+    main_measure: str = MAIN_MEASURE
 
 
 def read_results(files: FigureFiles) -> Results:
@@ -78,18 +81,17 @@ def read_results(files: FigureFiles) -> Results:
         DataError: Values are not those that were recorded.
     """
     every = [read_json(path) for path in files.means_paths]
-    cutoff = main_cutoff(every[0]["measures"])
     systems = list(dict.fromkeys(means["system"] for means in every))
     of_corpus = {}
     for means_path, path in zip(files.corpus_means_paths, files.per_query_paths, strict=True):
-        means, table = read_per_query(means_path, path, [f"NDCG@{cutoff}"])
+        means, table = read_per_query(means_path, path, [files.main_measure])
         of_corpus[means["system"], means["dataset"]] = table[0].to_numpy()
     inspections = {inspection["dataset"]: inspection for inspection in map(read_json, files.inspection_paths)}
     return Results(
         systems=systems,
         baseline=files.baseline,
         datasets=list(files.rows),
-        cutoff=cutoff,
+        measure=files.main_measure,
         means={(means["system"], means["dataset"]): means["measures"] for means in every},
         per_query={
             (system, row): np.concatenate([of_corpus[system, corpus] for corpus in corpora])

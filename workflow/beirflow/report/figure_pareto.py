@@ -22,23 +22,22 @@ MILLISECONDS = 1000.0
 
 def pareto(results: Results) -> Figure:
     """A panel a kind of cost, a marker a system; a line leads along those that no other beats."""
-    table, styles = pareto_table(results.means, results.costs), style_of(results.systems)
+    table, styles = pareto_table(results.means, results.costs, results.measure), style_of(results.systems)
     figure, panels = small_multiples(["", ""], HEIGHT, HALF, sharey=True)
     unit, size = bytes_unit(table["index_bytes"].max())
     scales = {"seconds_per_query": ("milliseconds a query", MILLISECONDS), "index_bytes": (f"index on disk{unit}", 1 / size)}
-    measure = f"NDCG@{results.cutoff}"
     for (column, (label, factor)), panel in zip(scales.items(), panels, strict=True):
         known = table[table[column].notna()]
         costs = known[column] * factor
-        front = known[known[FRONTS[column]]].sort_values([column, measure])
-        panel.step(front[column] * factor, front[measure], where="post", color=GREY, linewidth=0.8, zorder=1)
-        for system, x, y in zip(known["system"], costs, known[measure], strict=True):
+        front = known[known[FRONTS[column]]].sort_values([column, results.measure])
+        panel.step(front[column] * factor, front[results.measure], where="post", color=GREY, linewidth=0.8, zorder=1)
+        for system, x, y in zip(known["system"], costs, known[results.measure], strict=True):
             panel.plot(
                 [x], [y], **{**styles[system], "linestyle": ""}, markersize=5, markeredgecolor="white", markeredgewidth=0.3
             )
         _label(panel, label, len(known), len(table))
         log_where_wide(panel, costs)
-    panels[0].set_ylabel(f"mean {measure}")
+    panels[0].set_ylabel(f"mean {results.measure}")
     below(figure, f"mean over {_counted(len(results.datasets))}; line: no other system is as good for as little")
     system_legend(figure, styles, lines=False)
     return figure

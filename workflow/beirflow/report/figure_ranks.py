@@ -33,7 +33,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 def critical_difference(results: Results) -> Figure:
     """Systems by their average rank, the best at the left; bars join those that the tests do not tell apart."""
-    table = ranks_table(results.means)
+    table = ranks_table(results.means, results.measure)
     first = table.iloc[0]
     if np.isnan(first["p"]):
         return words_only(_why_not(len(table), len(results.datasets)))
@@ -55,7 +55,7 @@ def critical_difference(results: Results) -> Figure:
     for number, (start, end) in enumerate(spans, 1):
         panel.plot([ranks[start], ranks[end]], [-BAR * number] * 2, color="black", linewidth=2.4, solid_capstyle="round")
     _names(panel, table["system"].tolist(), ranks, -BAR * (len(spans) + 1), ends)
-    below(figure, _said(test, len(results.datasets), results.cutoff))
+    below(figure, _said(test, len(results.datasets), results.measure))
     return figure
 
 
@@ -65,12 +65,12 @@ def _why_not(systems: int, datasets: int) -> str:
     return "All systems are equal on every dataset: there are no ranks to test."
 
 
-def _said(test: Friedman, datasets: int, cutoff: int) -> str:
+def _said(test: Friedman, datasets: int, measure: str) -> str:
     """Return the result of the tests in words; no line ends inside a value."""
     p = f"p = {test.p:.3f}" if test.p >= 0.001 else "p < 0.001"
     statistic = "F is infinite" if np.isinf(test.f) else f"F = {test.f:.2f}"
     values = f"{statistic}, {p}".replace(" ", NO_BREAK).replace(f",{NO_BREAK}", ", ")
-    result = f"Average rank by NDCG@{cutoff} over {datasets} datasets. Friedman test, by Iman and Davenport: {values}"
+    result = f"Average rank by {measure} over {datasets} datasets. Friedman test, by Iman and Davenport: {values}"
     if not test.rejected:
         return f"{result}, which is not below {LEVEL}: no two systems are told apart."
     return f"{result}. A bar joins systems that differ by less than the critical difference (Nemenyi, {LEVEL})."

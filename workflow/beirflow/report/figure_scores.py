@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from beirflow.evaluation.corrections import against
+from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.report.figure_data import Results
 from beirflow.report.figure_style import (
     COLOURS,
@@ -36,7 +37,7 @@ def ndcg_difference(results: Results) -> Figure:
         _differences(panel, results, system)
     below(
         figure,
-        f"NDCG@{results.cutoff} minus that of {results.baseline}, with 95 % confidence interval; hatched where it is lower;"
+        f"{results.measure} minus that of {results.baseline}, with 95 % confidence interval; hatched where it is lower;"
         f" * different at the level of {SIGNIFICANT}, corrected for all tests",
     )
     return figure
@@ -44,7 +45,7 @@ def ndcg_difference(results: Results) -> Figure:
 
 def _differences(panel: Axes, results: Results, system: str) -> None:
     """Bars with intervals; hatched where the baseline is better, a star where the difference is significant."""
-    table = against(results.comparison, f"NDCG@{results.cutoff}", results.baseline)
+    table = against(results.comparison, results.measure, results.baseline)
     table = table[(table["system_a"] == system) | (table["system_b"] == system)]
     sign = np.where(table["system_a"] == system, 1, -1)
     table = table.assign(difference=sign * table["difference"], reach=(table["high"] - table["low"]) / 2)
@@ -92,7 +93,7 @@ def ndcg_per_query(results: Results) -> Figure:
             panel.plot(THRESHOLDS, reached, **styles[system], markevery=(first, 20))
         panel.set_xlim(-0.02, 1.02)
         panel.set_ylim(-0.03, 1.03)
-    below(figure, f"with at least this NDCG@{results.cutoff}")
+    below(figure, f"with at least this {results.measure}")
     figure.supylabel("share of queries", fontsize=SETTINGS["font.size"])
     system_legend(figure, styles, lines=True)
     return figure
@@ -102,13 +103,14 @@ def holes(results: Results) -> Figure:
     """The share of unjudged documents in the first ranks against the score that they may lower."""
     styles = style_of(results.systems)
     height = row_height(results.systems) * len(results.datasets) + 0.45
-    names = [f"NDCG@{results.cutoff}", f"Hole@{results.cutoff}"]
+    cutoff = cutoff_of(results.measure)
+    names = [results.measure, f"Hole@{cutoff}"]
     figure, panels = small_multiples(["", ""], height, HALF, sharey=True)
     for name, panel in zip(names, panels, strict=True):
         values = {system: [results.means[system, row][name] for row in results.datasets] for system in results.systems}
         dot_rows(panel, results.datasets, values, styles)
         panel.set_xlim(-0.02, 1.02)
         panel.set_xlabel(name)
-    below(figure, f"{names[1]}: share of the first {results.cutoff} that nobody judged")
+    below(figure, f"{names[1]}: share of the first {cutoff} that nobody judged")
     system_legend(figure, styles, lines=False)
     return figure

@@ -1,13 +1,13 @@
 """The numbers of the figures that are in no other table, each as CSV beside its figure.
 
-``pareto.csv`` has a row a system: NDCG, the plain mean over the datasets; ``seconds_per_query``, the seconds in which all jobs
-together encoded queries, searched, merged, fused and scored pairs, over the number of queries, so no latency of a single one (of
-runs from elsewhere, also where others are made from them, nobody knows it); ``index_bytes`` of all datasets; whether it is on the
-front of each: no other system is at least as good for at most as much, and better in one; and ``devices``.
+``pareto.csv`` has a row a system: the main measure, a plain mean over the datasets; ``seconds_per_query``, seconds of all jobs
+that encoded queries, searched, merged, fused and scored pairs, over the number of queries, which is no latency of a single one
+(unknown for runs from elsewhere and what is made from them); ``index_bytes`` of all datasets; two flags for the front of each
+cost: no other system is at least as good for at most as much, and better in one; and ``devices``.
 
-``critical_difference.csv`` has a row a system, the best first: ``average_rank`` over ``datasets``, by NDCG; ``groups``, letters
-that systems share which are not told apart; and, on every row the same, ``f`` and ``p`` of the test of Friedman, by Iman and
-Davenport, and the ``critical_difference``, as :mod:`beirflow.evaluation.ranks` says.
+``critical_difference.csv`` has a row a system, the best first: ``average_rank`` over ``datasets``, by the main measure;
+``groups``, letters shared by systems that are not told apart; and, on every row the same, ``f`` and ``p`` of the test of Friedman
+by Iman and Davenport, and the ``critical_difference``, as :mod:`beirflow.evaluation.ranks` says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +17,8 @@ from string import ascii_lowercase
 import numpy as np
 import pandas as pd
 
+from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.ranks import alike, average_ranks, friedman
-from beirflow.evaluation.scores import main_cutoff
 from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.files.records import read_json
 
@@ -32,17 +32,20 @@ Means = Mapping[tuple[str, str], Mapping[str, float]]
 """By system and dataset, the measures."""
 
 
-def write_figure_tables(*, means_paths: Sequence[str], costs_path: str, folder: str) -> None:
+def write_figure_tables(*, means_paths: Sequence[str], costs_path: str, folder: str, main_measure: str = MAIN_MEASURE) -> None:
     """Write the tables from the metrics of every system on every dataset and ``cost.csv``."""
     means = {(record["system"], record["dataset"]): record["measures"] for record in map(read_json, means_paths)}
-    tables = {"pareto": pareto_table(means, read_named_csv(costs_path)), "critical_difference": ranks_table(means)}
+    tables = {
+        "pareto": pareto_table(means, read_named_csv(costs_path), main_measure),
+        "critical_difference": ranks_table(means, main_measure),
+    }
     for name, table in tables.items():
         write_csv(table, Path(folder, f"{name}.csv"))
 
 
-def pareto_table(means: Means, costs: pd.DataFrame) -> pd.DataFrame:
+def pareto_table(means: Means, costs: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Return ``pareto.csv`` from the measures and ``cost.csv``."""
-    measure, systems, scores = _scores(means)
+    systems, scores = _scores(means, measure)
     table = pd.DataFrame({"system": systems, "datasets": scores.shape[1], measure: scores.mean(axis=1)})
     of_system = [costs[costs["system"] == system] for system in systems]
     table["seconds_per_query"] = [_query_seconds(part) / part["queries"].sum() for part in of_system]
@@ -53,11 +56,10 @@ def pareto_table(means: Means, costs: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _scores(means: Means) -> tuple[str, list[str], np.ndarray]:
-    """Return the main measure, the systems, and its values, float64 of shape (systems, datasets)."""
-    measure = f"NDCG@{main_cutoff(next(iter(means.values())))}"
+def _scores(means: Means, measure: str) -> tuple[list[str], np.ndarray]:
+    """Return the systems, and the values of a measure, float64 of shape (systems, datasets)."""
     systems, datasets = (list(dict.fromkeys(names)) for names in zip(*means, strict=True))
-    return measure, systems, np.array([[means[system, dataset][measure] for dataset in datasets] for system in systems])
+    return systems, np.array([[means[system, dataset][measure] for dataset in datasets] for system in systems])
 
 
 def _query_seconds(costs: pd.DataFrame) -> float:
@@ -82,9 +84,9 @@ def on_front(scores: np.ndarray, costs: np.ndarray) -> list[bool]:
     return [bool(value) for value in ~beaten & ~np.isnan(costs)]
 
 
-def ranks_table(means: Means) -> pd.DataFrame:
+def ranks_table(means: Means, measure: str) -> pd.DataFrame:
     """Return ``critical_difference.csv``, without groups and tests if there are too few systems or datasets."""
-    _, systems, scores = _scores(means)
+    systems, scores = _scores(means, measure)
     table = pd.DataFrame({"system": systems, "average_rank": average_ranks(scores), "datasets": scores.shape[1]})
     table = table.sort_values("average_rank", kind="stable", ignore_index=True)
     test = friedman(scores)

@@ -32,7 +32,9 @@ def draw_figures(*, files: FigureFiles, folder: str, style: Mapping[str, Any] | 
         DataError: Values are not those that were recorded, or the font is not here.
     """
     results = read_results(files)
-    write_figure_tables(means_paths=files.means_paths, costs_path=files.costs_path, folder=folder)
+    write_figure_tables(
+        means_paths=files.means_paths, costs_path=files.costs_path, folder=folder, main_measure=files.main_measure
+    )
     with house_style(**(style or {})):
         for name in FIGURES:
             save(FUNCTIONS[name](results), folder, name)

@@ -39,7 +39,7 @@ class Figure(NamedTuple):
 FIGURES: Mapping[str, Figure] = {
     "ndcg_difference": Figure(
         "Difference to the baseline",
-        "Bars: for every dataset, NDCG@10 of each system minus that of the baseline. The numbers are in the first table.",
+        "Bars: for every dataset, the main measure of each system minus the baseline. The numbers are in the first table.",
     ),
     "critical_difference": Figure(
         "Average ranks",
@@ -53,18 +53,21 @@ FIGURES: Mapping[str, Figure] = {
     ),
     "ndcg_per_query": Figure(
         "Distribution over queries",
-        f"Lines: for every dataset, the share of queries with at least a given NDCG@10. The values are in {SCORES}.",
+        f"Lines: for every dataset, the share of queries with at least a given main measure. The values are in {SCORES}.",
     ),
     "document_lengths": Figure(
         "Lengths of documents",
         "Violins: for every dataset, lengths of all documents, of the relevant and of the retrieved. The quantiles are in the "
         "table “Lengths of documents”.",
     ),
-    "holes": Figure("Unjudged documents", "Points: NDCG@10 against Hole@10. The numbers are in the table “Unjudged documents”."),
+    "holes": Figure(
+        "Unjudged documents",
+        "Points: the main measure against the share of unjudged documents. The numbers are in the table “Unjudged documents”.",
+    ),
     "pareto": Figure(
         "Score and cost",
-        "Points: mean NDCG@10 of each system against its milliseconds a query and the size of its index. The numbers are in "
-        "pareto.csv.",
+        "Points: the mean main measure of each system against milliseconds a query and the size of its index. The numbers are "
+        "in pareto.csv.",
         "pareto",
     ),
     "cost": Figure(

@@ -95,9 +95,9 @@ class Sources(Notes):
 
 
 def main_measures(summary: pd.DataFrame) -> list[str]:
-    """The measures that have a table of their own: those that are published, or else the first that there is."""
-    names = [str(name) for name in summary.columns]
-    return [name for name in PUBLISHED if name in names] or [next(name for name in names if "@" in name)]
+    """Return the measures that have a table of their own: the main one, which is the first, and those that are published."""
+    names = [str(name) for name in summary.columns if "@" in str(name)]
+    return list(dict.fromkeys([names[0], *(name for name in PUBLISHED if name in names)]))
 
 
 def holes_table(summary: pd.DataFrame) -> Table | None:

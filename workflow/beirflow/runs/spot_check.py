@@ -78,6 +78,7 @@ class Subject:
         config: The configuration of the person who audits: ``device``, ``token_budget``, ``jobs_per_gpu``.
         row: The dataset that a forum belongs to; empty for a corpus that is a dataset itself.
         own_candidates: Whether each query ranks only the documents that are judged for it.
+        main_measure: By which weights are tuned.
         whole: The corpus of which this is another split or a sample, by which files of the user's own are called; empty for
             one that is whole.
     """
@@ -93,6 +94,7 @@ class Subject:
     config: dict[str, Any]
     row: str = ""
     own_candidates: bool = False
+    main_measure: str = ""
     whole: str = ""
 
     @property

@@ -14,6 +14,7 @@ from beirflow.catalogue.choice import corpora_named
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.own_datasets import custom_dataset
 from beirflow.catalogue.schema import problems_with
+from beirflow.evaluation.main_measure import cutoff_of, main_measure
 from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS
 from beirflow.runs.family import System
@@ -74,6 +75,8 @@ def _check_product(facts: Comparison, setup: Setup) -> None:
     facts.same(MANIFEST, "inputs", list(manifest["inputs"]), expected, BY_CONFIGURATION)
     if configuration.get("baseline") not in (None, *configuration["systems"]):
         raise RecordError(f"has the baseline {configuration['baseline']!r}, which is no configured system")
+    if cutoff_of(main_measure(configuration)) not in configuration["cutoffs"]:
+        raise RecordError(f"has the main measure {configuration['main_measure']!r}, whose cutoff is not configured")
 
 
 def _check_precision(facts: Comparison, setup: Setup) -> None:

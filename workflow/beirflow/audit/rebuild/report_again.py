@@ -13,6 +13,7 @@ from beirflow.audit.rebuild.made_again import link_results, other_page, other_re
 from beirflow.audit.rebuild.paper_again import Step
 from beirflow.datasets.corpus_files import PreparedCorpus
 from beirflow.evaluation.cost import collect_costs
+from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.scores import collect_scores
 from beirflow.evaluation.significance import compare_systems
 from beirflow.files import layout
@@ -49,6 +50,10 @@ class ReportAgain:
     rows: Mapping[str, Sequence[str]]
     baseline: str
 
+    @property
+    def _measure(self) -> str:
+        return main_measure(self.chain.manifest["configuration"])
+
     def step(self, path: str) -> Step | None:
         """Return the functions that rebuild a file and compare it.
 
@@ -82,7 +87,8 @@ class ReportAgain:
 
     def _significance(self) -> None:
         paths = {"means_paths": self._paths(METRICS), "per_query_paths": self._paths(PER_QUERY)}
-        compare_systems(**paths, rows=self.rows, comparison_path=f"{self.scratch}/{SIGNIFICANCE}")
+        comparison_path = f"{self.scratch}/{SIGNIFICANCE}"
+        compare_systems(**paths, rows=self.rows, comparison_path=comparison_path, main_measure=self._measure)
 
     def _costs(self) -> None:
         paths = {"means_paths": self._paths(METRICS), "record_paths": self._paths(layout.RUN_RECORD)}
@@ -106,7 +112,8 @@ class ReportAgain:
         folder = self.scratch / "figures"
         folder.mkdir(exist_ok=True)
         rows = [f"{self.scratch}/{path}" for path in self.chain.means]
-        write_figure_tables(means_paths=rows, costs_path=str(self.chain.file(COST)), folder=str(folder))
+        costs_path = str(self.chain.file(COST))
+        write_figure_tables(means_paths=rows, costs_path=costs_path, folder=str(folder), main_measure=self._measure)
 
     def _inspection(self, dataset: str) -> None:
         corpus = PreparedCorpus(*(f"{self.scratch}/{path(dataset=dataset)}" for path in (layout.DOCUMENTS, layout.QUERIES)))
@@ -116,7 +123,8 @@ class ReportAgain:
             for key, pattern in systems.items()
         }
         output_path = f"{self.scratch}/{INSPECTION(dataset=dataset)}"
-        inspect_dataset(dataset=dataset, corpus=corpus, **paths, output_path=output_path, job=Job(self.scratch))
+        paths |= {"output_path": output_path, "main_measure": self._measure}
+        inspect_dataset(dataset=dataset, corpus=corpus, **paths, job=Job(self.scratch))
 
     def _report(self) -> None:
         """The page, from the files for reading as they are: each of them is compared by itself."""

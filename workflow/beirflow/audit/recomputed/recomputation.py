@@ -11,10 +11,10 @@ from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import FAILED, PASSED, UNREADABLE, Check, RecordError, Result, unique, unreadable
 from beirflow.audit.digests.reading import part, read_columns, read_rows
 from beirflow.audit.facts.corpora import Corpora
-from beirflow.audit.recomputed.plain_measures import measures_of_query
 from beirflow.audit.recomputed.runs import read_run, run_rules, unknown_documents
 from beirflow.audit.recomputed.trec_check import check_trec
 from beirflow.files.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
+from beirflow.runs.plain_measures import measures_of_query
 
 TOLERANCE = 1e-9
 

@@ -13,6 +13,7 @@ from beirflow.audit.digests.reading import open_parquet, part
 from beirflow.audit.digests.setup import Setup
 from beirflow.audit.facts.representations import configured_precision
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
+from beirflow.evaluation.main_measure import main_measure
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.jobs.by_name import by_name
@@ -100,6 +101,7 @@ def _check_corpus(
         dataset=dataset,
         made=_made(chain, name, dataset),
         top_k=part(chain.manifest, "configuration", "top_k", kind=int),
+        main_measure=main_measure(chain.manifest["configuration"]),
         drop_self_matches=corpus["drop_self_matches"],
         chunks=part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int),
         config={key: setup.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},

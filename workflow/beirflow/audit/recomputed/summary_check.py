@@ -7,6 +7,7 @@ from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import FAILED, PASSED, UNREADABLE, WARNING, Check, RecordError, Result, unique, unreadable
 from beirflow.audit.digests.reading import part
 from beirflow.catalogue.schema import CATALOGUE
+from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.summary import PUBLISHED, summary_table
 from beirflow.files.csv_files import csv_text, read_cells
 from beirflow.files.digests import file_digest
@@ -40,7 +41,9 @@ def check_summary(chain: Chain) -> list[Check]:
         if list(part(chain.manifest, "outputs", kind=dict)) != [SUMMARY]:
             raise RecordError(f"names {', '.join(chain.manifest['outputs'])} as its outputs, expected {SUMMARY}", MANIFEST)
         written = chain.file(SUMMARY).read_bytes().decode("utf-8")
-        made = csv_text(summary_table([str(chain.file(name)) for name in chain.means]))
+        made = csv_text(
+            summary_table([str(chain.file(name)) for name in chain.means], main_measure(chain.manifest["configuration"]))
+        )
         same_catalogue = part(chain.manifest, "published_sha256") == file_digest(CATALOGUE / "published.yaml")
         if same_catalogue:
             chain.note(MANIFEST, "published_sha256", None, "the catalogue here")

@@ -5,8 +5,8 @@ import random
 
 import pyarrow as pa
 import pytest
-from beirflow.audit.recomputed.plain_measures import measures_of_query
 from beirflow.evaluation.measures import measure
+from beirflow.runs.plain_measures import measures_of_query
 
 CUTOFFS = [1, 3, 10, 100]
 
