@@ -4,23 +4,27 @@ import csv
 import json
 import threading
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.job_work import job_work
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.records import read_json
+from beirflow.jobs.overall import Overall
 from onnx_twin import GRAPH, export
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
 from tiny_expanders import save_deepct, save_tiny_t5
 from tiny_sparse import save_masked_lm
-from workflow_runs import Workflow, config_of, small_dataset, tiny_system, words
+from workflow_runs import REPOSITORY, Workflow, config_of, small_dataset, tiny_system, words
 
 DOCUMENTS = 24
 SECRETS = {"SERVER_USER": "b0b0b0", "SERVER_PASSWORD": "pa55%2Fword", "SERVER_TOKEN": "t0ken0", "SERVER_KEY": "sk-s3cret"}
@@ -134,6 +138,8 @@ def test_every_file_for_reading_is_made_of_every_family_and_no_secret_is_in_any(
     said = [workflow.run("results/embeddings/server/small/queries.npy", ok=False)]
     assert 'status 401, \'{"error": "/v1/embeddings?token=… ' in said[0]
     arguments["model"] = "right"
+    said.append(workflow.run("results/summary.csv"))
+    check_time_left(experiment, workflow.result("."))
     read: tuple[str, ...] = ("systems.csv", "cost.csv", "significance.csv", "scores.parquet", "report.html", "paper/index.html")
     read += ("ro-crate-metadata.json", "runs/server/small.trec.gz", "open-runs/server/small.trec.gz")
     said.append(workflow.run(*(f"results/{name}" for name in read)))
@@ -148,6 +154,29 @@ def test_every_file_for_reading_is_made_of_every_family_and_no_secret_is_in_any(
     assert "url http://${SERVER_USER}:${SERVER_PASSWORD}@127.0.0.1" in described["server", "arguments"]
     said.append(workflow.run("--report", str(workflow.folder / "report.zip"), "results/report.html"))
     check_no_secret(workflow.folder, "".join(said))
+
+
+def check_time_left(experiment: Experiment, results: Path) -> None:
+    """The time left after the first half of a run is right within a factor of 1.5.
+
+    The jobs are those that have run here, their seconds those of a run in processes that nothing had warmed up, by one core of a
+    busy machine (``benchmarks/`` in the order of ending): seconds of today would differ at every run.
+    """
+    lines = (REPOSITORY / "tests/data/every-family-seconds.tsv").read_text().splitlines()
+    recorded = {name: float(seconds) for name, seconds in (line.split("\t") for line in lines)}
+    rules = [name.partition("/")[0].removesuffix(".tsv") for name in recorded]
+    here = [path.relative_to(results / "benchmarks").parts[0] for path in (results / "benchmarks").rglob("*.tsv")]
+    assert Counter(rules) == Counter(name.removesuffix(".tsv") for name in here)
+    now, total = 0.0, sum(recorded.values())
+    jobs = {number: (rule, {"dataset": "small"}) for number, rule in enumerate(rules)}
+    overall = Overall(job_work(experiment, results, jobs), clock=lambda: now)
+    for number, seconds in enumerate(recorded.values()):
+        overall.begin(number, "")
+        now += seconds
+        overall.end(number)
+        if now > total / 2:
+            break
+    assert (total - now) / 1.5 < overall.seconds_left() < (total - now) * 1.5
 
 
 def check_no_secret(folder: Path, said: str) -> None:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.job_work import STAGES, START, job_work
+from beirflow.experiment.job_work import STAGES, job_work
 from beirflow.experiment.load import load_experiment
 from beirflow.jobs.code_version import entrances
+from beirflow.jobs.overall import START
 
 
 def test_a_chunk_is_expected_to_take_what_its_documents_are(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from beirflow.experiment.experiment import MOST_THREADS, Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.measured_rates import Rates, chunk_records, jobs, work
 from beirflow.files.layout import EXPANSION_RECORD, METRICS
+from beirflow.jobs.overall import START
 from beirflow.runs.family import TOKENS_PER_WORD
 
 CORPUS_BYTES = 4.0
@@ -22,9 +23,6 @@ CANDIDATE_BYTES, RUN_BYTES = 12.0, 8.0
 
 SPILL_BYTES = 7.0
 """Of a text that is being prepared, for each word."""
-
-JOB_SECONDS = 2.0
-"""Until a job begins its work."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def _part(
     shares = {"index": fresh, "expand": missing / size.chunks}
     left = {stage: amount * shares.get(stage, 1.0) for stage, amount in units.items()}
     steps = max(1, jobs(family, size, trained=experiment.is_trained(system)) - round(done * size.chunks) - stored) + missing
-    seconds = sum(rates.seconds.get(stage, 0.0) * amount for stage, amount in left.items()) + steps * JOB_SECONDS
+    seconds = sum(rates.seconds.get(stage, 0.0) * amount for stage, amount in left.items()) + steps * START
     per_word = rates.tokens_per_word or TOKENS_PER_WORD
     tokens = sum(left[kind] for kind in family.read_by_model) * per_word if family.read_by_model else None
     made = experiment.systems[system].settings

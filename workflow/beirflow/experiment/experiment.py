@@ -270,6 +270,11 @@ class Experiment(Datasets):
         """Names of the systems whose runs a system is made from, in the order of its settings."""
         return list(self._family(system).reads(self.systems[system].settings).systems.values())
 
+    def depth(self, system: str) -> int:
+        """Return the number of documents for each query that a system ranks again, or retrieves."""
+        depth, top_k = self._family(system).reads(self.systems[system].settings).depth, int(self.config["top_k"])
+        return top_k if depth is None else min(depth, top_k)
+
     def run_file(self, system: str, dataset: str) -> str | None:
         """The file outside the results that holds the run of a system on a corpus; None where the run is made here."""
         path = self._family(system).source(self.systems[system].settings, self.datasets[dataset].whole_name)

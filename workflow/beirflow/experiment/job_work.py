@@ -7,12 +7,9 @@ from beirflow.experiment.corpus_sizes import CorpusSize, corpus_size
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.measured_rates import jobs_of
-from beirflow.jobs.overall import Expected
+from beirflow.jobs.overall import START, Expected
 from beirflow.runs.family import Stage
 from beirflow.training.settings import Training
-
-START = 2.0
-"""Fixed start-up time of a job, in seconds."""
 
 SHARED = (
     Stage("prepare_corpus", word=3e-7),
@@ -22,6 +19,8 @@ SHARED = (
     Stage("merge_chunks", row=2e-6),
     Stage("evaluate_run", row=2e-6),
     Stage("measure_latency", job=60.0),
+    Stage("draw_figures", job=6.0),
+    Stage("draw_paper", job=4.0),
 )
 """Stages of no family, or of several."""
 
@@ -45,20 +44,24 @@ def job_work(experiment: Experiment, results: Path, jobs: Mapping[int, tuple[str
     """
     names = {wildcards["dataset"] for _, wildcards in jobs.values() if wildcards.get("dataset") in experiment.datasets}
     sizes = {name: corpus_size(experiment, results, name) for name in names}
-    top_k = experiment.config["top_k"]
-    return {job: _expected(rule, sizes.get(wildcards.get("dataset", "")), top_k) for job, (rule, wildcards) in jobs.items()}
+    depths = {system: experiment.depth(system) for system in experiment.systems}
+    return {
+        job: _expected(rule, sizes.get(wildcards.get("dataset", "")), depths.get(wildcards.get("system", ""), 0))
+        for job, (rule, wildcards) in jobs.items()
+    }
 
 
-def _expected(rule: str, size: CorpusSize | None, top_k: int) -> Expected:
+def _expected(rule: str, size: CorpusSize | None, depth: int) -> Expected:
     stage = STAGES.get(rule, Stage(rule))
     if size is None:
         return Expected(rule, START + stage.job)
     documents = size.documents / size.chunks if stage.chunked else float(size.documents)
     documents = min(documents, Training.documents) if rule == "train_encoder" else documents
+    queries = size.queries / jobs_of(stage, size) if stage.blocked else size.queries
     seconds = stage.seconds(
         words=documents * size.words,
         pairs=documents * size.queries,
-        queries=size.queries / jobs_of(stage, size) if stage.blocked else size.queries,
-        rows=size.queries * min(top_k, size.documents),
+        queries=queries,
+        rows=queries * min(depth, size.documents),
     )
     return Expected(rule, START + seconds, documents if rule in REPRESENTING else 0.0, rule == "evaluate_run")

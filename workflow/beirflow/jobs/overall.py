@@ -4,9 +4,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import median
 
 SHOWN = 3
 """Most jobs that a line names."""
+
+START = 2.0
+"""Fixed start-up time of a job, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +19,8 @@ class Expected:
 
     Attributes:
         rule: Its rule.
-        seconds: Expected duration; during a run, the measured times of its rule correct it.
+        seconds: Expected duration, ``START`` included; during a run, the measured times of its rule correct it, and of a rule
+            that has not run yet, those of the jobs that little but start.
         documents: Documents that it encodes or indexes, 0 for another job.
         evaluates: Whether it ends in the scores of a system on a corpus.
     """
@@ -41,6 +46,7 @@ class Overall:
         self._done: set[int] = set()
         self._took: Counter[str] = Counter()
         self._thought: Counter[str] = Counter()
+        self._starts: list[float] = []
         self._busy = 0.0
 
     def begin(self, job: int, name: str) -> None:
@@ -56,6 +62,8 @@ class Overall:
             self._done.add(job)
             self._took[self.expected[job].rule] += took  # type: ignore[assignment]
             self._thought[self.expected[job].rule] += self.expected[job].seconds  # type: ignore[assignment]
+            if self.expected[job].seconds < 1.5 * START:
+                self._starts.append(took)
 
     def fail(self, job: int) -> None:
         """A job has ended otherwise."""
@@ -64,11 +72,7 @@ class Overall:
     def line(self) -> str:
         """The state in words: share, documents with their rate, evaluations, time left, what runs."""
         now = self._clock()
-        total = sum(map(self._seconds, self.expected))
-        begun = {
-            job: min(now - since, 0.95 * self._seconds(job)) for job, (_, since) in self._running.items() if job in self.expected
-        }
-        done = sum(map(self._seconds, self._done)) + sum(begun.values())
+        done, total = self._work(now)
         elapsed = max(now - self._start, 1e-9)
         parts = [f"{done / total if total else 1:.0%} of the work"]
         if documents := sum(each.documents for each in self.expected.values()):
@@ -77,17 +81,32 @@ class Overall:
         if evaluations := sum(each.evaluates for each in self.expected.values()):
             parts.append(f"{sum(self.expected[job].evaluates for job in self._done)} of {evaluations} evaluations")
         if self._done and total - done >= 1:
-            at_once = max(1.0, (self._busy + sum(now - since for _, since in self._running.values())) / elapsed)
-            parts.append(f"about {duration((total - done) / at_once)} left")
+            parts.append(f"about {duration(self.seconds_left())} left")
         names = [name for name, _ in self._running.values()]
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         return ", ".join(parts) + (f"; runs: {'; '.join(names[:SHOWN])}{more}" if names else "")
 
+    def seconds_left(self) -> float:
+        """Return the time until all jobs have ended, if as many run at once as until now."""
+        now = self._clock()
+        done, total = self._work(now)
+        busy = self._busy + sum(now - since for _, since in self._running.values())
+        return (total - done) / max(1.0, busy / max(now - self._start, 1e-9))
+
+    def _work(self, now: float) -> tuple[float, float]:
+        """Return the seconds of the work that is done, and of all work."""
+        running = (
+            min(now - since, 0.95 * self._seconds(job)) for job, (_, since) in self._running.items() if job in self.expected
+        )
+        return sum(map(self._seconds, self._done)) + sum(running), sum(map(self._seconds, self.expected))
+
     def _seconds(self, job: int) -> float:
-        """Return the seconds of a job, corrected by the jobs of its rule that have ended."""
+        """Return the seconds of a job, corrected by the jobs that have ended."""
         each = self.expected[job]
-        thought = self._thought[each.rule]
-        return each.seconds * (self._took[each.rule] / thought if thought else 1.0)
+        if thought := self._thought[each.rule]:
+            return each.seconds * self._took[each.rule] / thought
+        # The median, since a single slow start says nothing of the others.
+        return each.seconds + (median(self._starts) - START if self._starts else 0.0)
 
 
 def duration(seconds: float) -> str:

@@ -36,7 +36,7 @@ class RerankFamily(Family):
     answers = "beirflow.rerank.answers:open_answers"
     stored = (PAIRS,)
     records = (Record(PAIRS_RECORD, (DOCUMENTS, QUERIES, ITS_MODEL, FIRST_STAGES), (PAIRS,), SCORED, ("scoring",)),)
-    other_stages = (Stage("score_pairs", blocked=True, query=2.0), Stage("rerank_run", row=1e-6))
+    other_stages = (Stage("score_pairs", blocked=True, row=2e-2), Stage("rerank_run", row=1e-6))
 
     def problem(self, settings: RerankSettings) -> Setting | None:
         """Return why the model of a system cannot be used."""
