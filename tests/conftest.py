@@ -1,10 +1,14 @@
-"""Fixtures that several test folders share; finished runs are shared, since each takes seconds."""
+"""Fixtures that several test folders share; finished runs are shared, since each takes seconds.
+
+Packages that the tests of a GPU do not need are imported where they are used: these tests run on bare machines.
+"""
 
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # Two processes of tests on two cores, each with as many threads as cores, mostly wait for each other.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -13,16 +17,20 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import pytest
 import torch
 from filelock import FileLock
-from hypothesis import HealthCheck, settings
-from results_maker import Made, audit_config, make_results
 from tiny_bert import save_tiny_bert
-from workflow_runs import Workflow, config_of, small_dataset, tiny_system
 
-# How long an example takes says something about the machine, and nothing about the code.
-# More examples than these: BEIRFLOW_EXAMPLES=1000 pytest tests/unit
-examples = int(os.environ.get("BEIRFLOW_EXAMPLES", "40"))
-settings.register_profile("beirflow", deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("beirflow")
+if TYPE_CHECKING:
+    from results_maker import Made
+    from workflow_runs import Workflow
+
+with suppress(ModuleNotFoundError):
+    from hypothesis import HealthCheck, settings
+
+    # How long an example takes says something about the machine, and nothing about the code.
+    # More examples than these: BEIRFLOW_EXAMPLES=1000 pytest tests/unit
+    examples = int(os.environ.get("BEIRFLOW_EXAMPLES", "40"))
+    settings.register_profile("beirflow", deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("beirflow")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -67,17 +75,19 @@ def threads_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a dataset of 30 documents and 4 queries."""
+    from workflow_runs import small_dataset
+
     return made_once(tmp_path_factory, "data", lambda folder: small_dataset(folder / "small")) / "small"
 
 
 @pytest.fixture
-def workflow(tmp_path: Path, tiny_bert: Path, small: Path) -> Workflow:
+def workflow(tmp_path: Path, tiny_bert: Path, small: Path) -> "Workflow":
     """One system, one dataset in three chunks; nothing has run yet."""
     return _workflow(tmp_path, tiny_bert, small)
 
 
 @pytest.fixture(scope="session")
-def finished_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, small: Path) -> tuple[Workflow, str]:
+def finished_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, small: Path) -> "tuple[Workflow, str]":
     """The same after a whole run, and what Snakemake printed; not to be changed."""
 
     def make(folder: Path) -> None:
@@ -89,48 +99,58 @@ def finished_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sma
 
 
 @pytest.fixture
-def lexical(tmp_path: Path, small: Path) -> Workflow:
+def lexical(tmp_path: Path, small: Path) -> "Workflow":
     """The same with BM25 under the same name: for tests of the workflow, not of vectors, whose jobs start without torch."""
     return _lexical(tmp_path, small)
 
 
 @pytest.fixture(scope="session")
-def lexical_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> Workflow:
+def lexical_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> "Workflow":
     """The same after a whole run; not to be changed."""
     folder = made_once(tmp_path_factory, "lexical", lambda folder: _lexical(folder, small).run("results/summary.csv"))
     return _lexical(folder, small)
 
 
 @pytest.fixture
-def finished_lexical(lexical_once: Workflow, tmp_path: Path) -> Workflow:
+def finished_lexical(lexical_once: "Workflow", tmp_path: Path) -> "Workflow":
     """A copy of that run that a test may change."""
-    shutil.copytree(lexical_once.folder, tmp_path / "finished")
-    return Workflow(tmp_path / "finished", dict(lexical_once.config))
+    return _copy(lexical_once, tmp_path / "finished")
 
 
 @pytest.fixture
-def finished(finished_once: tuple[Workflow, str], tmp_path: Path) -> Workflow:
+def finished(finished_once: "tuple[Workflow, str]", tmp_path: Path) -> "Workflow":
     """A copy of the finished run that a test may change."""
-    original, _ = finished_once
-    shutil.copytree(original.folder, tmp_path / "finished")
-    return Workflow(tmp_path / "finished", dict(original.config))
+    return _copy(finished_once[0], tmp_path / "finished")
 
 
-def _lexical(folder: Path, dataset: Path) -> Workflow:
+def _copy(original: "Workflow", folder: Path) -> "Workflow":
+    from workflow_runs import Workflow
+
+    shutil.copytree(original.folder, folder)
+    return Workflow(folder, dict(original.config))
+
+
+def _lexical(folder: Path, dataset: Path) -> "Workflow":
     return _with_system(folder, {"family": "lexical"}, dataset)
 
 
-def _workflow(folder: Path, model: Path, dataset: Path) -> Workflow:
+def _workflow(folder: Path, model: Path, dataset: Path) -> "Workflow":
+    from workflow_runs import tiny_system
+
     return _with_system(folder, tiny_system(model), dataset)
 
 
-def _with_system(folder: Path, system: dict[str, Any], dataset: Path) -> Workflow:
+def _with_system(folder: Path, system: dict[str, Any], dataset: Path) -> "Workflow":
+    from workflow_runs import Workflow, config_of
+
     return Workflow(folder, config_of({"tiny": system}, dataset))
 
 
 @pytest.fixture(scope="session")
-def results_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Made:
+def results_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> "Made":
     """Results of two systems on three datasets, for the tests that look at results; not to be changed."""
+    from results_maker import Made, audit_config, make_results
+
     threads, rayon = torch.get_num_threads(), os.environ.get("RAYON_NUM_THREADS")
     folder = tmp_path_factory.mktemp("results")
     config = audit_config(folder / "data", tiny_bert)

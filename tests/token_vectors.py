@@ -9,7 +9,9 @@ from beirflow.late.vectors import SegmentWriter, TokenVectors
 Hit = tuple[int, int, float]
 
 
-def random_vectors(rng: np.random.Generator, counts: Sequence[int], dim: int = 16, tokens: int | None = None) -> TokenVectors:
+def random_vectors(
+    rng: np.random.Generator, counts: Sequence[int] | np.ndarray, dim: int = 16, tokens: int | None = None
+) -> TokenVectors:
     """Vectors of length 1 in float16; drawn from a few where these are given, so that scores tie."""
     total = int(sum(counts))
     drawn = rng.standard_normal((tokens or total, dim))

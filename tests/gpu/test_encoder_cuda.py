@@ -24,8 +24,9 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a C
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice(WORDS, length)) for length in RNG.integers(0, 62, 300)]
-TOLERANCE = {"float32": 1e-4, "float16": 2.0**-7, "bfloat16": 2.0**-4}
-"""Of the relative error of a vector."""
+ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+UNITS = {"mean": 32, "cls": 96, "pooler": 160}
+"""Largest relative error of a vector, in units of roundoff: on a CPU, half precision alone reaches 13, 44 and 69 of them."""
 
 HALF = ["float16", "bfloat16"]
 POOLINGS = ["mean", "cls", "pooler"]
@@ -43,13 +44,17 @@ def largest_error(vectors: np.ndarray, expected: np.ndarray) -> float:
     return (np.linalg.norm(vectors - expected, axis=1) / np.linalg.norm(expected, axis=1)).max()
 
 
+def tolerance(precision: str, pooling: str) -> float:
+    return max(UNITS[pooling] * ROUNDOFF[precision], 1e-4)
+
+
 @pytest.mark.parametrize("pooling", POOLINGS)
-@pytest.mark.parametrize("precision", TOLERANCE)
+@pytest.mark.parametrize("precision", ROUNDOFF)
 def test_vectors_are_those_of_the_cpu(tiny_bert: Path, pooling: str, precision: str) -> None:
     expected = make(tiny_bert, "cpu", pooling=pooling).encode_corpus(TEXTS)
     encoder = make(tiny_bert, precision=precision, pooling=pooling)
     assert encoder.tower.packed is (precision != "float32")
-    assert largest_error(encoder.encode_corpus(TEXTS), expected) < TOLERANCE[precision]
+    assert largest_error(encoder.encode_corpus(TEXTS), expected) < tolerance(precision, pooling)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -59,9 +64,9 @@ def test_packed_is_as_near_as_padded(tiny_bert: Path, monkeypatch: pytest.Monkey
     packed = make(tiny_bert, precision=precision, pooling=pooling).encode_corpus(TEXTS)
     monkeypatch.setattr(tower_module, "can_pack", lambda *_: False)
     padded = make(tiny_bert, precision=precision, pooling=pooling)
-    assert padded.packed is False
+    assert padded.tower.packed is False
     vectors = padded.encode_corpus(TEXTS)
-    assert largest_error(packed, vectors) < TOLERANCE[precision]
+    assert largest_error(packed, vectors) < tolerance(precision, pooling)
     assert largest_error(packed, expected) < 2 * largest_error(vectors, expected) + 2.0**-10
 
 
@@ -130,4 +135,4 @@ def test_running_out_of_memory_lowers_the_budget_and_goes_on(tmp_path: Path, pre
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     assert encoder.token_budget < 1 << 18
-    assert largest_error(vectors, np.repeat(expected, len(texts), axis=0)) < TOLERANCE[precision]
+    assert largest_error(vectors, np.repeat(expected, len(texts), axis=0)) < tolerance(precision, "mean")

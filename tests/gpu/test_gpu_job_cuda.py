@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from beirflow.jobs.gpus import list_gpus, visible_gpus
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available() or not list_gpus(), reason="needs a CUDA device and nvidia-smi")
 
-PACKAGE = str(Path(__file__).parents[2] / "workflow")
+PATH = os.pathsep.join([str(Path(__file__).parents[2] / "workflow"), os.environ.get("PYTHONPATH", "")])
 
 JOB = """
 import logging, os, sys
@@ -43,8 +44,8 @@ def jobs() -> Iterator[list[subprocess.Popen[str]]]:
 
 
 def start(jobs: list[subprocess.Popen[str]], locks: Path, what: str = "wait") -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": PACKAGE, "BEIRFLOW_LOCKS": str(locks)}
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    environment = {**os.environ, "PYTHONPATH": PATH, "BEIRFLOW_LOCKS": str(locks)}
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     jobs.append(subprocess.Popen([sys.executable, "-c", JOB, what], env=environment, text=True, **pipes))
     return jobs[-1]
 

@@ -1,5 +1,6 @@
 """On a GPU the weights are those of the CPU."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tiny_sparse import save_masked_lm, save_sparta, save_unicoil, spread
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 TEXTS = [" ".join(WORDS[i : i + 1 + i % 50]) for i in range(150)]
-SAVE = {"splade": save_masked_lm, "unicoil": save_unicoil, "sparta": save_sparta}
+SAVE: dict[str, Callable[[Path], object]] = {"splade": save_masked_lm, "unicoil": save_unicoil, "sparta": save_sparta}
 
 
 EXPANSION: dict[str, Any] = {"expansion": {"path": "x.jsonl"}, "text_length": 30, "expansion_length": 20}
@@ -40,4 +41,4 @@ def test_weights_are_those_of_the_cpu(tmp_path: Path, head: str, more: dict[str,
     found = weighed(tmp_path, "cuda", "float32", settings)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     rough = weighed(tmp_path, "cuda", "auto", settings)
-    assert np.linalg.norm(rough - expected) < 0.05 * np.linalg.norm(expected)
+    assert np.linalg.norm(rough - expected) < 0.08 * np.linalg.norm(expected)

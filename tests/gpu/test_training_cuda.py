@@ -26,7 +26,7 @@ def losses(base: Path, folder: Path, device: str, precision: str) -> list[float]
             module.p = 0.0  # whose draws are others on a GPU
     texts = trainee.tokens([text[:9] for text in TEXTS], "queries"), trainee.tokens(TEXTS, "documents")
     checkpoint, batches = Checkpoint(folder / f"{device}-{precision}.pt", {}), np.arange(64).reshape(8, 8)
-    train(trainee, texts, np.arange(64), list(batches), Training("x", learning_rate=1e-3), checkpoint, "training")
+    train(trainee, texts, np.arange(64), list(batches), Training({"model": "x"}, learning_rate=1e-3), checkpoint, "training")
     return checkpoint.losses
 
 
