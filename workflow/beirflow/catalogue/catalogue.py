@@ -48,19 +48,13 @@ class Catalogue:
 
     @property
     def known_datasets(self) -> dict[str, tuple[Dataset, ...]]:
-        """All of them, public or not."""
+        """Return all of them, public or not."""
         return {**self.datasets, **self.own_copies}
 
     def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
-        """The most precise published score that may be compared with ours.
+        """Return the most precise published score of ``NDCG@10`` or ``Recall@100`` that may be compared with ours, if any.
 
-        Args:
-            system: Name of the system.
-            dataset: Name of the dataset (not of a forum).
-            measure: ``NDCG@10`` or ``Recall@100``.
-
-        Returns:
-            The score, or None if there is none or if every one that there is must not be compared.
+        ``dataset`` is the name of a dataset and not of a forum.
         """
         for source in self.published.get(system, ()):
             barred = source.get("not_comparable", {}).get(dataset, {}).get("measures", ())
@@ -73,16 +67,9 @@ class Catalogue:
 
 @cache
 def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
-    """Read and check the catalogue.
+    """Read and check ``datasets.yaml`` and ``published.yaml``.
 
-    Args:
-        folder: Holds ``datasets.yaml`` and ``published.yaml``.
-
-    Returns:
-        The catalogue.
-
-    Raises:
-        ConfigError: A file does not follow its schema, or names a dataset that texts cannot be shared with.
+    Raises ConfigError if a file does not follow its schema, or names a dataset that texts cannot be shared with.
     """
     datasets, published = (read_catalogue(folder / f"{name}.yaml", name) for name in ("datasets", "published"))
     rows = {name: official_dataset(name, entry) for name, entry in datasets["datasets"].items()}

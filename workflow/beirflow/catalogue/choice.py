@@ -15,10 +15,10 @@ from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, nearest
 
 SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<count>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")
-"""Of queries."""
+"""Name of a sample of queries."""
 
 DOCUMENTS = re.compile(SAMPLE.pattern.replace("sample", "documents"))
-"""A sample of documents."""
+"""Name of a sample of documents."""
 
 OF_THE_PAPER = "dbpedia-entity"
 """The corpus that the paper's efficiency was measured on a part of."""
@@ -27,14 +27,9 @@ Rows = Mapping[str, tuple[Dataset, ...]]
 
 
 def corpora_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
-    """The corpora of a dataset, of another split of it, or of a sample of it.
+    """Return the corpora, one or one a forum, of a dataset, of another split of it, or of a sample of it; None if unknown.
 
-    Args:
-        name: Name of a dataset, with ``.<split>``, ``.documents-<n>``, ``.sample-<n>`` behind it in this order for a part of it.
-        rows: Every known dataset by name with its corpora.
-
-    Returns:
-        One corpus, or one a forum; None if there is no such dataset, or none with such a split.
+    For a part, ``.<split>``, ``.documents-<n>``, ``.sample-<n>`` follow the name in this order.
     """
     if name in rows:
         return rows[name]
@@ -51,7 +46,7 @@ def corpora_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
 
 
 def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
-    """The corpora of a dataset or of another split of it; None if there is none."""
+    """Return the corpora of a dataset or of another split of it; None if there is none."""
     if name in rows:
         return rows[name]
     whole, _, split = name.rpartition(".")
@@ -68,22 +63,15 @@ def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
 
 
 def _part(corpus: Dataset, row: str, **changes: Any) -> Dataset:
-    """A part of a corpus, under the name of its own."""
+    """Return a part of a corpus, under the name of its own."""
     name = f"{row}-{corpus.forum}" if corpus.forum else row
     return replace(corpus, name=name, row=row, part_of=corpus.whole_row, **changes)
 
 
 def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str] | str:
-    """Names of the datasets that a configuration asks for.
+    """Return the datasets of a checked configuration, each with the sample that is asked for; ``all`` for all without a sample.
 
-    Args:
-        config: The configuration, which its schema has checked.
-        catalogue: What the project knows.
-        problems: Where what is wrong is added.
-
-    Returns:
-        The names, each with the sample that is asked for; ``all`` where that is what it says, and no sample. Asked again with
-        these names, the same.
+    Asked again with these names, it returns the same. Mistakes are added to ``problems``.
     """
     said, queries, seed = config["datasets"], config["sample_queries"], config["sample_seed"]
     if said == "all" and queries is None:
@@ -99,7 +87,7 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
 
 
 def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str]:
-    """Names of the datasets of the catalogue that have everything that is asked for."""
+    """Return the datasets of the catalogue that have all the properties asked for."""
     found, problems_before = list(catalogue.datasets), len(problems.lines)
     for kind in (kind for kind in KINDS if kind in wanted):
         values = _known_values(kind, wanted[kind], catalogue, problems)
@@ -114,7 +102,7 @@ def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Proble
 
 
 def _known_values(kind: str, said: str | Iterable[str], catalogue: Catalogue, problems: Problems) -> set[str]:
-    """Values of a kind as the catalogue writes them."""
+    """Return values of a kind as the catalogue writes them."""
     known = {(value := catalogue.kinds[name][kind]).lower(): value for name in catalogue.datasets}
     values = [said] if isinstance(said, str) else list(said)
     for value in (value for value in values if value.lower() not in known):
@@ -124,7 +112,7 @@ def _known_values(kind: str, said: str | Iterable[str], catalogue: Catalogue, pr
 
 
 def _with_split(split: str, names: Iterable[str], catalogue: Catalogue, problems: Problems) -> list[str]:
-    """Those of some datasets that have a split, under the names of this split."""
+    """Return those of some datasets that have a split, under the names of this split."""
     splits = dict.fromkeys(
         each for corpora in catalogue.datasets.values() for each in (corpora[0].split, *corpora[0].other_splits)
     )
@@ -136,7 +124,7 @@ def _with_split(split: str, names: Iterable[str], catalogue: Catalogue, problems
 
 
 def _described(catalogue: Catalogue) -> str:
-    """Every dataset of the catalogue with what it can be chosen by."""
+    """Return every dataset of the catalogue with what it can be chosen by."""
     sizes = {name: sum(corpus.documents or 0 for corpus in corpora) for name, corpora in catalogue.datasets.items()}
     return "; ".join(
         f"{name} ({', '.join(catalogue.kinds[name].values())}, {sizes[name]:,} documents)" for name in catalogue.datasets
@@ -144,13 +132,7 @@ def _described(catalogue: Catalogue) -> str:
 
 
 def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Problems) -> None:
-    """Note names of the user's own datasets that would be taken for a part of another.
-
-    Args:
-        names: The names.
-        catalogue: What the project knows.
-        problems: Where what is wrong is added.
-    """
+    """Note names of the user's own datasets that would be taken for a part of another."""
     for name in names:
         known = catalogue.known_datasets
         if any(sample.fullmatch(name) for sample in (SAMPLE, DOCUMENTS)) or (name not in known and corpora_named(name, known)):
@@ -160,13 +142,9 @@ def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Proble
 
 
 def asked_corpus(documents: Mapping[str, int]) -> str:
-    """The corpus that latency is measured on for the table of efficiency.
+    """Return the corpus that latency is measured on for the table of efficiency, from the number of documents of each.
 
-    Args:
-        documents: Of each configured corpus, their number.
-
-    Returns:
-        That of the paper, a sample of its documents first; else the largest.
+    It is that of the paper, a sample of its documents first; else the largest.
     """
     of_paper = [name for name in documents if name.partition(".")[0] == OF_THE_PAPER]
     sampled = [name for name in of_paper if ".documents-" in name]

@@ -15,14 +15,7 @@ class MtebTask:
 
 
 def mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]:
-    """By dataset and by forum, its task of MTEB.
-
-    Args:
-        datasets: Entries of ``datasets.yaml`` by name, which their schema has checked.
-
-    Returns:
-        The tasks, in the order of the datasets; none for a dataset without a task.
-    """
+    """Return the tasks of MTEB by dataset and by forum, in the order of checked entries of ``datasets.yaml``."""
     tasks = {}
     for name, entry in datasets.items():
         forums = {f"{name}-{forum}": each for forum, each in entry.get("forums", {}).items()}

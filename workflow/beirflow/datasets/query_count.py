@@ -7,20 +7,7 @@ from beirflow.sources.opening import open_source
 
 
 def count_judged_queries(path: str, forum: str | None, split: str, form: Form | None = None) -> int:
-    """Number of queries that have judgements.
-
-    Args:
-        path: Folder, archive or file of the dataset.
-        forum: Folder of a forum inside it, or None.
-        split: Name of the judgements.
-        form: Its form; None for that of BEIR.
-
-    Returns:
-        The count.
-
-    Raises:
-        ConfigError: The judgements cannot be read.
-    """
+    """Return the number of queries that have judgements; ConfigError if these cannot be read."""
     try:
         return len({judgement.query_id for _, judgement in read_judgements(open_source(path, forum, form), split)})
     except DataError as error:

@@ -19,14 +19,7 @@ _of_job: list[str] = []
 
 @contextmanager
 def named_job(name: str) -> Iterator[None]:
-    """Say in every title meanwhile which job it belongs to.
-
-    Args:
-        name: The rule and its wildcards.
-
-    Yields:
-        Nothing.
-    """
+    """Put the name of a job, its rule with its wildcards, into every title while the block runs."""
     before = _of_job[:]
     _of_job[:] = [name]
     try:
@@ -50,13 +43,10 @@ def silence() -> Iterator[None]:
 
 
 class Progress:
-    """Counts units of work towards a known total.
+    """Counter of units of work towards a total, which may be unknown.
 
-    Args:
-        title: What is being done, e.g. ``"encode nfcorpus, chunk 0"``.
-        total: Number of units, or None when it is not known.
-        unit: What is counted, e.g. ``"documents"`` or ``"B"``.
-        second_unit: Something else that the same work counts, e.g. ``"tokens"``; its rate is shown too.
+    The title names the work, e.g. ``"encode nfcorpus, chunk 0"``, and the units what is counted, e.g. ``"documents"`` or ``"B"``;
+    ``second_unit`` is something else that the same work counts, e.g. ``"tokens"``, whose rate is shown too.
     """
 
     def __init__(self, title: str, total: int | None, unit: str, second_unit: str | None = None) -> None:
@@ -98,7 +88,7 @@ class Progress:
             logger.info("%s", self.line())
 
     def line(self) -> str:
-        """The state in words: done of total, rates per second, time left."""
+        """Return the state in words: done of total, rates per second, time left."""
         seconds = max(time.monotonic() - self._start, 1e-9)
         parts = [f"{self.title}: {self.done:,}" + (f" of {self.total:,}" if self.total is not None else "") + f" {self.unit}"]
         parts.append(f"{self.done / seconds:,.0f}/s")

@@ -29,11 +29,7 @@ WORK = ("user", "nice", "system", "irq", "softirq", "steal")
 
 
 class Meter:
-    """Counts energy and processor time from now on.
-
-    Args:
-        powercap: The folder of the kernel's zones.
-    """
+    """Counter of energy and processor time from now on; ``powercap`` is the folder of the kernel's zones."""
 
     def __init__(self, powercap: Path = POWERCAP) -> None:
         self._lock, self._counters, self.unknown = threading.Lock(), {"gpu": list[Counter]()}, dict[str, str]()
@@ -97,25 +93,16 @@ _meters: list[Meter] = []
 
 
 def count_gpu(gpu: Gpu | None) -> None:
-    """Count the energy of a GPU as that of the job, from now on.
-
-    Args:
-        gpu: The GPU; None for one of which nothing is known.
-    """
+    """Count the energy of a GPU as that of the job, from now on; None for a GPU of which nothing is known."""
     for meter in _meters:
         meter.count_gpu(gpu)
 
 
 @contextmanager
 def metered(path: Path) -> Iterator[None]:
-    """Count energy meanwhile, and write what was counted once the block has done its work.
+    """Count energy while the block runs, and write it to ``energy/<job>.tsv`` once the block has done its work.
 
-    Args:
-        path: ``energy/<job>.tsv``; it goes first, and comes only from a block that ends well. A disk that refuses it costs the
-            energy and nothing else.
-
-    Yields:
-        Nothing.
+    An earlier file is removed first. A disk that refuses the file costs the energy and nothing else.
     """
     with suppress(OSError):
         path.unlink(missing_ok=True)

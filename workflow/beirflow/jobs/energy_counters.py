@@ -55,8 +55,7 @@ class Counter:
     def advance(self) -> None:
         """Add what was used since the last reading to ``total``.
 
-        Raises:
-            UnknownEnergyError: It cannot be read, went back, or may have gone round more than once.
+        Raises UnknownEnergyError if it cannot be read, went back, or may have gone round more than once.
         """
         value, now = self._read(), time.monotonic()
         gap, grown = now - self._time, value - self._value
@@ -71,16 +70,9 @@ class Counter:
 
 
 def rapl_counters(powercap: Path = POWERCAP) -> list[Counter]:
-    """Find the counters of all processors, and of the memory where it has some.
+    """Return the counters of all processors, and of the memory where it has some, from the folder of the kernel's zones.
 
-    Args:
-        powercap: The folder of the kernel's zones.
-
-    Returns:
-        A counter a zone.
-
-    Raises:
-        UnknownEnergyError: There are none, one may not be read, or there is a zone that is not understood.
+    Raises UnknownEnergyError if there are none, one may not be read, or a zone is not understood.
     """
     counters = []
     for zone in sorted(powercap.glob("intel-rapl:*")) if powercap.is_dir() else ():
@@ -112,16 +104,9 @@ def _text(path: Path) -> str:
 
 
 def gpu_counter(gpu: Gpu | None) -> Counter:
-    """Find the counter of a GPU.
+    """Return the counter of a GPU; None for a GPU of which nothing is known.
 
-    Args:
-        gpu: The GPU; None for one of which nothing is known.
-
-    Returns:
-        Its counter.
-
-    Raises:
-        UnknownEnergyError: It has none, is a part of a GPU, or NVML is not there.
+    Raises UnknownEnergyError if it has none, is a part of a GPU, or NVML is not installed.
     """
     if gpu is None or gpu.card != gpu.uuid or not gpu.uuid.startswith("GPU-"):
         raise UnknownEnergyError(f"{gpu or 'the GPU'} has no counter of its own")

@@ -46,11 +46,7 @@ MAKER = re.compile(r"(beirflow\.[\w.]+:\w+)\(\)")
 
 
 def run_entrance(snakemake: Any) -> None:
-    """Run the job of a rule: call its entrance, and print what it returns.
-
-    Args:
-        snakemake: Snakemake's object of that name.
-    """
+    """Run the job of a rule from Snakemake's ``snakemake`` object: call its entrance, and print what it returns."""
     with job(snakemake, pandas=snakemake.params.get("pandas", True)) as this:
         entrance = by_name(snakemake.params.entrance)
         if (text := entrance(**Sources(snakemake, this).arguments(entrance))) is not None:
@@ -90,15 +86,7 @@ class Parameter(NamedTuple):
 
 
 def parameters_of(function: Callable[..., Any], types: Mapping[Any, Any] | None = None) -> Iterator[Parameter]:
-    """List the parameters of a function or class.
-
-    Args:
-        function: The function or class.
-        types: By type variable, the type that stands for it.
-
-    Yields:
-        Each parameter.
-    """
+    """Yield the parameters of a function or class; ``types`` are the types that stand for type variables."""
     for name, parameter in inspect.signature(function).parameters.items():
         kind = (types or {}).get(parameter.annotation, parameter.annotation)
         if get_origin(kind) in (Union, UnionType):
@@ -111,12 +99,7 @@ def parameters_of(function: Callable[..., Any], types: Mapping[Any, Any] | None 
 
 
 class Sources:
-    """The values of a rule's job, by the names of the parameters that take them.
-
-    Args:
-        snakemake: Snakemake's object of that name.
-        this: The job.
-    """
+    """Values of a rule's job, by the names of the parameters that take them."""
 
     def __init__(self, snakemake: Any, this: Job) -> None:
         self._rule = snakemake.rule
@@ -131,16 +114,9 @@ class Sources:
         self._groups: dict[str, Mapping[str, Any]] = {}
 
     def arguments(self, entrance: Callable[..., Any]) -> dict[str, Any]:
-        """Return the arguments of the entrance.
+        """Return the arguments of the entrance by name.
 
-        Args:
-            entrance: The function.
-
-        Returns:
-            Its arguments by name.
-
-        Raises:
-            TypeError: A parameter has no source or two different ones, or nothing takes an entry of ``params``.
+        Raises TypeError if a parameter has no source or two different ones, or if nothing takes an entry of ``params``.
         """
         whole = self.wanted_names(entrance)
         self._groups = {key: each for key, each in self._params.items() if isinstance(each, Mapping) and key not in whole}
@@ -152,14 +128,7 @@ class Sources:
         return arguments
 
     def wanted_names(self, entrance: Callable[..., Any]) -> set[str]:
-        """Return the names that are looked up for an entrance, those of fields and of functions in ``params`` included.
-
-        Args:
-            entrance: The function.
-
-        Returns:
-            The names.
-        """
+        """Return the names that are looked up for an entrance, those of fields and of functions in ``params`` included."""
         return set(self._names(parameters_of(entrance), frozenset()))
 
     def _names(self, parameters: Iterator[Parameter], made: frozenset[str]) -> Iterator[str]:

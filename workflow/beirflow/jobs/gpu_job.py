@@ -72,15 +72,7 @@ def _own_gpu(jobs_per_gpu: int) -> Gpu | None:
 
 @contextmanager
 def explained_errors(gpu: Gpu | None, saves_memory: str = "") -> Iterator[None]:
-    """Turn what CUDA raises in the block into an error that names the GPU and says what to do.
-
-    Args:
-        gpu: The GPU of this process, or None where nothing is known about it.
-        saves_memory: As for :func:`gpu_job`.
-
-    Raises:
-        DeviceError: A GPU failed, disappeared or had too little memory.
-    """
+    """Turn what CUDA raises in the block into a DeviceError that names the GPU, if it is known, and says what to do."""
     try:
         yield
     except (RuntimeError, ModelError) as error:

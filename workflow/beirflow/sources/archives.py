@@ -25,7 +25,7 @@ ZIP_ERRORS = (
     RuntimeError,
     ValueError,
 )
-"""Errors of the standard library, by the place of the damage."""
+"""Errors of the standard library about damaged archives, by the place of the damage."""
 
 
 def is_archive(path: str | Path) -> bool:
@@ -41,14 +41,8 @@ def get_again(path: Path) -> str:
 def open_archive(path: Path) -> zipfile.ZipFile:
     """Open an archive whose members do nothing that members of an honest archive do not.
 
-    Args:
-        path: The ``.zip``.
-
-    Returns:
-        The archive, open for reading.
-
-    Raises:
-        DataError: It is missing or damaged, or a member leaves its folder, is a link, comes twice, or unpacks to too much.
+    Raises DataError if it is missing or damaged, or if a member leaves its folder, is a link, comes twice, or unpacks to too
+    much.
     """
     try:
         archive = zipfile.ZipFile(path)

@@ -97,7 +97,7 @@ class _Download:
         self.fetch()
 
     def _drop_if_longer(self) -> int:
-        """Bytes that are here already, none of them if they are more than there can be."""
+        """Return the number of bytes that are here already, none of them if they are more than there can be."""
         have = self.part.stat().st_size if self.part.exists() else 0
         if have <= self.size:
             return have

@@ -14,25 +14,16 @@ from beirflow.sources.beir_files import judgement_line
 from beirflow.sources.json_lines import read_value, short
 
 BATCH_ROWS = 2048
-"""Of a Parquet file at a time."""
+"""Rows of a Parquet file that are read at a time."""
 
 Row = dict[str, Any]
 Reader = Callable[[Path, str, Sequence[str]], Iterator[tuple[int, Row]]]
 
 
 def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    """Rows of a Parquet file.
+    """Yield number, from 1, and values of each row of a Parquet file, of those of the columns that it has.
 
-    Args:
-        path: The file.
-        where: How messages call it.
-        columns: Columns that are read, where they are there.
-
-    Yields:
-        Number of the row, from 1, and its values by column.
-
-    Raises:
-        DataError: The file is damaged, or a column is neither of texts nor of numbers.
+    Raises DataError if the file is damaged, or if a column is neither of texts nor of numbers.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -60,15 +51,7 @@ def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[
 
 
 def stream_of_lines(path: Path, where: str) -> BinaryIO:
-    """A text file, unpacked where it is gzipped.
-
-    Args:
-        path: The file.
-        where: How messages call it.
-
-    Returns:
-        A binary stream, to be closed.
-    """
+    """Open a text file, unpacked where it is gzipped."""
     if path.suffix == ".gz":
         return cast(BinaryIO, _Unpacked(path, where))
     return path.open("rb")
@@ -88,11 +71,11 @@ class _Unpacked:
         self._stream.close()
 
     def read(self, size: int) -> bytes:
-        """Bytes, at most so many."""
+        """Return at most so many bytes."""
         return self._checked(lambda: self._stream.read(size))
 
     def readline(self, size: int) -> bytes:
-        """The rest of a line, at most so many bytes."""
+        """Return the rest of a line, at most so many bytes."""
         return self._checked(lambda: self._stream.readline(size))
 
     def _checked(self, read: Callable[[], bytes]) -> bytes:
@@ -107,19 +90,7 @@ class _Unpacked:
 
 
 def row_of_line(where: str, number: int, line: bytes) -> Row:
-    """Parse a line of JSON into a row.
-
-    Args:
-        where: How messages call the file.
-        number: Number of the line.
-        line: The line.
-
-    Returns:
-        The object.
-
-    Raises:
-        DataError: It is no object.
-    """
+    """Return the object on a line of JSON; DataError if it is none."""
     row = read_value(where, number, line)
     if not isinstance(row, dict):
         raise DataError(f"{where}:{number}: expected a JSON object, found {short(row)}")
@@ -127,37 +98,13 @@ def row_of_line(where: str, number: int, line: bytes) -> Row:
 
 
 def text_line(where: str, row: Row, *, titled: bool) -> bytes:
-    """A document or a query as a line in BEIR form.
-
-    Args:
-        where: How messages call the row.
-        row: Its values: ``_id`` or ``id``, ``text``, and ``title`` of a document.
-        titled: Whether it is a document.
-
-    Returns:
-        JSON with ``_id``, ``text`` and ``title``.
-
-    Raises:
-        DataError: It has no id.
-    """
+    """Return a document, or with ``titled=False`` a query, as a line in BEIR form; DataError if it has no id."""
     record = {"_id": id_of(where, "_id" if "_id" in row else "id", row), "text": row.get("text")}
     return orjson.dumps(record | ({"title": row.get("title")} if titled else {}))
 
 
 def id_of(where: str, name: str, row: Row) -> str:
-    """An id, which may be a number.
-
-    Args:
-        where: How messages call the row.
-        name: The column.
-        row: Its values.
-
-    Returns:
-        The id as text.
-
-    Raises:
-        DataError: There is none.
-    """
+    """Return an id, which may be a number, as text; DataError if there is none."""
     identifier = row.get(name)
     if (
         isinstance(identifier, bool)
@@ -170,17 +117,9 @@ def id_of(where: str, name: str, row: Row) -> str:
 
 
 def judgement_lines(where: str, row: Row) -> tuple[list[bytes], bool]:
-    """Judgements as lines in BEIR form.
+    """Return the judgements of a row, of one document or of a list, as lines in BEIR form, and whether the row had a score.
 
-    Args:
-        where: How messages call the row.
-        row: Its values: ``query-id``, ``corpus-id``, one or a list of them, and ``score``, 1 where there is none.
-
-    Returns:
-        A line a judgement, and whether the row had a score.
-
-    Raises:
-        DataError: An id is missing, or the score is no integer.
+    The score is 1 where there is none. Raises DataError if an id is missing, or if the score is no integer.
     """
     query_id, score, doc_ids = id_of(where, "query-id", row), row.get("score"), row.get("corpus-id")
     grade = 1 if score is None else score

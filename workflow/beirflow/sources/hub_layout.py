@@ -36,10 +36,10 @@ CARD = "README" + ".md"
 """The card of a dataset."""
 
 FRONT_MATTER = 1 << 21
-"""Most characters of the front matter of a card: one with a thousand configs has some 100,000."""
+"""Limit of the characters of the front matter of a card: one with a thousand configs has some 100,000."""
 
 MOST_PATTERNS, MOST_WITH_WILDCARDS, LONGEST_PATTERN = 10_000, 100, 1_000
-"""Most entries of ``data_files`` of a config, most of them with wildcards, and most characters of one."""
+"""Limits for a config: entries of ``data_files``, entries with wildcards, and characters of an entry."""
 
 SAFE = re.compile(r"(?:\w[\w.=+-]*/)*\w[\w.=+-]*", re.ASCII)
 """The path of a file that names one inside its repository, and no pattern."""
@@ -51,7 +51,7 @@ Splits = dict[str, list[str]]
 
 
 def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, split: str, where: str) -> list[str]:
-    """The files that hold the documents, the queries or the judgements.
+    """Return the names of the files that hold the documents, the queries or the judgements, in order.
 
     Args:
         role: ``corpus``, ``queries`` or ``qrels``.
@@ -62,7 +62,7 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
         where: How messages call the repository.
 
     Returns:
-        Their names, in order.
+        Their names.
 
     Raises:
         DataError: There are none, or more than one could be meant.

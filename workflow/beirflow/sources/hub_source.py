@@ -24,15 +24,7 @@ COLUMNS = {
 
 
 class HubSource(DatasetSource):
-    """A dataset of a hub.
-
-    Args:
-        path: The record of what was fetched.
-        form: What it must have been fetched from.
-
-    Raises:
-        DataError: Something else was fetched.
-    """
+    """Dataset of a hub, from the record of what was fetched; DataError if that is something else."""
 
     def __init__(self, path: str | Path, form: HubForm) -> None:
         super().__init__(path)
@@ -66,7 +58,7 @@ class HubSource(DatasetSource):
             self.assumed["judgements_without_score"] = f"{self._without_score}, taken for 1"
 
     def _lines(self, role: str, where: str, path: Path) -> Iterator[tuple[int, bytes]]:
-        """The rows of a file as lines in BEIR form."""
+        """Yield the rows of a file as lines in BEIR form."""
         for number, row in _rows(path, where, role):
             here = f"{where}:{number}"
             if role == QRELS:
@@ -86,7 +78,7 @@ def _role(name: str) -> str:
 
 
 def _rows(path: Path, where: str, role: str) -> Iterator[tuple[int, Row]]:
-    """The rows of a file."""
+    """Yield the rows of a file."""
     if path.suffix == ".parquet":
         yield from rows_of_parquet(path, where, COLUMNS[role])
         return
@@ -97,18 +89,7 @@ def _rows(path: Path, where: str, role: str) -> Iterator[tuple[int, Row]]:
 
 
 def fetched_files(path: str | Path, form: HubForm) -> dict[str, dict[str, str]]:
-    """Return the fetched files.
-
-    Args:
-        path: The record.
-        form: What it must have been fetched from.
-
-    Returns:
-        By role, sha256 by the name of the file in its repository.
-
-    Raises:
-        DataError: It is the record of something else.
-    """
+    """Return by role the sha256 of each fetched file by its name there; DataError if the record is of another form."""
     record = read_json(path)
     expected: dict[str, Any] = {"hub": form.hub, "revision": form.revision, "subset": form.subset}
     recorded = {key: record.get(key) for key in expected}
@@ -118,19 +99,7 @@ def fetched_files(path: str | Path, form: HubForm) -> dict[str, dict[str, str]]:
 
 
 def fetched_file(hub: str, revision: str, name: str) -> Path:
-    """Return the path of a fetched file on this machine.
-
-    Args:
-        hub: Id of the dataset.
-        revision: The commit that pins it.
-        name: Name of the file there.
-
-    Returns:
-        Its path in the cache of the hub's library.
-
-    Raises:
-        DataError: It is not there any more.
-    """
+    """Return the path of a fetched file in the cache of the hub's library; DataError if it is not there any more."""
     from huggingface_hub import hf_hub_download
 
     try:
@@ -143,15 +112,7 @@ def fetched_file(hub: str, revision: str, name: str) -> Path:
 
 
 def is_here(path: str | Path, form: HubForm) -> bool:
-    """Test whether all fetched files are still on this machine.
-
-    Args:
-        path: The record of what was fetched.
-        form: What it must have been fetched from.
-
-    Returns:
-        False too where the record is missing or of something else.
-    """
+    """Test whether all fetched files are still on this machine; False too if the record is missing or of something else."""
     try:
         for role, files in fetched_files(path, form).items():
             for name in files:

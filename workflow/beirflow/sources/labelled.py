@@ -18,11 +18,11 @@ from beirflow.sources.json_lines import lines_in, read_value, short
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 
 ID_DIGITS = 16
-"""Of the digest of a text, in hexadecimal."""
+"""Digits of an id that is made, of the digest of a text in hexadecimal."""
 
 
 class _Document(NamedTuple):
-    """A document of a line, with the score that its label stands for."""
+    """A document of a line, with the score of its label."""
 
     doc_id: str
     title: str
@@ -46,7 +46,7 @@ class LabelledSource(DatasetSource):
         self._scores = dict(form.labels)
 
     def where(self, name: str) -> str:
-        """Return the name of the file in messages, whichever of the three it stands for."""
+        """Return the name of the file in messages, for all three files of BEIR."""
         return str(self.path)
 
     def blocks(self, name: str) -> Iterator[Block]:
@@ -67,7 +67,7 @@ class LabelledSource(DatasetSource):
         )
 
     def _documents(self) -> Iterator[tuple[int, bytes]]:
-        """Every document once."""
+        """Yield every document once."""
         first: dict[str, tuple[int, bytes]] = {}
         for number, _, documents in self._lines():
             for doc_id, title, text, _ in documents:
@@ -80,7 +80,7 @@ class LabelledSource(DatasetSource):
                     raise DataError(f"{self.path}:{number}: {problem}; equal ids must be equal documents")
 
     def _judged(self) -> dict[str, tuple[int, dict[str, tuple[int, int]]]]:
-        """By query that has a relevant document, its first line and its judgements: by document, line and score."""
+        """Return by query with a relevant document its first line and its judgements: by document, line and score."""
         judged_by_query: dict[str, tuple[int, dict[str, tuple[int, int]]]] = {}
         for number, query, documents in self._lines():
             judgements = judged_by_query.setdefault(query, (number, {}))[1]
@@ -102,7 +102,7 @@ class LabelledSource(DatasetSource):
         return judged
 
     def _lines(self) -> Iterator[tuple[int, str, list[_Document]]]:
-        """Number, query and documents of each line; what had to be assumed is noted after the last."""
+        """Yield number, query and documents of each line; what had to be assumed is noted after the last."""
         unnamed = unlabelled = 0
         digest = hashlib.sha256()
         with self.path.open("rb") as stream:
@@ -122,7 +122,7 @@ class LabelledSource(DatasetSource):
         }
 
     def _parse(self, number: int, line: bytes) -> tuple[str, list[dict[str, Any]]]:
-        """The query of a line, and its documents as they stand there."""
+        """Return the query of a line, and its documents unchecked."""
         form, where, record = self.form, f"{self.path}:{number}", read_value(str(self.path), number, line)
         if not isinstance(record, dict):
             raise DataError(f"{where}: expected a JSON object with {form.query!r} and {form.documents!r}, found {short(record)}")
@@ -172,10 +172,10 @@ def _usable(doc_id: str) -> bool:
 
 
 def _digest(*texts: str) -> bytes:
-    """A digest of texts and of where each ends."""
+    """Return a digest of texts and of where each ends."""
     return hashlib.sha256(b"".join(b"%d " % len(text) + text.encode() for text in texts)).digest()
 
 
 def _made_id(kind: str, *texts: str) -> str:
-    """An id of a text that has none; the letter before it keeps queries and documents apart, so that none is a self match."""
+    """Return an id for a text that has none; its letter keeps queries and documents apart, so that none is a self match."""
     return f"{kind}-{_digest(*texts).hex()[:ID_DIGITS]}"

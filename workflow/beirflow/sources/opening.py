@@ -11,7 +11,7 @@ from beirflow.sources.source import DatasetSource
 
 
 def open_source(path: str | Path, forum: str | None = None, form: Form | None = None) -> DatasetSource:
-    """Open a dataset to read it.
+    """Open a dataset in any form; none of its documents, queries and judgements has been read yet.
 
     Args:
         path: Its folder, archive or file; of one on a hub, the record of what was fetched.
@@ -19,7 +19,7 @@ def open_source(path: str | Path, forum: str | None = None, form: Form | None = 
         form: Its form; None for that of BEIR.
 
     Returns:
-        The dataset; none of its documents, queries and judgements has been read yet.
+        The dataset.
 
     Raises:
         DataError: It is an archive that is missing or damaged, or the record of something else.

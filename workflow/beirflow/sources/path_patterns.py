@@ -17,17 +17,9 @@ def has_wildcards(pattern: str) -> bool:
 
 
 def matching(pattern: str, paths: Sequence[str]) -> list[str]:
-    """Return the paths that a pattern matches.
+    """Return the paths that a pattern, components separated by slashes, matches as a whole, in the same order.
 
-    Args:
-        pattern: Components separated by slashes.
-        paths: Paths of files.
-
-    Returns:
-        Those that match as a whole, in the same order.
-
-    Raises:
-        ValueError: A component has ``**`` and something else.
+    Raises ValueError if a component has ``**`` and something else.
     """
     if not has_wildcards(pattern):
         return [pattern] if pattern in paths else []

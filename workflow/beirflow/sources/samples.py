@@ -20,7 +20,7 @@ from beirflow.sources.query_lists import as_query
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 
 ID_DIGITS = 16
-"""Of the digest of a document, in hexadecimal."""
+"""Digits of an id that is made, of the digest of a document in hexadecimal."""
 
 
 class _Sample(NamedTuple):
@@ -47,7 +47,7 @@ class SamplesSource(DatasetSource):
         self.query_lists = form.query_lists is not None
 
     def where(self, name: str) -> str:
-        """Return the name of the file in messages, whichever of the three it stands for."""
+        """Return the name of the file in messages, for all three files of BEIR."""
         return str(self.path)
 
     def blocks(self, name: str) -> Iterator[Block]:
@@ -55,7 +55,7 @@ class SamplesSource(DatasetSource):
         yield from blocks_of((number, line) for number, sample in self._samples() for line in _lines_of(sample, name))
 
     def _samples(self) -> Iterator[tuple[int, _Sample]]:
-        """The samples that can be ranked in more than one way that matters; how many others there are is noted after the last."""
+        """Yield the samples with relevant and other documents; the number of the rest is noted after the last."""
         others, digest = 0, hashlib.sha256()
         with self.path.open("rb") as stream:
             for numbers, block in read_blocks(stream, str(self.path), digest):
@@ -81,7 +81,7 @@ class SamplesSource(DatasetSource):
         return _Sample(query_id, query, candidates)
 
     def _query(self, where: str, found: Any) -> str:
-        """A query, which may be a list, as one text."""
+        """Return a query, which may be a list, as one text."""
         name = self.form.query
         if isinstance(found, list) and self.form.query_lists is None:
             todo = "set 'query_lists: averaged' of this dataset to take the mean of their vectors, or write one text"
@@ -103,7 +103,7 @@ def _texts(where: str, name: str, texts: Any) -> list[str]:
 
 
 def _lines_of(sample: _Sample, name: str) -> Iterator[bytes]:
-    """A sample as lines of one of the three files of BEIR."""
+    """Yield the lines of a sample in one of the three files of BEIR."""
     if name == QUERIES:
         yield orjson.dumps({"_id": sample.query_id, "text": sample.query})
     for doc_id, text, grade in sample.candidates:
@@ -115,5 +115,5 @@ def _lines_of(sample: _Sample, name: str) -> Iterator[bytes]:
 
 
 def _made_id(query_id: str, place: int, text: str) -> str:
-    """The id of a candidate: ties are ordered by it, so it must not tell what is relevant."""
+    """Return the id of a candidate, which must not tell what is relevant, because it orders ties."""
     return f"{query_id}-{hashlib.sha256(f'{query_id} {place} {text}'.encode()).hexdigest()[:ID_DIGITS]}"
