@@ -9,9 +9,8 @@ from typing import Any
 
 import pynvml
 import pytest
-from beirflow.jobs import energy, energy_counters
-from beirflow.jobs.energy import Meter, count_gpu, metered
-from beirflow.jobs.energy_counters import Counter, UnknownEnergyError, gpu_counter
+from beirflow.jobs import energy
+from beirflow.jobs.energy import Counter, Meter, UnknownEnergyError, count_gpu, gpu_counter, metered
 from beirflow.jobs.gpus import Gpu
 
 AROUND = 262_143_328_850
@@ -131,7 +130,7 @@ def test_a_counter_that_stands_still_or_goes_back_is_not_known(powercap: Path) -
 
 def test_a_counter_that_may_have_gone_round_unseen_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(energy_counters.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(energy.time, "monotonic", lambda: now[0])
     counter = Counter("x", iter([5, 50_000_000, 60_000_000]).__next__, around=100_000_000)
     now[0] += 0.09
     counter.advance()

@@ -1,6 +1,9 @@
 """What computed a result is written down, as far as it can be known."""
 
+import getpass
+import os
 import platform
+import pwd
 import shutil
 import subprocess
 from datetime import datetime
@@ -8,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beirflow.jobs.provenance import COMMAND, STARTED, code_state, environment, note_start, run_of_this_job
+from beirflow.jobs.provenance import COMMAND, STARTED, code_state, environment, name_the_user, note_start, run_of_this_job
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -73,3 +76,27 @@ def test_a_job_knows_the_command_and_the_time_of_its_run_and_no_password(monkeyp
     said = "snakemake --storage-s3-secret-key ... --storage-s3-access-key=... --storage-s3-endpoint-url x"
     assert run_of_this_job()["command"] == said
     assert environment()["processor"]
+
+
+NAMES = ("LOGNAME", "USER", "LNAME", "USERNAME")
+
+
+def test_a_user_without_a_name_is_called_by_the_number_and_a_name_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        monkeypatch.setenv(name, "")
+    named: list[str] = []
+
+    def look_up(number: int) -> list[str]:
+        if not named:
+            raise KeyError(f"getpwuid(): uid not found: {number}")
+        return named
+
+    monkeypatch.setattr(pwd, "getpwuid", look_up)
+    with pytest.raises((KeyError, OSError)):
+        getpass.getuser()
+    name_the_user()
+    assert getpass.getuser() == f"uid-{os.getuid()}"
+    monkeypatch.setenv("USER", "")
+    named.append("ada")
+    name_the_user()
+    assert (getpass.getuser(), os.environ["USER"]) == ("ada", "")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from beir_writer import write_beir, zip_folder
 from beirflow.datasets.corpus_reader import read_batches
-from beirflow.datasets.document_count import count_documents
+from beirflow.datasets.counts import count_documents
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.sources import source as source_module
 from beirflow.sources.beir_files import Judgement, Source, judgement_line, read_judgements, read_queries, required_files

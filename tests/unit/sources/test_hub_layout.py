@@ -1,5 +1,6 @@
 """Which files of a dataset on a hub are read."""
 
+import itertools
 import re
 import time
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from beirflow.files.errors import DataError
 from beirflow.sources.forms import ROLES
-from beirflow.sources.hub_layout import files_of
+from beirflow.sources.hub_layout import files_of, matching
 from hub_datasets import CARD, beir, languages, mteb, nano
 
 
@@ -145,3 +146,23 @@ def test_a_file_that_a_card_names_twice_is_read_once() -> None:
     card = f"---\nconfigs:\n- config_name: corpus\n  data_files: {listed}\n---\n"
     names = ["corpus/test.jsonl", "corpus/more.jsonl"]
     assert files_of("corpus", names, card, subset=None, split="test", where="x/y") == sorted(names)
+
+
+PATHS = ["/".join(parts) for count in (1, 2, 3) for parts in itertools.product(("a", "ab", "b.x"), repeat=count)]
+COMPONENTS = ("**", "*", "a*", "*b*", "?", "[ab]", "ab", "*.x")
+
+
+def test_patterns_match_what_they_match_on_a_hub() -> None:
+    utils = pytest.importorskip("fsspec.utils")
+    for count in (1, 2, 3):
+        for parts in itertools.product(COMPONENTS, repeat=count):
+            pattern = "/".join(parts)
+            expression = re.compile(utils.glob_translate(pattern))
+            assert matching(pattern, PATHS) == [path for path in PATHS if expression.fullmatch(path)], pattern
+
+
+def test_several_folders_need_a_component_of_their_own() -> None:
+    with pytest.raises(ValueError, match="is not a whole component"):
+        matching("a**/b", ["a/b"])
+    with pytest.raises(ValueError, match="entire path component"):
+        pytest.importorskip("fsspec.utils").glob_translate("a**/b")

@@ -13,7 +13,7 @@ from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.files.errors import DataError, DownloadError
 from beirflow.files.records import Job, read_json
-from beirflow.sources import hub_files as hub_files_module
+from beirflow.sources import hub_source as module
 from beirflow.sources.fetch_dataset import fetch_dataset
 from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import HubSource, fetched_file, is_here
@@ -225,7 +225,7 @@ def test_files_that_are_not_what_they_should_be_are_refused(
 
 
 def test_a_file_that_unpacks_to_far_too_much_is_refused(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub_files_module, "BOMB_BYTES", 1 << 16)
+    monkeypatch.setattr(module, "BOMB_BYTES", 1 << 16)
     line = b'{"_id": "a", "text": "' + b"a" * (1 << 20) + b'"}\n'
     assert "do not trust it" in str(changed(hub, tmp_path, "corpus.jsonl.gz", gzip.compress(line)))
 
@@ -234,7 +234,7 @@ def test_a_file_that_unpacks_to_far_too_much_is_refused(hub: Hub, tmp_path: Path
 def test_strings_of_parquet_may_be_of_any_kind(tmp_path: Path, kind: pa.DataType) -> None:
     ids = pa.array(["a", "b"]).dictionary_encode() if pa.types.is_dictionary(kind) else pa.array(["a", "b"], kind)
     pq.write_table(pa.table({"_id": ids, "text": ids}), tmp_path / "x.parquet")
-    found = hub_files_module.rows_of_parquet(tmp_path / "x.parquet", "x", ["_id", "title", "text"])
+    found = module.rows_of_parquet(tmp_path / "x.parquet", "x", ["_id", "title", "text"])
     assert list(found) == [(1, {"_id": "a", "text": "a"}), (2, {"_id": "b", "text": "b"})]
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.catalogue.dataset import Dataset, check_shared_texts, official_dataset, own_copy
-from beirflow.catalogue.mteb_tasks import MtebTask, mteb_tasks
 from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
 
 KINDS = ("task", "domain", "language")
@@ -22,6 +21,15 @@ class Reference:
     source: str
     citation: str
     decimals: int
+
+
+@dataclass(frozen=True)
+class MtebTask:
+    """A task of MTEB: its name, what model cards call its data, and the language as the catalogue names it."""
+
+    name: str
+    dataset: str
+    language: str
 
 
 @dataclass(frozen=True)
@@ -86,3 +94,14 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in known.items()},
         mteb=mteb_tasks(datasets["datasets"]),
     )
+
+
+def mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]:
+    """Return the tasks of MTEB by dataset and by forum, in the order of checked entries of ``datasets.yaml``."""
+    tasks = {}
+    for name, entry in datasets.items():
+        forums = {f"{name}-{forum}": each for forum, each in entry.get("forums", {}).items()}
+        for each, facts in {name: entry, **forums}.items():
+            if "mteb" in facts:
+                tasks[each] = MtebTask(facts["mteb"]["task"], facts["mteb"]["dataset"], entry["language"])
+    return tasks

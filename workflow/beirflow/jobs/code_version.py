@@ -17,7 +17,7 @@ RULES = PACKAGE.parent / "rules"
 
 NO_INFLUENCE = {
     *("files.disks", "files.errors", "files.progress"),
-    *("jobs.entrance", "jobs.energy", "jobs.energy_counters", "jobs.gpu_job", "jobs.gpu_lease", "jobs.gpus"),
+    *("jobs.entrance", "jobs.energy", "jobs.gpu_job", "jobs.gpu_lease", "jobs.gpus"),
     *("jobs.job", "jobs.lifetime", "jobs.results_lock"),
 }
 """Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""

@@ -102,6 +102,14 @@ def run_of_this_job() -> dict[str, str | None]:
     return {"command": os.environ.get(COMMAND), "started": os.environ.get(STARTED), "user": user}
 
 
+def name_the_user() -> None:
+    """Set USER to ``uid-<n>`` if the user has no name, as in a container: Snakemake does not start without a name."""
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):  # OSError since Python 3.13
+        os.environ["USER"] = f"uid-{os.getuid()}"
+
+
 def processor() -> str:
     """Return the name of the processor."""
     information = Path("/proc/cpuinfo")

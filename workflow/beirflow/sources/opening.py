@@ -5,8 +5,7 @@ from pathlib import Path
 from beirflow.sources.beir_files import Source
 from beirflow.sources.forms import Form, HubForm, SamplesForm
 from beirflow.sources.hub_source import HubSource
-from beirflow.sources.labelled import LabelledSource
-from beirflow.sources.samples import SamplesSource
+from beirflow.sources.labelled import LabelledSource, SamplesSource
 from beirflow.sources.source import DatasetSource
 
 

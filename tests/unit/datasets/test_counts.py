@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from beir_writer import write_beir, zip_folder
-from beirflow.datasets import document_count
-from beirflow.datasets.document_count import COUNTS, known_documents
+from beirflow.datasets import counts
+from beirflow.datasets.counts import COUNTS, known_documents
 from beirflow.experiment import datasets as experiment_datasets
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import SMALL_BYTES
@@ -65,7 +65,7 @@ def test_a_changed_corpus_is_counted_again(tmp_path: Path, reads: list[str]) -> 
 
 
 def test_archives_and_forums_are_told_apart(tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document_count, "SMALL_BYTES", 0)
+    monkeypatch.setattr(counts, "SMALL_BYTES", 0)
     for forum, documents in (("a", 1), ("b", 2)):
         large(tmp_path / "stack" / forum, documents)
     archive = zip_folder(tmp_path / "stack", tmp_path / "stack.zip")
@@ -80,7 +80,7 @@ def test_the_same_name_in_another_folder_is_another_corpus(tmp_path: Path, monke
     for documents, folder in enumerate(folders, 1):
         large(folder / "mine", documents)
         os.utime(corpus_of(folder / "mine"), ns=(1, 1))
-    monkeypatch.setattr(document_count, "COUNTS", tmp_path / "counts")
+    monkeypatch.setattr(counts, "COUNTS", tmp_path / "counts")
     for documents, folder in enumerate(folders, 1):
         monkeypatch.chdir(folder)
         assert known_documents("mine", None) == documents

@@ -1,4 +1,4 @@
-"""The number of documents of a dataset, counted once instead of at every start of Snakemake and its jobs."""
+"""Numbers of documents, counted once instead of at every start of Snakemake and its jobs, and of judged queries."""
 
 import hashlib
 import json
@@ -11,6 +11,7 @@ from beirflow.files.errors import ConfigError, DataError
 from beirflow.files.records import read_json, write_json
 from beirflow.jobs.snakemake_internals.names import NOTES
 from beirflow.sources.archives import is_archive
+from beirflow.sources.beir_files import read_judgements
 from beirflow.sources.forms import Form
 from beirflow.sources.opening import open_source
 from beirflow.sources.source import CORPUS
@@ -52,3 +53,11 @@ def _kept_in(corpus: Path, forum: str | None, form: Form | None) -> Path:
     """Return the file for a corpus, by its place and form, so that corpora of one name have files of their own."""
     place = json.dumps([str(corpus.resolve()), forum, asdict(form) if form else None])
     return COUNTS / f"{hashlib.sha256(place.encode()).hexdigest()}.json"
+
+
+def count_judged_queries(path: str, forum: str | None, split: str, form: Form | None = None) -> int:
+    """Return the number of queries that have judgements; ConfigError if these cannot be read."""
+    try:
+        return len({judgement.query_id for _, judgement in read_judgements(open_source(path, forum, form), split)})
+    except DataError as error:
+        raise ConfigError(str(error)) from error
