@@ -220,7 +220,7 @@ def test_every_rule_and_its_entrance_agree_in_names(rule: str, text: str) -> Non
     wanted = set(sources.wanted_names(entrance))
     spread = {name for name in names["params"] if name not in wanted and name not in OWN and not TRIGGER.fullmatch(name)}
     assert spread <= SPREAD
-    found = [(each, sources._found(each, frozenset())) for each in parameters_of(entrance) if each.name not in stated]
+    found = [(each, sources._values(each, frozenset())) for each in parameters_of(entrance) if each.name not in stated]
     assert [each.name for each, values in found if len(values) > 1] == []
     without = [each for each, values in found if not values and each.default is inspect.Parameter.empty]
     assert spread or [each.name for each in without if not each.is_object] == []

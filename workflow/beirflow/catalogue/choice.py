@@ -53,6 +53,7 @@ def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
     if whole not in rows or rows[whole][0].part_of:
         return None
     usual = rows[whole][0]
+    # The usual split has the plain name, so that no corpus has two.
     if split == usual.split or (usual.form and not usual.form.has_splits) or (usual.archive and split not in usual.other_splits):
         return None
     changes = {"split": split, "queries": usual.other_splits.get(split)}
@@ -88,17 +89,17 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
 
 def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str]:
     """Return the datasets of the catalogue that have all the properties asked for."""
-    found, problems_before = list(catalogue.datasets), len(problems.lines)
+    names, problems_before = list(catalogue.datasets), len(problems.lines)
     for kind in (kind for kind in KINDS if kind in wanted):
         values = _known_values(kind, wanted[kind], catalogue, problems)
-        found = [name for name in found if catalogue.kinds[name][kind] in values]
+        names = [name for name in names if catalogue.kinds[name][kind] in values]
     if "largest" in wanted:
-        found = [name for name in found if sum(corpus.documents or 0 for corpus in catalogue.datasets[name]) <= wanted["largest"]]
+        names = [name for name in names if sum(corpus.documents or 0 for corpus in catalogue.datasets[name]) <= wanted["largest"]]
     if "split" in wanted:
-        found = _with_split(wanted["split"], found, catalogue, problems)
-    if not found and len(problems.lines) == problems_before:
+        names = _with_split(wanted["split"], names, catalogue, problems)
+    if not names and len(problems.lines) == problems_before:
         problems.add("datasets", dict(wanted), f"no dataset has all these properties; there are {_described(catalogue)}")
-    return found
+    return names
 
 
 def _known_values(kind: str, said: str | Iterable[str], catalogue: Catalogue, problems: Problems) -> set[str]:
@@ -119,8 +120,8 @@ def _with_split(split: str, names: Iterable[str], catalogue: Catalogue, problems
     if split not in splits:
         problems.add("datasets.split", split, f"allowed are {', '.join(splits)}{nearest(split, splits)}")
     first = {name: catalogue.datasets[name][0] for name in names}
-    found = {name: name if corpus.split == split else f"{name}.{split}" for name, corpus in first.items()}
-    return [each for name, each in found.items() if split in (first[name].split, *first[name].other_splits)]
+    named = {name: name if corpus.split == split else f"{name}.{split}" for name, corpus in first.items()}
+    return [each for name, each in named.items() if split in (first[name].split, *first[name].other_splits)]
 
 
 def _described(catalogue: Catalogue) -> str:

@@ -81,6 +81,7 @@ def problems_with(value: Any, schema: str) -> Problems:
     """Return the problems of a value with ``workflow/schemas/<schema>.schema.yaml``, in the order of the keys."""
     problems = Problems()
     for error in sorted(_validator(schema).iter_errors(value), key=lambda error: [str(part) for part in error.absolute_path]):
+        # An error of alternatives such as oneOf says less than the errors of each.
         for inner in error.context or [error]:
             for key, given, allowed in _explain(inner):
                 problems.add(key, given, allowed)
@@ -169,7 +170,7 @@ def _validator(name: str) -> Any:
 
 def repeated_keys(path: Path) -> list[str]:
     """Return a sentence, with its lines, for each repeated key of a YAML file, of which every reader drops one."""
-    found, nodes = list[str](), [yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]
+    repeated, nodes = list[str](), [yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]
     while nodes:
         node = nodes.pop()
         if isinstance(node, yaml.SequenceNode):
@@ -180,8 +181,8 @@ def repeated_keys(path: Path) -> list[str]:
             for key, _ in node.value:
                 line = key.start_mark.line + 1
                 if str(key.value) in lines:
-                    found.append(
+                    repeated.append(
                         f"{path}:{line}: the key {key.value!r} stands in line {lines[str(key.value)]} already; remove one"
                     )
                 lines.setdefault(str(key.value), line)
-    return sorted(found)
+    return sorted(repeated)

@@ -53,6 +53,7 @@ def first_equal_texts(fingerprints: np.ndarray, sizes: np.ndarray, spill: Path) 
     Returns:
         int32 of shape (n,); a row's own number where no earlier document has its text.
     """
+    # Equal fingerprints are neighbours in this order; all other texts are unique and not read again.
     order = np.argsort(fingerprints)
     same_as_next = fingerprints[order][1:] == fingerprints[order][:-1]
     suspects = np.sort(order[np.append(same_as_next, False) | np.append(False, same_as_next)])

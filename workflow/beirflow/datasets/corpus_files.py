@@ -140,5 +140,6 @@ def footer_digest(path: str | Path) -> str:
         size = os.fstat(stream.fileno()).st_size
         stream.seek(max(0, size - PARQUET_END_BYTES))
         length = int.from_bytes(stream.read(4), "little")
+        # A damaged length may reach before the file; then the digest is that of the whole.
         stream.seek(max(0, size - PARQUET_END_BYTES - length))
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -79,6 +79,7 @@ def _parse_fast(numbers: Sequence[int], block: bytes) -> tuple[np.ndarray, pa.Re
     """Return line numbers and documents of a block; None where it must be read with care."""
     if not _is_one_object_a_line(block) or not _is_utf8(block):
         return None
+    # A single block, because Arrow would cut lines at the end of each.
     reading = pa.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
     parsing = pa.json.ParseOptions(explicit_schema=FIELDS, newlines_in_values=False, unexpected_field_behavior="ignore")
     try:
@@ -146,6 +147,7 @@ def fingerprint(texts: pa.Array) -> np.ndarray:
     mask = np.where(lengths >= 8, ~np.uint64(0), (np.uint64(1) << (shortest % np.uint64(64))) - np.uint64(1))
     for sample in range(SAMPLES):
         numbers ^= eight_bytes_at[starts + np.maximum(lengths - 8, 0) * sample // (SAMPLES - 1)] & mask
+        # 2^64 by the golden ratio spreads differences over all bits.
         numbers *= np.uint64(0x9E3779B97F4A7C15)
         numbers ^= numbers >> np.uint64(29)
     return numbers

@@ -25,15 +25,11 @@ def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa
     if missing:
         where = source.where(qrels_of(split))
         raise DataError(f"{where}: {len(missing)} judged queries are not in {source.where(QUERIES)}, the first is {missing[0]!r}")
-    ids = sorted(judged, key=_bytes)
+    ids = sorted(judged, key=str.encode)
     queries = pa.table({"query_id": ids, "text": pa.array([texts[query_id] for query_id in ids], pa.large_string())})
-    judgements.sort(key=lambda judgement: (_bytes(judgement.query_id), _bytes(judgement.doc_id)))
+    judgements.sort(key=lambda judgement: (judgement.query_id.encode(), judgement.doc_id.encode()))
     query_ids, doc_ids, scores = zip(*judgements, strict=True)
     return queries, pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())})
-
-
-def _bytes(identifier: str) -> bytes:
-    return identifier.encode("utf-8")
 
 
 def _judgements(source: DatasetSource, split: str) -> list[Judgement]:

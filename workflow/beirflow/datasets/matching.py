@@ -80,6 +80,7 @@ class TextIndex:
 
 def _text_keys(file: Documents, chunk: int, progress: Progress) -> np.ndarray:
     """Return the digests of the texts of one row group, as bytes of fixed length, of shape (rows,)."""
+    # Numpy ignores zeros at the end of such bytes, which makes no two digests of one length equal.
     keys = np.empty(file.sizes[chunk], dtype=f"S{KEY_BYTES}")
     start = 0
     for batch in file.batches(chunk, ["text"], BATCH_DOCUMENTS):

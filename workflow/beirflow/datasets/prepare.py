@@ -93,6 +93,7 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
         if sample := settings.sample:
             part["sample"] = {**sample, "of": queries.num_rows}
             queries, qrels = sampled_queries(queries, qrels, wanted=sample["queries"], seed=sample["seed"])
+        # What the scan no longer needs is room for the chunks.
         pa.default_memory_pool().release_unused()
         with atomic_path(corpus.documents_path) as partial, DigestingWriter(partial) as stream:
             write_documents(stream, scratch, scan, settings.chunks, threads)
@@ -156,6 +157,7 @@ def _scan(source: DatasetSource, spill: Path, expected: int | None, threads: int
     with spill.open("wb") as stream, Progress(title, expected, "documents") as progress:
         for batch in read_batches(source, threads):
             stream.write(text_bytes(batch.documents["text"]))
+            # All ids together may be longer than the 2 GiB of a string array.
             ids = batch.documents["doc_id"].cast(pa.large_string())
             parts.append((ids, batch.characters, batch.sizes, batch.documents["title_bytes"].to_numpy(), batch.fingerprints))
             progress.advance(len(batch.lines))

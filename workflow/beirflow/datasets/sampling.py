@@ -20,6 +20,7 @@ def drawn(ids: Iterable[str], *, wanted: int, seed: int) -> np.ndarray:
     They are those where the sha256 of seed and id begins with the smallest 64 bits.
     """
     digests = (hashlib.sha256(f"{seed} {each}".encode()).digest()[:8] for each in ids)
+    # Big-endian, so that numbers are ordered as digests in hexadecimal are.
     return np.sort(np.argsort(np.frombuffer(b"".join(digests), ">u8"), kind="stable")[:wanted])
 
 

@@ -58,8 +58,8 @@ def without_credentials(text: str) -> str:
 
     ``…`` replaces all but users and passwords; names of environment variables, as ``${NAME}``, stay.
     """
-    text = _ADDRESS_IN_TEXT.sub(lambda found: _shown_address(found[0]), without_secrets(text))
-    return _PARAMETER_IN_TEXT.sub(lambda found: _shown_parameter(found[0]), text)
+    text = _ADDRESS_IN_TEXT.sub(lambda match: _shown_address(match[0]), without_secrets(text))
+    return _PARAMETER_IN_TEXT.sub(lambda match: _shown_parameter(match[0]), text)
 
 
 def without_secrets(text: str) -> str:
@@ -72,6 +72,7 @@ def without_secrets(text: str) -> str:
 
 def without_known_secrets(text: str) -> str:
     """Return a text of any length with ``…`` in place of each secret that this process knows."""
+    # The longest first, since a secret may be a part of another.
     for secret in sorted(_known, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return text
@@ -93,6 +94,7 @@ def keep_secret(secret: str) -> None:
     """Hide a secret from now on, wherever it occurs in this process, unless it is shorter than ``LEAST_LETTERS``."""
     plain = {each.strip() for each in (secret, unquote(secret), unquote_plus(secret))}
     forms = {form for each in plain for form in (quote(each), quote(each, safe=""), html.escape(each), *_escaped(each))}
+    # Basic authentication sends user and password in base64, in either encoding.
     coded = {base64.b64encode(each.encode(code, "replace")).decode() for each in plain for code in ("utf-8", "latin-1")}
     _known.update(each for each in plain | forms | coded if len(each) >= LEAST_LETTERS)
 
@@ -146,6 +148,7 @@ def has_other_variables(name: str, value: Any) -> bool:
 
 def address_below(base: str, path: str) -> str:
     """Return an address with a path added to that of ``base``, whose query and fragment stay at the end."""
+    # The first of the two ends the path: a ? behind the # is part of the fragment.
     end = min((place for mark in "?#" if (place := base.find(mark)) >= 0), default=len(base))
     return f"{base[:end].rstrip('/')}/{path}{base[end:]}"
 

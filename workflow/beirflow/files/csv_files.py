@@ -77,6 +77,7 @@ def read_cells(text: str) -> list[list[str]]:
         raise ValueError(f"the column {twice[0]!r} comes twice")
     if ragged := next((line for line, row in enumerate(cells, 1) if len(row) != len(names)), 0):
         raise ValueError(f"line {ragged} has {len(cells[ragged - 1])} cells, expected {len(names)}")
+    # Written again, since readers accept more than writers produce.
     if lines.getvalue() != text:
         raise ValueError("it has other quotes or line ends")
     return cells

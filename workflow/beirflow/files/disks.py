@@ -35,6 +35,7 @@ def written_here(path: str | Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno is None and ARROW_CLOSES in str(error):
+            # Without a number nothing tells the kind of the error; the disk failed in any case.
             raise OSError(errno.EIO, str(error), str(path)) from error
         if error.filename is None and error.errno is not None:
             error.filename = str(path)
@@ -69,6 +70,7 @@ def disk_problem(error: OSError) -> str | None:
 
 def _free(path: Path) -> str:
     """Return the free room, after the job has removed its unfinished files."""
+    # The job has removed its file by now, and perhaps the folder.
     folder = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     files = os.statvfs(folder).f_favail
     free = f"{shutil.disk_usage(folder).free / 1e6:,.1f} MB"

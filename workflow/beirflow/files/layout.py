@@ -32,7 +32,7 @@ class Pattern(str):
 
     def folder(self, **names: str) -> str:
         """Return the folder below the results, with a slash at its end, up to the first name that is not given."""
-        filled = re.sub(r"\{(\w+)\}", lambda found: names.get(found[1], found[0]), self)
+        filled = re.sub(r"\{(\w+)\}", lambda match: names.get(match[1], match[0]), self)
         return filled.partition("{")[0].rpartition("/")[0] + "/"
 
     def below(self, folder: str) -> str:
@@ -44,6 +44,7 @@ class Pattern(str):
 def _expression(pattern: str) -> re.Pattern[str]:
     parts = re.split(r"\{(\w+)\}", pattern)
     literals, names = parts[::2], parts[1::2]
+    # A chunk is a number, so that a name like chunk-a is never taken for one.
     named = [rf"(?P<{name}>\d+)" if name == "chunk" else rf"(?P<{name}>{NAME})" for name in names]
     return re.compile("".join(a + b for a, b in zip(map(re.escape, literals), [*named, ""], strict=True)))
 

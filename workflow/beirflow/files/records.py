@@ -91,6 +91,7 @@ def write_record(
 
 def output_digest(record: Mapping[str, Any], path: str | Path) -> str:
     """Return the sha256 that a record states for a file in its folder; DataError if the record is not that of this file."""
+    # By its name beside the record's own path, since results may be moved as a whole.
     digest = record["outputs"].get(str(PurePosixPath(record["path"]).with_name(Path(path).name)))
     if digest is None:
         raise damaged(path, f"its record is {record['path']}, which does not name it")
@@ -102,6 +103,7 @@ def together(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     values_by_key: dict[str, set[Any]] = {}
     for each in made:
         for key, value in each.items():
+            # A record that was made from several files has lists already.
             values_by_key.setdefault(key, set()).update(value if isinstance(value, list) else [value])
     return {key: next(iter(values)) if len(values) == 1 else sorted(values) for key, values in values_by_key.items()}
 
@@ -136,6 +138,7 @@ def read_json(path: str | Path) -> dict[str, Any]:
     try:
         record = parse_json(content)
         del record[RECORD_DIGEST]
+        # Byte for byte, so that not even white space can be changed unnoticed.
         whole = content == _with_digest(record)
     except (ValueError, KeyError, TypeError, RecursionError):
         whole = False

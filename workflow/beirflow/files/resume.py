@@ -8,7 +8,6 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from beirflow.files.disks import written_here
@@ -49,7 +48,7 @@ class ResumeFile:
         self._drop_damaged()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stream.close()
 
     @contextmanager
@@ -57,6 +56,7 @@ class ResumeFile:
         """Append a record, written to the stream that is given; it counts once the block has ended."""
         with written_here(self.path):
             place = self._stream.seek(0, os.SEEK_END)
+            # The head is written last: a record that a kill has cut off has none and does not count.
             self._stream.write(bytes(HEAD.size))
             yield self._stream
             size = self._stream.tell() - place - HEAD.size
@@ -96,6 +96,7 @@ class ResumeFile:
 
     def _digest(self, place: int, size: int) -> bytes | None:
         """Return the digest of a record of so many bytes; None where the file is too short."""
+        # It begins with what the job is made from, so that records of another job never match.
         digest = hashlib.sha256(self._made_from)
         self._stream.seek(place + HEAD.size)
         while size and (block := self._stream.read(min(size, BLOCK_BYTES))):

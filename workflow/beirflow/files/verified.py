@@ -54,12 +54,13 @@ def parquet_errors(path: str | Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        # Only the operating system gives numbers.
         if getattr(error, "errno", None):
             raise
         raise damaged(path, f"it cannot be read ({error})") from error
 
 
-def damaged(path: str | Path, found: str) -> DataError:
+def damaged(path: str | Path, problem: str) -> DataError:
     """Return the error for a file of the results that is not what was written, with the command that makes it again."""
     todo = f"delete it and run again: rm {shlex.quote(str(path))}"
-    return DataError(f"{path}: {found}; the file was damaged or replaced after it was written; {todo}")
+    return DataError(f"{path}: {problem}; the file was damaged or replaced after it was written; {todo}")

@@ -74,6 +74,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
                 raise FileNotFoundError(errno.ENOENT, problem, str(path))
             _flush(partial)
             os.replace(partial, path)
+            # The new name is in the folder.
             _flush(path.parent)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -90,6 +91,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         with written_here(path):
             partial.mkdir()
             yield partial
+            # Files before their folder, whose names they are.
             for each in sorted(partial.rglob("*"), reverse=True):
                 _flush(each)
             _flush(partial)

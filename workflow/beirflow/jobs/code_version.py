@@ -114,6 +114,7 @@ def imported_names(content: bytes) -> set[str]:
 
     Only these statements are parsed, which takes a thirtieth of the time; the whole file where one may be overlooked.
     """
+    # A statement may continue behind a backslash.
     joined = content.replace(b"\\\n", b" ")
     statements = IMPORT.findall(joined)
     alone = all(IMPORT.match(line) for line in MENTION.findall(joined))

@@ -40,6 +40,7 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
     if precision != "auto":
         return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[precision]
     if device.type == "cuda":
+        # Emulated bfloat16 is slower than float32.
         native = torch.cuda.is_bf16_supported(including_emulation=False)
     elif device.type == "mps":
         native = False  # whether it has some depends on the version of macOS

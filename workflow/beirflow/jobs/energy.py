@@ -84,6 +84,7 @@ class Counter:
             raise UnknownEnergyError(
                 f"{self.name} was not read for {gap:.0f} s, in which it may have wrapped around more than once"
             )
+        # It may begin again at 0 once; any other way back is a fault.
         if grown < 0 and not 0 <= value <= self._value <= self.around:
             raise UnknownEnergyError(f"{self.name} went back from {self._value} to {value}")
         self.total += grown if grown >= 0 else grown + self.around + 1
@@ -186,6 +187,7 @@ class Meter:
         """Return the values counted since the beginning, by column of the file."""
         self.advance()
         for kind, counters in self._counters.items():
+            # A counter that does not move is broken: no machine uses nothing.
             still = [counter.name for counter in counters if not counter.total]
             if still and kind not in self.unknown:
                 self.unknown[kind] = f"{still[0]} counts nothing"

@@ -82,6 +82,7 @@ class Parameter(NamedTuple):
         """Convert what a rule gives: a mapping to the class, and digits to a number."""
         if self.is_object and isinstance(given, Mapping):
             return self.kind(**given)
+        # Wildcards are texts.
         return int(given) if self.kind is int and isinstance(given, str) else given
 
 
@@ -154,8 +155,9 @@ class Sources:
         if maker := self._maker(parameter, made):
             self._taken.add(parameter.name)
             return maker(**self._filled(parameters_of(maker), made | {parameter.name}))
-        sources = self._found(parameter, made)
+        sources = self._values(parameter, made)
         values = list(sources.values())
+        # Equal values may come from two sources, e.g. a system from params and wildcards.
         if any(value != values[0] for value in values[1:]):
             raise self._error(parameter, f"has two different sources, {' and '.join(sources)}")
         if values:
@@ -166,7 +168,7 @@ class Sources:
             return parameter.kind(**self._filled(parameters_of(parameter.kind, parameter.types), made))
         raise self._error(parameter, "has no source")
 
-    def _found(self, parameter: Parameter, made: frozenset[str]) -> dict[str, Any]:
+    def _values(self, parameter: Parameter, made: frozenset[str]) -> dict[str, Any]:
         """Return the values for a parameter by the names of their sources."""
         name = parameter.name
         sources = {"the job": self._given[name]} if name in self._given else {}
@@ -190,16 +192,16 @@ class Sources:
         name, _, suffix = parameter.name.rpartition("_")
         if suffix == "paths":
             lists = {plural: self._inputs.get(plural) for plural in (name, f"{name}s", f"{name.removesuffix('y')}ies")}
-            found = {f"input.{plural}": files for plural, files in lists.items() if files is not None}
-            return {source: [files] if isinstance(files, str) else list(files) for source, files in found.items()}
+            by_source = {f"input.{plural}": files for plural, files in lists.items() if files is not None}
+            return {source: [files] if isinstance(files, str) else list(files) for source, files in by_source.items()}
         if suffix not in ("path", "folder"):
             return {}
         both = (("input", self._inputs), ("output", self._outputs))
-        found = {f"{kind}.{name}": files[name] for kind, files in both if name in files}
-        for source, files in found.items():
+        by_source = {f"{kind}.{name}": files[name] for kind, files in both if name in files}
+        for source, files in by_source.items():
             if not isinstance(files, str) and len(files) > 1:
                 raise self._error(parameter, f"is one path, but {source} has {len(files)}")
-        return {source: files if isinstance(files, str) else files[0] for source, files in found.items() if files}
+        return {source: files if isinstance(files, str) else files[0] for source, files in by_source.items() if files}
 
     def _error(self, parameter: Parameter, problem: str) -> TypeError:
         return TypeError(f"rule {self._rule}: the parameter {parameter.name} of {self._entrance} {problem}")

@@ -76,6 +76,7 @@ def explained_errors(gpu: Gpu | None, saves_memory: str = "") -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ModelError) as error:
+        # A ModelError wraps what torch raised.
         cause = error.__cause__ if isinstance(error, ModelError) else error
         failed = any(words in str(cause) for words in OF_THE_DEVICE) and not any(words in str(cause) for words in OF_THE_PROGRAM)
         short = isinstance(cause, Exception) and is_out_of_memory(cause) and "CPU" not in str(cause)

@@ -74,6 +74,7 @@ def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | N
         free: dict[Gpu, list[Path]] = {gpu: [] for gpu in gpus}
         holders = []
         for gpu in gpus:
+            # Older names of instances have slashes.
             name = gpu.uuid.replace("/", "_")
             for path in (folder / f"{name}.{place}" for place in range(MOST_JOBS_PER_GPU)):
                 if holder := _holder(path):
@@ -81,6 +82,7 @@ def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | N
                 else:
                     free[gpu].append(path)
         gpu = max(gpus, key=lambda gpu: len(free[gpu]))
+        # All places are counted, since another run may allow more jobs than this one.
         if MOST_JOBS_PER_GPU - len(free[gpu]) >= jobs_per_gpu:
             return None, ", ".join(holders)
         _lock(free[gpu][0])

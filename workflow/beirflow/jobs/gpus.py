@@ -110,6 +110,7 @@ def visible_gpus(gpus: Sequence[Gpu], wanted: str | None) -> list[Gpu]:
     there = f"nvidia-smi shows {', '.join(str(gpu.index) for gpu in gpus)}; `nvidia-smi -L` lists their UUIDs"
     if len({gpu.uuid for gpu in chosen}) < len(chosen):
         raise DeviceError(f"CUDA_VISIBLE_DEVICES={wanted} names a GPU twice, and CUDA then sees none; name each once. {there}")
+    # Entries such as -1 and NoDevFiles end the list on purpose.
     rest = [entry for entry in entries[len(chosen) :][:1] if re.match(r"\s*\+?\d|GPU-|MIG-", entry)]
     if rest and not chosen:
         raise DeviceError(f"CUDA_VISIBLE_DEVICES={wanted} names the GPU {rest[0]}, which is not there; {there}")
@@ -124,15 +125,15 @@ def _named(gpus: Sequence[Gpu], entry: str, kind: str) -> Gpu | None:
     """Return the GPU that one entry names."""
     if not kind:
         number = re.match(r"\s*\+?(\d+)", entry)
-        found = next((gpu for gpu in gpus if number and gpu.index == int(number[1])), None)
-        return found and Gpu(found.index, found.name, found.uuid, found.card, str(found.index))
+        gpu = next((each for each in gpus if number and each.index == int(number[1])), None)
+        return gpu and Gpu(gpu.index, gpu.name, gpu.uuid, gpu.card, str(gpu.index))
     if not entry.startswith(kind):
         return None
     if kind == "MIG-":  # older names of instances, which CUDA knows too, are not in the list
         whole = Gpu(None, "MIG instance", entry, entry, entry)
         return next((gpu for gpu in gpus if gpu.uuid.startswith(entry)), whole)
-    found_cards = {gpu.card for gpu in gpus if gpu.card.startswith(entry)}
-    return next(gpu for gpu in gpus if gpu.card in found_cards) if len(found_cards) == 1 else None
+    cards = {gpu.card for gpu in gpus if gpu.card.startswith(entry)}
+    return next(gpu for gpu in gpus if gpu.card in cards) if len(cards) == 1 else None
 
 
 def memory_in_use(gpu: Gpu) -> str:

@@ -89,6 +89,7 @@ def _rare_garbage_collection() -> Iterator[None]:
     try:
         yield
     finally:
+        # The process ends soon, and its last collection need not look through all objects.
         gc.freeze()
 
 

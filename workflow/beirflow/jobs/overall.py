@@ -60,6 +60,7 @@ class Overall:
         """Return the state in words: share, documents with their rate, evaluations, time left, running jobs."""
         now = self._clock()
         total = sum(map(self._seconds, self.expected))
+        # At most 95 %, so that a job that takes longer than expected is not taken for done.
         begun = {
             job: min(now - since, 0.95 * self._seconds(job)) for job, (_, since) in self._running.items() if job in self.expected
         }
@@ -72,6 +73,7 @@ class Overall:
         if evaluations := sum(each.evaluates for each in self.expected.values()):
             parts.append(f"{sum(self.expected[job].evaluates for job in self._done)} of {evaluations} evaluations")
         if self._done and total - done >= 1:
+            # Jobs that ran at once on average.
             at_once = max(1.0, (self._busy + sum(now - since for _, since in self._running.values())) / elapsed)
             parts.append(f"about {duration((total - done) / at_once)} left")
         names = [name for name, _ in self._running.values()]

@@ -25,18 +25,8 @@ COMMAND, STARTED = "BEIRFLOW_COMMAND", "BEIRFLOW_STARTED"
 """Environment variables that tell a job which command started the run, and when."""
 
 PACKAGES = (
-    "torch",
-    "transformers",
-    "tokenizers",
-    "safetensors",
-    "huggingface_hub",
-    "snakemake",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "scipy",
-    "pytrec-eval-terrier",
-    "orjson",
+    *("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "snakemake"),
+    *("numpy", "pandas", "pyarrow", "scipy", "pytrec-eval-terrier", "orjson"),
 )
 """Packages that numbers may depend on."""
 
@@ -65,13 +55,8 @@ def knows_commit(commit: str, folder: Path = REPOSITORY) -> bool | None:
 def _git(folder: Path, *arguments: str) -> str | None:
     """Return git's output about a folder, without the last newline; None without an answer."""
     try:
-        done = subprocess.run(  # noqa: S603
-            ["git", "-C", str(folder), *arguments],  # noqa: S607
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
+        command = ["git", "-C", str(folder), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

@@ -64,6 +64,7 @@ def begin_run(logs: Path) -> None:
         _write(descriptor, json.dumps({"run": run, "description": f"a run since {since}, {where},"}).encode())
         os.environ[RUN] = run
         if not _without_jobs(descriptor):
+            # The file names the run whose jobs still live, so that these stay valid.
             _write(descriptor, before)
             fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
             problem = f"{logs.parent}: jobs of {_description(before) or 'an earlier run'} still write these results after its end"
@@ -127,6 +128,7 @@ def _take(descriptor: int, start: int, length: int = 1) -> bool:
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
     except OSError as error:
+        # POSIX allows either for a lock that another process holds.
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return False
         raise
@@ -152,10 +154,10 @@ def _write(descriptor: int, content: bytes) -> None:
 def _parsed(content: bytes) -> dict[str, str]:
     """Parse the content of the file; empty if it was cut."""
     try:
-        found = parse_json(content)
+        record = parse_json(content)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
 def _description(content: bytes) -> str | None:

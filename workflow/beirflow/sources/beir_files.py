@@ -14,6 +14,7 @@ from beirflow.sources.json_lines import lines_in, read_value, short, snippet
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of, read_blocks
 
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
+# As many digits as certainly fit into 64 bits.
 INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -168,5 +169,6 @@ def _columns(line: str) -> list[str]:
 
 def judgement_line(query_id: str, doc_id: str, score: int) -> bytes:
     """Return a judgement, whose ids have no tabs and line ends, as a line for :func:`read_judgements`, without a line feed."""
+    # A quotation mark at the beginning would be read as one around the column.
     ids = ['"' + each.replace('"', '""') + '"' if each.startswith('"') else each for each in (query_id, doc_id)]
     return f"{ids[0]}\t{ids[1]}\t{score}".encode()

@@ -127,8 +127,10 @@ class _Download:
     def _fetch(self) -> None:
         """Ask for what is missing of the partial file and append it."""
         have = self._drop_if_longer()
+        # Without compression on the way, in which ranges would count other bytes.
         headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
         with requests.get(self.url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as response:
+            # Nothing is missing; the digest decides whether it is the right file.
             if have and response.status_code == NOT_SATISFIABLE:
                 return
             if response.status_code in TEMPORARY:

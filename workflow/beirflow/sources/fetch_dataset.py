@@ -68,6 +68,7 @@ class _Repository:
         """Fetch a file, compare it with that of the revision, and return its sha256."""
         path, entry = self._download(name), self.listed[name]
         digest, size = file_digest(path), path.stat().st_size
+        # A hub knows the sha256 of large files, and of others only the name that git gives them.
         same = digest == entry.lfs.sha256 if entry.lfs else _blob_id(path) == entry.blob_id
         if size != entry.size or not same:
             problem = f"{name} has {size:,} bytes and the sha256 {digest}, which is not the file of this revision"
@@ -82,9 +83,9 @@ class _Repository:
         except Exception as error:
             raise self._failed(f"{name}: {error}") from error
 
-    def _failed(self, found: str) -> DownloadError:
+    def _failed(self, problem: str) -> DownloadError:
         todo = "check HF_ENDPOINT, the network and, for a dataset that is not public, HF_TOKEN"
-        return DownloadError(f"the dataset {self.where} could not be fetched ({without_credentials(found)}); {todo}")
+        return DownloadError(f"the dataset {self.where} could not be fetched ({without_credentials(problem)}); {todo}")
 
 
 def _blob_id(path: Path) -> str:

@@ -107,6 +107,7 @@ def _configs(names: list[str]) -> dict[str, Splits]:
             folder, split = match["folder"], match["split"]
             if folder is None:
                 folder = split if split.rpartition("-")[2] in (CORPUS, QUERIES) else QRELS
+            # Hubs put the files of an only config into data/.
             configs.setdefault("default" if folder == "data" else folder, {}).setdefault(split, []).append(name)
     return configs
 

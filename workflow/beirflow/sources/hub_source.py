@@ -18,7 +18,7 @@ from beirflow.sources import source
 from beirflow.sources.archives import BOMB_BYTES, BOMB_RATIO
 from beirflow.sources.beir_files import judgement_line
 from beirflow.sources.forms import CORPUS, QRELS, QUERIES, HubForm
-from beirflow.sources.json_lines import lines_in, read_value, short
+from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.source import Block, DatasetSource, blocks_of
 
 BATCH_ROWS = 2048
@@ -216,12 +216,7 @@ def text_line(where: str, row: Row, *, titled: bool) -> bytes:
 def id_of(where: str, name: str, row: Row) -> str:
     """Return an id, which may be a number, as text; DataError if there is none."""
     identifier = row.get(name)
-    if (
-        isinstance(identifier, bool)
-        or not isinstance(identifier, str | int)
-        or identifier == ""
-        or any(each in str(identifier) for each in "\t\n\r")
-    ):
+    if not is_id(identifier):
         raise DataError(f"{where}: {name!r} must be a non-empty string or an integer, found {short(identifier)}")
     return str(identifier)
 

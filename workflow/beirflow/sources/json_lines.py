@@ -40,6 +40,13 @@ def _explain(line: bytes, error: orjson.JSONDecodeError) -> str:
     return f"expected a JSON object on one line, found {snippet(line)} ({error.msg}){hint}"
 
 
+def is_id(value: object) -> bool:
+    """Test whether a value can be an id: an integer, or a text that is not empty and has no tabs and line ends."""
+    # A judgement is a line with tabs between its columns.
+    is_text = isinstance(value, str) and value != "" and not set("\t\n\r") & set(value)
+    return is_text or (isinstance(value, int) and not isinstance(value, bool))
+
+
 def snippet(line: bytes) -> str:
     """Return a line for a message, shortened to its two ends if it is long."""
     return short(line.decode("utf-8", "replace"))

@@ -18,7 +18,7 @@ import orjson
 from beirflow.files.errors import DataError
 from beirflow.sources.beir_files import judgement_line
 from beirflow.sources.forms import LabelledForm, SamplesForm
-from beirflow.sources.json_lines import lines_in, read_value, short
+from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.query_lists import as_query
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 
@@ -108,6 +108,7 @@ class LabelledSource(_QuerySource):
             for doc_id, _, _, score in documents:
                 if score is None:
                     continue
+                # A document may be repeated, also in other lines of the query, with one score.
                 line, before = judgements.setdefault(doc_id, (number, score))
                 if before != score:
                     both = f"the document {doc_id!r} stands for {score} here and for {before} in line {line}, for one query"
@@ -156,7 +157,7 @@ class LabelledSource(_QuerySource):
         doc_id = entry.get(form.id)
         if doc_id is None:
             doc_id = _made_id("d", title, text)
-        if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or not _usable(str(doc_id)):
+        if not is_id(doc_id):
             allowed = "a non-empty string without tabs or line ends, or a 64-bit integer"
             raise DataError(f"{where}: {form.id!r} of a document must be {allowed}, found {short(doc_id)}")
         return _Document(str(doc_id), title, text, self._score(where, entry.get(form.label)))
@@ -180,10 +181,6 @@ def _text(where: str, name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise DataError(f"{where}: {name!r} of a document must be a string, found {short(value)}; fields are named in 'fields'")
     return value
-
-
-def _usable(doc_id: str) -> bool:
-    return bool(doc_id) and not any(character in doc_id for character in "\t\n\r")
 
 
 def _digest(*texts: str) -> bytes:
@@ -238,16 +235,16 @@ class SamplesSource(_QuerySource):
                 others += 1
         self.assumed |= {"ids": "from lines and texts", "samples_without_relevant_or_other_documents": others}
 
-    def _query(self, where: str, found: Any) -> str:
+    def _query(self, where: str, value: Any) -> str:
         """Return a query, which may be a list, as one text."""
         name = self.form.query
-        if isinstance(found, list) and self.form.query_lists is None:
+        if isinstance(value, list) and self.form.query_lists is None:
             todo = "set 'query_lists: averaged' of this dataset to take the mean of their vectors, or write one text"
-            raise DataError(f"{where}: {name!r} is a list of {len(found)} texts; {todo}")
-        texts = found if isinstance(found, list) else [found]
+            raise DataError(f"{where}: {name!r} is a list of {len(value)} texts; {todo}")
+        texts = value if isinstance(value, list) else [value]
         if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
             expected = "a text" if self.form.query_lists is None else "a text or a list of texts"
-            raise DataError(f"{where}: {name!r} must be {expected}, found {short(found)}; fields are named in 'fields'")
+            raise DataError(f"{where}: {name!r} must be {expected}, found {short(value)}; fields are named in 'fields'")
         query = as_query(texts)
         if query is None:
             raise DataError(f"{where}: {name!r} has the character U+FDD1, which stands between the texts of a list; remove it")

@@ -73,6 +73,7 @@ def read_blocks(stream: BinaryIO, where: str, noted: Noted | None = None) -> Ite
     ``where`` is its name in messages; ``noted`` takes in every byte. Raises DataError if a line is too long.
     """
     first = 1
+    # A block ends where a line ends.
     while block := stream.read(BLOCK_BYTES) + stream.readline(LINE_BYTES):
         if noted:
             noted.update(block)

@@ -179,6 +179,7 @@ class Terminal(logging.Handler):
     def _report_often(self) -> None:
         while not self._ended.wait(AFTER_JOBS_SECONDS):
             if time.monotonic() - self._told >= EVERY_SECONDS:
+                # The lock of the handler, which main thread and reports share.
                 with self.lock or threading.Lock():
                     self._report_share()
 
