@@ -86,10 +86,6 @@ def test_a_file_is_named_only_where_no_other_name_is_known(tmp_path: Path) -> No
         (errno.EIO, "the disk failed (words); check the disk, and run the same command again"),
     ],
 )
-def test_every_refusal_has_its_words(tmp_path: Path, number: int, says: str) -> None:
+def test_every_refusal_has_its_words_and_other_errors_have_none(tmp_path: Path, number: int, says: str) -> None:
     assert (disk_problem(OSError(number, "words", str(tmp_path / "not/there"))) or "").startswith(f"{tmp_path}/not/there: {says}")
-
-
-def test_other_errors_of_the_system_are_no_problem_of_a_disk() -> None:
-    assert disk_problem(FileNotFoundError(errno.ENOENT, "words", "file")) is None
-    assert disk_problem(OSError("no number at all")) is None
+    assert disk_problem(FileNotFoundError(errno.ENOENT, "words", "file")) is disk_problem(OSError("no number at all")) is None

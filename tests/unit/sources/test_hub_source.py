@@ -8,32 +8,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from beirflow.datasets.corpus_files import PreparedCorpus
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
-from beirflow.datasets.prepare import prepare_corpus
+from beirflow.datasets.prepare import Preparation, prepare_corpus
 from beirflow.files.errors import DataError, DownloadError
 from beirflow.files.records import Job, read_json
 from beirflow.sources import hub_source as module
 from beirflow.sources.fetch_dataset import fetch_dataset
 from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import HubSource, fetched_file, is_here
-from by_name import call
 from http_servers import hub_files
-from hub_datasets import (
-    DOCUMENTS,
-    JUDGED,
-    OTHER_REVISION,
-    QRELS,
-    QUERIES,
-    REVISION,
-    Hub,
-    beir,
-    jsonl,
-    languages,
-    mteb,
-    nano,
-    rows,
-)
+from hub_datasets import DOCUMENTS, JUDGED, OTHER_REVISION, QRELS, REVISION, Hub, beir, jsonl, languages, mteb, nano, rows
 
 NANO = HubForm("z/Nano", REVISION)
 MTEB = HubForm("mteb/small", REVISION)
@@ -113,17 +99,11 @@ def test_a_corpus_names_the_record_of_what_was_fetched(hub: Hub, tmp_path: Path)
     folder = tmp_path / "results/corpora/own"
 
     def prepare(most: int) -> dict[str, Any]:
-        call(
-            prepare_corpus,
+        prepare_corpus(
             source_path=str(record),
-            forum=None,
-            split="train",
-            chunks=1,
-            expected={"documents": None, "queries": None, "files": {}, "most": most},
-            documents_path=str(folder / "documents.parquet"),
-            queries_path=str(folder / "queries.parquet"),
+            settings=Preparation(None, "train", 1, {"documents": None, "queries": None, "files": {}, "most": most}, asdict(NANO)),
+            corpus=PreparedCorpus(str(folder / "documents.parquet"), str(folder / "queries.parquet")),
             job=Job(tmp_path / "results", "prepare_corpus/own", "c0de"),
-            form=asdict(NANO),
         )
         return read_json(folder / "corpus.json")
 
@@ -166,8 +146,8 @@ def test_what_a_hub_does_not_have_is_explained(hub: Hub, tmp_path: Path, form: H
     assert "HF_ENDPOINT" in str(caught.value)
 
 
-def changed(hub: Hub, tmp_path: Path, name: str, content: bytes) -> DataError:
-    """What is said of another file in the place of one of MTEB's, which the hub serves as its own."""
+def fetch_changed(hub: Hub, tmp_path: Path, name: str, content: bytes) -> Path:
+    """Fetch MTEB's dataset with another file in the place of one, which the hub serves as its own."""
     folder = tmp_path / "mteb"
     (folder / "README.md").unlink(missing_ok=True)
     for path in folder.glob(f"{name.partition('.')[0]}.*"):
@@ -175,10 +155,7 @@ def changed(hub: Hub, tmp_path: Path, name: str, content: bytes) -> DataError:
     (folder / name).write_bytes(content)
     hub.files |= hub_files("mteb/small", REVISION, folder, "datasets")
     with hub:
-        record = fetch(tmp_path, MTEB)
-    with pytest.raises(DataError) as caught:
-        read(record, MTEB)
-    return caught.value
+        return fetch(tmp_path, MTEB)
 
 
 def parquet(**columns: Any) -> bytes:
@@ -193,11 +170,7 @@ GOOD = jsonl(rows()["corpus"])
 @pytest.mark.parametrize(
     ("name", "content", "parts"),
     [
-        (
-            "corpus.jsonl",
-            b'{"text": "a"}\n',
-            ["corpus.jsonl:1: 'id' must be a non-empty string", "found None"],
-        ),
+        ("corpus.jsonl", b'{"text": "a"}\n', ["corpus.jsonl:1: 'id' must be a non-empty string", "found None"]),
         ("corpus.jsonl", b'{"_id": true, "text": "a"}\n', ["'_id' must be", "found True"]),
         ("corpus.jsonl", b'{"_id": "a\\tb", "text": "a"}\n', ["'_id' must be"]),
         ("corpus.jsonl", b'{"_id": "a"}\n', ["mteb/small/corpus.jsonl:1: 'text' must be a string, found None"]),
@@ -219,15 +192,19 @@ GOOD = jsonl(rows()["corpus"])
 def test_files_that_are_not_what_they_should_be_are_refused(
     hub: Hub, tmp_path: Path, name: str, content: bytes, parts: list[str]
 ) -> None:
-    error = changed(hub, tmp_path, name, content)
+    record = fetch_changed(hub, tmp_path, name, content)
+    with pytest.raises(DataError) as caught:
+        read(record, MTEB)
     for part in parts:
-        assert part in str(error)
+        assert part in str(caught.value)
 
 
 def test_a_file_that_unpacks_to_far_too_much_is_refused(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BOMB_BYTES", 1 << 16)
     line = b'{"_id": "a", "text": "' + b"a" * (1 << 20) + b'"}\n'
-    assert "do not trust it" in str(changed(hub, tmp_path, "corpus.jsonl.gz", gzip.compress(line)))
+    record = fetch_changed(hub, tmp_path, "corpus.jsonl.gz", gzip.compress(line))
+    with pytest.raises(DataError, match="do not trust it"):
+        read(record, MTEB)
 
 
 @pytest.mark.parametrize("kind", [pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
@@ -239,10 +216,6 @@ def test_strings_of_parquet_may_be_of_any_kind(tmp_path: Path, kind: pa.DataType
 
 
 def test_a_list_of_documents_is_a_judgement_each(hub: Hub, tmp_path: Path) -> None:
-    path = tmp_path / "mteb/qrels/test.jsonl"
-    path.write_bytes(jsonl([{"query-id": "q1", "corpus-id": ["d1", 17], "score": 1}]))
-    hub.files |= hub_files("mteb/small", REVISION, tmp_path / "mteb", "datasets")
-    with hub:
-        record = fetch(tmp_path, MTEB)
-    assert read(record, MTEB)[2] == [("q1", "17", 1), ("q1", "d1", 1)]
-    assert list(QUERIES)[:1] == read(record, MTEB)[1]
+    content = jsonl([{"query-id": "q1", "corpus-id": ["d1", 17], "score": 1}])
+    record = fetch_changed(hub, tmp_path, "qrels/test.jsonl", content)
+    assert read(record, MTEB)[1:3] == (["q1"], [("q1", "17", 1), ("q1", "d1", 1)])
