@@ -164,30 +164,21 @@ def test_the_folder_is_the_same_in_every_login_of_a_user(monkeypatch: pytest.Mon
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_in_which_others_may_write_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_the_users_own_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refused(folder: Path, says: str) -> None:
+        monkeypatch.setenv("BEIRFLOW_LOCKS", str(folder))
+        with pytest.raises(DeviceError, match=says):
+            lock_folder()
+
     folder = tmp_path / "locks"
-    monkeypatch.setenv("BEIRFLOW_LOCKS", str(folder))
     folder.mkdir()
     folder.chmod(0o777)
-    with pytest.raises(DeviceError, match=rf"{folder}, can be written by others; remove it, or set BEIRFLOW_LOCKS"):
-        lock_folder()
+    refused(folder, rf"{folder}, can be written by others; remove it, or set BEIRFLOW_LOCKS")
     folder.chmod(0o700)
     (tmp_path / "link").symlink_to(folder)
-    monkeypatch.setenv("BEIRFLOW_LOCKS", str(tmp_path / "link"))
-    with pytest.raises(DeviceError, match="is a link and not a folder"):
-        lock_folder()
+    refused(tmp_path / "link", "is a link and not a folder")
     (tmp_path / "file").touch()
-    monkeypatch.setenv("BEIRFLOW_LOCKS", str(tmp_path / "file"))
-    with pytest.raises(DeviceError, match="cannot be made"):
-        lock_folder()
-
-
-def test_the_folder_of_another_user_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    folder = Path("/")
+    refused(tmp_path / "file", "cannot be made")
     if os.getuid() == 0:
-        folder = tmp_path / "theirs"
-        folder.mkdir(mode=0o700)
         os.chown(folder, 12345, 12345)
-    monkeypatch.setenv("BEIRFLOW_LOCKS", str(folder))
-    with pytest.raises(DeviceError, match=r"belongs to user \d+, not to you"):
-        lock_folder()
+    refused(folder if os.getuid() == 0 else Path("/"), r"belongs to user \d+, not to you")

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beirflow.jobs.provenance import COMMAND, STARTED, code_state, environment, name_the_user, note_start, run_of_this_job
+from beirflow.jobs.provenance import (
+    COMMAND,
+    STARTED,
+    code_state,
+    command_of,
+    environment,
+    name_the_user,
+    note_start,
+    run_of_this_job,
+)
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -70,19 +79,14 @@ def test_a_job_knows_the_command_and_the_time_of_its_run_and_no_password(monkeyp
     found = run_of_this_job()
     assert found["command"] == """snakemake --config 'mirrors=['"'"'http://host/x'"'"']' 'a b'"""
     assert datetime.fromisoformat(str(found["started"])).tzinfo
-    note_start(
-        ["snakemake", "--storage-s3-secret-key", "a b'c", "--storage-s3-access-key=name", "--storage-s3-endpoint-url", "x"]
-    )
+    bucket = ["--storage-s3-secret-key", "a b'c", "--storage-s3-access-key=name", "--storage-s3-endpoint-url", "x"]
     said = "snakemake --storage-s3-secret-key ... --storage-s3-access-key=... --storage-s3-endpoint-url x"
-    assert run_of_this_job()["command"] == said
+    assert command_of(["snakemake", *bucket]) == said
     assert environment()["processor"]
 
 
-NAMES = ("LOGNAME", "USER", "LNAME", "USERNAME")
-
-
 def test_a_user_without_a_name_is_called_by_the_number_and_a_name_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in NAMES:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "")
     named: list[str] = []
 

@@ -24,38 +24,31 @@ INTERNAL_IN_RULES = rf"{INTERNAL}|\bworkflow\.\w+"
 
 
 @pytest.mark.parametrize(
-    ("package", "installed"),
-    [("snakemake", "9.20"), ("snakemake", "9.27.1"), ("snakemake", "9.27.99"), ("snakemake-executor-plugin-slurm", "2.8.0")],
-)
-def test_versions_that_were_tested_are_accepted(package: str, installed: str) -> None:
-    check_version(package, installed)
-
-
-@pytest.mark.parametrize(
-    ("package", "installed"),
+    ("package", "accepted", "refused"),
     [
-        *(("snakemake", installed) for installed in ("9.19.3", "9.28", "9.28.0", "9.28a1", "10.0", "8.99")),
-        *(("snakemake-executor-plugin-slurm", installed) for installed in ("2.7.1", "2.9.0")),
+        ("snakemake", ["9.20", "9.27.1", "9.27.99"], ["9.19.3", "9.28", "9.28.0", "9.28a1", "10.0", "8.99"]),
+        ("snakemake-executor-plugin-slurm", ["2.8.0"], ["2.7.1", "2.9.0"]),
     ],
 )
-def test_another_version_is_refused_with_what_to_install(package: str, installed: str) -> None:
-    oldest, beyond = VERSIONS[package]
-    expected = (
-        f"^{package} {installed} is.* at least {oldest} and less than {beyond}.*pip install '{package}>={oldest},<{beyond}'"
-    )
-    with pytest.raises(WorkflowError, match=expected):
+def test_another_version_than_the_tested_is_refused_with_what_to_install(
+    package: str, accepted: list[str], refused: list[str]
+) -> None:
+    for installed in accepted:
         check_version(package, installed)
+    oldest, beyond = VERSIONS[package]
+    says = f"is.* at least {oldest} and less than {beyond}.*pip install '{package}>={oldest},<{beyond}'"
+    for installed in refused:
+        with pytest.raises(WorkflowError, match=f"^{package} {installed} {says}"):
+            check_version(package, installed)
 
 
 def test_the_pinned_version_is_the_one_of_this_test() -> None:
-    (pinned,) = re.findall(r"^snakemake==(.+)$", (REPOSITORY / "envs/requirements.txt").read_text(), re.MULTILINE)
-    recorded = json.loads(STREAM.read_text(encoding="utf-8").splitlines()[0])["snakemake"]
-    assert version("snakemake") == pinned == recorded, "record again: python tests/record_log_stream.py"
-    check_version("snakemake", pinned)
-    (plugin,) = re.findall(
-        r"^snakemake-executor-plugin-slurm==(.+)$", (REPOSITORY / "envs/requirements-slurm.txt").read_text(), re.MULTILINE
-    )
-    check_version("snakemake-executor-plugin-slurm", plugin)
+    for package, file in (("snakemake", "requirements"), ("snakemake-executor-plugin-slurm", "requirements-slurm")):
+        (pinned,) = re.findall(rf"^{package}==(.+)$", (REPOSITORY / f"envs/{file}.txt").read_text(), re.MULTILINE)
+        check_version(package, pinned)
+        if package == "snakemake":
+            recorded = json.loads(STREAM.read_text(encoding="utf-8").splitlines()[0])["snakemake"]
+            assert version("snakemake") == pinned == recorded, "record again: python tests/record_log_stream.py"
 
 
 def test_no_other_file_uses_what_snakemake_does_not_document() -> None:
@@ -73,17 +66,12 @@ def test_no_other_file_uses_what_snakemake_does_not_document() -> None:
         assert re.search(INTERNAL_IN_RULES, text)
 
 
-@pytest.mark.parametrize(
-    "beginning",
-    [*terminal.NOISE, terminal.NOTHING, terminal.INTERRUPTED, terminal.ENDING, terminal.FAILED, "No rule to produce "],
-)
-def test_messages_that_are_told_by_their_beginning_are_those_of_snakemake(beginning: str) -> None:
-    assert re.search(rf"[\"']{re.escape(beginning)}", SOURCE)
+BEGINNINGS = [*terminal.NOISE, terminal.NOTHING, terminal.INTERRUPTED, terminal.ENDING, terminal.FAILED, "No rule to produce "]
 
 
-@pytest.mark.parametrize("name", [terminal.HANDLER, names.TIMESTAMP, *terminal.OF_FAILED_JOBS[:1]])
-def test_names_are_those_of_snakemake(name: str) -> None:
-    assert name in SOURCE
+def test_names_and_beginnings_of_messages_are_those_of_snakemake() -> None:
+    assert [each for each in BEGINNINGS if not re.search(rf"[\"']{re.escape(each)}", SOURCE)] == []
+    assert [name for name in (terminal.HANDLER, names.TIMESTAMP, *terminal.OF_FAILED_JOBS[:1]) if name not in SOURCE] == []
 
 
 class Dag:
@@ -161,11 +149,6 @@ def test_the_plugin_for_slurm_has_the_methods_that_are_extended(monkeypatch: pyt
     extend_slurm_plugin()
     assert registered.executor.__mro__[1:3] == (SlurmExecutor, plugin.Executor)
     assert not inspect.isabstract(registered.executor)
-
-
-def test_where_the_plugin_for_slurm_is_missing_nothing_is_extended(monkeypatch: pytest.MonkeyPatch) -> None:
-    from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
-
-    monkeypatch.setattr(ExecutorPluginRegistry(), "plugins", {})
+    monkeypatch.setattr(ExecutorPluginRegistry(), "plugins", {})  # where it is not installed
     extend_slurm_plugin()
-    assert "slurm" not in ExecutorPluginRegistry().plugins
+    assert ExecutorPluginRegistry().plugins == {}
