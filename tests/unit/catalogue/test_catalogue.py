@@ -92,7 +92,7 @@ def only_the_paper(known: Catalogue, system: str) -> Catalogue:
 @pytest.mark.parametrize(
     ("dataset", "ndcg", "recall"), [("webis-touche2020", None, None), ("trec-covid", 0.274, None), ("nq", 0.254, 0.771)]
 )
-def test_scores_on_other_judgements_or_of_another_measure_are_no_reference(
+def test_other_judgements_or_measures_are_no_reference(
     known: Catalogue, dataset: str, ndcg: float | None, recall: float | None
 ) -> None:
     references = [
@@ -122,9 +122,7 @@ def test_the_paper_average_is_the_mean_of_its_fifteen_scores(known: Catalogue, s
 @pytest.mark.parametrize(
     ("system", "ndcg", "recall"), [("rrf-bm25-bge-base", 0.5286, 0.7166), ("min-max-bm25-bge-base", 0.5448, 0.7145)]
 )
-def test_published_fusions_have_the_means_that_are_known_of_them(
-    known: Catalogue, system: str, ndcg: float, recall: float
-) -> None:
+def test_published_fusions_have_the_known_means(known: Catalogue, system: str, ndcg: float, recall: float) -> None:
     (source,) = known.published[system]
     means = [sum(scores) / 14 for scores in zip(*source["scores"].values(), strict=True)]
     assert means == pytest.approx([ndcg, recall], abs=1e-4)

@@ -34,16 +34,7 @@ PIECES = st.sampled_from(
         b'{"_id": "d11", "text": "\\u0000"}',
         b'{"_id": "d12", "text": "x", "other": "\xff"}',
         b'{"_id": "d13", "title": "", "text": ""}',
-        b"{",
-        b"}",
-        b",",
-        b" ",
-        b"\r",
-        b"\n",
-        b'"x"',
-        b"[]",
-        b"null",
-        b"\xef\xbb\xbf",
+        *(b"{", b"}", b",", b" ", b"\r", b"\n", b'"x"', b"[]", b"null", b"\xef\xbb\xbf"),
     ]
 )
 LINES = st.lists(st.lists(PIECES, max_size=3).map(b"".join), max_size=6).map(b"\n".join)
@@ -52,17 +43,12 @@ LINES = st.lists(st.lists(PIECES, max_size=3).map(b"".join), max_size=6).map(b"\
 def both(tmp_path: Path, content: bytes) -> list[Any]:
     """What the block holds, read fast and read with care: documents, None where it is left to care, or the error."""
     numbers = range(1, 1 + content.count(b"\n") + (not content.endswith(b"\n")))
-    found: list[Any] = []
-    for read in (
-        lambda: document_batches._parse_fast(numbers, content),
-        lambda: document_batches._parse_with_care(Source(tmp_path), numbers, content),
-    ):
-        try:
-            result = read()
-        except DataError as error:
-            result = str(error)
-        found.append((result[0].tolist(), result[1].to_pylist()) if isinstance(result, tuple) else result)
-    return found
+    fast = document_batches._parse_fast(numbers, content)
+    try:
+        careful: Any = document_batches._parse_with_care(Source(tmp_path), numbers, content)
+    except DataError as error:
+        careful = str(error)
+    return [(each[0].tolist(), each[1].to_pylist()) if isinstance(each, tuple) else each for each in (fast, careful)]
 
 
 @settings(max_examples=500)

@@ -43,9 +43,7 @@ def test_every_text_is_found_at_its_first_place(tmp_path_factory: pytest.TempPat
 
 
 @pytest.mark.parametrize("batch", [1, 700, 20_000])
-def test_digests_of_any_bytes_are_compared_whole_and_batches_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
-) -> None:
+def test_digests_are_compared_whole_in_any_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     monkeypatch.setattr(shared_texts, "BATCH_DOCUMENTS", batch)
     other = [[f"text {i}" for i in range(start, start + 1000)] for start in (0, 1000)]
     mine = [[f"text {i}" for i in range(1999, 999, -1)], [f"text {i}" for i in range(1500, 2500)]]
@@ -66,9 +64,7 @@ def test_a_text_is_stood_for_by_128_bits(tmp_path: Path) -> None:
     assert [keys[i : i + 1].tobytes() for i in range(2)] == expected
 
 
-def test_what_was_compared_is_named_by_its_digests_and_counted_in_the_log(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_was_compared_is_recorded_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     contents = []
     with caplog.at_level(logging.INFO, logger="beirflow"):
         for _ in range(2):

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_beir, zip_folder
 from beirflow.datasets import chunking as dealing
-from beirflow.datasets.corpus_files import footer_digest
-from beirflow.datasets.prepare import prepare_corpus
+from beirflow.datasets.corpus_files import PreparedCorpus, footer_digest
+from beirflow.datasets.prepare import Preparation, prepare_corpus
 from beirflow.datasets.sampling import drawn
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
 from beirflow.sources import source as source_module
-from by_name import call
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 OUTPUTS = ["corpus.json", "documents.parquet", "qrels.parquet", "queries.parquet"]
@@ -30,18 +30,10 @@ OUTPUTS = ["corpus.json", "documents.parquet", "qrels.parquet", "queries.parquet
 def prepare(
     source: Path, out: Path, chunks: int = 1, forum: str | None = None, more: Mapping[str, Any] | None = None, **expected: Any
 ) -> dict[str, Any]:
-    call(
-        prepare_corpus,
-        source_path=str(source),
-        forum=forum,
-        split="test",
-        chunks=chunks,
-        expected={"documents": None, "queries": None, "files": {}} | expected,
-        documents_path=str(out / "documents.parquet"),
-        queries_path=str(out / "queries.parquet"),
-        job=Job(out, "prepare_corpus/in", "c0de"),
-        **(more or {}),
-    )
+    known = {"documents": None, "queries": None, "files": {}} | expected
+    corpus = PreparedCorpus(str(out / "documents.parquet"), str(out / "queries.parquet"))
+    settings, job = Preparation(forum, "test", chunks, known, **(more or {})), Job(out, "prepare_corpus/in", "c0de")
+    prepare_corpus(source_path=str(source), settings=settings, corpus=corpus, job=job)
     return read_json(out / "corpus.json")
 
 
@@ -113,9 +105,7 @@ def test_more_chunks_than_files_may_be_open_take_several_passes(
 
 
 @pytest.mark.parametrize(("chunks", "batch"), [(1, 20_000), (1, 7), (3, 500)])
-def test_the_order_of_the_corpus_file_does_not_matter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int, batch: int
-) -> None:
+def test_the_order_of_the_file_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int, batch: int) -> None:
     monkeypatch.setattr(source_module, "BLOCK_BYTES", batch)
     letters = random.Random(0)
     rows = [(f"d{n}", "".join(letters.choices("abcdef ", k=7 * n % 1500))) for n in range(400)]
@@ -130,7 +120,7 @@ def test_the_order_of_the_corpus_file_does_not_matter(
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 
 
-@settings(max_examples=60)
+@examples(max_examples=60)
 @given(
     documents=st.dictionaries(TEXTS.filter(bool), st.tuples(st.none() | TEXTS, TEXTS), min_size=1, max_size=30),
     chunks=st.integers(1, 5),

@@ -69,9 +69,7 @@ def test_work_that_is_broken_off_says_how_far_it_came(caplog: pytest.LogCaptureF
     assert [message.split(",")[0] for message in caplog.messages] == ["copy: 3 of 10 files"]
 
 
-def test_a_terminal_shows_a_bar_but_nothing_of_work_that_is_measured(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_terminal_shows_a_bar_unless_silenced(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "beirflow")
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)

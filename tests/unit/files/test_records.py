@@ -134,9 +134,7 @@ def test_an_output_is_found_by_its_name_wherever_the_results_lie_now(tmp_path: P
         ([{"threads": 2}, {"threads": 10}], {"threads": [2, 10]}),
     ],
 )
-def test_what_made_several_files_is_one_value_where_they_agree_else_all(
-    made: list[dict[str, Any]], expected: dict[str, Any]
-) -> None:
+def test_equal_facts_of_several_files_are_one_value(made: list[dict[str, Any]], expected: dict[str, Any]) -> None:
     assert together(made) == expected
 
 

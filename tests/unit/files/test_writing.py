@@ -60,7 +60,14 @@ def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path: Path, error
     assert names(tmp_path) == ["out.txt"]
 
 
-def test_a_block_that_writes_nothing_is_an_error_and_no_empty_file(tmp_path: Path) -> None:
+def test_a_block_that_writes_nothing_is_an_error_and_no_empty_file_and_leaves_other_names_alone(tmp_path: Path) -> None:
+    with atomic_path(tmp_path / "a.b.txt") as other:
+        other.write_text("other")
+        with atomic_path(tmp_path / "a.txt") as partial:
+            partial.write_text("mine")
+        assert other.exists(), "whose name begins alike"
+    for path in tmp_path.iterdir():
+        path.unlink()
     with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "out.txt"):
         pass
     assert names(tmp_path) == []
@@ -115,14 +122,6 @@ def test_of_two_that_write_a_file_at_the_same_time_one_fails_and_the_file_is_wha
     assert file_digest(path) == digest.strip()
     assert path.read_text() == "B" * 2000
     assert names(tmp_path) == ["out.txt"]
-
-
-def test_a_file_whose_name_begins_like_another_keeps_its_temporary_name(tmp_path: Path) -> None:
-    with atomic_path(tmp_path / "a.b.txt") as other:
-        other.write_text("other")
-        with atomic_path(tmp_path / "a.txt") as partial:
-            partial.write_text("mine")
-        assert other.exists()
 
 
 def test_a_digest_is_that_of_the_contents(tmp_path: Path) -> None:

@@ -83,9 +83,7 @@ def test_a_name_that_cuda_ignores_is_warned_of(caplog: pytest.LogCaptureFixture)
     assert "CUDA_VISIBLE_DEVICES=0,7: CUDA ignores 7" in caplog.text
 
 
-def test_a_gpu_that_is_lost_is_named_and_the_others_stay_if_there_are_any(
-    machine: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_lost_gpu_is_named_and_the_others_stay(machine: Path, caplog: pytest.LogCaptureFixture) -> None:
     install_nvidia_smi(machine, LISTED.replace(LISTED.splitlines(keepends=True)[1], LOST), status=15)
     assert [gpu.index for gpu in list_gpus()] == [0, 2, 3]
     assert [record.levelno for record in caplog.records] == [logging.WARNING]

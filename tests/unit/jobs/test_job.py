@@ -63,9 +63,7 @@ def test_an_error_that_nobody_foresaw_comes_with_its_traceback(tmp_path: Path, c
         assert text.endswith("IndexError: pop from empty list\n")
 
 
-def test_no_secret_reaches_the_log_or_the_terminal_not_even_in_a_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_secret_reaches_log_or_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "job.log"
     keep_secret("s3cr et")
     with pytest.raises(SystemExit), surroundings(str(path)):
@@ -76,9 +74,7 @@ def test_no_secret_reaches_the_log_or_the_terminal_not_even_in_a_traceback(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_the_block_without_a_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
-) -> None:
+def test_a_signal_stops_the_block(tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a process that nohup started ignores it
     before = signal.getsignal(number)
     with pytest.raises(SystemExit) as exit_, surroundings(str(tmp_path / "job.log")):

@@ -92,9 +92,7 @@ def test_a_run_is_refused_while_a_job_of_a_former_one_lives_which_stays_valid(tm
     begin_run(tmp_path / "logs")
 
 
-def test_a_job_that_was_submitted_by_a_former_run_ends_when_another_has_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_of_a_former_run_ends_when_another_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin_run(tmp_path / "logs")
     check_run(tmp_path / "logs")
     hold_job(tmp_path / "logs", "encode/a/b")
@@ -104,9 +102,7 @@ def test_a_job_that_was_submitted_by_a_former_run_ends_when_another_has_begun(
             check(tmp_path / "logs")
 
 
-def test_a_job_waits_for_its_other_instance_and_for_no_other_job(
-    tmp_path: Path, start: Start, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_job_waits_for_its_other_instance(tmp_path: Path, start: Start, caplog: pytest.LogCaptureFixture) -> None:
     other = start(HOLD)
     assert line(other) == "False"
     assert not hold_job(tmp_path / "logs", "encode/a/c")

@@ -100,9 +100,7 @@ def test_of_arrays_only_those_are_submitted_again_that_were_refused() -> None:
     ],
     ids=["a mistake", "more than one may ever submit", "a controller that stays away"],
 )
-def test_what_waiting_does_not_help_against_fails_at_once_with_what_slurm_said(
-    message: str, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_failures_are_reported_at_once(message: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_has_jobs", lambda: False)
     monkeypatch.setattr(module, "AWAY_SECONDS", 0.0)
     slurm, logged = executor(lambda attempt, job: message)

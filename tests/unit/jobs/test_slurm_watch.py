@@ -51,11 +51,8 @@ class Submitter:
             run_uuid="run",
             status_rate_limiter=asyncio.Lock(),
             next_seconds_between_status_checks=20,
-            _status_query_calls=0,
-            _status_query_failures=0,
-            _status_query_total_seconds=0.0,
+            **{f"_status_query_{name}": 0 for name in ("calls", "failures", "total_seconds", "max_seconds")},
             _status_query_min_seconds=None,
-            _status_query_max_seconds=0.0,
             _status_query_cycle_rows=[],
             _preemption_warning=False,
             _failed_nodes=set(),
@@ -133,9 +130,7 @@ def test_a_job_that_slurm_will_not_run_again_has_failed(slurm: Path, states: str
         assert requeued.ask() == ["7"], "SLURM has put it back into the queue"
 
 
-def test_sacct_names_tasks_and_who_cancelled_them_and_squeue_is_asked_without_it(
-    slurm: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sacct_names_tasks_and_without_it_squeue_is_asked(slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (slurm / "states").write_text("7_1|RUNNING|None\n7_2|CANCELLED by 1000|None\n7_[3-4]|PENDING|None\n")
     watch = Submitter("7_1", "7_2", "7_3", command="sacct")
     assert watch.ask() == ["7_1", "7_3"]

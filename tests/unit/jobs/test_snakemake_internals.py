@@ -30,9 +30,7 @@ INTERNAL_IN_RULES = rf"{INTERNAL}|\bworkflow\.\w+"
         ("snakemake-executor-plugin-slurm", ["2.8.0"], ["2.7.1", "2.9.0"]),
     ],
 )
-def test_another_version_than_the_tested_is_refused_with_what_to_install(
-    package: str, accepted: list[str], refused: list[str]
-) -> None:
+def test_another_version_is_refused_with_what_to_install(package: str, accepted: list[str], refused: list[str]) -> None:
     for installed in accepted:
         check_version(package, installed)
     oldest, beyond = VERSIONS[package]

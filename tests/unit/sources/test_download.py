@@ -202,9 +202,7 @@ def test_an_address_that_cannot_be_used_is_named(output: Path, address: str) -> 
     assert address in str(caught.value)
 
 
-def test_no_secret_of_a_mirror_is_shown_though_it_repeats_them(
-    output: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_secret_of_a_mirror_is_shown(output: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("TOKEN_OF_MINE", "t0ken0")
     echo = Answer(302, headers={"Location": "http://[::t0ken0 pa55@word k3y123 czNjcg"})
     answers = [Answer(announced="t0ken0 pa55@word k3y123"), echo, Answer(503), Answer(503)]

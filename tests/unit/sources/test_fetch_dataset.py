@@ -105,7 +105,7 @@ def judgements(folder: Path, monkeypatch: pytest.MonkeyPatch, content: Mapping[s
 
 
 @pytest.mark.parametrize("collection", LAYOUTS)
-def test_a_collection_is_read_in_its_own_layout_or_refused_with_the_reason(
+def test_a_collection_is_read_or_refused_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collection: str
 ) -> None:
     if collection not in REASONS:

@@ -189,9 +189,7 @@ GOOD = jsonl(rows()["corpus"])
         ("qrels/test.jsonl", b'{"query-id": "q9", "corpus-id": "d1", "score": 1}\n', ["'q9'", "not in mteb/small/queries.jsonl"]),
     ],
 )
-def test_files_that_are_not_what_they_should_be_are_refused(
-    hub: Hub, tmp_path: Path, name: str, content: bytes, parts: list[str]
-) -> None:
+def test_files_of_another_form_are_refused(hub: Hub, tmp_path: Path, name: str, content: bytes, parts: list[str]) -> None:
     record = fetch_changed(hub, tmp_path, name, content)
     with pytest.raises(DataError) as caught:
         read(record, MTEB)

@@ -81,9 +81,7 @@ def test_lines_become_documents_queries_and_judgements(judged: Path) -> None:
     assert all(query_id.startswith("q-") for query_id in queries)
 
 
-def test_ids_depend_on_the_text_alone_and_blocks_change_nothing(
-    judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ids_depend_on_the_text_alone(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, lines = read(judged), judged.read_text(encoding="utf-8").splitlines(keepends=True)
     other = tmp_path / "other.jsonl"
     other.write_text("\n".join(reversed(lines)), encoding="utf-8")
