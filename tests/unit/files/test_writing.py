@@ -113,7 +113,6 @@ def test_of_two_that_write_a_file_at_the_same_time_one_fails_and_the_file_is_wha
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert writer.stdout
         assert writer.stdout.readline() == "began\n"
         writers.append(writer)
     (_, says), (digest, _) = (writer.communicate("\n", 60) for writer in writers)

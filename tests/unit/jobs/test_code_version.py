@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -57,14 +57,9 @@ def forget() -> None:
         cached.cache_clear()
 
 
-def fresh_version(rule: str) -> str:
+def fresh_versions(rules: Sequence[str] = RULES) -> dict[str, str]:
     forget()
-    return code_version(rule)
-
-
-def fresh_versions() -> dict[str, str]:
-    forget()
-    return {rule: code_version(rule) for rule in RULES}
+    return {rule: code_version(rule) for rule in rules}
 
 
 def edit(path: Path) -> None:
@@ -72,9 +67,9 @@ def edit(path: Path) -> None:
 
 
 def changes(copy: Path, rule: str, edited: str) -> bool:
-    before = fresh_version(rule)
+    before = fresh_versions([rule])
     edit(copy.joinpath("beirflow", *edited.split(".")).with_suffix(".py"))
-    return fresh_version(rule) != before
+    return fresh_versions([rule]) != before
 
 
 def test_a_digest_changes_with_the_modules_that_a_job_reaches_and_with_no_other(copy: Path) -> None:
@@ -103,15 +98,11 @@ def test_an_edit_to_an_encoder_scores_again_only_the_pairs_of_rerankers_that_use
         assert [key for key, modules in used.items() if code_of(modules) != before[key]] == [of]
 
 
-def test_an_edit_to_words_on_a_terminal_reruns_nothing(copy: Path) -> None:
-    before = fresh_versions()
+def test_another_entrance_changes_the_digest_of_its_rule_alone_and_words_on_a_terminal_none(copy: Path) -> None:
+    before, path = fresh_versions(), copy / "rules/dense.smk"
     for edited in NO_INFLUENCE:
         edit(module._file_of(edited))
     assert fresh_versions() == before
-
-
-def test_another_entrance_changes_the_digest_of_its_rule_alone(copy: Path) -> None:
-    before, path = fresh_versions(), copy / "rules/dense.smk"
     path.write_text(path.read_text().replace(":encode_chunk", ":encode_queries"))
     after = fresh_versions()
     assert [rule for rule in RULES if after[rule] != before[rule]] == ["encode_chunk"]

@@ -78,14 +78,12 @@ def test_inputs_outputs_wildcards_and_params_go_to_the_parameters_of_their_names
 
 
 def test_outputs_have_their_folder_and_a_rule_without_any_has_that_of_the_results() -> None:
-    def f(*, output_path: str, record_path: str, folder: str) -> None: ...
+    def f(*, output_path: str = "", record_path: str = "", folder: str, results: Path) -> None: ...
 
-    paths = {"table": "results/tables/a.csv", "record": "results/tables/a.json"}
-    assert list(arguments(f, output=paths).values()) == ["results/tables/a.csv", "results/tables/a.json", "results/tables"]
-
-    def g(*, folder: str, results: Path) -> None: ...
-
-    assert arguments(g) == {"folder": "results", "results": Path("results")}
+    table, record = "results/tables/a.csv", "results/tables/a.json"
+    found = arguments(f, output={"table": table, "record": record})
+    assert list(found.values()) == [table, record, "results/tables", Path("results")]
+    assert arguments(f) == {"folder": "results", "results": Path("results")}
 
 
 def test_a_path_of_a_list_is_its_only_file_or_the_default() -> None:
@@ -150,7 +148,7 @@ def test_params_may_name_a_function_to_pass_or_to_make_an_argument_with(room: Mo
     def make(kind: str, settings: Mapping[str, Any]) -> tuple[str, Any]:
         return kind, settings["name"]
 
-    room.make = make  # type: ignore[attr-defined]
+    room.make = make
 
     def f(*, settings: tuple[str, Any], measure: Callable[[int], int]) -> None: ...
 
@@ -166,7 +164,7 @@ def test_what_an_entrance_returns_is_for_the_terminal(
     room: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    room.f = lambda *, folder, job: f"{job.name} in {folder}"  # type: ignore[attr-defined]
+    room.f = lambda *, folder, job: f"{job.name} in {folder}"
     run_entrance(snakemake())
     assert capsys.readouterr().out == "a in results\n"
 

@@ -41,13 +41,9 @@ def test_a_lack_of_memory_names_the_gpu_who_has_its_memory_and_settings_that_the
     assert "GPU 0" not in message
     assert "token_budget" not in message
     assert "; end other processes, set jobs_per_gpu: 1, lower a; or leave" in explained(error, saves_memory="lower a")
-
-
-def test_a_text_that_does_not_fit_alone_says_so_too() -> None:
-    error = ModelError("system tiny: a text of 64 tokens does not fit into the memory of cuda; lower max_length")
-    error.__cause__ = torch.OutOfMemoryError(OUT_OF_MEMORY)
-    message = explained(error)
-    assert message.startswith(f"{GPU} has too little memory left: system tiny: a text of 64 tokens does not fit")
+    of_a_text = ModelError("system tiny: a text of 64 tokens does not fit into the memory of cuda; lower max_length")
+    of_a_text.__cause__ = error
+    assert explained(of_a_text).startswith(f"{GPU} has too little memory left: system tiny: a text of 64 tokens does not fit")
 
 
 @pytest.mark.parametrize(
@@ -68,13 +64,12 @@ def test_a_gpu_that_fails_is_named_with_what_torch_says_and_what_to_do(error: Ex
     assert "CUDA_VISIBLE_DEVICES" in message
 
 
-def test_a_gpu_that_has_disappeared_is_said_to_have(machine: Path) -> None:
+def test_a_gpu_that_has_disappeared_or_of_which_nothing_is_known_is_said_to_have_or_be(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (machine / "listed").write_text("".join(line for line in LISTED.splitlines(keepends=True) if UUIDS[2] not in line))
     assert "nvidia-smi no longer lists it" in explained(torch.AcceleratorError("CUDA error: unknown error"))
-
-
-def test_without_nvidia_smi_errors_still_say_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(machine))
     message = explained(torch.OutOfMemoryError(OUT_OF_MEMORY), gpu=None)
     assert message.startswith("the GPU has too little memory left")
     assert "since nvidia-smi is not on PATH" in message

@@ -52,24 +52,16 @@ def test_news_go_to_the_file_and_what_matters_to_the_terminal_as_well(tmp_path: 
     assert [each.name for each in path.parent.iterdir()] == ["job.log"]
 
 
-def test_an_error_that_nobody_foresaw_comes_with_its_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unexpected_error_has_its_traceback_without_secrets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "job.log"
+    keep_secret("s3cr et")
     with pytest.raises(SystemExit) as exit_, surroundings(str(path)):
-        [].pop()
+        {}["s3cr et of http://bob:pa55@host/, s3cr%20et"]
     assert exit_.value.code == 1
     for text in (path.read_text(), capsys.readouterr().err):
         assert f"please report it with this log, {path}" in text
         assert "Traceback" in text
-        assert text.endswith("IndexError: pop from empty list\n")
-
-
-def test_no_secret_reaches_log_or_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "job.log"
-    keep_secret("s3cr et")
-    with pytest.raises(SystemExit), surroundings(str(path)):
-        {}["s3cr et of http://bob:pa55@host/, s3cr%20et"]
-    for text in (path.read_text(), capsys.readouterr().err):
-        assert "KeyError: '… of http://host/, …'" in text
+        assert text.endswith("KeyError: '… of http://host/, …'\n")
         assert not {"s3cr", "pa55"} & set(re.findall(r"\w+", text))
 
 

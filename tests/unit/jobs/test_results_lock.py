@@ -56,7 +56,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout
     return process.stdout.readline().strip()
 
 

@@ -69,7 +69,7 @@ def executor(refuse: Callable[[int, str], str]) -> tuple[Executor, list[str]]:
     logged: list[str] = []
     logger = logging.Logger("snakemake.like", logging.INFO)
     handler = logging.Handler()
-    handler.emit = lambda record: logged.append(record.getMessage())  # type: ignore[method-assign]
+    handler.emit = lambda record: logged.append(record.getMessage())
     logger.addHandler(handler)
     return Executor(refuse, logger), logged
 

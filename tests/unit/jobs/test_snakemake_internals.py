@@ -112,10 +112,10 @@ def test_snakemake_has_the_methods_that_are_replaced(monkeypatch: pytest.MonkeyP
     from snakemake.jobs import Job
     from snakemake.persistence import PersistenceBase
 
-    replaced = {(Job, "postprocess"), (PersistenceBase, "incomplete")}
+    replaced, before = {(Job, "postprocess"), (PersistenceBase, "incomplete")}, {}
     for owner, name in replaced:
         monkeypatch.setattr(owner, name, getattr(owner, name))  # put back afterwards
-    before = {name: inspect.signature(getattr(owner, name)) for owner, name in replaced}
+        before[name] = inspect.signature(getattr(owner, name))
     assert "error" in before["postprocess"].parameters
     assert list(before["incomplete"].parameters) == ["self", "job"]
     assert {"_get_key", "_filter_incomplete_keys", "started"} <= set(dir(PersistenceBase))
@@ -127,16 +127,9 @@ def test_the_plugin_for_slurm_has_the_methods_that_are_extended(monkeypatch: pyt
     plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
     from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
-    parameters = {
-        "__init__": ["self", "workflow", "logger"],
-        "run_job": ["self", "job"],
-        "run_array_jobs": ["self", "jobs"],
-        "_report_job_error_threadsafe": ["self", "job_info", "msg"],
-        "check_active_jobs": ["self", "active_jobs"],
-        "get_python_executable": ["self"],
-        "cancel": ["self"],
-        "get_status_command": ["self"],
-    }
+    parameters = {"__init__": ["self", "workflow", "logger"], "_report_job_error_threadsafe": ["self", "job_info", "msg"]}
+    parameters |= {name: ["self"] for name in ("get_python_executable", "cancel", "get_status_command")}
+    parameters |= {"run_job": ["self", "job"], "run_array_jobs": ["self", "jobs"], "check_active_jobs": ["self", "active_jobs"]}
     assert {name: list(inspect.signature(getattr(plugin.Executor, name)).parameters) for name in parameters} == parameters
     for submit in (plugin.Executor.run_job, plugin.Executor.run_array_jobs):
         assert "self._report_job_error_threadsafe(" in inspect.getsource(submit)
