@@ -49,10 +49,7 @@ def test_datasets_are_chosen_by_what_they_have_in_common(wanted: dict[str, Any],
 @pytest.mark.parametrize(
     ("datasets", "parts"),
     [
-        (
-            {"task": "Fact Cheking"},
-            ["datasets.task: found 'Fact Cheking'", "Citation Prediction", "did you mean 'Fact Checking'?"],
-        ),
+        ({"task": "Fact Cheking"}, ["datasets.task: found 'Fact Cheking'", "Citation Prediction", "mean 'Fact Checking'?"]),
         ({"domain": ["Finance", "x"]}, ["datasets.domain: found 'x'", "Wikipedia"]),
         ({"language": "German"}, ["datasets.language: found 'German'; allowed are English"]),
         ({"split": "tset"}, ["datasets.split: found 'tset'", "dev", "did you mean 'test'?"]),

@@ -36,31 +36,23 @@ def large(folder: Path, documents: int = 3) -> Path:
     return write_beir(folder, {f"d{i}": "a" * SMALL_BYTES for i in range(documents)}, {"q": "a"}, {"q": {"d0": 1}})
 
 
-def corpus_of(folder: Path) -> Path:
-    return folder / "corpus.jsonl"
-
-
-def append(corpus: Path) -> None:
-    with corpus.open("a", encoding="utf-8") as stream:
-        stream.write('{"_id": "another", "text": "a"}\n')
-
-
 def test_the_second_start_does_not_read_the_corpus(tmp_path: Path, reads: list[str]) -> None:
     folder = large(tmp_path / "mine")
     config = {"datasets": ["mine"], "custom": {"datasets": {"mine": {"path": str(folder)}}}}
     for _ in range(2):
         experiment_datasets._counted.cache_clear()  # a process of its own has none
         assert load_experiment(config).documents("mine") == 3
-        assert reads == [str(corpus_of(folder))]
+        assert reads == [str(folder / "corpus.jsonl")]
 
 
 def test_a_changed_corpus_is_counted_again(tmp_path: Path, reads: list[str]) -> None:
     folder = large(tmp_path / "mine")
     assert known_documents(str(folder), None) == 3
-    append(corpus_of(folder))
+    with (folder / "corpus.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write('{"_id": "another", "text": "a"}\n')
     assert [known_documents(str(folder), None) for _ in range(2)] == [4, 4]
     assert len(reads) == 2
-    os.utime(corpus_of(folder), ns=(1, 1))
+    os.utime(folder / "corpus.jsonl", ns=(1, 1))
     assert known_documents(str(folder), None) == 4
     assert len(reads) == 3
 
@@ -80,7 +72,7 @@ def test_the_same_name_in_another_folder_is_another_corpus(tmp_path: Path, monke
     folders = [tmp_path / name for name in ("one", "two")]
     for documents, folder in enumerate(folders, 1):
         large(folder / "mine", documents)
-        os.utime(corpus_of(folder / "mine"), ns=(1, 1))
+        os.utime(folder / "mine" / "corpus.jsonl", ns=(1, 1))
     monkeypatch.setattr(counts, "COUNTS", tmp_path / "counts")
     for documents, folder in enumerate(folders, 1):
         monkeypatch.chdir(folder)

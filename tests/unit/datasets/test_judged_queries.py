@@ -29,15 +29,11 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)
 IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r"), min_size=1, max_size=5)
 
 
+JUDGED = st.tuples(TEXT.filter(str.strip), st.dictionaries(IDS, st.integers(-9, 9), min_size=1, max_size=4))
+
+
 @settings(max_examples=60)
-@given(
-    st.dictionaries(
-        IDS,
-        st.tuples(TEXT.filter(str.strip), st.dictionaries(IDS, st.integers(-9, 9), min_size=1, max_size=4)),
-        min_size=1,
-        max_size=6,
-    )
-)
+@given(judged=st.dictionaries(IDS, JUDGED, min_size=1, max_size=6))
 def test_any_queries_and_judgements_come_back_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, judged: dict[str, tuple[str, dict[str, int]]]
 ) -> None:

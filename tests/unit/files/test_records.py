@@ -49,40 +49,19 @@ def test_a_record_that_differs_in_one_byte_and_what_is_none_are_refused(tmp_path
 
 def test_a_record_says_everything_in_the_same_words(tmp_path: Path) -> None:
     job = Job(tmp_path, "search_chunk/bm25/scifact/chunk-0", "c0de")
-    path = tmp_path / "runs/bm25/scifact.json"
-    write_record(
-        path,
-        job,
-        inputs={tmp_path / "corpora/scifact/documents.parquet": ZEROS},
-        outputs={str(tmp_path / "runs/bm25/scifact.parquet"): ONES},
-        made={"device": "cpu"},
-        seconds={"search": 0.5},
-        sizes={"index": 7},
-        counts={"tokens": 3},
-        system="bm25",
-        top_k=10,
+    documents, run, path = (
+        tmp_path / name for name in ("corpora/a/documents.parquet", "runs/bm25/a.parquet", "runs/bm25/a.json")
     )
-    record = read_json(path)
-    assert record == {
-        "path": "runs/bm25/scifact.json",
-        "format": FORMAT,
-        "system": "bm25",
-        "top_k": 10,
-        "made": {"device": "cpu"},
-        "seconds": {"search": 0.5},
-        "bytes": {"index": 7},
-        "counts": {"tokens": 3},
-        "inputs": {"corpora/scifact/documents.parquet": ZEROS},
-        "outputs": {"runs/bm25/scifact.parquet": ONES},
-        "job": "search_chunk/bm25/scifact/chunk-0",
-        "code": "c0de",
-    }
-    assert next(iter(record)) == "path"
-    assert list(json.loads(path.read_text()))[-1] == "record_sha256"
+    facts: dict[str, Any] = {"made": {"device": "cpu"}, "seconds": {"search": 0.5}, "counts": {"tokens": 3}, "top_k": 10}
+    write_record(path, job, inputs={documents: ZEROS}, outputs={str(run): ONES}, sizes={"index": 7}, **facts)
+    digests = {"inputs": {"corpora/a/documents.parquet": ZEROS}, "outputs": {"runs/bm25/a.parquet": ONES}}
+    where = {"path": "runs/bm25/a.json", "format": FORMAT}
+    assert read_json(path) == {**where, **facts, "bytes": {"index": 7}, **digests, "job": job.name, "code": "c0de"}
+    keys = list(json.loads(path.read_text()))
+    assert (keys[0], keys[-1]) == ("path", "record_sha256")
     assert str(tmp_path) not in path.read_text()
     write_record(path, Job(tmp_path), inputs={}, outputs={}, counts={})  # what a step does not know is not there
-    always = {"path": "runs/bm25/scifact.json", "format": FORMAT, "inputs": {}, "outputs": {}, "job": "", "code": ""}
-    assert read_json(path) == {**always, "counts": {}}
+    assert read_json(path) == {**where, "counts": {}, "inputs": {}, "outputs": {}, "job": "", "code": ""}
 
 
 def test_a_path_below_the_results_is_the_same_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

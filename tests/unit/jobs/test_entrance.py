@@ -59,6 +59,11 @@ def arguments(entrance: Callable[..., Any], **parts: Any) -> dict[str, Any]:
     return Sources(snakemake(**parts), JOB).arguments(entrance)
 
 
+def refuses(entrance: Callable[..., Any], says: str, **parts: Any) -> None:
+    with pytest.raises(TypeError, match=re.escape(says)):
+        arguments(entrance, **parts)
+
+
 @pytest.fixture
 def room() -> Iterator[ModuleType]:
     """A module of the package that params may name."""
@@ -91,43 +96,28 @@ def test_a_path_of_a_list_is_its_only_file_or_the_default() -> None:
 
     assert arguments(f, input={"ranges": ["r"]}) == {"ranges_path": "r"}
     assert arguments(f, input={"ranges": []}) == arguments(f) == {}
-    with pytest.raises(
-        TypeError, match=r"rule a: the parameter ranges_path of beirflow\.room:f is one path, but input\.ranges has 2"
-    ):
-        arguments(f, input={"ranges": ["r", "s"]})
+    says = "rule a: the parameter ranges_path of beirflow.room:f is one path, but input.ranges has 2"
+    refuses(f, says, input={"ranges": ["r", "s"]})
 
 
-def test_a_parameter_needs_a_source_unless_it_has_a_default() -> None:
-    def f(*, system: str, device: str, threads: int, top_k: int = 1) -> None: ...
+def test_a_parameter_without_a_default_needs_a_source_and_two_must_not_differ() -> None:
+    def f(*, system: str, device: str, run_path: str = "", threads: int, top_k: int = 1) -> None: ...
 
-    with pytest.raises(TypeError, match=r"rule a: the parameter system of beirflow\.room:f has no source"):
-        arguments(f)
     # Of the configuration, only what changes no result is passed by name.
-    assert arguments(f, wildcards={"system": "s"}) == {"system": "s", "device": "cpu", "threads": 2}
+    expected, same = {"system": "s", "device": "cpu", "threads": 2}, {"system": "s"}
+    assert arguments(f, wildcards=same) == arguments(f, wildcards=same, params=same) == expected
+    refuses(f, "rule a: the parameter system of beirflow.room:f has no source")
+    says = "the parameter system of beirflow.room:f has two different sources, params and wildcards"
+    refuses(f, says, wildcards=same, params={"system": "t"})
+    refuses(f, "two different sources, input.run and output.run", wildcards=same, input={"run": "a"}, output={"run": "b"})
 
 
-def test_two_sources_must_not_differ() -> None:
-    def f(*, system: str) -> None: ...
-
-    assert arguments(f, wildcards={"system": "s"}, params={"system": "s"}) == {"system": "s"}
-    with pytest.raises(TypeError, match=r"the parameter system of .* has two different sources, params and wildcards"):
-        arguments(f, wildcards={"system": "s"}, params={"system": "t"})
-
-    def g(*, run_path: str) -> None: ...
-
-    with pytest.raises(TypeError, match=r"two different sources, input\.run and output\.run"):
-        arguments(g, input={"run": "a"}, output={"run": "b"})
-
-
-@pytest.mark.parametrize(
-    ("params", "words"), [({"depht": 4}, "depht"), ({"retrieval": {"top_k": 4, "drop": 1}}, "retrieval.drop")]
-)
-def test_params_that_nothing_takes_are_an_error_unless_they_only_make_a_job_run_again(params: Any, words: str) -> None:
+def test_params_that_nothing_takes_are_an_error_unless_they_only_make_a_job_run_again() -> None:
     def f(*, top_k: int = 1) -> None: ...
 
     assert arguments(f, params={"finder_code": "x", "model_states": ["x"], "run_state": "x", "pandas": False}) == {}
-    with pytest.raises(TypeError, match=f"rule a: beirflow.room:f takes no {words} of the params"):
-        arguments(f, params=params)
+    refuses(f, "rule a: beirflow.room:f takes no depht of the params", params={"depht": 4})
+    refuses(f, "f takes no retrieval.drop of the params", params={"retrieval": {"top_k": 4, "drop": 1}})
 
 
 def test_keys_of_a_mapping_go_to_parameters_or_fields_unless_one_takes_it_as_a_whole() -> None:
@@ -152,11 +142,8 @@ def test_params_may_name_a_function_to_pass_or_to_make_an_argument_with(room: Mo
 
     def f(*, settings: tuple[str, Any], measure: Callable[[int], int]) -> None: ...
 
-    params = {
-        "settings": "beirflow.room:make()",
-        "measure": "beirflow.room:make",
-        "asked": {"kind": "k", "settings": {"name": "s"}},
-    }
+    asked = {"kind": "k", "settings": {"name": "s"}}
+    params = {"settings": "beirflow.room:make()", "measure": "beirflow.room:make", "asked": asked}
     assert arguments(f, params=params) == {"settings": ("k", "s"), "measure": make}
 
 

@@ -62,13 +62,6 @@ def test_what_is_no_checkout_has_no_commit(checkout: Path, monkeypatch: pytest.M
     assert code_state(checkout) == unknown
 
 
-def test_versions_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beirflow.jobs.provenance.PACKAGES", ("numpy", "no-such-package"))
-    found = environment()
-    assert found["packages"] == {"numpy": np.__version__, "no-such-package": None}
-    assert found["python"] == platform.python_version()
-
-
 def test_a_job_knows_the_command_and_the_time_of_its_run_and_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (COMMAND, STARTED):
         monkeypatch.delenv(name, raising=False)
@@ -82,25 +75,25 @@ def test_a_job_knows_the_command_and_the_time_of_its_run_and_no_password(monkeyp
     bucket = ["--storage-s3-secret-key", "a b'c", "--storage-s3-access-key=name", "--storage-s3-endpoint-url", "x"]
     said = "snakemake --storage-s3-secret-key ... --storage-s3-access-key=... --storage-s3-endpoint-url x"
     assert command_of(["snakemake", *bucket]) == said
-    assert environment()["processor"]
+
+
+def test_versions_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beirflow.jobs.provenance.PACKAGES", ("numpy", "no-such-package"))
+    found = environment()
+    assert found["packages"] == {"numpy": np.__version__, "no-such-package": None}
+    assert found["python"] == platform.python_version()
+    assert found["processor"]
 
 
 def test_a_user_without_a_name_is_called_by_the_number_and_a_name_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "")
-    named: list[str] = []
-
-    def look_up(number: int) -> list[str]:
-        if not named:
-            raise KeyError(f"getpwuid(): uid not found: {number}")
-        return named
-
-    monkeypatch.setattr(pwd, "getpwuid", look_up)
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)  # KeyError, as of a number without a name
     with pytest.raises((KeyError, OSError)):
         getpass.getuser()
     name_the_user()
     assert getpass.getuser() == f"uid-{os.getuid()}"
     monkeypatch.setenv("USER", "")
-    named.append("ada")
+    monkeypatch.setattr(pwd, "getpwuid", {os.getuid(): ["ada"]}.__getitem__)
     name_the_user()
     assert (getpass.getuser(), os.environ["USER"]) == ("ada", "")

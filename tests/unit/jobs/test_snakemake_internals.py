@@ -72,33 +72,16 @@ def test_names_and_beginnings_of_messages_are_those_of_snakemake() -> None:
     assert [name for name in (terminal.HANDLER, names.TIMESTAMP, *terminal.OF_FAILED_JOBS[:1]) if name not in SOURCE] == []
 
 
-class Dag:
-    """Two finished jobs and one to run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.jobs = [self.job(rule, [str(folder / rule)]) for rule in ("merge_chunks", "evaluate_run", "all")]
-
-    @staticmethod
-    def job(rule: str, candidates: list[str]) -> Any:
-        named = SimpleNamespace(name=rule, script=None if rule == "all" else "x.py")
-        outputs = [] if rule == "all" else ["x"]
-        return SimpleNamespace(rule=named, input={"candidates": candidates}, output=outputs, wildcards={"system": "bm25"})
-
-    def needrun(self, job: Any) -> bool:
-        return job.rule.name == "all"
-
-    def needrun_jobs(self) -> list[Any]:
-        return [job for job in self.jobs if self.needrun(job)]
-
-    def jobid(self, job: Any) -> int:
-        return self.jobs.index(job)
-
-    def handle_temp(self, job: Any) -> Any:
-        return job.rule.name
+def planned(rule: str, folder: Path) -> Any:
+    """A job of a rule."""
+    candidates, wildcards = {"candidates": [str(folder / rule)]}, {"system": "bm25"}
+    return SimpleNamespace(rule=SimpleNamespace(name=rule, script=None), input=candidates, output=[], wildcards=wildcards)
 
 
 def test_the_run_tells_its_plan_and_removes_what_a_killed_run_left(tmp_path: Path) -> None:
-    dag, removed = Dag(tmp_path), []
+    jobs = [planned(rule, tmp_path) for rule in ("merge_chunks", "evaluate_run", "all")]  # two have ended
+    dag, removed = SimpleNamespace(jobs=jobs, jobid=jobs.index, handle_temp=lambda job: job.rule.name), []
+    dag.needrun, dag.needrun_jobs = jobs[2:].__contains__, lambda: jobs[2:]
     run = WorkflowRun(SimpleNamespace(dag=dag, async_run=removed.append))
     assert run.planned_jobs == {2: PlannedJob("all", {"system": "bm25"}, writes=False, computes=False)}
     run.remove_temporary_inputs("merge_chunks", "candidates")

@@ -38,9 +38,8 @@ class Run:
         for record in RECORDS:
             if record["scene"] == scene:
                 self.log(**record)
-        return [
-            line[10:] if line[2:3] == ":" else line for line in self.lines if not line.startswith(("Config file", "Assuming"))
-        ]
+        lines = [line for line in self.lines if not line.startswith(("Config file", "Assuming"))]
+        return [line[10:] if line[2:3] == ":" else line for line in lines]
 
     @property
     def lines(self) -> list[str]:
@@ -52,9 +51,8 @@ def _nearest(target: str) -> str:
 
 
 def write_error(folder: Path) -> None:
-    log = folder / next(
-        record["log"][0] for record in RECORDS if record["scene"] == "failure" and record.get("event") == "job_error"
-    )
+    (failed,) = [record for record in RECORDS if record["scene"] == "failure" and record.get("event") == "job_error"]
+    log = folder / failed["log"][0]
     log.parent.mkdir(parents=True)
     write_json(job_error(log), {"error": SENTENCE})
 

@@ -141,9 +141,9 @@ def test_what_is_not_the_file_of_the_revision_is_refused(hub: Hub, tmp_path: Pat
 
 @pytest.mark.parametrize("form", [HubForm("mteb/small", OTHER_REVISION), HubForm("mteb/none", REVISION)])
 def test_what_a_hub_does_not_have_is_explained(hub: Hub, tmp_path: Path, form: HubForm) -> None:
-    with hub, pytest.raises(DownloadError, match=f"the dataset {form.hub} at {form.revision} could not be fetched") as caught:
+    says = rf"the dataset {form.hub} at {form.revision} could not be fetched (?s:.*)HF_ENDPOINT"
+    with hub, pytest.raises(DownloadError, match=says):
         fetch(tmp_path, form)
-    assert "HF_ENDPOINT" in str(caught.value)
 
 
 def fetch_changed(hub: Hub, tmp_path: Path, name: str, content: bytes) -> Path:
