@@ -18,13 +18,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-class Terminal(io.StringIO):
-    """A standard error that claims to be a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize(
     ("total", "done", "line"),
     [
@@ -71,7 +64,8 @@ def test_work_that_is_broken_off_says_how_far_it_came(caplog: pytest.LogCaptureF
 
 def test_a_terminal_shows_a_bar_unless_silenced(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "beirflow")
-    terminal = Terminal()
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr("sys.stderr", terminal)
     with silence(), Progress("search", 4, "documents") as progress:
         progress.advance(4)

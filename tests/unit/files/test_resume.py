@@ -13,10 +13,6 @@ ENDS = [44, 84, 130]
 """Of each record with its head of 40 bytes."""
 
 
-class EndedError(Exception):
-    """What ends a job."""
-
-
 def write(path: Path, records: list[bytes], made_from: dict[str, object] = MADE_FROM) -> bytes:
     with ResumeFile(path, made_from) as file:
         for each in records:
@@ -97,9 +93,9 @@ def test_a_record_that_is_damaged_while_the_file_is_open_is_refused(tmp_path: Pa
 def test_a_record_that_is_not_finished_and_those_of_another_job_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write(path, RECORDS)
-    with ResumeFile(path, MADE_FROM) as file, suppress(EndedError), file.record() as stream:
+    with ResumeFile(path, MADE_FROM) as file, suppress(KeyboardInterrupt), file.record() as stream:
         stream.write(b"half")
-        raise EndedError
+        raise KeyboardInterrupt
     assert read(path) == RECORDS
     assert read(path, MADE_FROM | {"code": "other"}) == []
     assert path.read_bytes() == b""

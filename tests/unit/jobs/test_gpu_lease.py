@@ -56,10 +56,6 @@ def gpu_of(job: subprocess.Popen[str]) -> int:
     return int(job.stdout.readline().split()[0])
 
 
-def log_line(job: subprocess.Popen[str]) -> str:
-    return job.stderr.readline()
-
-
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
     """Four GPUs and no job."""
@@ -114,7 +110,7 @@ def test_a_job_takes_the_gpu_with_the_fewest_jobs_and_waits_when_all_are_full(ma
     holders += [machine.start(2) for _ in range(4)]
     assert Counter(map(gpu_of, holders[4:])) == {0: 1, 1: 1, 2: 1, 3: 1}
     waiting = machine.start(2)
-    line = log_line(waiting)
+    line = waiting.stderr.readline()
     assert "waiting since" in line
     assert "one of 4 GPUs, 2 jobs each" in line
     for job in holders:
@@ -128,7 +124,7 @@ def test_a_killed_job_gives_its_gpu_back_at_once_also_if_a_program_that_it_start
     had = {gpu_of(job): job for job in holders}
     children = [int(job.stdout.readline()) for job in holders if keep == "child" and job.stdout]
     waiting = machine.start()
-    assert "waiting" in log_line(waiting)
+    assert "waiting" in waiting.stderr.readline()
     had[2].send_signal(signal.SIGKILL)
     assert gpu_of(waiting) == 2
     for child in children:
@@ -138,12 +134,12 @@ def test_a_killed_job_gives_its_gpu_back_at_once_also_if_a_program_that_it_start
 def test_a_run_that_allows_fewer_jobs_or_names_a_gpu_differently_shares_its_locks(machine: Machine) -> None:
     assert gpu_of(machine.start(2, CUDA_VISIBLE_DEVICES="1")) == 1
     alone = machine.start(1, CUDA_VISIBLE_DEVICES=UUIDS[1])
-    assert "waiting" in log_line(alone)
+    assert "waiting" in alone.stderr.readline()
     assert gpu_of(machine.start(2, CUDA_VISIBLE_DEVICES="1")) == 1
     assert alone.poll() is None
     assert gpu_of(machine.start(CUDA_VISIBLE_DEVICES="3")) == 3
     assert gpu_of(machine.start(CUDA_VISIBLE_DEVICES=f"GPU-d,{UUIDS[2]}")) == 2
-    assert "waiting" in log_line(machine.start(CUDA_VISIBLE_DEVICES=UUIDS[3]))
+    assert "waiting" in machine.start(CUDA_VISIBLE_DEVICES=UUIDS[3]).stderr.readline()
 
 
 def test_the_folder_is_the_same_in_every_login_of_a_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,23 +1,17 @@
 """Progress is said by work: what is left takes as long as what was like it took."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from beirflow.jobs.overall import Expected, Overall, duration
 
 
-class Clock:
-    """A time that a test sets."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def chunks() -> tuple[Clock, Overall]:
-    """A small job, and four large ones that take ten times as long as was thought."""
+def chunks() -> tuple[Any, Overall]:
+    """A time that a test sets, as ``now``, and a small job and four large ones that take ten times as long as was thought."""
     large = {number: Expected("encode_chunk", 10.0, documents=1000) for number in (1, 2, 3, 4)}
-    clock, last = Clock(), Expected("evaluate_run", 1.0, evaluates=True)
-    return clock, Overall({0: Expected("prepare_corpus", 2.0), **large, 5: last}, clock)
+    clock, last = SimpleNamespace(now=0.0), Expected("evaluate_run", 1.0, evaluates=True)
+    return clock, Overall({0: Expected("prepare_corpus", 2.0), **large, 5: last}, lambda: clock.now)
 
 
 def test_the_share_is_that_of_the_work_and_what_jobs_took_corrects_it() -> None:

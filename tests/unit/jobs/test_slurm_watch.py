@@ -103,12 +103,8 @@ def test_the_pause_grows_while_no_job_ends_and_less_than_slurm_remembers_ended_j
     assert patient.executor.next_seconds_between_status_checks == 20
 
 
-# Printed by SLURM 22.05.
-CANCELLED_ARRAY = "7_[1,3-5]|CANCELLED|None\n"
-
-
 def test_waiting_tasks_of_an_array_that_is_cancelled_have_failed(slurm: Path) -> None:
-    (slurm / "states").write_text(CANCELLED_ARRAY)
+    (slurm / "states").write_text("7_[1,3-5]|CANCELLED|None\n")  # as SLURM 22.05 prints it
     assert by_plugin("7_1", "7_4").ask() == ["7_1", "7_4"], FAULT_IS_GONE
     watch = Submitter("7_1", "7_4")
     assert watch.ask() == []

@@ -72,15 +72,6 @@ def test_every_layout_is_read_as_the_same_dataset(hub: Hub, tmp_path: Path, form
     assert {name.rpartition("small-qrels/")[2]: digest for name, digest in source.digests.items()} == files
 
 
-def test_judgements_without_scores_are_taken_for_relevant_and_that_is_recorded(hub: Hub, tmp_path: Path) -> None:
-    with hub:
-        record = fetch(tmp_path, NANO, "train")
-    documents, queries, qrels, source = read(record, NANO, "train")
-    assert documents == {key: text for key, (_, text) in DOCUMENTS.items()}
-    assert (queries, qrels) == (JUDGED, [("q1", "d1", 1), ("q2", "17", 1)])
-    assert source.assumed == {"judgements_without_score": "2, taken for 1"}
-
-
 def test_only_what_is_needed_is_fetched_at_the_pinned_revision_and_nothing_afterwards(hub: Hub, tmp_path: Path) -> None:
     with hub:
         record = fetch(tmp_path, GERMAN)
@@ -93,9 +84,12 @@ def test_only_what_is_needed_is_fetched_at_the_pinned_revision_and_nothing_after
     assert not any(OTHER_REVISION in asked.path for asked in hub.asked)
 
 
-def test_a_corpus_names_the_record_of_what_was_fetched(hub: Hub, tmp_path: Path) -> None:
+def test_judgements_without_scores_are_taken_for_relevant_and_a_corpus_records_that(hub: Hub, tmp_path: Path) -> None:
     with hub:
         record = fetch(tmp_path, NANO, "train")
+    documents, queries, qrels, source = read(record, NANO, "train")
+    assert documents == {key: text for key, (_, text) in DOCUMENTS.items()}
+    assert (queries, qrels) == (JUDGED, [("q1", "d1", 1), ("q2", "17", 1)])
     folder = tmp_path / "results/corpora/own"
 
     def prepare(most: int) -> dict[str, Any]:
@@ -110,7 +104,7 @@ def test_a_corpus_names_the_record_of_what_was_fetched(hub: Hub, tmp_path: Path)
     corpus = prepare(3)
     assert list(corpus["inputs"]) == ["data/own.json"]
     assert corpus["counts"]["documents"] == len(DOCUMENTS)
-    assert corpus["assumed"] == {"judgements_without_score": "2, taken for 1"}
+    assert corpus["assumed"] == source.assumed == {"judgements_without_score": "2, taken for 1"}
     with pytest.raises(DataError, match=r"found 3 documents, and a chunk has at most 2 .*; say 'documents: 3'"):
         prepare(2)
 
