@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 
 def match(folder: Path, mine: Chunks, other: Chunks) -> list[list[tuple[int, int]]]:
-    """Chunk and row of every text, by chunk."""
     for name, chunks in (("b", mine), ("a", other)):
         write_corpus_record(write_documents(folder / name / "documents.parquet", chunks, name).parent)
     match_corpora(folder / "b", folder / "a")

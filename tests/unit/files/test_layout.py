@@ -30,7 +30,6 @@ EXAMPLES = {"system": "bm25", "dataset": "scifact", "figure": "cost", "table": "
 
 
 def names_of(pattern: Pattern) -> list[str]:
-    """The names in braces."""
     return re.findall(r"\{(\w+)\}", pattern)
 
 

@@ -49,7 +49,6 @@ def put(path: Path, value: int) -> None:
 
 
 def grow(powercap: Path, joules: float = 1.0) -> None:
-    """Every counter grows."""
     for path in powercap.glob("*/energy_uj"):
         put(path, int(path.read_text()) + int(joules * 1e6))
 

@@ -113,7 +113,6 @@ def test_a_script_prints_no_traceback_for_a_known_reason_and_logs_warnings_of_li
 
 
 def snakemake(log: str | Path, *wildcards: str, **params: Any) -> Any:
-    """What a script of a rule has of its job."""
     return SimpleNamespace(log=[str(log)], wildcards=list(wildcards), params=params, output=[])
 
 

@@ -65,7 +65,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def executor(refuse: Callable[[int, str], str]) -> tuple[Executor, list[str]]:
-    """One that submits to a SLURM, and what it has logged."""
     logged: list[str] = []
     logger = logging.Logger("snakemake.like", logging.INFO)
     handler = logging.Handler()

@@ -73,7 +73,6 @@ def test_names_and_beginnings_of_messages_are_those_of_snakemake() -> None:
 
 
 def planned(rule: str, folder: Path) -> Any:
-    """A job of a rule."""
     candidates, wildcards = {"candidates": [str(folder / rule)]}, {"system": "bm25"}
     return SimpleNamespace(rule=SimpleNamespace(name=rule, script=None), input=candidates, output=[], wildcards=wildcards)
 

@@ -23,8 +23,6 @@ RECORDS = [json.loads(line) for line in STREAM.read_text(encoding="utf-8").split
 
 
 class Run:
-    """A terminal, and what it shows."""
-
     def __init__(self, *quiet: str, dry: bool = False) -> None:
         self.stream = io.StringIO()
         before = logging.StreamHandler(self.stream)

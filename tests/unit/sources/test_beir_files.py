@@ -21,7 +21,6 @@ DOCUMENTS = {"d1": "one", "d2": {"title": "Two", "text": "zwei"}}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A small dataset without faults."""
     return write_beir(tmp_path / "tiny", DOCUMENTS, {"q1": "which?"}, {"q1": {"d1": 1, "d2": 0}})
 
 

@@ -38,7 +38,6 @@ def part_of(output: Path, content: bytes = b"") -> Path:
 
 
 def download(output: Path, *servers: FileServer, urls: Sequence[str] = (), attempts: int = 3, body: bytes = BODY) -> None:
-    """Download from these addresses, then from these servers."""
     all_urls = [*urls, *(f"{server.url}/a.zip" for server in servers)]
     md5 = hashlib.md5(body, usedforsecurity=False).hexdigest()
     download_dataset(urls=all_urls, md5=md5, size=len(body), output_path=str(output), attempts=attempts, first_pause=0.01)

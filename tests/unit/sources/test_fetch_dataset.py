@@ -93,7 +93,6 @@ REASONS = {
 
 
 def judgements(folder: Path, monkeypatch: pytest.MonkeyPatch, content: Mapping[str, Rows], subset: str | None, split: str) -> Any:
-    """Fetch a collection from a hub and read its judgements."""
     for name, lines in content.items():
         put_parquet(folder / f"hub/{name}-00000-of-00001.parquet", lines)
     form, record = HubForm("z/collection", REVISION, subset), folder / "results/data/own.json"

@@ -62,7 +62,6 @@ def read_source(source: DatasetSource) -> tuple[dict[str, str], dict[str, str], 
 
 
 def read(path: Path, form: LabelledForm = WORDS) -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]]]:
-    """Documents, queries, and judgements by the text of the query."""
     documents, texts, qrels = read_source(LabelledSource(path, form))
     judgements: dict[str, dict[str, int]] = {text: {} for text in texts.values()}
     for query_id, doc_id, score in qrels:

@@ -86,10 +86,10 @@ def own_candidates(queries_path: str | Path) -> pa.Table | None:
 
 
 class Documents:
-    """``documents.parquet``, of which a job reads and checks no more than it needs; else DataError.
+    """``documents.parquet``, of which a job reads and checks no more than it needs.
 
     The digest of the whole would make every job read the whole corpus. So the footer, which says where each page is and how
-    large, is compared with ``corpus.json``, and every page that is read with its own checksum.
+    large, is compared with ``corpus.json``, and every page that is read with its own checksum; a difference is a DataError.
 
     Args:
         path: ``documents.parquet``, next to its ``corpus.json``.

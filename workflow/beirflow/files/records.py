@@ -81,7 +81,7 @@ def write_record(
     counts: Mapping[str, int] | None = None,
     **facts: Any,
 ) -> None:
-    """Write the record of what a file was made from; ``seconds`` and ``sizes`` (bytes on disk) are by stage, ``facts`` free."""
+    """Write the record of what a file was made from; ``seconds`` and ``sizes`` (bytes) are by stage, ``facts`` other keys."""
     record = {"path": job.below(path), "format": FORMAT, **facts}
     for name, values in (("made", made), ("seconds", seconds), ("bytes", sizes), ("counts", counts)):
         record |= {name: dict(values)} if values is not None else {}

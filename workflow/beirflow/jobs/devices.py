@@ -27,7 +27,7 @@ def choose_device(device: str) -> torch.device:
 
 
 def exact_device(device: str) -> torch.device:
-    """Return the device for what MPS does not compute, without float64 or support here: the CPU takes the place of MPS."""
+    """Return the device for work that MPS does not do, for lack of float64 or of support here: the CPU in place of MPS."""
     chosen = choose_device(device)
     return torch.device("cpu") if chosen.type == "mps" else chosen
 
