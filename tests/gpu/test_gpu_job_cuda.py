@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from beirflow.jobs.energy_counters import gpu_counter
+from beirflow.jobs.energy import gpu_counter
 from beirflow.jobs.gpus import list_gpus, visible_gpus
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available() or not list_gpus(), reason="needs a CUDA device and nvidia-smi")

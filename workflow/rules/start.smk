@@ -22,13 +22,12 @@ from beirflow.experiment.job_work import job_work
 from beirflow.evaluation.table_again import table_again
 from beirflow.experiment.targets import meant
 from beirflow.jobs.overall import Overall
-from beirflow.jobs.provenance import command_of, note_start
+from beirflow.jobs.provenance import command_of, name_the_user, note_start
 from beirflow.jobs.results_lock import begin_run, check_run
 from beirflow.jobs.snakemake_internals.failed_jobs import rerun_failed_jobs
 from beirflow.jobs.snakemake_internals.slurm_executor import extend_slurm_plugin
 from beirflow.jobs.snakemake_internals.terminal import Terminal, take_over_terminal
 from beirflow.jobs.snakemake_internals.workflow_run import end_jobs_with_this_process
-from beirflow.jobs.user_name import name_the_user
 
 name_the_user()
 end_jobs_with_this_process()

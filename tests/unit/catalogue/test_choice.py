@@ -22,7 +22,8 @@ def refused(datasets: Any, **config: Any) -> str:
     return str(caught.value)
 
 
-def test_a_single_name_does_where_a_list_is_meant() -> None:
+def test_a_single_name_does_where_a_list_is_meant_and_nothing_is_a_part_of_what_is_not_there() -> None:
+    assert corpora_named("x.sample-5", {}) is corpora_named("x.dev", {}) is None
     experiment = load_experiment({"systems": "bm25", "datasets": "scifact"})
     assert (experiment.chosen_systems, experiment.chosen_rows) == (["bm25"], {"scifact": ["scifact"]})
 
@@ -48,10 +49,7 @@ def test_datasets_are_chosen_by_what_they_have_in_common(wanted: dict[str, Any],
 @pytest.mark.parametrize(
     ("datasets", "parts"),
     [
-        (
-            {"task": "Fact Cheking"},
-            ["datasets.task: found 'Fact Cheking'", "Citation Prediction", "did you mean 'Fact Checking'?"],
-        ),
+        ({"task": "Fact Cheking"}, ["datasets.task: found 'Fact Cheking'", "Citation Prediction", "mean 'Fact Checking'?"]),
         ({"domain": ["Finance", "x"]}, ["datasets.domain: found 'x'", "Wikipedia"]),
         ({"language": "German"}, ["datasets.language: found 'German'; allowed are English"]),
         ({"split": "tset"}, ["datasets.split: found 'tset'", "dev", "did you mean 'test'?"]),
@@ -68,6 +66,10 @@ def test_what_does_not_exist_is_named_with_what_does(datasets: Any, parts: list[
     said = refused(datasets)
     for part in parts:
         assert part in said
+    if "no dataset has all these properties" in said:  # a problem beside others
+        both = refused(datasets, device="gpu")
+        assert "device: found 'gpu'" in both
+        assert "no dataset has all these properties" in both
 
 
 def test_another_split_is_a_dataset_of_its_own_name() -> None:
@@ -88,6 +90,9 @@ def test_a_sample_is_named_as_such_wherever_the_dataset_is() -> None:
     assert experiment.catalogue.reference("bm25", "scifact.sample-50", "NDCG@10") is None
     assert experiment.source_files("cqadupstack.sample-50-tex") == ["<results>/data/cqadupstack.zip"]
     assert experiment.query_blocks("scifact.sample-50") == 1
+    assert load_experiment({"datasets": "climate-fever", "sample_queries": 5}).shared_with("climate-fever.sample-5") is None
+    both = load_experiment({"datasets": ["fever", "climate-fever"], "sample_queries": 5})
+    assert both.shared_with("climate-fever.sample-5") == "fever.sample-5"
 
 
 def test_a_sample_of_documents_is_named_as_such_too() -> None:
@@ -136,21 +141,11 @@ def test_datasets_of_ones_own_have_splits_and_samples_too(tmp_path: Path) -> Non
         own(tmp_path, "mine", datasets="mine.eval")
 
 
-@pytest.mark.parametrize("name", ["mine.sample-3", "nfcorpus.dev"])
-def test_no_dataset_of_ones_own_can_be_taken_for_a_part_of_another(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match="the name of a split or a sample of another dataset"):
-        own(tmp_path, "mine", name, datasets="mine")
-
-
-def test_a_name_with_a_dot_can_still_be_a_dataset_of_ones_own(tmp_path: Path) -> None:
-    experiment = own(tmp_path, "a", "a.b", datasets=["a.b"])
-    assert experiment.datasets["a.b"].part_of is None
-
-
-def test_texts_are_shared_among_samples(tmp_path: Path) -> None:
-    experiment = load_experiment({"datasets": ["fever", "climate-fever"], "sample_queries": 5})
-    assert experiment.shared_with("climate-fever.sample-5") == "fever.sample-5"
-    assert load_experiment({"datasets": "climate-fever", "sample_queries": 5}).shared_with("climate-fever.sample-5") is None
+def test_no_dataset_of_ones_own_can_be_taken_for_a_part_of_another_but_its_name_may_have_a_dot(tmp_path: Path) -> None:
+    for name in ("mine.sample-3", "nfcorpus.dev"):
+        with pytest.raises(ConfigError, match="the name of a split or a sample of another dataset"):
+            own(tmp_path, "mine", name, datasets="mine")
+    assert own(tmp_path, "a", "a.b", datasets=["a.b"]).datasets["a.b"].part_of is None
 
 
 def test_instructions_and_runs_of_elsewhere_are_those_of_the_whole_dataset(tmp_path: Path) -> None:
@@ -168,14 +163,3 @@ def test_instructions_and_runs_of_elsewhere_are_those_of_the_whole_dataset(tmp_p
     experiment = load_experiment({"systems": "theirs", "datasets": "scifact.sample-5", "custom": {"systems": systems}})
     assert experiment.run_file("theirs", "scifact.sample-5") == str(tmp_path / "scifact.trec")
     assert experiment.encoding("e5", "scifact.sample-5")["encoder"]["query_prefix"] == "Instruct: find "
-
-
-def test_nothing_is_a_part_of_what_is_not_there() -> None:
-    assert corpora_named("x.sample-5", {}) is None
-    assert corpora_named("x.dev", {}) is None
-
-
-def test_no_dataset_with_all_properties_is_a_problem_beside_others() -> None:
-    message = refused({"task": "Fact Checking", "largest": 10}, device="gpu")
-    assert "device: found 'gpu'" in message
-    assert "no dataset has all these properties" in message

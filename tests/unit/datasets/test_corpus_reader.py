@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from beirflow.datasets import corpus_reader as document_batches
 from beirflow.datasets.corpus_reader import fingerprint, read_batches
-from beirflow.datasets.document_text import as_read, join_title_and_text, separated, split_title_and_text
+from beirflow.datasets.document_text import as_read, join_title_and_text, split_title_and_text
 from beirflow.files.errors import DataError
 from beirflow.sources.beir_files import Source
 from hypothesis import given, settings
@@ -34,16 +34,7 @@ PIECES = st.sampled_from(
         b'{"_id": "d11", "text": "\\u0000"}',
         b'{"_id": "d12", "text": "x", "other": "\xff"}',
         b'{"_id": "d13", "title": "", "text": ""}',
-        b"{",
-        b"}",
-        b",",
-        b" ",
-        b"\r",
-        b"\n",
-        b'"x"',
-        b"[]",
-        b"null",
-        b"\xef\xbb\xbf",
+        *(b"{", b"}", b",", b" ", b"\r", b"\n", b'"x"', b"[]", b"null", b"\xef\xbb\xbf"),
     ]
 )
 LINES = st.lists(st.lists(PIECES, max_size=3).map(b"".join), max_size=6).map(b"\n".join)
@@ -52,17 +43,12 @@ LINES = st.lists(st.lists(PIECES, max_size=3).map(b"".join), max_size=6).map(b"\
 def both(tmp_path: Path, content: bytes) -> list[Any]:
     """What the block holds, read fast and read with care: documents, None where it is left to care, or the error."""
     numbers = range(1, 1 + content.count(b"\n") + (not content.endswith(b"\n")))
-    found: list[Any] = []
-    for read in (
-        lambda: document_batches._parse_fast(numbers, content),
-        lambda: document_batches._parse_with_care(Source(tmp_path), numbers, content),
-    ):
-        try:
-            result = read()
-        except DataError as error:
-            result = str(error)
-        found.append((result[0].tolist(), result[1].to_pylist()) if isinstance(result, tuple) else result)
-    return found
+    fast = document_batches._parse_fast(numbers, content)
+    try:
+        careful: Any = document_batches._parse_with_care(Source(tmp_path), numbers, content)
+    except DataError as error:
+        careful = str(error)
+    return [(each[0].tolist(), each[1].to_pylist()) if isinstance(each, tuple) else each for each in (fast, careful)]
 
 
 @settings(max_examples=500)
@@ -103,15 +89,20 @@ def test_any_line_however_it_is_damaged_means_one_thing_or_is_an_error(
         assert careful == (list(range(1, len(records) + 1)), expected)
 
 
-def test_an_ordinary_block_is_read_fast(tmp_path: Path) -> None:
+@pytest.mark.parametrize("length", [1, document_batches.BRACKETS, 10**7])
+def test_an_ordinary_block_is_read_fast_however_long_its_lines_are(tmp_path: Path, length: int) -> None:
     lines = [{"_id": f"d{i}", "title": "日本" * (i % 2), "text": f"text {i}", "metadata": {"url": "x"}} for i in range(50)]
-    fast, careful = both(tmp_path, b"\n".join(map(orjson.dumps, lines)) + b"\n")
+    lines[2]["text"] = "y" * length
+    content = b"\n".join(map(orjson.dumps, lines)) + b"\n"
+    fast, careful = both(tmp_path, content)
     assert fast == careful
     assert fast[0] == list(range(1, 51))
-    assert fast[1][:2] == [
-        {"doc_id": "d0", "text": "text 0", "title_bytes": 0},
-        {"doc_id": "d1", "text": "日本 text 1", "title_bytes": 6},
-    ]
+    assert fast[1][0] == {"doc_id": "d0", "text": "text 0", "title_bytes": 0}
+    assert fast[1][1] == {"doc_id": "d1", "text": "日本 text 1", "title_bytes": 6}
+    (tmp_path / "corpus.jsonl").write_bytes(content)
+    batches = list(read_batches(Source(tmp_path), threads=2))
+    assert [row for batch in batches for row in batch.documents.to_pylist()] == fast[1]
+    assert [count for batch in batches for count in batch.characters][:3] == [6, 9, length]
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', " [ "])
@@ -132,27 +123,14 @@ def test_brackets_are_read_fast_only_where_they_cannot_nest_too_deep(tmp_path: P
         assert fast in (None, careful)
 
 
-@pytest.mark.parametrize("length", [document_batches.BRACKETS, 10**5, 10**7])
-def test_long_lines_are_read_like_others(tmp_path: Path, length: int) -> None:
-    rows = [{"_id": "a", "text": "x"}, {"_id": "b", "text": "y" * length}, {"_id": "c", "text": "z"}]
-    (tmp_path / "corpus.jsonl").write_bytes(b"\n".join(map(orjson.dumps, rows)))
-    batches = list(read_batches(Source(tmp_path), threads=2))
-    assert [row for batch in batches for row in batch.documents.to_pylist()] == [
-        {"doc_id": row["_id"], "text": row["text"], "title_bytes": 0} for row in rows
-    ]
-    assert [length for batch in batches for length in batch.characters] == [1, length, 1]
+JOINED = [("T", "x", "T x"), (None, "x", "x"), ("", "x", "x"), ("T", "", "T "), (" ", "x", "  x"), ("", "", "")]
 
 
 @pytest.mark.parametrize("others", [[], [("U", "y")], [(None, "y")], [("", "y")]])
-@pytest.mark.parametrize(
-    ("title", "text", "joined"),
-    [("T", "x", "T x"), (None, "x", "x"), ("", "x", "x"), ("T", "", "T "), (" ", "x", "  x"), ("", "", "")],
-)
-def test_title_and_text_are_joined_by_a_space_where_there_is_a_title(
-    title: str | None, text: str, joined: str, others: list[tuple[str | None, str]]
-) -> None:
-    titles, texts = (pa.array(column, pa.large_string()) for column in zip((title, text), *others, strict=True))
-    assert join_title_and_text(titles, texts)[0].as_py() == joined
+def test_title_and_text_are_joined_by_a_space_where_there_is_a_title(others: list[tuple[str | None, str]]) -> None:
+    for title, text, joined in JOINED:
+        titles, texts = (pa.array(column, pa.large_string()) for column in zip((title, text), *others, strict=True))
+        assert join_title_and_text(titles, texts)[0].as_py() == joined
 
 
 @given(pairs=st.lists(st.tuples(st.none() | TEXT, TEXT), max_size=8), start=st.integers(0, 3))
@@ -181,20 +159,17 @@ def test_texts_that_differ_in_length_or_in_their_first_bytes_have_different_fing
     assert len(set(fingerprint(pa.array(texts, pa.large_string())).tolist())) == len(texts)
 
 
-def test_models_read_documents_without_white_space_at_their_ends_as_from_beir() -> None:
+@pytest.mark.parametrize("separator", [None, " [SEP] ", "\n"])
+def test_models_read_documents_without_white_space_at_their_ends_as_from_beir(separator: str | None) -> None:
     """The beir package and MTEB hand (title + " " + text).strip() over, and tokenizers of bytes read a line feed as a token."""
     every = "".join(chr(code) for code in range(0x110000) if chr(code).isspace())
-    titles, texts = ["Title", "", " T", "only a title", " ", ""], ["text\n", "\tno  title ", f"x\ny{every}", "", f"{every}z", " "]
+    titles, texts = (
+        ["Title", "", " T", "only a title", " ", "é "],
+        ["text\n", "\tno  title ", f"x\ny{every}", "", f"{every}z", " "],
+    )
     joined = join_title_and_text(pa.array(titles, pa.large_string()), pa.array(texts, pa.large_string()))
-    found = as_read(pa.table({"doc_id": list("abcdef"), "text": joined, "title_bytes": [len(title) for title in titles]}))
+    title_bytes = [len(title.encode()) for title in titles]
+    found = as_read(pa.table({"doc_id": list("abcdef"), "text": joined, "title_bytes": title_bytes}), separator)
     assert found.column_names == ["doc_id", "text"]
-    assert found["text"].to_pylist() == [f"{title} {text}".strip() for title, text in zip(titles, texts, strict=True)]
-
-
-@pytest.mark.parametrize("separator", [" [SEP] ", "\n"])
-def test_another_separator_joins_as_beir_does(separator: str) -> None:
-    titles, texts = ["Title", "", "é ", "only a title"], ["text", "no title", " spaces ", ""]
-    joined = join_title_and_text(pa.array(titles, pa.large_string()), pa.array(texts, pa.large_string()))
-    title_bytes = np.array([len(title.encode()) for title in titles])
-    expected = [(title + separator + text).strip() for title, text in zip(titles, texts, strict=True)]
-    assert separated(joined, title_bytes, separator).to_pylist() == expected
+    pairs = zip(titles, texts, strict=True)
+    assert found["text"].to_pylist() == [f"{title}{separator or ' '}{text}".strip() for title, text in pairs]

@@ -13,6 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
+def refuses(source: Source, message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        read_judged_queries(source, "test")
+
+
 def dataset(folder: Path, qrels: str = "q1\td1\t1\n", queries: str = '{"_id": "q1", "text": "one"}\n') -> Source:
     write_beir(folder, {"d1": "text"}, {}, {})
     (folder / "qrels/test.tsv").write_text(qrels, encoding="utf-8")
@@ -24,15 +29,11 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)
 IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r"), min_size=1, max_size=5)
 
 
+JUDGED = st.tuples(TEXT.filter(str.strip), st.dictionaries(IDS, st.integers(-9, 9), min_size=1, max_size=4))
+
+
 @settings(max_examples=60)
-@given(
-    st.dictionaries(
-        IDS,
-        st.tuples(TEXT.filter(str.strip), st.dictionaries(IDS, st.integers(-9, 9), min_size=1, max_size=4)),
-        min_size=1,
-        max_size=6,
-    )
-)
+@given(judged=st.dictionaries(IDS, JUDGED, min_size=1, max_size=6))
 def test_any_queries_and_judgements_come_back_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, judged: dict[str, tuple[str, dict[str, int]]]
 ) -> None:
@@ -47,22 +48,18 @@ def test_any_queries_and_judgements_come_back_as_they_were_written(
     assert found == judgements
 
 
-def test_only_judged_queries_are_kept_in_byte_order_of_their_ids(tmp_path: Path) -> None:
-    judged = ["q10", "\U00010000", "q1", "Q", "\uffff", "é", "q2"]
-    queries = {"unjudged": "no"} | {query_id: f"text of {query_id}" for query_id in judged}
-    write_beir(tmp_path, {"d1": "text"}, queries, {query_id: {"d1": 1} for query_id in judged})
-    table, _ = read_judged_queries(Source(tmp_path), "test")
+def test_only_judged_queries_are_kept_in_byte_order_and_judgements_by_query_and_document(tmp_path: Path) -> None:
+    ids = ["q10", "\U00010000", "q1", "Q", "\uffff", "é", "q2"]
+    queries = {"unjudged": "no"} | {query_id: f"text of {query_id}" for query_id in ids}
+    judgements = {"z": 0, "é": 1, "Z": 3, "d9": 2, "d10": -1}
+    write_beir(tmp_path, {"d1": "text"}, queries, dict.fromkeys(ids, judgements))
+    table, qrels = read_judged_queries(Source(tmp_path), "test")
     ordered = ["Q", "q1", "q10", "q2", "é", "\uffff", "\U00010000"]
     assert table.to_pydict() == {"query_id": ordered, "text": [f"text of {query_id}" for query_id in ordered]}
     assert table.schema.types == [pa.string(), pa.large_string()]
-
-
-def test_judgements_are_sorted_by_query_and_document(tmp_path: Path) -> None:
-    write_beir(tmp_path, {"d": "x"}, {"q2": "two", "q1": "one"}, {"q2": {"d9": 2, "d10": -1}, "q1": {"z": 0, "é": 1, "Z": 3}})
-    _, table = read_judged_queries(Source(tmp_path), "test")
-    rows = [("q1", "Z", 3), ("q1", "z", 0), ("q1", "é", 1), ("q2", "d10", -1), ("q2", "d9", 2)]
-    assert [tuple(row.values()) for row in table.to_pylist()] == rows
-    assert table.schema.types == [pa.string(), pa.string(), pa.int32()]
+    documents = [("Z", 3), ("d10", -1), ("d9", 2), ("z", 0), ("é", 1)]
+    assert [tuple(row.values()) for row in qrels.to_pylist()] == [(query, *each) for query in ordered for each in documents]
+    assert qrels.schema.types == [pa.string(), pa.string(), pa.int32()]
 
 
 def test_the_split_decides_which_judgements_are_read(tmp_path: Path) -> None:
@@ -73,39 +70,29 @@ def test_the_split_decides_which_judgements_are_read(tmp_path: Path) -> None:
         assert queries["query_id"].to_pylist() == qrels["query_id"].to_pylist() == [query_id]
 
 
-def test_a_judgement_that_is_repeated_counts_once(tmp_path: Path) -> None:
-    _, qrels = read_judged_queries(dataset(tmp_path, "q1\td1\t2\nq1\td2\t0\nq1\td1\t2\n"), "test")
-    assert qrels.to_pylist() == [{"query_id": "q1", "doc_id": "d1", "score": 2}, {"query_id": "q1", "doc_id": "d2", "score": 0}]
+def test_a_judgement_that_is_repeated_counts_once_and_both_are_named_if_they_contradict(tmp_path: Path) -> None:
+    _, qrels = read_judged_queries(dataset(tmp_path / "a", "q1\td1\t2\nq1\td2\t0\nq1\td1\t2\n"), "test")
+    assert [tuple(row.values()) for row in qrels.to_pylist()] == [("q1", "d1", 2), ("q1", "d2", 0)]
+    says = "qrels/test.tsv:4: found the score 1 for query 'q1' and document 'd1', but line 1 says 2"
+    refuses(dataset(tmp_path / "b", "q1\td1\t2\nq1\td2\t0\n\nq1\td1\t1\n"), f"{tmp_path}/b/{says}")
 
 
-def test_judgements_that_contradict_each_other_are_both_named(tmp_path: Path) -> None:
-    source = dataset(tmp_path, "q1\td1\t2\nq1\td2\t0\n\nq1\td1\t1\n")
-    says = f"{tmp_path}/qrels/test.tsv:4: found the score 1 for query 'q1' and document 'd1', but line 1 says 2"
-    with pytest.raises(DataError, match=re.escape(says)):
-        read_judged_queries(source, "test")
-
-
-@pytest.mark.parametrize(("score", "fits"), [(1000, True), (1001, False), (-1000, True), (-1001, False), (2**31, False)])
-def test_a_score_that_measures_cannot_hold_is_refused(tmp_path: Path, score: int, fits: bool) -> None:
-    source = dataset(tmp_path, f"q1\td1\t{score}\n")
-    if fits:
-        assert read_judged_queries(source, "test")[1]["score"].to_pylist() == [score]
-    else:
-        with pytest.raises(DataError, match=re.escape(f"qrels/test.tsv:1: a score of at most 1000 was expected, found {score}")):
-            read_judged_queries(source, "test")
+def test_a_score_that_measures_cannot_hold_is_refused(tmp_path: Path) -> None:
+    for score in (1000, -1000):
+        assert read_judged_queries(dataset(tmp_path, f"q1\td1\t{score}\n"), "test")[1]["score"].to_pylist() == [score]
+    for score in (1001, -1001, 2**31):
+        expected = f"qrels/test.tsv:1: a score of at most 1000 was expected, found {score}"
+        refuses(dataset(tmp_path, f"q1\td1\t{score}\n"), expected)
 
 
 @pytest.mark.parametrize("qrels", ["", "\n\n", "query-id\tcorpus-id\tscore\r\n"])
 def test_a_file_without_judgements_is_refused(tmp_path: Path, qrels: str) -> None:
-    with pytest.raises(DataError, match=re.escape(f"{tmp_path}/qrels/test.tsv: no judgements; at least one was expected")):
-        read_judged_queries(dataset(tmp_path, qrels), "test")
+    refuses(dataset(tmp_path, qrels), f"{tmp_path}/qrels/test.tsv: no judgements; at least one was expected")
 
 
 def test_judged_queries_that_do_not_exist_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
     source = dataset(tmp_path, "q1\td1\t1\nq9\td1\t1\nq8\td1\t1\n")
-    where = f"{tmp_path}/qrels/test.tsv: 2 judged queries are not in {tmp_path}/queries.jsonl, the first is 'q8'"
-    with pytest.raises(DataError, match=re.escape(where)):
-        read_judged_queries(source, "test")
+    refuses(source, f"{tmp_path}/qrels/test.tsv: 2 judged queries are not in {tmp_path}/queries.jsonl, the first is 'q8'")
 
 
 @pytest.mark.parametrize("text", ["", ', "text": null', ', "text": ""', ', "text": " \\n"', ', "text": 5'])
@@ -114,22 +101,17 @@ def test_a_query_without_text_is_refused_only_if_it_is_judged(tmp_path: Path, te
     table, _ = read_judged_queries(dataset(tmp_path, queries=queries), "test")
     assert table.to_pylist() == [{"query_id": "q1", "text": "one"}]
     source = dataset(tmp_path, "q1\td1\t1\nq2\td1\t0\n", queries)
-    with pytest.raises(DataError, match=re.escape(f"{tmp_path}/queries.jsonl:2: the query 'q2' has judgements but no text")):
-        read_judged_queries(source, "test")
+    refuses(source, f"{tmp_path}/queries.jsonl:2: the query 'q2' has judgements but no text")
 
 
-@pytest.mark.parametrize(("text", "refused"), [("a \ufdd1 b", True), ("a\ufdd1 b", False)])
-def test_a_query_that_would_be_taken_for_a_list_of_texts_is_refused(tmp_path: Path, text: str, refused: bool) -> None:
-    source = dataset(tmp_path, queries=f'{{"_id": "q1", "text": "{text}"}}\n')
-    if refused:
-        with pytest.raises(DataError, match=r"queries.jsonl:1: the text of query 'q1' has the character U\+FDD1 between spaces"):
-            read_judged_queries(source, "test")
-    else:
-        assert read_judged_queries(source, "test")[0]["text"].to_pylist() == [text]
+def test_a_query_that_would_be_taken_for_a_list_of_texts_is_refused(tmp_path: Path) -> None:
+    source = dataset(tmp_path, queries='{"_id": "q1", "text": "a \ufdd1 b"}\n')
+    refuses(source, "queries.jsonl:1: the text of query 'q1' has the character U+FDD1 between spaces")
+    source = dataset(tmp_path, queries='{"_id": "q1", "text": "a\ufdd1 b"}\n')
+    assert read_judged_queries(source, "test")[0]["text"].to_pylist() == ["a\ufdd1 b"]
 
 
 def test_a_judged_query_that_stands_twice_is_named_with_both_lines(tmp_path: Path) -> None:
     queries = '{"_id": "q0", "text": "zero"}\n{"_id": "q1", "text": "one"}\n\n{"_id": "q1", "text": "uno"}\n'
-    with pytest.raises(DataError, match=re.escape(f"{tmp_path}/queries.jsonl:4: the query id 'q1' is already ")) as error:
-        read_judged_queries(dataset(tmp_path, queries=queries), "test")
-    assert "line 2" in str(error.value)
+    source = dataset(tmp_path, queries=queries)
+    refuses(source, f"{tmp_path}/queries.jsonl:4: the query id 'q1' is already in line 2; ids must be unique")

@@ -1,12 +1,11 @@
 """Preparing a corpus: every document once, in the order and chunk that the rules say, or nothing at all."""
 
 import hashlib
-import io
 import logging
 import random
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_beir, zip_folder
 from beirflow.datasets import chunking as dealing
-from beirflow.datasets.corpus_files import footer_digest
-from beirflow.datasets.prepare import prepare_corpus
+from beirflow.datasets.corpus_files import PreparedCorpus, footer_digest
+from beirflow.datasets.prepare import Preparation, prepare_corpus
 from beirflow.datasets.sampling import drawn
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
 from beirflow.sources import source as source_module
-from by_name import call
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 OUTPUTS = ["corpus.json", "documents.parquet", "qrels.parquet", "queries.parquet"]
@@ -31,18 +30,10 @@ OUTPUTS = ["corpus.json", "documents.parquet", "qrels.parquet", "queries.parquet
 def prepare(
     source: Path, out: Path, chunks: int = 1, forum: str | None = None, more: Mapping[str, Any] | None = None, **expected: Any
 ) -> dict[str, Any]:
-    call(
-        prepare_corpus,
-        source_path=str(source),
-        forum=forum,
-        split="test",
-        chunks=chunks,
-        expected={"documents": None, "queries": None, "files": {}} | expected,
-        documents_path=str(out / "documents.parquet"),
-        queries_path=str(out / "queries.parquet"),
-        job=Job(out, "prepare_corpus/in", "c0de"),
-        **(more or {}),
-    )
+    known = {"documents": None, "queries": None, "files": {}} | expected
+    corpus = PreparedCorpus(str(out / "documents.parquet"), str(out / "queries.parquet"))
+    settings, job = Preparation(forum, "test", chunks, known, **(more or {})), Job(out, "prepare_corpus/in", "c0de")
+    prepare_corpus(source_path=str(source), settings=settings, corpus=corpus, job=job)
     return read_json(out / "corpus.json")
 
 
@@ -75,31 +66,30 @@ def files_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-def test_documents_are_sorted_by_length_and_then_by_id_in_byte_order(tmp_path: Path) -> None:
-    texts = {"b": "xx1", "é": "xx2", "B": "xx3", "a10": "xx4", "a2": "xx5", "z": "ééééé", "y": {"title": "T", "text": "6"}}
-    prepare(write(tmp_path / "in", texts), tmp_path / "out")
-    ids = [doc_id for doc_id, _ in chunks_in(tmp_path / "out")[0]]
-    assert ids == ["z", "B", "a10", "a2", "b", "y", "é"]
+BY_LENGTH_AND_ID = {"b": "xx1", "é": "xx2", "B": "xx3", "a10": "xx4", "a2": "xx5", "z": "ééééé", "y": {"title": "T", "text": "6"}}
 
 
-def test_documents_whose_texts_differ_are_dealt_in_turn(tmp_path: Path) -> None:
-    prepare(write(tmp_path / "in", {f"d{n}": "x" * n for n in range(10)}), tmp_path / "out", chunks=3)
-    ids = [[doc_id for doc_id, _ in chunk] for chunk in chunks_in(tmp_path / "out")]
-    assert ids == [["d9", "d6", "d3", "d0"], ["d8", "d5", "d2"], ["d7", "d4", "d1"]]
+@pytest.mark.parametrize(
+    ("documents", "expected"),
+    [
+        (BY_LENGTH_AND_ID, [["z", "B", "a10", "a2", "b", "y", "é"]]),
+        ({f"d{n}": "x" * n for n in range(10)}, [["d9", "d6", "d3", "d0"], ["d8", "d5", "d2"], ["d7", "d4", "d1"]]),
+        ({"d1": "longer", "d2": "short", "d3": "short"}, [["d1"], ["d2", "d3"], [], []]),
+    ],
+)
+def test_documents_are_sorted_by_length_and_then_by_id_in_byte_order_and_dealt_in_turn(
+    tmp_path: Path, documents: Mapping[str, Any], expected: list[list[str]]
+) -> None:
+    prepare(write(tmp_path / "in", documents), tmp_path / "out", chunks=len(expected))
+    assert [[doc_id for doc_id, _ in chunk] for chunk in chunks_in(tmp_path / "out")] == expected
 
 
-@pytest.mark.parametrize("chunks", [1, 2, 3, 7])
-def test_documents_with_the_same_text_are_in_the_same_chunk(tmp_path: Path, chunks: int) -> None:
+def test_documents_with_the_same_text_are_in_the_same_chunk(tmp_path: Path) -> None:
     documents = {f"d{n:02}": f"text {n % 5}" for n in range(40)}
-    record = prepare(write(tmp_path / "in", documents), tmp_path / "out", chunks=chunks)
+    record = prepare(write(tmp_path / "in", documents), tmp_path / "out", chunks=3)
     found = chunks_in(tmp_path / "out")
-    assert found == dealt(documents, chunks)
+    assert found == dealt(documents, 3)
     assert sum(len({text for _, text in chunk}) for chunk in found) == record["counts"]["distinct_texts"] == 5
-
-
-def test_chunks_without_documents_are_empty_row_groups(tmp_path: Path) -> None:
-    prepare(write(tmp_path / "in", {"d1": "longer", "d2": "short", "d3": "short"}), tmp_path / "out", chunks=4)
-    assert chunks_in(tmp_path / "out") == [[("d1", "longer")], [("d2", "short"), ("d3", "short")], [], []]
 
 
 @pytest.mark.parametrize(("open_files", "batch"), [(128, 20_000), (128, 100), (7, 3), (1, 1)])
@@ -115,9 +105,7 @@ def test_more_chunks_than_files_may_be_open_take_several_passes(
 
 
 @pytest.mark.parametrize(("chunks", "batch"), [(1, 20_000), (1, 7), (3, 500)])
-def test_the_order_of_the_corpus_file_does_not_matter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int, batch: int
-) -> None:
+def test_the_order_of_the_file_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int, batch: int) -> None:
     monkeypatch.setattr(source_module, "BLOCK_BYTES", batch)
     letters = random.Random(0)
     rows = [(f"d{n}", "".join(letters.choices("abcdef ", k=7 * n % 1500))) for n in range(400)]
@@ -132,33 +120,22 @@ def test_the_order_of_the_corpus_file_does_not_matter(
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 
 
-@settings(max_examples=40)
-@given(documents=st.dictionaries(TEXTS.filter(bool), TEXTS, min_size=1, max_size=30), chunks=st.integers(1, 5))
-def test_every_document_is_in_the_one_place_that_the_rules_say(
-    tmp_path_factory: pytest.TempPathFactory, documents: dict[str, str], chunks: int
-) -> None:
-    folder = tmp_path_factory.mktemp("any")
-    prepare(write_beir(folder, documents, {"q": "?"}, {"q": {"d": 1}}), folder / "out", chunks=chunks)
-    assert chunks_in(folder / "out") == dealt(documents, chunks)
-
-
-@settings(max_examples=40)
+@examples(max_examples=60)
 @given(
     documents=st.dictionaries(TEXTS.filter(bool), st.tuples(st.none() | TEXTS, TEXTS), min_size=1, max_size=30),
     chunks=st.integers(1, 5),
 )
-def test_every_document_says_how_much_of_it_is_the_title(
+def test_every_document_is_in_the_one_place_that_the_rules_say_and_says_how_much_of_it_is_the_title(
     tmp_path_factory: pytest.TempPathFactory, documents: dict[str, tuple[str | None, str]], chunks: int
 ) -> None:
-    folder = tmp_path_factory.mktemp("titles")
+    folder = tmp_path_factory.mktemp("any")
     fields = {doc_id: {"title": title, "text": text} for doc_id, (title, text) in documents.items()}
     prepare(write_beir(folder, fields, {"q": "?"}, {"q": {"d": 1}}), folder / "out", chunks=chunks)
+    joined = {doc_id: f"{title} {text}" if title else text for doc_id, (title, text) in documents.items()}
+    assert chunks_in(folder / "out") == dealt(joined, chunks)
     table = pq.read_table(folder / "out/documents.parquet")
-    assert len(table) == len(documents)
-    for doc_id, joined, title_bytes in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        title, text = documents[doc_id]
-        assert joined == (f"{title} {text}" if title else text)
-        assert joined.encode()[:title_bytes].decode() == (title or "")
+    for doc_id, text, title_bytes in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        assert text.encode()[:title_bytes].decode() == (documents[doc_id][0] or "")
 
 
 def test_the_record_counts_what_was_read_and_names_its_digests(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -222,71 +199,47 @@ def test_data_is_official_if_the_catalogue_knows_it_and_all_that_was_read_agrees
         assert said in warning
 
 
-@pytest.mark.parametrize("forum", ["gaming", "wordpress"])
-def test_an_archive_gives_the_same_files_as_its_folder(tmp_path: Path, forum: str) -> None:
+def test_an_archive_gives_the_same_files_as_its_folder(tmp_path: Path) -> None:
     for name in ("gaming", "wordpress"):
         write(tmp_path / "forums" / name, {f"{name}{n}": "x" * n for n in range(1, 9)})
-    archive = zip_folder(tmp_path / "forums", tmp_path / "forums.zip")
-    records = [prepare(path, tmp_path / path.name / "out", 2, forum) for path in (tmp_path / "forums", archive.with_suffix(""))]
-    records.append(prepare(archive, tmp_path / "out", 2, forum))
-    assert records[0] == records[1] == records[2]
-    assert chunks_in(tmp_path / "out")[0][0][0] == f"{forum}8"
+    zip_folder(tmp_path / "forums", tmp_path / "forums.zip")
+    for forum in ("gaming", "wordpress"):
+        folder, archive = (prepare(tmp_path / name, tmp_path / f"out-{name}", 2, forum) for name in ("forums", "forums.zip"))
+        assert folder == archive
+        assert chunks_in(tmp_path / "out-forums.zip")[0][0][0] == f"{forum}8"
 
 
-def bad(name: str, content: bytes | None = None) -> Callable[[Path], Path]:
-    def damage(folder: Path) -> Path:
-        (folder / name).unlink()
-        if content is not None:
-            (folder / name).write_bytes(content)
-        return folder
-
-    return damage
-
-
-def packed(change: Callable[[bytes], bytes]) -> Callable[[Path], Path]:
-    def damage(folder: Path) -> Path:
+def damage(folder: Path, name: str, content: bytes | None) -> Path:
+    """Replace or remove a file of a dataset, or pack it with a wrong checksum; return the source."""
+    if name == "in.zip":
         archive = zip_folder(folder, folder.with_suffix(".zip"))
-        archive.write_bytes(change(archive.read_bytes()))
+        crc = zipfile.ZipFile(archive).getinfo("in/corpus.jsonl").CRC
+        archive.write_bytes(archive.read_bytes().replace(crc.to_bytes(4, "little"), b"\0\0\0\0"))
         return archive
-
-    return damage
-
-
-def wrong_checksum(archive: bytes) -> bytes:
-    crc = zipfile.ZipFile(io.BytesIO(archive)).getinfo("in/corpus.jsonl").CRC
-    return archive.replace(crc.to_bytes(4, "little"), b"\0\0\0\0")
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    return folder
 
 
-DAMAGES: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "empty": (bad("corpus.jsonl", b""), "in/corpus.jsonl: the corpus is empty; at least one document was expected"),
-    "blank": (bad("corpus.jsonl", b"\n \r\n"), "in/corpus.jsonl: the corpus is empty"),
-    "truncated": (bad("corpus.jsonl", b'{"_id": "d1", "text": "x"}\n{"_id": "d2'), "in/corpus.jsonl:2: expected a JSON object"),
-    "twice": (
-        bad("corpus.jsonl", b'{"_id": "d1", "text": "x"}\n{"_id": "d2", "text": ""}\n\n{"_id": "d1", "text": "y"}'),
-        "in/corpus.jsonl:4: the document id 'd1' is already in line 1; ids must be unique",
-    ),
-    "surrogate": (bad("corpus.jsonl", b'{"_id": "d1", "text": "\\ud800"}'), "in/corpus.jsonl:1: "),
-    "fewer": (
-        bad("corpus.jsonl", b'{"_id": "d1", "text": "x"}'),
-        "in/corpus.jsonl: expected 2 documents, found 1; is this",
-    ),
-    "no corpus": (bad("corpus.jsonl"), "in/corpus.jsonl: this file is missing"),
-    "no queries": (bad("queries.jsonl"), "in/queries.jsonl: this file is missing"),
-    "no qrels": (bad("qrels/test.tsv"), "in/qrels/test.tsv: this file is missing"),
-    "unknown query": (bad("qrels/test.tsv", b"q9\td1\t1\n"), "in/qrels/test.tsv: 1 judged queries are not in "),
-    "bad score": (bad("qrels/test.tsv", b"q1\td1\tx\n"), "in/qrels/test.tsv:1: the score must be an integer, found 'x'"),
-    "short archive": (packed(lambda data: data[:-30]), "in.zip: not a zip archive that can be read"),
-    "bad checksum": (
-        packed(wrong_checksum),
-        "in.zip:in/corpus.jsonl: the archive is damaged (Bad CRC",
-    ),
+TWICE = b'{"_id": "d1", "text": "x"}\n{"_id": "d2", "text": ""}\n\n{"_id": "d1", "text": "y"}'
+CUT = b'{"_id": "d1", "text": "x"}\n{"_id": "d2'
+DAMAGES = {
+    "empty": ("corpus.jsonl", b"", "in/corpus.jsonl: the corpus is empty; at least one document was expected"),
+    "blank": ("corpus.jsonl", b"\n \r\n", "in/corpus.jsonl: the corpus is empty"),
+    "truncated": ("corpus.jsonl", CUT, "in/corpus.jsonl:2: expected a JSON object"),
+    "twice": ("corpus.jsonl", TWICE, "in/corpus.jsonl:4: the document id 'd1' is already in line 1; ids must be unique"),
+    "fewer": ("corpus.jsonl", CUT[:26], "in/corpus.jsonl: expected 2 documents, found 1; is this"),
+    "no queries": ("queries.jsonl", None, "in/queries.jsonl: this file is missing"),
+    "unknown query": ("qrels/test.tsv", b"q9\td1\t1\n", "in/qrels/test.tsv: 1 judged queries are not in "),
+    "bad checksum": ("in.zip", None, "in.zip:in/corpus.jsonl: the archive is damaged (Bad CRC"),
 }
 
 
-@pytest.mark.parametrize(("damage", "says"), DAMAGES.values(), ids=DAMAGES.keys())
+@pytest.mark.parametrize(("name", "content", "says"), DAMAGES.values(), ids=DAMAGES.keys())
 @pytest.mark.parametrize("prepared_before", [False, True])
 def test_bad_input_leaves_nothing_half_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], Path], says: str, prepared_before: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes | None, says: str, prepared_before: bool
 ) -> None:
     monkeypatch.setattr(source_module, "BLOCK_BYTES", 1)
     folder, out = write(tmp_path / "in", {"d1": "eins", "d2": "zwei"}), tmp_path / "out"
@@ -294,7 +247,7 @@ def test_bad_input_leaves_nothing_half_written(
         prepare(folder, out)
     before = {name: (out / name).read_bytes() for name in files_in(out)}
     with pytest.raises(DataError, match=re.escape(f"{tmp_path}/{says}")):
-        prepare(damage(folder), out, documents=2)
+        prepare(damage(folder, name, content), out, documents=2)
     assert {name: (out / name).read_bytes() for name in files_in(out)} == before
     assert sorted(before) == (OUTPUTS if prepared_before else [])
 
@@ -317,12 +270,8 @@ def test_the_record_of_a_sample_says_so_and_claims_no_official_data(tmp_path: Pa
     part = {"part_of": "in", "sample": {"queries": 3, "seed": 1}}
     record = prepare(source, tmp_path / "part", queries=4, files=official, more=part)
     assert record["sample"] == {"queries": 3, "seed": 1, "of": 4}
-    assert (record["part_of"], record["official"], record["counts"]["queries"], record["counts"]["judgements"]) == (
-        "in",
-        False,
-        3,
-        3,
-    )
+    assert (record["part_of"], record["official"]) == ("in", False)
+    assert (record["counts"]["queries"], record["counts"]["judgements"]) == (3, 3)
     assert prepare(source, tmp_path / "all", queries=4, files=official)["official"] is True
 
 

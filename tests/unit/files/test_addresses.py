@@ -88,11 +88,8 @@ def test_no_secret_that_somebody_repeats_is_shown(place: str, data: st.DataObjec
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     assert shown(text) == without_credentials(text) == text
-
-
-def test_the_id_of_a_document_stays_in_a_log() -> None:
     assert without_secrets("document http://example.org/?p=123 is empty") == "document http://example.org/?p=123 is empty"
-    keep_secret("123")
+    keep_secret("123")  # too short
     assert without_secrets("123") == "123"
 
 
@@ -112,14 +109,7 @@ def test_variables_have_their_values_and_are_hidden(monkeypatch: pytest.MonkeyPa
         with_variables("${SOME_SECRET}")
 
 
-@pytest.mark.parametrize(
-    ("base", "expected"),
-    [
-        ("http://h/beir", "http://h/beir/a.zip"),
-        ("http://h/beir/", "http://h/beir/a.zip"),
-        ("http://h/beir/?token=a/b", "http://h/beir/a.zip?token=a/b"),
-        ("http://h#f?g", "http://h/a.zip#f?g"),
-    ],
-)
-def test_an_address_further_down_keeps_its_query(base: str, expected: str) -> None:
-    assert address_below(base, "a.zip") == expected
+def test_an_address_further_down_keeps_its_query() -> None:
+    assert address_below("http://h/beir", "a.zip") == address_below("http://h/beir/", "a.zip") == "http://h/beir/a.zip"
+    assert address_below("http://h/beir/?token=a/b", "a.zip") == "http://h/beir/a.zip?token=a/b"
+    assert address_below("http://h#f?g", "a.zip") == "http://h/a.zip#f?g"

@@ -6,21 +6,10 @@ from pathlib import Path
 import pytest
 from beirflow.files import layout
 from beirflow.files.layout import (
-    BENCHMARK,
-    CANDIDATES,
     CHUNK_VECTORS,
-    CORPUS,
-    COST,
-    CRATE,
-    DOCUMENTS,
-    FIGURE_SVG,
     FOR_READING,
-    INSPECTION,
-    LOG,
-    MANIFEST,
     METRICS,
     NAME,
-    REPORT_RECORD,
     RUN,
     SUMMARY,
     Pattern,
@@ -41,26 +30,14 @@ EXAMPLES = {"system": "bm25", "dataset": "scifact", "figure": "cost", "table": "
 
 
 def names_of(pattern: Pattern) -> list[str]:
-    """The names in braces."""
     return re.findall(r"\{(\w+)\}", pattern)
 
 
-@pytest.mark.parametrize(
-    ("found", "expected"),
-    [
-        (RUN(system="bm25", dataset="scifact"), "runs/bm25/scifact.parquet"),
-        (CANDIDATES(system="a", dataset="b-c", chunk=12), "candidates/a/b-c/chunk-12.npz"),
-        (CHUNK_VECTORS(system="a", dataset="b", chunk="3"), "embeddings/a/b/chunk-3.npy"),
-        (LOG(job="encode_chunk/a/b/chunk-3"), "logs/encode_chunk/a/b/chunk-3.log"),
-        (SUMMARY(), "summary.csv"),
-    ],
-)
-def test_a_pattern_is_filled_in(found: str, expected: str) -> None:
-    assert found == expected
-    assert type(found) is str
-
-
-def test_a_name_that_is_missing_is_an_error() -> None:
+def test_a_pattern_is_filled_in() -> None:
+    assert RUN(system="bm25", dataset="scifact") == "runs/bm25/scifact.parquet"
+    assert layout.CANDIDATES(system="a", dataset="b-c", chunk=12) == "candidates/a/b-c/chunk-12.npz"
+    assert layout.LOG(job="encode_chunk/a/b/chunk-3") == "logs/encode_chunk/a/b/chunk-3.log"
+    assert type(SUMMARY()) is str
     with pytest.raises(KeyError):
         RUN(system="bm25")
 
@@ -73,34 +50,22 @@ def test_the_names_in_a_path_are_those_it_was_made_of(data: st.DataObject) -> No
         assert pattern.names_in(pattern(**names)) == names
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path"),
-    [
-        (RUN, "runs/a/b.json"),
-        (RUN, "runs/a.parquet"),
-        (RUN, "runs/a/b/c.parquet"),
-        (RUN, "more/runs/a/b.parquet"),
-        (RUN, "/runs/a/b.parquet"),
-        (RUN, "runs/a/b.parquet\n"),
-        (RUN, "runs/a/b.parquet.bak"),
-        (RUN, "runs/a/bXparquet"),
-        (DOCUMENTS, "corpora/a/queries.parquet"),
-        (CHUNK_VECTORS, "embeddings/a/b/chunk-one.npy"),
-        (CHUNK_VECTORS, "embeddings/a/b/chunk-.npy"),
-        (CHUNK_VECTORS, "embeddings/a/b/chunk--1.npy"),
-        (SUMMARY, "summaryXcsv"),
-        (SUMMARY, ""),
-    ],
-)
-def test_other_paths_are_not_matched(pattern: Pattern, path: str) -> None:
-    assert pattern.names_in(path) is None
+OTHER_PATHS = {
+    RUN: ["runs/a/b.json", "runs/a.parquet", "runs/a/b/c.parquet", "more/runs/a/b.parquet", "/runs/a/b.parquet"],
+    METRICS: ["metrics/a/b.json\n", "metrics/a/b.json.bak", "metrics/a/bXjson"],
+    layout.DOCUMENTS: ["corpora/a/queries.parquet"],
+    CHUNK_VECTORS: [f"embeddings/a/b/chunk-{chunk}.npy" for chunk in ("one", "", "-1")],
+    SUMMARY: ["summaryXcsv", ""],
+}
 
 
-def test_unsafe_names_are_not_matched() -> None:
+def test_other_paths_and_unsafe_names_are_not_matched() -> None:
+    for pattern, paths in OTHER_PATHS.items():
+        assert [path for path in paths if pattern.names_in(path) is not None] == []
     for name in UNSAFE:
         assert RUN.names_in(RUN(system=name, dataset="b")) is None, name
         assert METRICS.names_in(METRICS(system="a", dataset=name)) is None, name
-        assert INSPECTION.names_in(INSPECTION(dataset=name)) is None, name
+        assert layout.INSPECTION.names_in(layout.INSPECTION(dataset=name)) is None, name
 
 
 def test_a_pattern_is_plain_text_to_snakemake() -> None:
@@ -121,19 +86,25 @@ READ_ON = ["DOCUMENTS", "CORPUS", "QUERY_VECTORS", "CANDIDATES", "RUN", "RUN_REC
 def test_what_a_result_depends_on_is_not_for_reading() -> None:
     paths = [
         *(PATTERNS[name](system="a", dataset="b", chunk=0) for name in READ_ON),
-        *(SUMMARY(), MANIFEST(), LOG(job="report"), BENCHMARK(job="report")),
-        *("", "code", "codes/a", "more/code/a", "report.html/a", "figures/.hidden.pdf", "inspection/a/b.json", f"x/{COST}"),
+        *(SUMMARY(), layout.MANIFEST(), layout.LOG(job="report"), layout.BENCHMARK(job="report")),
+        *(
+            "",
+            "code",
+            "codes/a",
+            "more/code/a",
+            "report.html/a",
+            "figures/.hidden.pdf",
+            "inspection/a/b.json",
+            f"x/{layout.COST}",
+        ),
     ]
     assert [path for path in paths if is_for_reading(path)] == []
 
 
-def test_every_path_of_a_result_is_safe() -> None:
-    assert all(is_safe(pattern(**dict.fromkeys(names_of(pattern), "0"))) for pattern in PATTERNS.values())
-
-
 @given(parts=st.lists(NAMES, min_size=1, max_size=4))
-def test_names_below_the_results_are_safe(parts: list[str]) -> None:
+def test_paths_of_results_and_names_below_them_are_safe(parts: list[str]) -> None:
     assert is_safe("/".join(parts))
+    assert all(is_safe(pattern(**dict.fromkeys(names_of(pattern), "0"))) for pattern in PATTERNS.values())
 
 
 def test_a_path_with_another_part_is_not_safe() -> None:
@@ -149,21 +120,10 @@ def test_a_safe_path_stays_where_it_is_put(path: str) -> None:
         assert str(inside) == f"/results/{path}"
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        (RUN(system="a", dataset="b.c"), "runs/a/b.c.json"),
-        (CHUNK_VECTORS(system="a", dataset="b", chunk=1), "embeddings/a/b/chunk-1.json"),
-        (Path("/x/report.html"), "/x/report.json"),
-        (FIGURE_SVG(figure="cost"), "figures/cost.json"),
-    ],
-)
-def test_the_record_of_a_file_stands_beside_it(path: str | Path, expected: str) -> None:
-    assert record_of(path) == Path(expected)
-
-
-def test_records_have_the_paths_that_their_files_lead_to() -> None:
+def test_the_record_of_a_file_has_its_name_beside_it() -> None:
+    assert record_of(RUN(system="a", dataset="b.c")) == Path("runs/a/b.c.json")
+    assert record_of(Path("/x/report.html")) == Path("/x/report.json")
     for kind in ("RUN", "REPORT", "AUDIT", "COMPARISON", "QUERY_VECTORS", "CHUNK_VECTORS"):
         assert str(record_of(PATTERNS[kind])) == PATTERNS[f"{kind}_RECORD"]
-    assert (CORPUS.names_in("corpora/a/corpus.json"), REPORT_RECORD()) == ({"dataset": "a"}, "report.json")
-    assert CRATE.names_in(CRATE()) == {}
+    assert layout.CORPUS.names_in("corpora/a/corpus.json") == {"dataset": "a"}
+    assert layout.CRATE.names_in(layout.CRATE()) == {}

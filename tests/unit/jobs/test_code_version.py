@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -57,22 +57,9 @@ def forget() -> None:
         cached.cache_clear()
 
 
-def fresh_version(rule: str) -> str:
+def fresh_versions(rules: Sequence[str] = RULES) -> dict[str, str]:
     forget()
-    return code_version(rule)
-
-
-def fresh_versions() -> dict[str, str]:
-    forget()
-    return {rule: code_version(rule) for rule in RULES}
-
-
-def changed_by(path: Path) -> list[str]:
-    """Return the rules whose digests change by an edit."""
-    before = fresh_versions()
-    edit(path)
-    after = fresh_versions()
-    return [rule for rule in RULES if after[rule] != before[rule]]
+    return {rule: code_version(rule) for rule in rules}
 
 
 def edit(path: Path) -> None:
@@ -80,9 +67,9 @@ def edit(path: Path) -> None:
 
 
 def changes(copy: Path, rule: str, edited: str) -> bool:
-    before = fresh_version(rule)
+    before = fresh_versions([rule])
     edit(copy.joinpath("beirflow", *edited.split(".")).with_suffix(".py"))
-    return fresh_version(rule) != before
+    return fresh_versions([rule]) != before
 
 
 def test_a_digest_changes_with_the_modules_that_a_job_reaches_and_with_no_other(copy: Path) -> None:
@@ -111,15 +98,11 @@ def test_an_edit_to_an_encoder_scores_again_only_the_pairs_of_rerankers_that_use
         assert [key for key, modules in used.items() if code_of(modules) != before[key]] == [of]
 
 
-def test_an_edit_to_words_on_a_terminal_reruns_nothing(copy: Path) -> None:
-    before = fresh_versions()
+def test_another_entrance_changes_the_digest_of_its_rule_alone_and_words_on_a_terminal_none(copy: Path) -> None:
+    before, path = fresh_versions(), copy / "rules/dense.smk"
     for edited in NO_INFLUENCE:
         edit(module._file_of(edited))
     assert fresh_versions() == before
-
-
-def test_another_entrance_changes_the_digest_of_its_rule_alone(copy: Path) -> None:
-    before, path = fresh_versions(), copy / "rules/dense.smk"
     path.write_text(path.read_text().replace(":encode_chunk", ":encode_queries"))
     after = fresh_versions()
     assert [rule for rule in RULES if after[rule] != before[rule]] == ["encode_chunk"]
@@ -166,36 +149,12 @@ def test_every_way_to_import_a_module_is_seen_at_any_depth_and_in_a_circle(copy:
     assert not changes(copy, "one", "files.writing")
 
 
-@pytest.fixture(scope="module")
-def imports() -> dict[Path, list[ast.Import | ast.ImportFrom]]:
-    """The import statements of every file, wherever they stand in it."""
-    files = [*(WORKFLOW / "beirflow").rglob("*.py")]
-    nodes = {path: ast.walk(ast.parse(path.read_bytes())) for path in files}
-    return {path: [node for node in found if isinstance(node, ast.Import | ast.ImportFrom)] for path, found in nodes.items()}
-
-
-def test_the_statements_alone_name_what_whole_files_name(imports: dict[Path, list[ast.Import | ast.ImportFrom]]) -> None:
-    for path, nodes in imports.items():
+def test_the_statements_alone_name_what_whole_files_name_and_none_is_relative() -> None:
+    for path in (WORKFLOW / "beirflow").rglob("*.py"):
+        nodes = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Import | ast.ImportFrom)]
+        assert not [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level], "the digest does not see these"
         whole = {name for node in nodes for name in module._imported(node) if name.startswith("beirflow.")}
         assert {f"beirflow.{name}" for name in module.imported_names(path.read_bytes())} == whole, path
-
-
-def test_a_module_that_is_renamed_changes_the_digest(copy: Path) -> None:
-    (copy / "beirflow/one.py").write_text("import beirflow.a, beirflow.b\n")
-    (copy / "rules/one.smk").write_text(ONE)
-    (copy / "beirflow/a.py").write_text("x = 1\n")
-    (copy / "beirflow/b.py").write_text("x = 2\n")
-    before = fresh_version("one")
-    (copy / "beirflow/a.py").write_text("x = 2\n")
-    (copy / "beirflow/b.py").write_text("x = 1\n")
-    assert fresh_version("one") != before
-
-
-def test_no_module_uses_relative_imports_which_the_digest_does_not_see(
-    imports: dict[Path, list[ast.Import | ast.ImportFrom]],
-) -> None:
-    named = [(path.name, node) for path, nodes in imports.items() for node in nodes]
-    assert [name for name, node in named if isinstance(node, ast.ImportFrom) and node.level] == []
 
 
 OTHER_WAYS = {"__import__", "import_module", "exec_module", "load_module", "runpy", "exec", "eval"}
@@ -215,13 +174,12 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     for source in ("import importlib as i; i.import_module('a')", "from importlib import import_module as f", "__import__('a')"):
         assert other_imports(source)
     found = {name: other_imports((module.PACKAGE.joinpath(*name.split(".")).with_suffix(".py")).read_text()) for name in MODULES}
-    known = {"computing.lean_imports", "encoders.backbone", "models.own_class"}
-    known |= {"jobs.by_name"}
+    known = {"computing.lean_imports", "encoders.backbone", "jobs.by_name", "models.own_class"}
     assert {name for name, ways in found.items() if ways} == known
     # Its callers: the entrances; what answers queries, finds matches, scores pairs or states a system, whose digest is its own
     # parameter; and spot checks, which no result depends on.
-    callers = {"analysis.matches", "evaluation.latency", "jobs.entrance", "rerank.load", "rerank.settings", "runs.family"}
-    callers |= {"audit.recomputed.samples"}
+    callers = {"analysis.matches", "audit.recomputed.samples", "evaluation.latency", "jobs.entrance"}
+    callers |= {"rerank.load", "rerank.settings", "runs.family"}
     assert {name for name in MODULES if "jobs.by_name" in module.module_at(module._file_of(name)).imports} == callers
 
 
@@ -266,27 +224,20 @@ def test_what_python_loads_for_a_job_is_in_its_digest() -> None:
         assert set(names) - NO_INFLUENCE == rule_modules(rule), rule
 
 
-@pytest.mark.parametrize(
-    "rule", ["collect_scores", "compare_systems", "draw_figures", "draw_paper", "export_tables", "summarize", "write_report"]
-)
-def test_a_job_that_reads_results_knows_no_family_and_no_model(rule: str) -> None:
-    reached = rule_modules(rule)
-    assert len(reached) <= 25
-    rooms = {name.partition(".")[0] for name in reached}
-    assert rooms <= {"files", "jobs", "sources", "catalogue", "runs", "evaluation", "analysis", "report", "paper"}
-
-
-def rules_without_torch() -> list[str]:
-    """The rules whose environment has no torch."""
-    blocks = [
-        block for path in (WORKFLOW / "rules").glob("*.smk") for block in re.split(r"^rule ", path.read_text(), flags=re.M)[1:]
-    ]
-    environments = {block.partition(":")[0]: re.search(r"envs/\w+\.yaml", block) for block in blocks}
-    return [rule for rule, found in environments.items() if found and "torch==" not in (WORKFLOW.parent / found[0]).read_text()]
+def test_a_job_that_reads_results_knows_no_family_and_no_model() -> None:
+    scores, pages = ["collect_scores", "compare_systems", "summarize"], ["export_tables", "write_report"]
+    for rule in (*scores, *pages, "draw_figures", "draw_paper"):
+        reached = rule_modules(rule)
+        assert len(reached) <= 25, rule
+        rooms = {name.partition(".")[0] for name in reached}
+        assert rooms <= {"files", "jobs", "sources", "catalogue", "runs", "evaluation", "analysis", "report", "paper"}, rule
 
 
 def test_rules_in_an_environment_without_torch_do_not_import_it() -> None:
-    names = {name for rule in rules_without_torch() for name in rule_modules(rule)}
+    text = "\n".join(path.read_text() for path in (WORKFLOW / "rules").glob("*.smk"))
+    environments = {name: re.search(r"envs/\w+\.yaml", block) for name, block in module.RULE.findall(text)}
+    lean = [rule for rule, found in environments.items() if found and "torch==" not in (WORKFLOW.parent / found[0]).read_text()]
+    names = {name for rule in lean for name in rule_modules(rule)}
     assert len(names) >= 100
     program = f"import importlib, sys\nfor name in {sorted(names)}: importlib.import_module(f'beirflow.{{name}}')\n"
     assert run(program + "print({'torch', 'transformers'} & set(sys.modules))") == "set()\n"
@@ -299,3 +250,10 @@ def test_modules_that_are_imported_by_name_have_a_digest_of_all_that_they_reach(
     (copy / "beirflow/lexical/bm25.py").write_text("# edited")
     forget()
     assert code_of(names) != before
+    for name, content in (("a", "x = 1\n"), ("b", "x = 2\n")):
+        (copy / f"beirflow/{name}.py").write_text(content)
+    before = code_of(["beirflow.a", "beirflow.b"])
+    for name, content in (("a", "x = 2\n"), ("b", "x = 1\n")):  # as if each were renamed
+        (copy / f"beirflow/{name}.py").write_text(content)
+    forget()
+    assert code_of(["beirflow.a", "beirflow.b"]) != before

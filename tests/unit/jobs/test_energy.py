@@ -3,15 +3,13 @@
 import ctypes
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pynvml
 import pytest
-from beirflow.jobs import energy, energy_counters
-from beirflow.jobs.energy import Meter, count_gpu, metered
-from beirflow.jobs.energy_counters import Counter, UnknownEnergyError, gpu_counter
+from beirflow.jobs import energy
+from beirflow.jobs.energy import Counter, Meter, UnknownEnergyError, count_gpu, gpu_counter, metered
 from beirflow.jobs.gpus import Gpu
 
 AROUND = 262_143_328_850
@@ -51,63 +49,45 @@ def put(path: Path, value: int) -> None:
 
 
 def grow(powercap: Path, joules: float = 1.0) -> None:
-    """Every counter grows."""
     for path in powercap.glob("*/energy_uj"):
         put(path, int(path.read_text()) + int(joules * 1e6))
 
 
-def test_processors_and_memory_are_counted_once(powercap: Path) -> None:
-    meter = Meter(powercap)
-    grow(powercap, 2.5)
-    assert meter.row()["processor_joules"] == pytest.approx(3 * 2.5)
-    assert meter.row()["gpu_joules"] == 0
-    assert meter.unknown == {}
-
-
-def test_a_counter_that_begins_again_goes_on(powercap: Path) -> None:
+def test_processors_and_memory_are_counted_once_and_a_counter_that_begins_again_goes_on(powercap: Path) -> None:
     path = powercap / "intel-rapl:0/energy_uj"
     path.write_text(str(AROUND - 400_000))
     meter = Meter(powercap)
     grow(powercap)
     path.write_text(str(600_000 - 1))
     assert meter.row()["processor_joules"] == pytest.approx(3)
+    grow(powercap, 2.5)
+    assert meter.row()["processor_joules"] == pytest.approx(3 + 3 * 2.5)
+    assert meter.row()["gpu_joules"] == 0
+    assert meter.unknown == {}
 
 
 def test_a_machine_without_counters_has_no_energy_and_no_fault(tmp_path: Path) -> None:
     meter = Meter(tmp_path / "nothing")
     assert meter.row()["processor_joules"] is None
     assert "no counter of its processors" in meter.unknown["processor"]
+    meter = Meter()  # that of this machine, whatever it has
+    assert (meter.row()["processor_joules"] is None) == bool(meter.unknown.get("processor"))
 
 
-def break_name(powercap: Path) -> None:
-    (powercap / "intel-rapl:0/name").write_text("mystery-0\n")
-
-
-def break_range(powercap: Path) -> None:
-    (powercap / "intel-rapl:0/max_energy_range_uj").write_text("\n")
-
-
-def remove_counter(powercap: Path) -> None:
-    (powercap / "intel-rapl:1/energy_uj").unlink()
-
-
-def fill_with_letters(powercap: Path) -> None:
-    (powercap / "intel-rapl:1:2/energy_uj").write_text("unknown\n")
-
-
-@pytest.mark.parametrize("change", [break_name, break_range, remove_counter, fill_with_letters])
-def test_what_is_not_understood_or_cannot_be_read_is_not_known(powercap: Path, change: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [("0/name", "mystery-0\n"), ("0/max_energy_range_uj", "\n"), ("1/energy_uj", ""), ("1:2/energy_uj", "unknown\n")],
+)
+def test_what_is_not_understood_or_cannot_be_read_is_not_known(powercap: Path, file: str, content: str) -> None:
     before = Meter(powercap)
-    change(powercap)
+    (powercap / f"intel-rapl:{file}").unlink()
+    if content:
+        (powercap / f"intel-rapl:{file}").write_text(content)
     assert Meter(powercap).row()["processor_joules"] is None
-    if change in (remove_counter, fill_with_letters):  # while the job runs
-        grow_what_can(powercap)
+    if file.endswith("energy_uj"):  # while the job runs
+        for path in powercap.glob("intel-rapl:0*/energy_uj"):
+            path.write_text("2000000")
         assert before.row()["processor_joules"] is None
-
-
-def grow_what_can(powercap: Path) -> None:
-    for path in powercap.glob("intel-rapl:0*/energy_uj"):
-        path.write_text("2000000")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -131,7 +111,7 @@ def test_a_counter_that_stands_still_or_goes_back_is_not_known(powercap: Path) -
 
 def test_a_counter_that_may_have_gone_round_unseen_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(energy_counters.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(energy.time, "monotonic", lambda: now[0])
     counter = Counter("x", iter([5, 50_000_000, 60_000_000]).__next__, around=100_000_000)
     now[0] += 0.09
     counter.advance()
@@ -157,23 +137,18 @@ def test_counters_are_read_while_a_long_job_runs(tmp_path: Path, powercap: Path,
     assert float(row["own_seconds"]) >= 0
 
 
-def test_a_job_that_fails_has_no_energy_nor_that_of_an_earlier_attempt(tmp_path: Path) -> None:
+def test_a_job_that_fails_has_no_energy_nor_that_of_an_earlier_attempt_and_a_disk_fails_no_job(tmp_path: Path) -> None:
     path = tmp_path / "job.tsv"
     path.write_text("earlier")
     with pytest.raises(FileNotFoundError), metered(path):
         path.read_text()
     assert not path.exists()
-
-
-def test_a_disk_that_refuses_the_energy_fails_no_job(tmp_path: Path) -> None:
-    (tmp_path / "energy").write_text("a file where the folder would be")
-    with metered(tmp_path / "energy/job.tsv"):
+    path.write_text("a file where the folder would be")
+    with metered(path / "job.tsv"):
         pass
 
 
-def test_a_gpu_is_counted_once_and_one_that_is_not_known_makes_the_energy_unknown(
-    tmp_path: Path, powercap: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gpu_is_counted_once_if_it_is_known(tmp_path: Path, powercap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = iter(range(0, 100_000_000, 7_000_000))
     monkeypatch.setattr(energy, "gpu_counter", lambda gpu: Counter(str(gpu), values.__next__))
     meter = Meter(powercap)
@@ -225,8 +200,3 @@ def test_a_gpu_is_counted_by_nvml_until_it_gives_no_answer(monkeypatch: pytest.M
 def test_a_part_of_a_gpu_and_one_that_nvml_does_not_know_have_no_counter(gpu: Gpu | None) -> None:
     with pytest.raises(UnknownEnergyError):
         gpu_counter(gpu)
-
-
-def test_processors_of_this_machine_are_counted_or_not_known_with_a_reason() -> None:
-    meter = Meter()
-    assert (meter.row()["processor_joules"] is None) == bool(meter.unknown.get("processor"))

@@ -59,6 +59,11 @@ def arguments(entrance: Callable[..., Any], **parts: Any) -> dict[str, Any]:
     return Sources(snakemake(**parts), JOB).arguments(entrance)
 
 
+def refuses(entrance: Callable[..., Any], says: str, **parts: Any) -> None:
+    with pytest.raises(TypeError, match=re.escape(says)):
+        arguments(entrance, **parts)
+
+
 @pytest.fixture
 def room() -> Iterator[ModuleType]:
     """A module of the package that params may name."""
@@ -68,105 +73,62 @@ def room() -> Iterator[ModuleType]:
 
 
 def test_inputs_outputs_wildcards_and_params_go_to_the_parameters_of_their_names() -> None:
-    def f(*, run_path: str, means_paths: Sequence[str], query_paths: Sequence[str], chunk: int, system: str, job: Job) -> None:
-        pass
+    def f(
+        *, run_path: str, means_paths: Sequence[str], query_paths: Sequence[str], chunk: int, system: str, job: Job
+    ) -> None: ...
 
     files = {"run": "r", "means": ["m", "n"], "queries": ["q"], "only_awaited": "x"}
-    assert arguments(f, input=files, wildcards={"chunk": "07", "system": "7"}) == {
-        "run_path": "r",
-        "means_paths": ["m", "n"],
-        "query_paths": ["q"],
-        "chunk": 7,
-        "system": "7",
-        "job": JOB,
-    }
+    taken = {"run_path": "r", "means_paths": ["m", "n"], "query_paths": ["q"]}
+    assert arguments(f, input=files, wildcards={"chunk": "07", "system": "7"}) == {**taken, "chunk": 7, "system": "7", "job": JOB}
 
 
 def test_outputs_have_their_folder_and_a_rule_without_any_has_that_of_the_results() -> None:
-    def f(*, output_path: str, record_path: str, folder: str) -> None:
-        pass
+    def f(*, output_path: str = "", record_path: str = "", folder: str, results: Path) -> None: ...
 
-    paths = {"table": "results/tables/a.csv", "record": "results/tables/a.json"}
-    assert list(arguments(f, output=paths).values()) == ["results/tables/a.csv", "results/tables/a.json", "results/tables"]
-
-    def g(*, folder: str, results: Path) -> None:
-        pass
-
-    assert arguments(g) == {"folder": "results", "results": Path("results")}
+    table, record = "results/tables/a.csv", "results/tables/a.json"
+    found = arguments(f, output={"table": table, "record": record})
+    assert list(found.values()) == [table, record, "results/tables", Path("results")]
+    assert arguments(f) == {"folder": "results", "results": Path("results")}
 
 
 def test_a_path_of_a_list_is_its_only_file_or_the_default() -> None:
-    def f(*, ranges_path: str | None = None) -> None:
-        pass
+    def f(*, ranges_path: str | None = None) -> None: ...
 
     assert arguments(f, input={"ranges": ["r"]}) == {"ranges_path": "r"}
     assert arguments(f, input={"ranges": []}) == arguments(f) == {}
-    with pytest.raises(
-        TypeError, match=r"rule a: the parameter ranges_path of beirflow\.room:f is one path, but input\.ranges has 2"
-    ):
-        arguments(f, input={"ranges": ["r", "s"]})
+    says = "rule a: the parameter ranges_path of beirflow.room:f is one path, but input.ranges has 2"
+    refuses(f, says, input={"ranges": ["r", "s"]})
 
 
-def test_a_parameter_needs_a_source_unless_it_has_a_default() -> None:
-    def f(*, system: str, depth: int = 3) -> None:
-        pass
+def test_a_parameter_without_a_default_needs_a_source_and_two_must_not_differ() -> None:
+    def f(*, system: str, device: str, run_path: str = "", threads: int, top_k: int = 1) -> None: ...
 
-    with pytest.raises(TypeError, match=r"rule a: the parameter system of beirflow\.room:f has no source"):
-        arguments(f)
-    assert arguments(f, wildcards={"system": "s"}) == {"system": "s"}
-
-
-def test_two_sources_must_not_differ() -> None:
-    def f(*, system: str) -> None:
-        pass
-
-    assert arguments(f, wildcards={"system": "s"}, params={"system": "s"}) == {"system": "s"}
-    with pytest.raises(TypeError, match=r"the parameter system of .* has two different sources, params and wildcards"):
-        arguments(f, wildcards={"system": "s"}, params={"system": "t"})
-
-    def g(*, run_path: str) -> None:
-        pass
-
-    with pytest.raises(TypeError, match=r"two different sources, input\.run and output\.run"):
-        arguments(g, input={"run": "a"}, output={"run": "b"})
+    # Of the configuration, only what changes no result is passed by name.
+    expected, same = {"system": "s", "device": "cpu", "threads": 2}, {"system": "s"}
+    assert arguments(f, wildcards=same) == arguments(f, wildcards=same, params=same) == expected
+    refuses(f, "rule a: the parameter system of beirflow.room:f has no source")
+    says = "the parameter system of beirflow.room:f has two different sources, params and wildcards"
+    refuses(f, says, wildcards=same, params={"system": "t"})
+    refuses(f, "two different sources, input.run and output.run", wildcards=same, input={"run": "a"}, output={"run": "b"})
 
 
-@pytest.mark.parametrize(
-    ("params", "words"), [({"depht": 4}, "depht"), ({"retrieval": {"top_k": 4, "drop": 1}}, "retrieval.drop")]
-)
-def test_params_that_nothing_takes_are_an_error_unless_they_only_make_a_job_run_again(params: Any, words: str) -> None:
-    def f(*, top_k: int = 1) -> None:
-        pass
+def test_params_that_nothing_takes_are_an_error_unless_they_only_make_a_job_run_again() -> None:
+    def f(*, top_k: int = 1) -> None: ...
 
     assert arguments(f, params={"finder_code": "x", "model_states": ["x"], "run_state": "x", "pandas": False}) == {}
-    with pytest.raises(TypeError, match=f"rule a: beirflow.room:f takes no {words} of the params"):
-        arguments(f, params=params)
+    refuses(f, "rule a: beirflow.room:f takes no depht of the params", params={"depht": 4})
+    refuses(f, "f takes no retrieval.drop of the params", params={"retrieval": {"top_k": 4, "drop": 1}})
 
 
-def test_of_the_configuration_only_what_changes_no_result_is_passed_by_name() -> None:
-    def f(*, device: str, threads: int, top_k: int = 1) -> None:
-        pass
+def test_keys_of_a_mapping_go_to_parameters_or_fields_unless_one_takes_it_as_a_whole() -> None:
+    def f(
+        *, settings: Settings, index: Pair | None = None, call: Settings | None = None, rows: Mapping[str, str], top: int
+    ) -> None: ...
 
-    assert arguments(f) == {"device": "cpu", "threads": 2}
+    params = {"settings": {"name": "s"}, "index": {"one": "a", "two": 2}, "rows": {"top": "a"}, "retrieval": {"top": 4}}
+    assert arguments(f, params=params) == {"settings": Settings("s"), "index": Pair("a", 2), "rows": {"top": "a"}, "top": 4}
 
-
-def test_keys_of_a_mapping_go_to_parameters_unless_one_takes_it_as_a_whole() -> None:
-    def f(*, top_k: int, rows: Mapping[str, str]) -> None:
-        pass
-
-    params = {"retrieval": {"top_k": 4}, "rows": {"top_k": "a"}}
-    assert arguments(f, params=params) == {"top_k": 4, "rows": {"top_k": "a"}}
-
-
-def test_an_object_is_built_from_its_mapping_or_from_its_fields() -> None:
-    def f(*, settings: Settings, index: Pair | None = None, call: Settings | None = None) -> None:
-        pass
-
-    params = {"settings": {"name": "s"}, "index": {"one": "a", "two": 2}}
-    assert arguments(f, params=params) == {"settings": Settings("s"), "index": Pair("a", 2)}
-
-    def g(*, computing: Computing[Settings]) -> None:
-        pass
+    def g(*, computing: Computing[Settings]) -> None: ...
 
     made = arguments(g, params={"settings": {"name": "s", "depth": 4}}, input={"model": "m"}, wildcards={"name": "other"})
     assert made == {"computing": Computing(Settings("s", 4), "m", 2, "cpu", 9)}
@@ -176,16 +138,12 @@ def test_params_may_name_a_function_to_pass_or_to_make_an_argument_with(room: Mo
     def make(kind: str, settings: Mapping[str, Any]) -> tuple[str, Any]:
         return kind, settings["name"]
 
-    room.make = make  # type: ignore[attr-defined]
+    room.make = make
 
-    def f(*, settings: tuple[str, Any], measure: Callable[[int], int]) -> None:
-        pass
+    def f(*, settings: tuple[str, Any], measure: Callable[[int], int]) -> None: ...
 
-    params = {
-        "settings": "beirflow.room:make()",
-        "measure": "beirflow.room:make",
-        "asked": {"kind": "k", "settings": {"name": "s"}},
-    }
+    asked = {"kind": "k", "settings": {"name": "s"}}
+    params = {"settings": "beirflow.room:make()", "measure": "beirflow.room:make", "asked": asked}
     assert arguments(f, params=params) == {"settings": ("k", "s"), "measure": make}
 
 
@@ -193,7 +151,7 @@ def test_what_an_entrance_returns_is_for_the_terminal(
     room: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    room.f = lambda *, folder, job: f"{job.name} in {folder}"  # type: ignore[attr-defined]
+    room.f = lambda *, folder, job: f"{job.name} in {folder}"
     run_entrance(snakemake())
     assert capsys.readouterr().out == "a in results\n"
 
@@ -220,7 +178,7 @@ def test_every_rule_and_its_entrance_agree_in_names(rule: str, text: str) -> Non
     wanted = set(sources.wanted_names(entrance))
     spread = {name for name in names["params"] if name not in wanted and name not in OWN and not TRIGGER.fullmatch(name)}
     assert spread <= SPREAD
-    found = [(each, sources._found(each, frozenset())) for each in parameters_of(entrance) if each.name not in stated]
+    found = [(each, sources._values(each, frozenset())) for each in parameters_of(entrance) if each.name not in stated]
     assert [each.name for each, values in found if len(values) > 1] == []
     without = [each for each, values in found if not values and each.default is inspect.Parameter.empty]
     assert spread or [each.name for each in without if not each.is_object] == []

@@ -14,13 +14,12 @@ from fake_gpus import LISTED, UUIDS, install_nvidia_smi
 
 PACKAGE = str(Path(__file__).parents[3] / "workflow")
 GPU = Gpu(2, "Fake H100", UUIDS[2], UUIDS[2], "2")
-NAME = rf"^GPU 2 \(Fake H100, {UUIDS[2]}\)"
 OUT_OF_MEMORY = (
     "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 79.10 GiB of which 3.00 MiB is free. See"
 )
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Folder of a machine with four GPUs, all in use."""
     for name, value in install_nvidia_smi(tmp_path).items():
@@ -34,29 +33,17 @@ def explained(error: Exception, gpu: Gpu | None = GPU, saves_memory: str = "") -
     return str(caught.value)
 
 
-@pytest.mark.usefixtures("machine")
-def test_a_lack_of_memory_names_the_gpu_and_who_has_its_memory() -> None:
-    message = explained(torch.OutOfMemoryError(OUT_OF_MEMORY))
-    assert message.startswith(f"{GPU} has too little memory left: CUDA out of memory. Tried to allocate 20.00 MiB. 70000 MiB of ")
-    assert "process 4711 (/usr/bin/python3) has 69000 MiB; end other processes, set jobs_per_gpu: 1" in message
-    assert "GPU 0" not in message
-
-
-@pytest.mark.usefixtures("machine")
-def test_a_lack_of_memory_is_answered_with_settings_that_the_job_has() -> None:
+def test_a_lack_of_memory_names_the_gpu_who_has_its_memory_and_settings_that_the_job_has() -> None:
     error = torch.OutOfMemoryError(OUT_OF_MEMORY)
-    of_a_search = explained(error)
-    assert "; end other processes, set jobs_per_gpu: 1; or leave this GPU out" in of_a_search
-    assert "token_budget" not in of_a_search
-    assert "; end other processes, set jobs_per_gpu: 1, lower a; or leave" in explained(error, saves_memory="lower a")
-
-
-@pytest.mark.usefixtures("machine")
-def test_a_text_that_does_not_fit_alone_says_so_too() -> None:
-    error = ModelError("system tiny: a text of 64 tokens does not fit into the memory of cuda; lower max_length")
-    error.__cause__ = torch.OutOfMemoryError(OUT_OF_MEMORY)
     message = explained(error)
-    assert message.startswith(f"{GPU} has too little memory left: system tiny: a text of 64 tokens does not fit")
+    assert message.startswith(f"{GPU} has too little memory left: CUDA out of memory. Tried to allocate 20.00 MiB. 70000 MiB of ")
+    assert "process 4711 (/usr/bin/python3) has 69000 MiB; end other processes, set jobs_per_gpu: 1; or leave this GPU" in message
+    assert "GPU 0" not in message
+    assert "token_budget" not in message
+    assert "; end other processes, set jobs_per_gpu: 1, lower a; or leave" in explained(error, saves_memory="lower a")
+    of_a_text = ModelError("system tiny: a text of 64 tokens does not fit into the memory of cuda; lower max_length")
+    of_a_text.__cause__ = error
+    assert explained(of_a_text).startswith(f"{GPU} has too little memory left: system tiny: a text of 64 tokens does not fit")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +57,6 @@ def test_a_text_that_does_not_fit_alone_says_so_too() -> None:
     ],
     ids=str,
 )
-@pytest.mark.usefixtures("machine")
 def test_a_gpu_that_fails_is_named_with_what_torch_says_and_what_to_do(error: Exception) -> None:
     message = explained(error)
     assert message.startswith(f"{GPU} failed: {str(error).splitlines()[0]}. 70000 MiB")
@@ -78,13 +64,12 @@ def test_a_gpu_that_fails_is_named_with_what_torch_says_and_what_to_do(error: Ex
     assert "CUDA_VISIBLE_DEVICES" in message
 
 
-def test_a_gpu_that_has_disappeared_is_said_to_have(machine: Path) -> None:
+def test_a_gpu_that_has_disappeared_or_of_which_nothing_is_known_is_said_to_have_or_be(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (machine / "listed").write_text("".join(line for line in LISTED.splitlines(keepends=True) if UUIDS[2] not in line))
     assert "nvidia-smi no longer lists it" in explained(torch.AcceleratorError("CUDA error: unknown error"))
-
-
-def test_without_nvidia_smi_errors_still_say_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(machine))
     message = explained(torch.OutOfMemoryError(OUT_OF_MEMORY), gpu=None)
     assert message.startswith("the GPU has too little memory left")
     assert "since nvidia-smi is not on PATH" in message
@@ -123,16 +108,12 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
 
 
-def test_where_there_is_no_gpu_nothing_is_made(tmp_path: Path) -> None:
+def test_a_gpu_that_torch_cannot_use_is_an_error_and_where_there_is_none_nothing_is_made(tmp_path: Path) -> None:
     code = "import torch; torch.version.cuda = '13'; from beirflow.jobs.gpu_job import gpu_job\nwith gpu_job('auto', 1): pass"
-    (tmp_path / "bin").mkdir()
-    done = run(code, PATH=str(tmp_path / "bin"), BEIRFLOW_LOCKS=str(tmp_path / "locks"), CUDA_VISIBLE_DEVICES="")
+    (tmp_path / "empty").mkdir()
+    done = run(code, PATH=str(tmp_path / "empty"), BEIRFLOW_LOCKS=str(tmp_path / "no-locks"), CUDA_VISIBLE_DEVICES="")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert not (tmp_path / "locks").exists()
-
-
-def test_a_gpu_that_torch_cannot_use_is_an_error_and_no_slow_run_on_the_cpu(tmp_path: Path) -> None:
-    code = "import torch; torch.version.cuda = '13'; from beirflow.jobs.gpu_job import gpu_job\nwith gpu_job('auto', 1): pass"
+    assert not (tmp_path / "no-locks").exists()
     done = run(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES="2,1")
     last = done.stderr.splitlines()[-1]
     assert f"{DeviceError.__name__}: GPU 2 (Fake H100, {UUIDS[2]}) is there, but torch cannot use it: " in last

@@ -53,13 +53,7 @@ class Machine:
 
 def gpu_of(job: subprocess.Popen[str]) -> int:
     """The GPU that a job has; waits until it has one."""
-    assert job.stdout
     return int(job.stdout.readline().split()[0])
-
-
-def log_line(job: subprocess.Popen[str]) -> str:
-    assert job.stderr
-    return job.stderr.readline()
 
 
 @pytest.fixture
@@ -74,7 +68,6 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 def tell(job: subprocess.Popen[str]) -> None:
     """Let a job go on that waits to be told."""
-    assert job.stdin
     job.stdin.write("\n")
     job.stdin.flush()
 
@@ -86,7 +79,6 @@ def test_many_jobs_at_once_never_share_a_gpu_with_more_than_allowed_and_all_come
     holding: dict[subprocess.Popen[str], tuple[int, int]] = {}
     with selectors.DefaultSelector() as waiting:
         for job in jobs:
-            assert job.stdout
             waiting.register(job.stdout, selectors.EVENT_READ, job)
             tell(job)
         while waiting.get_map() or holding:
@@ -118,7 +110,7 @@ def test_a_job_takes_the_gpu_with_the_fewest_jobs_and_waits_when_all_are_full(ma
     holders += [machine.start(2) for _ in range(4)]
     assert Counter(map(gpu_of, holders[4:])) == {0: 1, 1: 1, 2: 1, 3: 1}
     waiting = machine.start(2)
-    line = log_line(waiting)
+    line = waiting.stderr.readline()
     assert "waiting since" in line
     assert "one of 4 GPUs, 2 jobs each" in line
     for job in holders:
@@ -132,27 +124,22 @@ def test_a_killed_job_gives_its_gpu_back_at_once_also_if_a_program_that_it_start
     had = {gpu_of(job): job for job in holders}
     children = [int(job.stdout.readline()) for job in holders if keep == "child" and job.stdout]
     waiting = machine.start()
-    assert "waiting" in log_line(waiting)
+    assert "waiting" in waiting.stderr.readline()
     had[2].send_signal(signal.SIGKILL)
     assert gpu_of(waiting) == 2
     for child in children:
         os.kill(child, signal.SIGKILL)
 
 
-def test_a_run_that_allows_fewer_jobs_does_not_join_those_of_another(machine: Machine) -> None:
-    visible = {"CUDA_VISIBLE_DEVICES": "1"}
-    assert gpu_of(machine.start(2, **visible)) == 1
-    alone = machine.start(1, **visible)
-    assert "waiting" in log_line(alone)
-    assert gpu_of(machine.start(2, **visible)) == 1
+def test_a_run_that_allows_fewer_jobs_or_names_a_gpu_differently_shares_its_locks(machine: Machine) -> None:
+    assert gpu_of(machine.start(2, CUDA_VISIBLE_DEVICES="1")) == 1
+    alone = machine.start(1, CUDA_VISIBLE_DEVICES=UUIDS[1])
+    assert "waiting" in alone.stderr.readline()
+    assert gpu_of(machine.start(2, CUDA_VISIBLE_DEVICES="1")) == 1
     assert alone.poll() is None
-
-
-def test_runs_that_name_a_gpu_differently_share_its_lock(machine: Machine) -> None:
     assert gpu_of(machine.start(CUDA_VISIBLE_DEVICES="3")) == 3
-    other = machine.start(CUDA_VISIBLE_DEVICES=f"GPU-d,{UUIDS[1]}")
-    assert gpu_of(other) == 1
-    assert "waiting" in log_line(machine.start(CUDA_VISIBLE_DEVICES=UUIDS[3]))
+    assert gpu_of(machine.start(CUDA_VISIBLE_DEVICES=f"GPU-d,{UUIDS[2]}")) == 2
+    assert "waiting" in machine.start(CUDA_VISIBLE_DEVICES=UUIDS[3]).stderr.readline()
 
 
 def test_the_folder_is_the_same_in_every_login_of_a_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -164,30 +151,21 @@ def test_the_folder_is_the_same_in_every_login_of_a_user(monkeypatch: pytest.Mon
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_in_which_others_may_write_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_the_users_own_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refused(folder: Path, says: str) -> None:
+        monkeypatch.setenv("BEIRFLOW_LOCKS", str(folder))
+        with pytest.raises(DeviceError, match=says):
+            lock_folder()
+
     folder = tmp_path / "locks"
-    monkeypatch.setenv("BEIRFLOW_LOCKS", str(folder))
     folder.mkdir()
     folder.chmod(0o777)
-    with pytest.raises(DeviceError, match=rf"{folder}, can be written by others; remove it, or set BEIRFLOW_LOCKS"):
-        lock_folder()
+    refused(folder, rf"{folder}, can be written by others; remove it, or set BEIRFLOW_LOCKS")
     folder.chmod(0o700)
     (tmp_path / "link").symlink_to(folder)
-    monkeypatch.setenv("BEIRFLOW_LOCKS", str(tmp_path / "link"))
-    with pytest.raises(DeviceError, match="is a link and not a folder"):
-        lock_folder()
+    refused(tmp_path / "link", "is a link and not a folder")
     (tmp_path / "file").touch()
-    monkeypatch.setenv("BEIRFLOW_LOCKS", str(tmp_path / "file"))
-    with pytest.raises(DeviceError, match="cannot be made"):
-        lock_folder()
-
-
-def test_the_folder_of_another_user_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    folder = Path("/")
+    refused(tmp_path / "file", "cannot be made")
     if os.getuid() == 0:
-        folder = tmp_path / "theirs"
-        folder.mkdir(mode=0o700)
         os.chown(folder, 12345, 12345)
-    monkeypatch.setenv("BEIRFLOW_LOCKS", str(folder))
-    with pytest.raises(DeviceError, match=r"belongs to user \d+, not to you"):
-        lock_folder()
+    refused(folder if os.getuid() == 0 else Path("/"), r"belongs to user \d+, not to you")

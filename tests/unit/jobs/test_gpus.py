@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from beirflow.files.errors import DeviceError
-from beirflow.jobs.gpus import Gpu, list_gpus, memory_in_use, visible_gpus
+from beirflow.jobs.gpus import list_gpus, memory_in_use, visible_gpus
 from fake_gpus import LISTED, UUIDS, install_nvidia_smi
 
 MIG = [f"MIG-{digit * 8}-0000-0000-0000-000000000000" for digit in "ef"]
@@ -13,7 +13,7 @@ DIVIDED = f"{LISTED}  MIG 3g.40gb     Device  0: (UUID: {MIG[0]})\n  MIG 1g.10gb
 LOST = "Unable to determine the device handle for GPU 0000:0B:00.0: GPU is lost.  Reboot the system to recover this GPU\n"
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Folder of a machine with four GPUs; what ``nvidia-smi -L`` prints stands in ``listed``."""
     for name, value in install_nvidia_smi(tmp_path).items():
@@ -27,12 +27,16 @@ def test_without_nvidia_smi_there_is_no_gpu(tmp_path: Path, monkeypatch: pytest.
     assert visible_gpus([], "0,1") == []
 
 
-@pytest.mark.usefixtures("machine")
-def test_gpus_are_listed_with_what_names_them() -> None:
+def test_gpus_are_listed_with_what_names_them(machine: Path) -> None:
     gpus = list_gpus()
     assert [(gpu.index, gpu.uuid, gpu.visible) for gpu in gpus] == [(i, uuid, uuid) for i, uuid in enumerate(UUIDS)]
     assert str(gpus[2]) == f"GPU 2 (Fake H100, {UUIDS[2]})"
+    # A number stays a number, because the order of CUDA may be another.
+    assert [(gpu.uuid, gpu.visible) for gpu in visible_gpus(gpus, "2")] == [(UUIDS[2], "2")]
     assert memory_in_use(gpus[0]) == "70000 MiB of its 80000 MiB are in use; process 4711 (/usr/bin/python3) has 69000 MiB"
+    program = machine / "bin/nvidia-smi"
+    program.write_text(program.read_text().replace("70000 MiB, 80000 MiB", "[N/A], [N/A]"))
+    assert memory_in_use(gpus[0]) == ""
 
 
 def test_instances_stand_in_place_of_the_gpu_that_is_divided(machine: Path) -> None:
@@ -45,34 +49,16 @@ def test_instances_stand_in_place_of_the_gpu_that_is_divided(machine: Path) -> N
     assert [gpu.visible for gpu in visible_gpus(gpus, "MIG-GPU-dd/1/0")] == ["MIG-GPU-dd/1/0"]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "indices"),
-    [
-        (None, [0, 1, 2, 3]),
-        ("", []),
-        ("-1", []),
-        ("NoDevFiles", []),
-        ("2", [2]),
-        ("2,1", [2, 1]),
-        (" 3, 0", [3, 0]),
-        ("0,2,-1,1", [0, 2]),
-        ("1,,2", [1]),
-        (UUIDS[1], [1]),
-        ("GPU-d,GPU-aaaa", [3, 0]),
-        (f"{UUIDS[3]},1", [3]),
-        (f"1,{UUIDS[3]}", [1]),
-        ("0,7,1", [0]),
-        ("GPU-b,GPU-x", [1]),
-    ],
-)
-@pytest.mark.usefixtures("machine")
+VISIBLE: list[tuple[str | None, list[int]]] = [
+    *[(None, [0, 1, 2, 3]), ("", []), ("-1", []), ("NoDevFiles", []), ("2", [2]), ("2,1", [2, 1]), (" 3, 0", [3, 0])],
+    *[("0,2,-1,1", [0, 2]), ("1,,2", [1]), ("0,7,1", [0]), ("GPU-d,GPU-aaaa", [3, 0]), ("GPU-b,GPU-x", [1])],
+    *[(UUIDS[1], [1]), (f"{UUIDS[3]},1", [3]), (f"1,{UUIDS[3]}", [1])],
+]
+
+
+@pytest.mark.parametrize(("wanted", "indices"), VISIBLE)
 def test_cuda_visible_devices_is_read_as_cuda_reads_it(wanted: str | None, indices: list[int]) -> None:
     assert [gpu.index for gpu in visible_gpus(list_gpus(), wanted)] == indices
-
-
-@pytest.mark.usefixtures("machine")
-def test_a_number_stays_a_number_because_the_order_of_cuda_may_be_another() -> None:
-    assert [(gpu.uuid, gpu.visible) for gpu in visible_gpus(list_gpus(), "2")] == [(UUIDS[2], "2")]
 
 
 @pytest.mark.parametrize(
@@ -85,13 +71,11 @@ def test_a_number_stays_a_number_because_the_order_of_cuda_may_be_another() -> N
         ("GPU-a,GPU-aa", "names a GPU twice"),
     ],
 )
-@pytest.mark.usefixtures("machine")
 def test_a_name_that_leaves_no_gpu_is_an_error_and_no_slow_run_on_the_cpu(wanted: str, message: str) -> None:
     with pytest.raises(DeviceError, match=message):
         visible_gpus(list_gpus(), wanted)
 
 
-@pytest.mark.usefixtures("machine")
 def test_a_name_that_cuda_ignores_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     visible_gpus(list_gpus(), "0,-1")
     assert not caplog.records
@@ -99,22 +83,13 @@ def test_a_name_that_cuda_ignores_is_warned_of(caplog: pytest.LogCaptureFixture)
     assert "CUDA_VISIBLE_DEVICES=0,7: CUDA ignores 7" in caplog.text
 
 
-def test_a_gpu_that_is_lost_is_named_and_the_others_stay(machine: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lost_gpu_is_named_and_the_others_stay(machine: Path, caplog: pytest.LogCaptureFixture) -> None:
     install_nvidia_smi(machine, LISTED.replace(LISTED.splitlines(keepends=True)[1], LOST), status=15)
     assert [gpu.index for gpu in list_gpus()] == [0, 2, 3]
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert "0000:0B:00.0: GPU is lost" in caplog.text
-
-
-def test_only_lost_gpus_are_an_error_and_no_gpu_is_none(machine: Path) -> None:
     install_nvidia_smi(machine, LOST, status=15)
     with pytest.raises(DeviceError, match=r"0000:0B:00.0: GPU is lost.*device: cpu"):
         list_gpus()
     install_nvidia_smi(machine, "No devices were found\n", status=6)
     assert list_gpus() == []
-
-
-def test_memory_that_nvidia_smi_does_not_tell_is_left_out(machine: Path) -> None:
-    program = machine / "bin/nvidia-smi"
-    program.write_text(program.read_text().replace("70000 MiB, 80000 MiB", "[N/A], [N/A]"))
-    assert memory_in_use(Gpu(0, "Fake", UUIDS[0], UUIDS[0], UUIDS[0])) == ""

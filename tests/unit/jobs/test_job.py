@@ -39,6 +39,9 @@ def run(code: str, log: Path) -> subprocess.CompletedProcess[str]:
 
 def test_news_go_to_the_file_and_what_matters_to_the_terminal_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "logs" / "rule" / "job.log"
+    path.parent.mkdir(parents=True)
+    for earlier in (path, path.with_suffix(".error.json")):
+        earlier.write_text("of an earlier attempt")
     with surroundings(str(path)):
         logger.debug("a detail")
         logger.info("as usual: café")
@@ -46,57 +49,24 @@ def test_news_go_to_the_file_and_what_matters_to_the_terminal_as_well(tmp_path: 
     lines = path.read_text(encoding="utf-8").splitlines()
     assert [line.split(" ", 2)[2] for line in lines] == ["INFO as usual: café", "WARNING look here"]
     assert capsys.readouterr().err == "WARNING: look here\n"
+    assert [each.name for each in path.parent.iterdir()] == ["job.log"]
 
 
-def test_the_log_of_an_earlier_attempt_is_overwritten(tmp_path: Path) -> None:
+def test_an_unexpected_error_has_its_traceback_without_secrets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "job.log"
-    path.write_text("earlier")
-    (tmp_path / "job.error.json").write_text("earlier")
-    with surroundings(str(path)):
-        pass
-    assert path.read_text() == ""
-    assert not (tmp_path / "job.error.json").exists()
-
-
-@pytest.mark.parametrize("error", [BeirflowError, DataError])
-def test_an_error_for_people_is_its_message_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], error: type[Exception]
-) -> None:
-    with pytest.raises(SystemExit) as exit_, surroundings(str(tmp_path / "job.log")):
-        raise error("corpus.jsonl:3: 100 % wrong")
-    assert exit_.value.code == 1
-    assert capsys.readouterr().err == "ERROR: corpus.jsonl:3: 100 % wrong\n"
-    assert (tmp_path / "job.log").read_text().endswith(" ERROR corpus.jsonl:3: 100 % wrong\n")
-    assert read_json(tmp_path / "job.error.json") == {"error": "corpus.jsonl:3: 100 % wrong"}
-
-
-def test_an_error_that_nobody_foresaw_comes_with_its_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "job.log"
+    keep_secret("s3cr et")
     with pytest.raises(SystemExit) as exit_, surroundings(str(path)):
-        [].pop()
+        {}["s3cr et of http://bob:pa55@host/, s3cr%20et"]
     assert exit_.value.code == 1
     for text in (path.read_text(), capsys.readouterr().err):
         assert f"please report it with this log, {path}" in text
         assert "Traceback" in text
-        assert text.endswith("IndexError: pop from empty list\n")
-
-
-def test_no_secret_reaches_the_log_or_the_terminal_not_even_in_a_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "job.log"
-    keep_secret("s3cr et")
-    with pytest.raises(SystemExit), surroundings(str(path)):
-        {}["s3cr et of http://bob:pa55@host/, s3cr%20et"]
-    for text in (path.read_text(), capsys.readouterr().err):
-        assert "KeyError: '… of http://host/, …'" in text
+        assert text.endswith("KeyError: '… of http://host/, …'\n")
         assert not {"s3cr", "pa55"} & set(re.findall(r"\w+", text))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_the_block_without_a_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
-) -> None:
+def test_a_signal_stops_the_block(tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a process that nohup started ignores it
     before = signal.getsignal(number)
     with pytest.raises(SystemExit) as exit_, surroundings(str(tmp_path / "job.log")):
@@ -110,9 +80,10 @@ def test_a_signal_stops_the_block_without_a_traceback(
 @pytest.mark.parametrize("error", [None, DataError, ValueError, KeyboardInterrupt])
 def test_nothing_is_logged_to_the_file_after_the_block(tmp_path: Path, error: type[BaseException] | None) -> None:
     path = tmp_path / "job.log"
-    before = list(logging.getLogger("beirflow").handlers)
+    before, shows = list(logging.getLogger("beirflow").handlers), warnings.showwarning
     try:
         with surroundings(str(path)):
+            assert warnings.showwarning is not shows
             if error:
                 raise error("stop")
     except (SystemExit, KeyboardInterrupt):
@@ -122,34 +93,41 @@ def test_nothing_is_logged_to_the_file_after_the_block(tmp_path: Path, error: ty
     logging.getLogger("py.warnings").warning("too late")
     assert path.read_text() == written
     assert logging.getLogger("beirflow").handlers == before
-
-
-def test_warnings_are_captured_only_while_the_block_runs(tmp_path: Path) -> None:
-    before = warnings.showwarning
-    with surroundings(str(tmp_path / "job.log")):
-        assert warnings.showwarning is not before
-    assert warnings.showwarning is before
-
-
-def test_a_warning_of_a_library_is_in_the_file(tmp_path: Path) -> None:
-    done = run("warnings.warn('soon gone', FutureWarning)", tmp_path / "job.log")
-    assert done.returncode == 0
-    assert "FutureWarning: soon gone" in (tmp_path / "job.log").read_text()
+    assert warnings.showwarning is shows
 
 
 @pytest.mark.parametrize(
-    ("code", "says"),
-    [("from beirflow.files.errors import DataError; raise DataError('bad line')", "ERROR: bad line\n"), ("exit(3)", "")],
+    ("code", "status", "says", "logged"),
+    [
+        ("from beirflow.files.errors import DataError; raise DataError('bad line')", 1, "ERROR: bad line\n", "ERROR bad line"),
+        ("exit(3)", 3, "", ""),
+        ("warnings.warn('soon gone', FutureWarning)", 0, "", "FutureWarning: soon gone"),
+    ],
 )
-def test_a_script_that_fails_for_a_known_reason_prints_no_traceback(tmp_path: Path, code: str, says: str) -> None:
+def test_a_script_prints_no_traceback_for_a_known_reason_and_logs_warnings_of_libraries(
+    tmp_path: Path, code: str, status: int, says: str, logged: str
+) -> None:
     done = run(code, tmp_path / "job.log")
-    assert done.returncode == (1 if says else 3)
-    assert done.stderr == says
+    assert (done.returncode, done.stderr) == (status, says)
+    assert logged in (tmp_path / "job.log").read_text()
 
 
 def snakemake(log: str | Path, *wildcards: str, **params: Any) -> Any:
-    """What a script of a rule has of its job."""
     return SimpleNamespace(log=[str(log)], wildcards=list(wildcards), params=params, output=[])
+
+
+@pytest.mark.parametrize("error", [BeirflowError, DataError])
+@pytest.mark.parametrize("whole", [False, True])
+def test_an_error_for_people_is_its_message_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], error: type[Exception], whole: bool
+) -> None:
+    log = tmp_path / "logs/audit.log"
+    with pytest.raises(SystemExit) as exit_, job(snakemake(log)) if whole else surroundings(str(log)):
+        raise error("corpus.jsonl:3: 100 % wrong")
+    assert exit_.value.code == 1
+    assert capsys.readouterr().err == "ERROR: corpus.jsonl:3: 100 % wrong\n"
+    assert log.read_text().endswith(" ERROR corpus.jsonl:3: 100 % wrong\n")
+    assert read_json(tmp_path / "logs/audit.error.json") == {"error": "corpus.jsonl:3: 100 % wrong"}
 
 
 def test_a_job_that_makes_something_counts_its_energy_and_one_that_looks_writes_nothing(tmp_path: Path) -> None:
@@ -162,16 +140,15 @@ def test_a_job_that_makes_something_counts_its_energy_and_one_that_looks_writes_
     assert found == ["results/energy/evaluate_run.tsv"]
 
 
-WILDCARDS = [
-    ("summarize", ()),
-    ("prepare_corpus/scifact", ("scifact",)),
-    ("merge_chunks/bm25/stack-tex.v1", ("bm25", "stack-tex.v1")),
-    ("search_chunk/bm25/scifact/chunk-0", ("bm25", "scifact", "0")),
-]
-
-
-@pytest.mark.parametrize(("name", "wildcards"), WILDCARDS)
-@pytest.mark.parametrize("results", ["results", "deep/er/logs", "."])
+@pytest.mark.parametrize(
+    ("name", "wildcards", "results"),
+    [
+        ("summarize", (), "."),
+        ("prepare_corpus/scifact", ("scifact",), "deep/er/logs"),
+        ("merge_chunks/bm25/stack-tex.v1", ("bm25", "stack-tex.v1"), "results"),
+        ("search_chunk/bm25/scifact/chunk-0", ("bm25", "scifact", "0"), "results"),
+    ],
+)
 @pytest.mark.parametrize("absolute", [False, True])
 def test_a_job_knows_its_results_its_name_and_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, wildcards: tuple[str, ...], results: str, absolute: bool
@@ -179,24 +156,12 @@ def test_a_job_knows_its_results_its_name_and_its_code(
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / results if absolute else Path(results)
     log = folder / f"logs/{name}.log"
-    with job(snakemake(log, *wildcards, code="c0de")) as this:
-        logger.info("begun")
-        assert this == Job(folder, name, "c0de")
-        assert this.below(folder / "runs/bm25/scifact.json") == "runs/bm25/scifact.json"
-    assert log.read_text().endswith(" INFO begun\n")
-
-
-def test_a_rule_without_a_digest_of_its_code_has_none(tmp_path: Path) -> None:
-    with job(snakemake(tmp_path / "logs/audit.log")) as this:
-        assert this == Job(tmp_path, "audit", "")
-
-
-def test_a_job_ends_as_its_surroundings_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_, job(snakemake(tmp_path / "logs/audit.log")):
-        raise DataError("bad line")
-    assert exit_.value.code == 1
-    assert capsys.readouterr().err == "ERROR: bad line\n"
-    assert (tmp_path / "logs/audit.log").read_text().endswith(" ERROR bad line\n")
+    for code in ({"code": "c0de"}, {}):
+        with job(snakemake(log, *wildcards, **code)) as this:
+            logger.info("begun")
+            assert this == Job(folder, name, code.get("code", ""))
+            assert this.below(folder / "runs/bm25/scifact.json") == "runs/bm25/scifact.json"
+        assert log.read_text().endswith(" INFO begun\n")
 
 
 def test_the_log_of_every_rule_has_a_part_for_each_of_its_wildcards() -> None:

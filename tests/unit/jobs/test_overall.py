@@ -1,32 +1,21 @@
 """Progress is said by work: what is left takes as long as what was like it took."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from beirflow.jobs.overall import Expected, Overall, duration
 
 
-class Clock:
-    """A time that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-def chunks(clock: Clock) -> Overall:
-    """A small job, and four large ones that take ten times as long as was thought."""
+def chunks() -> tuple[Any, Overall]:
+    """A time that a test sets, as ``now``, and a small job and four large ones that take ten times as long as was thought."""
     large = {number: Expected("encode_chunk", 10.0, documents=1000) for number in (1, 2, 3, 4)}
-    return Overall({0: Expected("prepare_corpus", 2.0), **large, 5: Expected("evaluate_run", 1.0, evaluates=True)}, clock)
+    clock, last = SimpleNamespace(now=0.0), Expected("evaluate_run", 1.0, evaluates=True)
+    return clock, Overall({0: Expected("prepare_corpus", 2.0), **large, 5: last}, lambda: clock.now)
 
 
-def test_the_share_is_that_of_the_work_and_what_jobs_took_corrects_it(clock: Clock) -> None:
-    overall = chunks(clock)
+def test_the_share_is_that_of_the_work_and_what_jobs_took_corrects_it() -> None:
+    clock, overall = chunks()
     overall.begin(0, "prepare x")
     clock.now = 2.0
     overall.end(0)
@@ -41,34 +30,27 @@ def test_the_share_is_that_of_the_work_and_what_jobs_took_corrects_it(clock: Clo
     assert overall.line() == f"{expected}; runs: encode chunk 1 of x with y"
 
 
-def test_jobs_that_run_at_once_share_the_time_that_is_left(clock: Clock) -> None:
-    overall = chunks(clock)
+def test_jobs_that_run_at_once_share_the_time_that_is_left_and_no_more_than_three_are_named() -> None:
+    clock, overall = chunks()
     for number in (1, 2):
         overall.begin(number, f"encode chunk {number}")
     clock.now = 100.0
     for number in (1, 2):
         overall.end(number)
-    assert "about 102 s left".replace("102 s", "2 min") in overall.line()
+    assert "about 2 min left" in overall.line()  # 203 s of work
+    for number in (1, 2, 3, 4):
+        overall.begin(number, f"encode chunk {number}")
+    assert overall.line().endswith("runs: encode chunk 1; encode chunk 2; encode chunk 3 and 1 more")
+    assert Overall({}).line() == "100% of the work"
 
 
-def test_a_job_that_takes_longer_than_thought_is_not_taken_for_done(clock: Clock) -> None:
-    overall = chunks(clock)
+def test_a_job_that_takes_longer_than_thought_is_not_taken_for_done() -> None:
+    clock, overall = chunks()
     overall.begin(1, "encode")
     clock.now = 10_000.0
     assert overall.line().startswith("22% of the work")
     overall.fail(1)
     assert overall.line().startswith("0% of the work")
-
-
-def test_no_more_than_three_jobs_are_named(clock: Clock) -> None:
-    overall = chunks(clock)
-    for number in (1, 2, 3, 4):
-        overall.begin(number, f"encode chunk {number}")
-    assert overall.line().endswith("runs: encode chunk 1; encode chunk 2; encode chunk 3 and 1 more")
-
-
-def test_a_run_without_jobs_is_done() -> None:
-    assert Overall({}).line() == "100% of the work"
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(5.2, "5 s"), (120, "2 min"), (7200, "2.0 h"), (400_000, "4.6 days")])

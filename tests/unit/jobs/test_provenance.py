@@ -1,6 +1,9 @@
 """What computed a result is written down, as far as it can be known."""
 
+import getpass
+import os
 import platform
+import pwd
 import shutil
 import subprocess
 from datetime import datetime
@@ -8,7 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beirflow.jobs.provenance import COMMAND, STARTED, code_state, environment, note_start, run_of_this_job
+from beirflow.jobs.provenance import (
+    COMMAND,
+    STARTED,
+    code_state,
+    command_of,
+    environment,
+    name_the_user,
+    note_start,
+    run_of_this_job,
+)
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -50,13 +62,6 @@ def test_what_is_no_checkout_has_no_commit(checkout: Path, monkeypatch: pytest.M
     assert code_state(checkout) == unknown
 
 
-def test_versions_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beirflow.jobs.provenance.PACKAGES", ("numpy", "no-such-package"))
-    found = environment()
-    assert found["packages"] == {"numpy": np.__version__, "no-such-package": None}
-    assert found["python"] == platform.python_version()
-
-
 def test_a_job_knows_the_command_and_the_time_of_its_run_and_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (COMMAND, STARTED):
         monkeypatch.delenv(name, raising=False)
@@ -67,9 +72,28 @@ def test_a_job_knows_the_command_and_the_time_of_its_run_and_no_password(monkeyp
     found = run_of_this_job()
     assert found["command"] == """snakemake --config 'mirrors=['"'"'http://host/x'"'"']' 'a b'"""
     assert datetime.fromisoformat(str(found["started"])).tzinfo
-    note_start(
-        ["snakemake", "--storage-s3-secret-key", "a b'c", "--storage-s3-access-key=name", "--storage-s3-endpoint-url", "x"]
-    )
+    bucket = ["--storage-s3-secret-key", "a b'c", "--storage-s3-access-key=name", "--storage-s3-endpoint-url", "x"]
     said = "snakemake --storage-s3-secret-key ... --storage-s3-access-key=... --storage-s3-endpoint-url x"
-    assert run_of_this_job()["command"] == said
-    assert environment()["processor"]
+    assert command_of(["snakemake", *bucket]) == said
+
+
+def test_versions_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beirflow.jobs.provenance.PACKAGES", ("numpy", "no-such-package"))
+    found = environment()
+    assert found["packages"] == {"numpy": np.__version__, "no-such-package": None}
+    assert found["python"] == platform.python_version()
+    assert found["processor"]
+
+
+def test_a_user_without_a_name_is_called_by_the_number_and_a_name_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)  # KeyError, as of a number without a name
+    with pytest.raises((KeyError, OSError)):
+        getpass.getuser()
+    name_the_user()
+    assert getpass.getuser() == f"uid-{os.getuid()}"
+    monkeypatch.setenv("USER", "")
+    monkeypatch.setattr(pwd, "getpwuid", {os.getuid(): ["ada"]}.__getitem__)
+    name_the_user()
+    assert (getpass.getuser(), os.environ["USER"]) == ("ada", "")

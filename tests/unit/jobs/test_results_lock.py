@@ -56,8 +56,12 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout
     return process.stdout.readline().strip()
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
 
 
 def test_a_second_run_is_refused_and_told_who_runs_until_the_first_has_ended(tmp_path: Path, start: Start) -> None:
@@ -66,8 +70,7 @@ def test_a_second_run_is_refused_and_told_who_runs_until_the_first_has_ended(tmp
     with pytest.raises(LockError, match=rf"process {first.pid} on .*, in .* writes these results; wait .*pathvars"):
         begin_run(tmp_path / "logs")
     assert RUN not in os.environ
-    first.kill()
-    first.wait()
+    end(first)
     begin_run(tmp_path / "logs")
     assert json.loads((tmp_path / "logs" / LOCK).read_text())["run"] == os.environ[RUN]
 
@@ -75,8 +78,7 @@ def test_a_second_run_is_refused_and_told_who_runs_until_the_first_has_ended(tmp
 def test_a_run_is_refused_while_a_job_of_a_former_one_lives_which_stays_valid(tmp_path: Path, start: Start) -> None:
     former = start(BEGIN)
     assert line(former) == "done"
-    former.kill()
-    former.wait()
+    end(former)
     run = json.loads((tmp_path / "logs" / LOCK).read_text())["run"]
     job = start(HOLD, **{RUN: run})
     assert line(job) == "False"
@@ -84,15 +86,12 @@ def test_a_run_is_refused_while_a_job_of_a_former_one_lives_which_stays_valid(tm
         begin_run(tmp_path / "logs")
     late = start("hold_job(logs, 'encode/a/c')", **{RUN: run})
     assert line(late) == "done"
-    for process in (job, late):
-        process.kill()
-        process.wait()
+    end(job)
+    end(late)
     begin_run(tmp_path / "logs")
 
 
-def test_a_job_that_was_submitted_by_a_former_run_ends_when_another_has_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_of_a_former_run_ends_when_another_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin_run(tmp_path / "logs")
     check_run(tmp_path / "logs")
     hold_job(tmp_path / "logs", "encode/a/b")
@@ -102,9 +101,7 @@ def test_a_job_that_was_submitted_by_a_former_run_ends_when_another_has_begun(
             check(tmp_path / "logs")
 
 
-def test_a_job_waits_for_its_other_instance_and_for_no_other_job(
-    tmp_path: Path, start: Start, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_job_waits_for_its_other_instance(tmp_path: Path, start: Start, caplog: pytest.LogCaptureFixture) -> None:
     other = start(HOLD)
     assert line(other) == "False"
     assert not hold_job(tmp_path / "logs", "encode/a/c")
@@ -121,37 +118,30 @@ NO_LOCKS = [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS]
 """What a server without its lock service says, what a disk that knows no locks, and what Lustre without ``flock``."""
 
 
-def take_locks_away(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+@pytest.mark.parametrize("number", NO_LOCKS, ids=errno.errorcode.get)
+@pytest.mark.parametrize("known", [False, True], ids=["nowhere", "on another node"])
+def test_a_disk_without_locks_is_a_warning_and_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int, known: bool
+) -> None:
     def no_locks(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
+    if known:
+        begin_run(tmp_path / "logs")
     monkeypatch.setattr(module.fcntl, "lockf", no_locks)
-
-
-@pytest.mark.parametrize("number", NO_LOCKS, ids=errno.errorcode.get)
-def test_a_disk_without_locks_is_a_warning_and_no_obstacle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int
-) -> None:
-    take_locks_away(monkeypatch, number)
-    begin_run(tmp_path / "logs")
-    assert "take care that no other run writes these results" in caplog.text
-    assert os.strerror(number) in caplog.text
+    if not known:
+        begin_run(tmp_path / "logs")
+        assert "take care that no other run writes these results" in caplog.text
+        assert os.strerror(number) in caplog.text
     caplog.clear()
     assert not hold_job(tmp_path / "logs", "encode/a/b")
-    assert not [record for record in caplog.records if record.levelno >= logging.WARNING], "the run has said it"
-
-
-@pytest.mark.parametrize("number", NO_LOCKS, ids=errno.errorcode.get)
-def test_a_node_without_locks_warns_in_the_log_of_its_job_and_still_ends_a_job_of_a_former_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int
-) -> None:
-    begin_run(tmp_path / "logs")
-    take_locks_away(monkeypatch, number)
-    assert not hold_job(tmp_path / "logs", "encode/a/b")
-    assert "a second instance of this job cannot be detected" in caplog.text
-    monkeypatch.setenv(RUN, "of an earlier run")
-    with pytest.raises(LockError, match="changed nothing"):
-        hold_job(tmp_path / "logs", "encode/a/b")
+    warned = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert bool(warned) == known, "the run has said it where it had no lock either"
+    assert "a second instance of this job cannot be detected" in caplog.text or not known
+    if known:
+        monkeypatch.setenv(RUN, "of an earlier run")
+        with pytest.raises(LockError, match="changed nothing"):
+            hold_job(tmp_path / "logs", "encode/a/b")
 
 
 @pytest.mark.parametrize("option", ["nolock", "local_lock=all", "localflock", ""])

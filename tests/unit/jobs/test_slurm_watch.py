@@ -34,11 +34,6 @@ def write_command(folder: Path, name: str, script: str) -> None:
     (folder / name).chmod(0o755)
 
 
-class Limiter:
-    async def __aenter__(self) -> None: ...
-    async def __aexit__(self, *_: object) -> None: ...
-
-
 class Submitter:
     """An executor with some jobs: what Snakemake waits for, and how the others ended."""
 
@@ -54,13 +49,10 @@ class Submitter:
             logger=logging.getLogger("plugin"),
             get_status_command=lambda: command,
             run_uuid="run",
-            status_rate_limiter=Limiter(),
+            status_rate_limiter=asyncio.Lock(),
             next_seconds_between_status_checks=20,
-            _status_query_calls=0,
-            _status_query_failures=0,
-            _status_query_total_seconds=0.0,
+            **{f"_status_query_{name}": 0 for name in ("calls", "failures", "total_seconds", "max_seconds")},
             _status_query_min_seconds=None,
-            _status_query_max_seconds=0.0,
             _status_query_cycle_rows=[],
             _preemption_warning=False,
             _failed_nodes=set(),
@@ -111,12 +103,8 @@ def test_the_pause_grows_while_no_job_ends_and_less_than_slurm_remembers_ended_j
     assert patient.executor.next_seconds_between_status_checks == 20
 
 
-# Printed by SLURM 22.05.
-CANCELLED_ARRAY = "7_[1,3-5]|CANCELLED|None\n"
-
-
 def test_waiting_tasks_of_an_array_that_is_cancelled_have_failed(slurm: Path) -> None:
-    (slurm / "states").write_text(CANCELLED_ARRAY)
+    (slurm / "states").write_text("7_[1,3-5]|CANCELLED|None\n")  # as SLURM 22.05 prints it
     assert by_plugin("7_1", "7_4").ask() == ["7_1", "7_4"], FAULT_IS_GONE
     watch = Submitter("7_1", "7_4")
     assert watch.ask() == []
@@ -132,23 +120,17 @@ def test_a_job_that_slurm_will_not_run_again_has_failed(slurm: Path, states: str
     assert watch.ask() == ["7"], "it may be about to run again"
     assert watch.ask() == []
     assert "'7'" in watch.ended["7"]
-
-
-def test_a_job_that_slurm_puts_back_into_the_queue_is_watched(slurm: Path) -> None:
-    watch = Submitter("7")
+    requeued = Submitter("7")
     for state in ("NODE_FAIL", "PENDING", "NODE_FAIL", "RUNNING"):
         (slurm / "states").write_text(f"7|{state}|None\n")
-        assert watch.ask() == ["7"]
+        assert requeued.ask() == ["7"], "SLURM has put it back into the queue"
 
 
-def test_sacct_names_tasks_and_who_cancelled_them(slurm: Path) -> None:
+def test_sacct_names_tasks_and_without_it_squeue_is_asked(slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (slurm / "states").write_text("7_1|RUNNING|None\n7_2|CANCELLED by 1000|None\n7_[3-4]|PENDING|None\n")
     watch = Submitter("7_1", "7_2", "7_3", command="sacct")
     assert watch.ask() == ["7_1", "7_3"]
     assert "'CANCELLED'" in watch.ended["7_2"]
-
-
-def test_squeue_is_asked_where_sacct_is_chosen_and_not_installed(slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(slurm))  # without the sacct of this machine
     (slurm / "sacct").unlink()
     (slurm / "states").write_text("7|COMPLETED|None\n")
@@ -177,15 +159,14 @@ def test_reasons_to_wait_that_may_not_pass_are_reported_once(slurm: Path, caplog
     assert "JobHeldUser: 2_3, 2_4, 2_5, 2_6, 2_7 and 2 others" in record.getMessage()
 
 
-@pytest.mark.parametrize(
-    ("name", "jobs"),
-    [
-        ("7", ["7"]),
-        ("7_3", ["7_3"]),
-        ("7_[1,3-5%2]", ["7_1", "7_3", "7_4", "7_5"]),
-        ("7_[1-9:4,12]", ["7_1", "7_5", "7_9", "7_12"]),
-        ("7_[1-2,...]", ["7_1", "7_2"]),
-    ],
-)
-def test_tasks_of_an_array_share_a_line(name: str, jobs: list[str]) -> None:
-    assert list(parse_states(f"{name}|PENDING|Dependency\n")) == jobs
+TASKS = {
+    "7": ["7"],
+    "7_3": ["7_3"],
+    "7_[1,3-5%2]": ["7_1", "7_3", "7_4", "7_5"],
+    "7_[1-9:4,12]": ["7_1", "7_5", "7_9", "7_12"],
+    "7_[1-2,...]": ["7_1", "7_2"],
+}
+
+
+def test_tasks_of_an_array_share_a_line() -> None:
+    assert {name: list(parse_states(f"{name}|PENDING|Dependency\n")) for name in TASKS} == TASKS

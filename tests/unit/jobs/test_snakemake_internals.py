@@ -24,38 +24,29 @@ INTERNAL_IN_RULES = rf"{INTERNAL}|\bworkflow\.\w+"
 
 
 @pytest.mark.parametrize(
-    ("package", "installed"),
-    [("snakemake", "9.20"), ("snakemake", "9.27.1"), ("snakemake", "9.27.99"), ("snakemake-executor-plugin-slurm", "2.8.0")],
-)
-def test_versions_that_were_tested_are_accepted(package: str, installed: str) -> None:
-    check_version(package, installed)
-
-
-@pytest.mark.parametrize(
-    ("package", "installed"),
+    ("package", "accepted", "refused"),
     [
-        *(("snakemake", installed) for installed in ("9.19.3", "9.28", "9.28.0", "9.28a1", "10.0", "8.99")),
-        *(("snakemake-executor-plugin-slurm", installed) for installed in ("2.7.1", "2.9.0")),
+        ("snakemake", ["9.20", "9.27.1", "9.27.99"], ["9.19.3", "9.28", "9.28.0", "9.28a1", "10.0", "8.99"]),
+        ("snakemake-executor-plugin-slurm", ["2.8.0"], ["2.7.1", "2.9.0"]),
     ],
 )
-def test_another_version_is_refused_with_what_to_install(package: str, installed: str) -> None:
-    oldest, beyond = VERSIONS[package]
-    expected = (
-        f"^{package} {installed} is.* at least {oldest} and less than {beyond}.*pip install '{package}>={oldest},<{beyond}'"
-    )
-    with pytest.raises(WorkflowError, match=expected):
+def test_another_version_is_refused_with_what_to_install(package: str, accepted: list[str], refused: list[str]) -> None:
+    for installed in accepted:
         check_version(package, installed)
+    oldest, beyond = VERSIONS[package]
+    says = f"is.* at least {oldest} and less than {beyond}.*pip install '{package}>={oldest},<{beyond}'"
+    for installed in refused:
+        with pytest.raises(WorkflowError, match=f"^{package} {installed} {says}"):
+            check_version(package, installed)
 
 
 def test_the_pinned_version_is_the_one_of_this_test() -> None:
-    (pinned,) = re.findall(r"^snakemake==(.+)$", (REPOSITORY / "envs/requirements.txt").read_text(), re.MULTILINE)
-    recorded = json.loads(STREAM.read_text(encoding="utf-8").splitlines()[0])["snakemake"]
-    assert version("snakemake") == pinned == recorded, "record again: python tests/record_log_stream.py"
-    check_version("snakemake", pinned)
-    (plugin,) = re.findall(
-        r"^snakemake-executor-plugin-slurm==(.+)$", (REPOSITORY / "envs/requirements-slurm.txt").read_text(), re.MULTILINE
-    )
-    check_version("snakemake-executor-plugin-slurm", plugin)
+    for package, file in (("snakemake", "requirements"), ("snakemake-executor-plugin-slurm", "requirements-slurm")):
+        (pinned,) = re.findall(rf"^{package}==(.+)$", (REPOSITORY / f"envs/{file}.txt").read_text(), re.MULTILINE)
+        check_version(package, pinned)
+        if package == "snakemake":
+            recorded = json.loads(STREAM.read_text(encoding="utf-8").splitlines()[0])["snakemake"]
+            assert version("snakemake") == pinned == recorded, "record again: python tests/record_log_stream.py"
 
 
 def test_no_other_file_uses_what_snakemake_does_not_document() -> None:
@@ -73,46 +64,23 @@ def test_no_other_file_uses_what_snakemake_does_not_document() -> None:
         assert re.search(INTERNAL_IN_RULES, text)
 
 
-@pytest.mark.parametrize(
-    "beginning",
-    [*terminal.NOISE, terminal.NOTHING, terminal.INTERRUPTED, terminal.ENDING, terminal.FAILED, "No rule to produce "],
-)
-def test_messages_that_are_told_by_their_beginning_are_those_of_snakemake(beginning: str) -> None:
-    assert re.search(rf"[\"']{re.escape(beginning)}", SOURCE)
+BEGINNINGS = [*terminal.NOISE, terminal.NOTHING, terminal.INTERRUPTED, terminal.ENDING, terminal.FAILED, "No rule to produce "]
 
 
-@pytest.mark.parametrize("name", [terminal.HANDLER, names.TIMESTAMP, *terminal.OF_FAILED_JOBS[:1]])
-def test_names_are_those_of_snakemake(name: str) -> None:
-    assert name in SOURCE
+def test_names_and_beginnings_of_messages_are_those_of_snakemake() -> None:
+    assert [each for each in BEGINNINGS if not re.search(rf"[\"']{re.escape(each)}", SOURCE)] == []
+    assert [name for name in (terminal.HANDLER, names.TIMESTAMP, *terminal.OF_FAILED_JOBS[:1]) if name not in SOURCE] == []
 
 
-class Dag:
-    """Two finished jobs and one to run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.jobs = [self.job(rule, [str(folder / rule)]) for rule in ("merge_chunks", "evaluate_run", "all")]
-
-    @staticmethod
-    def job(rule: str, candidates: list[str]) -> Any:
-        named = SimpleNamespace(name=rule, script=None if rule == "all" else "x.py")
-        outputs = [] if rule == "all" else ["x"]
-        return SimpleNamespace(rule=named, input={"candidates": candidates}, output=outputs, wildcards={"system": "bm25"})
-
-    def needrun(self, job: Any) -> bool:
-        return job.rule.name == "all"
-
-    def needrun_jobs(self) -> list[Any]:
-        return [job for job in self.jobs if self.needrun(job)]
-
-    def jobid(self, job: Any) -> int:
-        return self.jobs.index(job)
-
-    def handle_temp(self, job: Any) -> Any:
-        return job.rule.name
+def planned(rule: str, folder: Path) -> Any:
+    candidates, wildcards = {"candidates": [str(folder / rule)]}, {"system": "bm25"}
+    return SimpleNamespace(rule=SimpleNamespace(name=rule, script=None), input=candidates, output=[], wildcards=wildcards)
 
 
 def test_the_run_tells_its_plan_and_removes_what_a_killed_run_left(tmp_path: Path) -> None:
-    dag, removed = Dag(tmp_path), []
+    jobs = [planned(rule, tmp_path) for rule in ("merge_chunks", "evaluate_run", "all")]  # two have ended
+    dag, removed = SimpleNamespace(jobs=jobs, jobid=jobs.index, handle_temp=lambda job: job.rule.name), []
+    dag.needrun, dag.needrun_jobs = jobs[2:].__contains__, lambda: jobs[2:]
     run = WorkflowRun(SimpleNamespace(dag=dag, async_run=removed.append))
     assert run.planned_jobs == {2: PlannedJob("all", {"system": "bm25"}, writes=False, computes=False)}
     run.remove_temporary_inputs("merge_chunks", "candidates")
@@ -126,10 +94,10 @@ def test_snakemake_has_the_methods_that_are_replaced(monkeypatch: pytest.MonkeyP
     from snakemake.jobs import Job
     from snakemake.persistence import PersistenceBase
 
-    replaced = {(Job, "postprocess"), (PersistenceBase, "incomplete")}
+    replaced, before = {(Job, "postprocess"), (PersistenceBase, "incomplete")}, {}
     for owner, name in replaced:
         monkeypatch.setattr(owner, name, getattr(owner, name))  # put back afterwards
-    before = {name: inspect.signature(getattr(owner, name)) for owner, name in replaced}
+        before[name] = inspect.signature(getattr(owner, name))
     assert "error" in before["postprocess"].parameters
     assert list(before["incomplete"].parameters) == ["self", "job"]
     assert {"_get_key", "_filter_incomplete_keys", "started"} <= set(dir(PersistenceBase))
@@ -141,16 +109,9 @@ def test_the_plugin_for_slurm_has_the_methods_that_are_extended(monkeypatch: pyt
     plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
     from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
-    parameters = {
-        "__init__": ["self", "workflow", "logger"],
-        "run_job": ["self", "job"],
-        "run_array_jobs": ["self", "jobs"],
-        "_report_job_error_threadsafe": ["self", "job_info", "msg"],
-        "check_active_jobs": ["self", "active_jobs"],
-        "get_python_executable": ["self"],
-        "cancel": ["self"],
-        "get_status_command": ["self"],
-    }
+    parameters = {"__init__": ["self", "workflow", "logger"], "_report_job_error_threadsafe": ["self", "job_info", "msg"]}
+    parameters |= {name: ["self"] for name in ("get_python_executable", "cancel", "get_status_command")}
+    parameters |= {"run_job": ["self", "job"], "run_array_jobs": ["self", "jobs"], "check_active_jobs": ["self", "active_jobs"]}
     assert {name: list(inspect.signature(getattr(plugin.Executor, name)).parameters) for name in parameters} == parameters
     for submit in (plugin.Executor.run_job, plugin.Executor.run_array_jobs):
         assert "self._report_job_error_threadsafe(" in inspect.getsource(submit)
@@ -161,11 +122,6 @@ def test_the_plugin_for_slurm_has_the_methods_that_are_extended(monkeypatch: pyt
     extend_slurm_plugin()
     assert registered.executor.__mro__[1:3] == (SlurmExecutor, plugin.Executor)
     assert not inspect.isabstract(registered.executor)
-
-
-def test_where_the_plugin_for_slurm_is_missing_nothing_is_extended(monkeypatch: pytest.MonkeyPatch) -> None:
-    from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
-
-    monkeypatch.setattr(ExecutorPluginRegistry(), "plugins", {})
+    monkeypatch.setattr(ExecutorPluginRegistry(), "plugins", {})  # where it is not installed
     extend_slurm_plugin()
-    assert "slurm" not in ExecutorPluginRegistry().plugins
+    assert ExecutorPluginRegistry().plugins == {}

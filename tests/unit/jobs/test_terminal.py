@@ -23,8 +23,6 @@ RECORDS = [json.loads(line) for line in STREAM.read_text(encoding="utf-8").split
 
 
 class Run:
-    """A terminal, and what it shows."""
-
     def __init__(self, *quiet: str, dry: bool = False) -> None:
         self.stream = io.StringIO()
         before = logging.StreamHandler(self.stream)
@@ -38,9 +36,8 @@ class Run:
         for record in RECORDS:
             if record["scene"] == scene:
                 self.log(**record)
-        return [
-            line[10:] if line[2:3] == ":" else line for line in self.lines if not line.startswith(("Config file", "Assuming"))
-        ]
+        lines = [line for line in self.lines if not line.startswith(("Config file", "Assuming"))]
+        return [line[10:] if line[2:3] == ":" else line for line in lines]
 
     @property
     def lines(self) -> list[str]:
@@ -52,33 +49,28 @@ def _nearest(target: str) -> str:
 
 
 def write_error(folder: Path) -> None:
-    log = folder / next(
-        record["log"][0] for record in RECORDS if record["scene"] == "failure" and record.get("event") == "job_error"
-    )
+    (failed,) = [record for record in RECORDS if record["scene"] == "failure" and record.get("event") == "job_error"]
+    log = folder / failed["log"][0]
     log.parent.mkdir(parents=True)
     write_json(job_error(log), {"error": SENTENCE})
 
 
 def test_every_scene_is_recorded_to_its_end() -> None:
     assert list(dict.fromkeys(record["scene"] for record in RECORDS)) == list(SCENES)
-    assert {record["scene"] for record in RECORDS if record.get("event") == "job_info"} == {
-        "success",
-        "failure",
-        "SIGINT",
-        "SIGTERM",
-    }
+    with_jobs = {record["scene"] for record in RECORDS if record.get("event") == "job_info"}
+    assert with_jobs == {"success", "failure", "SIGINT", "SIGTERM"}
 
 
-def test_a_run_that_succeeds_shows_its_jobs() -> None:
+def test_a_run_that_succeeds_shows_its_jobs_and_one_with_nothing_to_do_the_table() -> None:
     assert Run().play("success") == ["prepare kitchen"]
-
-
-def test_a_run_with_nothing_to_do_prints_the_table() -> None:
     assert Run().play("nothing to do") == ["Nothing to do: all requested files exist.", "", "the table"]
 
 
 def test_an_error_ends_with_our_sentence_and_the_command_that_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    unexplained = Run().play("failure")
+    assert "Error in rule prepare_corpus, jobid: 0" in unexplained
+    assert "prepare debate failed: see its log" in unexplained
     write_error(tmp_path)
     assert Run().play("failure") == [
         "prepare debate",
@@ -89,13 +81,6 @@ def test_an_error_ends_with_our_sentence_and_the_command_that_goes_on(tmp_path: 
         f"Once that is fixed, or if it was temporary: t{RESUME[0][1:]}",
         RESUME[1],
     ]
-
-
-def test_an_error_that_no_job_explains_keeps_what_snakemake_says_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    lines = Run().play("failure")
-    assert "Error in rule prepare_corpus, jobid: 0" in lines
-    assert "prepare debate failed: see its log" in lines
 
 
 def test_a_job_that_goes_well_at_another_attempt_has_not_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,13 +112,10 @@ def test_other_errors_and_warnings_are_handed_on() -> None:
     assert run.lines == ["the scheduler failed", "clock skew", "Job 4 has been submitted with SLURM jobid 8."]
 
 
-def test_an_interruption_says_that_the_same_command_goes_on() -> None:
+def test_an_interruption_says_that_the_same_command_goes_on_and_once_that_running_jobs_are_waited_for() -> None:
     lines = Run().play("SIGINT")
     assert lines[-3:] == ["Stopping: removing half-written files.", f"Interrupted; finished files stay. {RESUME[0]}", RESUME[1]]
     assert len(lines) == 4
-
-
-def test_that_the_jobs_that_run_are_waited_for_is_said_once() -> None:
     lines = Run().play("SIGTERM")
     assert lines.count("Stopping after the running jobs; no other job starts.") == 1
     assert lines[-1] == RESUME[1]

@@ -1,5 +1,6 @@
 """Which files of a dataset on a hub are read."""
 
+import itertools
 import re
 import time
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from beirflow.files.errors import DataError
 from beirflow.sources.forms import ROLES
-from beirflow.sources.hub_layout import files_of
+from beirflow.sources.hub_layout import files_of, matching
 from hub_datasets import CARD, beir, languages, mteb, nano
 
 
@@ -19,8 +20,15 @@ def found(names: list[str], card: str = "", subset: str | None = None, split: st
     return {role: files_of(role, names, card, subset=subset, split=split, where="x/y") for role in ROLES}
 
 
+def corpus_of(names: list[str], front: str, split: str = "test") -> list[str]:
+    """The files of the corpus, from a card with this front matter."""
+    return files_of("corpus", names, f"---\n{front}\n---\n", subset=None, split=split, where="x/y at z")
+
+
 def test_the_layouts_of_nanobeir_mteb_and_beir_are_known_by_their_names(tmp_path: Path) -> None:
-    assert found(names_in(nano(tmp_path / "nano")), split="train") == {
+    with pytest.raises(DataError, match=r"'qrels' has no split 'test', it has train; name one in 'split'"):
+        found(names_in(nano(tmp_path / "nano")))
+    assert found(names_in(tmp_path / "nano"), split="train") == {
         "corpus": ["corpus/train-00000-of-00002.parquet", "corpus/train-00001-of-00002.parquet"],
         "queries": ["queries/train-00000-of-00001.parquet"],
         "qrels": ["qrels/train-00000-of-00001.parquet"],
@@ -32,14 +40,11 @@ def test_the_layouts_of_nanobeir_mteb_and_beir_are_known_by_their_names(tmp_path
     assert files_of("qrels", qrels, "", subset=None, split="test", where="x/y") == ["test.tsv"]
 
 
-def test_a_language_is_a_subset(tmp_path: Path) -> None:
+def test_a_language_is_a_subset_and_datasets_that_share_a_repository_are_splits_of_it(tmp_path: Path) -> None:
     names = names_in(languages(tmp_path))
     assert found(names, subset="fr")["corpus"] == ["fr-corpus/test-00000-of-00001.parquet"]
     behind = [name.replace("fr-corpus", "corpus-fr") for name in names]
     assert found(behind, subset="fr")["corpus"] == ["corpus-fr/test-00000-of-00001.parquet"]
-
-
-def test_datasets_that_share_a_repository_are_splits_of_it() -> None:
     names = [f"{role}/{name}-00000-of-00001.parquet" for role in ROLES for name in ("NanoNQ", "NanoSciFact")]
     assert found(names, split="NanoNQ")["corpus"] == ["corpus/NanoNQ-00000-of-00001.parquet"]
 
@@ -48,7 +53,7 @@ def test_datasets_that_share_a_repository_are_splits_of_it() -> None:
     ("data_files", "expected"),
     [
         ('"docs/*.parquet"', ["docs/a.parquet", "docs/b.parquet"]),
-        ('["docs/a.parquet", "docs/b.parquet"]', ["docs/a.parquet", "docs/b.parquet"]),
+        ("[docs/a.parquet, corpus/other.parquet, docs/a.parquet, 'corpus/*']", ["corpus/other.parquet", "docs/a.parquet"]),
         ('[{split: test, path: ["./docs/?.parquet"]}]', ["docs/a.parquet", "docs/b.parquet"]),
         ('[{split: test, path: "**/c.parquet"}]', ["docs/deep/c.parquet"]),
         ('[{split: test, path: "docs/**"}]', ["docs/a.parquet", "docs/b.parquet", "docs/deep/c.parquet"]),
@@ -57,25 +62,23 @@ def test_datasets_that_share_a_repository_are_splits_of_it() -> None:
 )
 def test_the_card_names_files_in_every_way_that_hubs_know(data_files: str, expected: list[str]) -> None:
     names = ["docs/a.parquet", "docs/b.parquet", "docs/deep/c.parquet", "corpus/other.parquet"]
-    card = f"---\nconfigs:\n- config_name: corpus\n  data_files: {data_files}\n---\n"
-    assert files_of("corpus", names, card, subset=None, split="test", where="x/y") == expected
+    assert corpus_of(names, f"configs:\n- config_name: corpus\n  data_files: {data_files}") == expected
 
 
 @pytest.mark.parametrize(
-    ("names", "card", "parts"),
+    ("names", "front", "parts"),
     [
         (["a.bin"], "", ["expected corpus in it, found nothing", "this layout is not read"]),
         (["de-corpus/test.parquet"], "", ["found de-corpus", "'subset'"]),
         (["corpus/a.parquet", "corpus/b.parquet"], "", ["'corpus' has no split 'test', it has a, b", "'split'"]),
         (["corpus.jsonl", "top_ranked/test.parquet"], "", ["not a plain retrieval dataset", "'top_ranked'", "reranked"]),
-        (["corpus.jsonl", "instruction/test.parquet"], "", ["'instruction'", "instructions"]),
         (["../corpus/test.parquet", "corpus/$(x)/test.parquet", "corpus/*.parquet"], "", ["found nothing"]),
-        (["corpus.jsonl"], "---\na: [\n---\n", ["README.md is not YAML"]),
+        (["corpus.jsonl"], "a: [", ["README.md is not YAML"]),
     ],
 )
-def test_what_is_no_dataset_for_retrieval_is_refused_with_what_is_there(names: list[str], card: str, parts: list[str]) -> None:
+def test_what_is_no_dataset_for_retrieval_is_refused_with_what_is_there(names: list[str], front: str, parts: list[str]) -> None:
     with pytest.raises(DataError) as caught:
-        files_of("corpus", names, card, subset=None, split="test", where="x/y at z")
+        corpus_of(names, front)
     for part in ["x/y at z: ", *parts]:
         assert part in str(caught.value)
 
@@ -89,18 +92,11 @@ def test_no_language_of_a_dataset_for_another_task_is_read_as_plain_retrieval(ro
         files_of(role, names, "", subset="fas", split="test", where="x/y")
 
 
-def test_judgements_of_another_split_are_never_taken(tmp_path: Path) -> None:
-    names = names_in(nano(tmp_path))
-    with pytest.raises(DataError, match=r"'qrels' has no split 'test', it has train; name one in 'split'"):
-        found(names)
-
-
 @pytest.mark.parametrize(
     "front", ["configs: 5", "configs: [5, {config_name: 5}]", "- a", "5", "configs: [{config_name: corpus}]"]
 )
 def test_a_card_of_another_form_says_nothing(front: str) -> None:
-    card = f"---\n{front}\n---\n"
-    assert files_of("corpus", ["corpus.jsonl"], card, subset=None, split="test", where="x/y") == ["corpus.jsonl"]
+    assert corpus_of(["corpus.jsonl"], front) == ["corpus.jsonl"]
 
 
 BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10))
@@ -125,23 +121,35 @@ MANY = f"p: &p [{'a,' * 1_000}]\ne: &e {{split: test, path: *p}}\n"
 )
 def test_a_hostile_card_is_refused_in_a_moment(front: str, message: str) -> None:
     names = ["corpus.jsonl", "a/" * 100 + "b", "a" * 240]
-    card = f"---\n{BOMB}{MANY}configs:\n- config_name: corpus\n  {front}\n---\n"
     begun = time.process_time()
     with pytest.raises(DataError, match=re.escape(message)):
-        files_of("corpus", names, card, subset=None, split="test", where="x/y")
+        corpus_of(names, f"{BOMB}{MANY}configs:\n- config_name: corpus\n  {front}")
     assert time.process_time() - begun < 10
 
 
 def test_the_tags_and_merges_of_a_card_are_plain_text(tmp_path: Path) -> None:
     merges = "x0: &x0 {a: 1}\n" + "".join(f"x{i}: &x{i} {{<<: [{f'*x{i - 1},' * 9}]}}\n" for i in range(1, 20))
-    card = f"---\n{merges}z: !!python/object/apply:os.system ['touch {tmp_path}/ran']\nconfigs:\n"
-    card += "- config_name: corpus\n  data_files: [{split: 2020-99-99, path: corpus.jsonl}]\n---\n"
-    assert files_of("corpus", ["corpus.jsonl"], card, subset=None, split="2020-99-99", where="x/y") == ["corpus.jsonl"]
+    front = f"{merges}z: !!python/object/apply:os.system ['touch {tmp_path}/ran']\nconfigs:\n"
+    front += "- config_name: corpus\n  data_files: [{split: 2020-99-99, path: corpus.jsonl}]"
+    assert corpus_of(["corpus.jsonl"], front, "2020-99-99") == ["corpus.jsonl"]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_a_card_names_twice_is_read_once() -> None:
-    listed = "[{split: test, path: [corpus/test.jsonl, 'corpus/*']}, {split: test, path: ./corpus/test.jsonl}]"
-    card = f"---\nconfigs:\n- config_name: corpus\n  data_files: {listed}\n---\n"
-    names = ["corpus/test.jsonl", "corpus/more.jsonl"]
-    assert files_of("corpus", names, card, subset=None, split="test", where="x/y") == sorted(names)
+PATHS = ["/".join(parts) for count in (1, 2, 3) for parts in itertools.product(("a", "ab", "b.x"), repeat=count)]
+COMPONENTS = ("**", "*", "a*", "*b*", "?", "[ab]", "ab", "*.x")
+
+
+def test_patterns_match_what_they_match_on_a_hub() -> None:
+    utils = pytest.importorskip("fsspec.utils")
+    for count in (1, 2, 3):
+        for parts in itertools.product(COMPONENTS, repeat=count):
+            pattern = "/".join(parts)
+            expression = re.compile(utils.glob_translate(pattern))
+            assert matching(pattern, PATHS) == [path for path in PATHS if expression.fullmatch(path)], pattern
+
+
+def test_several_folders_need_a_component_of_their_own() -> None:
+    with pytest.raises(ValueError, match="is not a whole component"):
+        matching("a**/b", ["a/b"])
+    with pytest.raises(ValueError, match="entire path component"):
+        pytest.importorskip("fsspec.utils").glob_translate("a**/b")

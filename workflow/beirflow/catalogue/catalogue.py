@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.catalogue.dataset import Dataset, check_shared_texts, official_dataset, own_copy
-from beirflow.catalogue.mteb_tasks import MtebTask, mteb_tasks
 from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
 
 KINDS = ("task", "domain", "language")
@@ -22,6 +21,15 @@ class Reference:
     source: str
     citation: str
     decimals: int
+
+
+@dataclass(frozen=True)
+class MtebTask:
+    """A task of MTEB: its name, what model cards call its data, and the language as the catalogue names it."""
+
+    name: str
+    dataset: str
+    language: str
 
 
 @dataclass(frozen=True)
@@ -48,24 +56,19 @@ class Catalogue:
 
     @property
     def known_datasets(self) -> dict[str, tuple[Dataset, ...]]:
-        """All of them, public or not."""
+        """Return all of them, public or not."""
         return {**self.datasets, **self.own_copies}
 
     def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
-        """The most precise published score that may be compared with ours.
+        """Return the most precise published score of ``NDCG@10`` or ``Recall@100`` that may be compared with ours, if any.
 
-        Args:
-            system: Name of the system.
-            dataset: Name of the dataset (not of a forum).
-            measure: ``NDCG@10`` or ``Recall@100``.
-
-        Returns:
-            The score, or None if there is none or if every one that there is must not be compared.
+        ``dataset`` is the name of a dataset and not of a forum.
         """
         for source in self.published.get(system, ()):
             barred = source.get("not_comparable", {}).get(dataset, {}).get("measures", ())
             scores = dict(zip(("NDCG@10", "Recall@100"), source["scores"].get(dataset, ()), strict=False))
             value = scores.get(measure)
+            # Sources stand in the order of their precision.
             if value is not None and measure not in barred:
                 return Reference(value, source["source"], source["citation"], source["decimals"])
         return None
@@ -73,16 +76,9 @@ class Catalogue:
 
 @cache
 def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
-    """Read and check the catalogue.
+    """Read and check ``datasets.yaml`` and ``published.yaml``.
 
-    Args:
-        folder: Holds ``datasets.yaml`` and ``published.yaml``.
-
-    Returns:
-        The catalogue.
-
-    Raises:
-        ConfigError: A file does not follow its schema, or names a dataset that texts cannot be shared with.
+    Raises ConfigError if a file does not follow its schema, or names a dataset that texts cannot be shared with.
     """
     datasets, published = (read_catalogue(folder / f"{name}.yaml", name) for name in ("datasets", "published"))
     rows = {name: official_dataset(name, entry) for name, entry in datasets["datasets"].items()}
@@ -99,3 +95,14 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in known.items()},
         mteb=mteb_tasks(datasets["datasets"]),
     )
+
+
+def mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]:
+    """Return the tasks of MTEB by dataset and by forum, in the order of checked entries of ``datasets.yaml``."""
+    tasks = {}
+    for name, entry in datasets.items():
+        forums = {f"{name}-{forum}": each for forum, each in entry.get("forums", {}).items()}
+        for each, facts in {name: entry, **forums}.items():
+            if "mteb" in facts:
+                tasks[each] = MtebTask(facts["mteb"]["task"], facts["mteb"]["dataset"], entry["language"])
+    return tasks

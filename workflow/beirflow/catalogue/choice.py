@@ -15,10 +15,10 @@ from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, nearest
 
 SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<count>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")
-"""Of queries."""
+"""Name of a sample of queries."""
 
 DOCUMENTS = re.compile(SAMPLE.pattern.replace("sample", "documents"))
-"""A sample of documents."""
+"""Name of a sample of documents."""
 
 OF_THE_PAPER = "dbpedia-entity"
 """The corpus that the paper's efficiency was measured on a part of."""
@@ -27,14 +27,9 @@ Rows = Mapping[str, tuple[Dataset, ...]]
 
 
 def corpora_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
-    """The corpora of a dataset, of another split of it, or of a sample of it.
+    """Return the corpora, one or one a forum, of a dataset, of another split of it, or of a sample of it; None if unknown.
 
-    Args:
-        name: Name of a dataset, with ``.<split>``, ``.documents-<n>``, ``.sample-<n>`` behind it in this order for a part of it.
-        rows: Every known dataset by name with its corpora.
-
-    Returns:
-        One corpus, or one a forum; None if there is no such dataset, or none with such a split.
+    For a part, ``.<split>``, ``.documents-<n>``, ``.sample-<n>`` follow the name in this order.
     """
     if name in rows:
         return rows[name]
@@ -51,13 +46,14 @@ def corpora_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
 
 
 def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
-    """The corpora of a dataset or of another split of it; None if there is none."""
+    """Return the corpora of a dataset or of another split of it; None if there is none."""
     if name in rows:
         return rows[name]
     whole, _, split = name.rpartition(".")
     if whole not in rows or rows[whole][0].part_of:
         return None
     usual = rows[whole][0]
+    # The usual split has the plain name, so that no corpus has two.
     if split == usual.split or (usual.form and not usual.form.has_splits) or (usual.archive and split not in usual.other_splits):
         return None
     changes = {"split": split, "queries": usual.other_splits.get(split)}
@@ -68,22 +64,15 @@ def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
 
 
 def _part(corpus: Dataset, row: str, **changes: Any) -> Dataset:
-    """A part of a corpus, under the name of its own."""
+    """Return a part of a corpus, under the name of its own."""
     name = f"{row}-{corpus.forum}" if corpus.forum else row
     return replace(corpus, name=name, row=row, part_of=corpus.whole_row, **changes)
 
 
 def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str] | str:
-    """Names of the datasets that a configuration asks for.
+    """Return the datasets of a checked configuration, each with the sample that is asked for; ``all`` for all without a sample.
 
-    Args:
-        config: The configuration, which its schema has checked.
-        catalogue: What the project knows.
-        problems: Where what is wrong is added.
-
-    Returns:
-        The names, each with the sample that is asked for; ``all`` where that is what it says, and no sample. Asked again with
-        these names, the same.
+    Asked again with these names, it returns the same. Mistakes are added to ``problems``.
     """
     said, queries, seed = config["datasets"], config["sample_queries"], config["sample_seed"]
     if said == "all" and queries is None:
@@ -99,22 +88,22 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
 
 
 def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str]:
-    """Names of the datasets of the catalogue that have everything that is asked for."""
-    found, problems_before = list(catalogue.datasets), len(problems.lines)
+    """Return the datasets of the catalogue that have all the properties asked for."""
+    names, problems_before = list(catalogue.datasets), len(problems.lines)
     for kind in (kind for kind in KINDS if kind in wanted):
         values = _known_values(kind, wanted[kind], catalogue, problems)
-        found = [name for name in found if catalogue.kinds[name][kind] in values]
+        names = [name for name in names if catalogue.kinds[name][kind] in values]
     if "largest" in wanted:
-        found = [name for name in found if sum(corpus.documents or 0 for corpus in catalogue.datasets[name]) <= wanted["largest"]]
+        names = [name for name in names if sum(corpus.documents or 0 for corpus in catalogue.datasets[name]) <= wanted["largest"]]
     if "split" in wanted:
-        found = _with_split(wanted["split"], found, catalogue, problems)
-    if not found and len(problems.lines) == problems_before:
+        names = _with_split(wanted["split"], names, catalogue, problems)
+    if not names and len(problems.lines) == problems_before:
         problems.add("datasets", dict(wanted), f"no dataset has all these properties; there are {_described(catalogue)}")
-    return found
+    return names
 
 
 def _known_values(kind: str, said: str | Iterable[str], catalogue: Catalogue, problems: Problems) -> set[str]:
-    """Values of a kind as the catalogue writes them."""
+    """Return values of a kind as the catalogue writes them."""
     known = {(value := catalogue.kinds[name][kind]).lower(): value for name in catalogue.datasets}
     values = [said] if isinstance(said, str) else list(said)
     for value in (value for value in values if value.lower() not in known):
@@ -124,19 +113,19 @@ def _known_values(kind: str, said: str | Iterable[str], catalogue: Catalogue, pr
 
 
 def _with_split(split: str, names: Iterable[str], catalogue: Catalogue, problems: Problems) -> list[str]:
-    """Those of some datasets that have a split, under the names of this split."""
+    """Return those of some datasets that have a split, under the names of this split."""
     splits = dict.fromkeys(
         each for corpora in catalogue.datasets.values() for each in (corpora[0].split, *corpora[0].other_splits)
     )
     if split not in splits:
         problems.add("datasets.split", split, f"allowed are {', '.join(splits)}{nearest(split, splits)}")
     first = {name: catalogue.datasets[name][0] for name in names}
-    found = {name: name if corpus.split == split else f"{name}.{split}" for name, corpus in first.items()}
-    return [each for name, each in found.items() if split in (first[name].split, *first[name].other_splits)]
+    named = {name: name if corpus.split == split else f"{name}.{split}" for name, corpus in first.items()}
+    return [each for name, each in named.items() if split in (first[name].split, *first[name].other_splits)]
 
 
 def _described(catalogue: Catalogue) -> str:
-    """Every dataset of the catalogue with what it can be chosen by."""
+    """Return every dataset of the catalogue with what it can be chosen by."""
     sizes = {name: sum(corpus.documents or 0 for corpus in corpora) for name, corpora in catalogue.datasets.items()}
     return "; ".join(
         f"{name} ({', '.join(catalogue.kinds[name].values())}, {sizes[name]:,} documents)" for name in catalogue.datasets
@@ -144,13 +133,7 @@ def _described(catalogue: Catalogue) -> str:
 
 
 def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Problems) -> None:
-    """Note names of the user's own datasets that would be taken for a part of another.
-
-    Args:
-        names: The names.
-        catalogue: What the project knows.
-        problems: Where what is wrong is added.
-    """
+    """Note names of the user's own datasets that would be taken for a part of another."""
     for name in names:
         known = catalogue.known_datasets
         if any(sample.fullmatch(name) for sample in (SAMPLE, DOCUMENTS)) or (name not in known and corpora_named(name, known)):
@@ -160,13 +143,9 @@ def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Proble
 
 
 def asked_corpus(documents: Mapping[str, int]) -> str:
-    """The corpus that latency is measured on for the table of efficiency.
+    """Return the corpus that latency is measured on for the table of efficiency, from the number of documents of each.
 
-    Args:
-        documents: Of each configured corpus, their number.
-
-    Returns:
-        That of the paper, a sample of its documents first; else the largest.
+    It is that of the paper, a sample of its documents first; else the largest.
     """
     of_paper = [name for name in documents if name.partition(".")[0] == OF_THE_PAPER]
     sampled = [name for name in of_paper if ".documents-" in name]

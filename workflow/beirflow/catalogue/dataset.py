@@ -62,17 +62,17 @@ class Dataset:
 
     @property
     def whole_row(self) -> str:
-        """Name of the dataset, whichever part of it this is: what folders, instructions and catalogues call it."""
+        """Return the name of the dataset, whichever part of it this is: what folders, instructions and catalogues call it."""
         return self.part_of or self.row
 
     @property
     def whole_name(self) -> str:
-        """The same of the corpus."""
+        """Return the same of the corpus."""
         return f"{self.whole_row}-{self.forum}" if self.forum else self.whole_row
 
 
 def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
-    """The corpora of a dataset of the catalogue: one, or one a forum."""
+    """Return the corpora of a dataset of the catalogue: one, or one a forum."""
     common = {
         "split": entry["split"],
         "archive": name,
@@ -93,20 +93,13 @@ def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]
 
 
 def own_copy(name: str, entry: Mapping[str, Any]) -> Dataset:
-    """The corpus of a dataset of which only the user can have a copy."""
+    """Return the corpus of a dataset of which only the user can have a copy."""
     facts = {key: entry[key] for key in ("split", "documents", "queries", "licence")}
     return Dataset(name=name, row=name, own_copy=True, **facts)
 
 
 def check_shared_texts(names: Iterable[str], rows: Mapping[str, tuple[Dataset, ...]], path: str, problems: Problems) -> None:
-    """Note where a dataset names another that it cannot share texts with.
-
-    Args:
-        names: The datasets to check.
-        rows: Every known dataset by name with its corpora.
-        path: Path of the key that holds the datasets' entries.
-        problems: Where what is wrong is added.
-    """
+    """Note each of ``names`` that cannot share texts with the dataset it names; ``path`` is the key of the datasets' entries."""
     for name in names:
         other = rows[name][0].shares_texts_with
         if other is not None and (problem := _sharing_problem(name, other, rows)):
@@ -114,7 +107,7 @@ def check_shared_texts(names: Iterable[str], rows: Mapping[str, tuple[Dataset, .
 
 
 def _sharing_problem(name: str, other: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str | None:
-    """Why a dataset cannot reuse the vectors of the other, and what it can name instead."""
+    """Return why a dataset cannot reuse the vectors of the other, and what it can name instead."""
     possible = [row for row, corpora in rows.items() if row != name and not (corpora[0].forum or corpora[0].shares_texts_with)]
     allowed = f"allowed are {', '.join(possible)}"
     if rows[name][0].forum:

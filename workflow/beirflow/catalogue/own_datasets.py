@@ -22,15 +22,7 @@ NO_FIELDS = ("kind", "labels", LISTS)
 
 
 def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
-    """The corpora of a dataset of the user's own, from ``custom.datasets.<name>`` of the configuration.
-
-    Args:
-        name: Its name.
-        entry: Its entry, which its schema has checked.
-
-    Returns:
-        One corpus, or one a forum.
-    """
+    """Return the corpora, one or one a forum, of a checked entry of ``custom.datasets``."""
     common = {key: entry[key] for key in ("path", "split", "drop_self_matches", "shares_texts_with") if key in entry}
     common["form"] = _form(entry)
     forums = entry.get("forums")
@@ -40,7 +32,7 @@ def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
 
 
 def _form(entry: Mapping[str, Any]) -> Form | None:
-    """The form of a dataset; None for that of BEIR."""
+    """Return the form of a dataset; None for that of BEIR."""
     if "hub" in entry:
         place = {key: entry[key] for key in ("hub", "revision", "subset") if key in entry}
         return HubForm(**place, **{f"qrels_{key}": value for key, value in entry.get("qrels", {}).items()})
@@ -53,24 +45,19 @@ def _form(entry: Mapping[str, Any]) -> Form | None:
 
 
 def _fields_of(kind: type[LabelledForm | SamplesForm]) -> list[str]:
-    """Keys of ``fields`` that a form has."""
+    """Return the keys of ``fields`` that a form has."""
     return [field.name for field in fields(kind) if field.name not in NO_FIELDS]
 
 
 def check_own_datasets(entries: Mapping[str, Mapping[str, Any]], problems: Problems) -> None:
-    """Note keys that a dataset of its form does not have.
-
-    Args:
-        entries: By name, entries that their schema has checked.
-        problems: Where what is wrong is added.
-    """
+    """Note keys of checked entries that a dataset of its form does not have."""
     for name, entry in entries.items():
         for key, problem in _wrong_keys(entry):
             problems.add(f"custom.datasets.{name}.{key}", entry[key], problem)
 
 
 def _wrong_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Keys that are not used, and why."""
+    """Yield keys that are not used, and why."""
     if "hub" in entry:
         yield from ((key, "a dataset on a hub does not have this; remove the key") for key in NOT_ON_A_HUB if key in entry)
     kind = FILES.get(entry.get("form", ""))

@@ -26,12 +26,12 @@ CATALOGUE = SCHEMAS.with_name("catalogue")
 
 
 def _is_integer(_: TypeChecker, value: object) -> bool:
-    """JSON Schema takes 10.0 for an integer, but NDCG@10.0 is no measure."""
+    """Refuse 10.0, which JSON Schema takes for an integer, but NDCG@10.0 is no measure."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_number(_: TypeChecker, value: object) -> bool:
-    """YAML has .nan, which is above no minimum and below none, so that no limit would refuse it."""
+    """Refuse YAML's .nan, which is above no minimum and below none, so that no limit would refuse it."""
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
@@ -65,37 +65,23 @@ class Problems:
             self.keys.append(key)
 
     def raise_if_any(self, where: str) -> None:
-        """Raise all the problems at once.
-
-        Args:
-            where: What was checked, for the first line of the message.
-
-        Raises:
-            ConfigError: There is at least one problem.
-        """
+        """Raise all the problems at once as a ConfigError; ``where`` is what was checked, for the first line of its message."""
         if self.lines:
             raise ConfigError("\n  ".join([f"{where} cannot be used:", *self.lines]))
 
 
 def nearest(name: object, allowed: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` where ``name`` looks like a typo of an allowed name, in whichever case, else nothing."""
+    """Return ``; did you mean 'x'?`` if ``name`` looks like a typo of an allowed name, in whichever case, else nothing."""
     by_lower = {each.lower(): each for each in allowed}
     matches = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
     return f"; did you mean {by_lower[matches[0]]!r}?" if matches else ""
 
 
 def problems_with(value: Any, schema: str) -> Problems:
-    """Check a value against ``workflow/schemas/<schema>.schema.yaml``.
-
-    Args:
-        value: What a YAML file holds.
-        schema: Name of the schema.
-
-    Returns:
-        The problems, in the order of the keys; none if the value is as it should be.
-    """
+    """Return the problems of a value with ``workflow/schemas/<schema>.schema.yaml``, in the order of the keys."""
     problems = Problems()
     for error in sorted(_validator(schema).iter_errors(value), key=lambda error: [str(part) for part in error.absolute_path]):
+        # An error of alternatives such as oneOf says less than the errors of each.
         for inner in error.context or [error]:
             for key, given, allowed in _explain(inner):
                 problems.add(key, given, allowed)
@@ -103,20 +89,15 @@ def problems_with(value: Any, schema: str) -> Problems:
 
 
 def defaults(schema: str) -> dict[str, Any]:
-    """The default of each top-level key of a schema that has one."""
+    """Return the default of each top-level key of a schema that has one."""
     return {key: entry["default"] for key, entry in _schema(schema)["properties"].items() if "default" in entry}
 
 
 def with_types(config: Mapping[str, Any], schema: str) -> dict[str, Any]:
-    """A configuration in which what ``--config`` said has the types of a file: Snakemake hands on words.
+    """Return a configuration in which what ``--config`` said has the types of a file: Snakemake hands on words.
 
-    Args:
-        config: The configuration.
-        schema: Name of its schema.
-
-    Returns:
-        The same, with booleans and numbers where the schema has such, and a list where it has one: of a single value, or of
-        several with commas between them.
+    It has booleans and numbers where the schema has such, and a list where it has one: of a single value, or of several with
+    commas between them.
     """
     properties = _schema(schema)["properties"]
     return {key: _typed(value, properties.get(key, {})) for key, value in config.items()}
@@ -140,7 +121,7 @@ def _typed(value: Any, entry: Mapping[str, Any]) -> Any:
 
 
 def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
-    """Key path, value found, and what is allowed, of each problem behind one schema error."""
+    """Yield key path, value found, and what is allowed, of each problem behind one schema error."""
     path = ".".join(str(part) for part in error.absolute_path)
     schema: Any = error.schema
     if error.validator == "additionalProperties":
@@ -160,30 +141,12 @@ def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
 
 
 def read_yaml(path: Path) -> Any:
-    """Read a file that the project ships, with the parser in C where PyYAML has it: every job of a cluster reads them all.
-
-    Args:
-        path: The file.
-
-    Returns:
-        What it holds.
-    """
+    """Read a file that the project ships, with the parser in C where PyYAML has it: every job of a cluster reads them all."""
     return yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
 
 
 def read_catalogue(path: Path, schema: str) -> Any:
-    """Read and check a file of the catalogue.
-
-    Args:
-        path: The file.
-        schema: Name of its schema.
-
-    Returns:
-        What it holds.
-
-    Raises:
-        ConfigError: It does not follow its schema.
-    """
+    """Read and check a file of the catalogue; ConfigError if it does not follow its schema."""
     value = read_yaml(path)
     problems_with(value, schema).raise_if_any(f"catalogue file {path}")
     return value
@@ -206,15 +169,8 @@ def _validator(name: str) -> Any:
 
 
 def repeated_keys(path: Path) -> list[str]:
-    """Find keys of a YAML file that stand twice, of which every reader drops one.
-
-    Args:
-        path: The file.
-
-    Returns:
-        A sentence for each, with its lines.
-    """
-    found, nodes = list[str](), [yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]
+    """Return a sentence, with its lines, for each repeated key of a YAML file, of which every reader drops one."""
+    repeated, nodes = list[str](), [yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]
     while nodes:
         node = nodes.pop()
         if isinstance(node, yaml.SequenceNode):
@@ -225,8 +181,8 @@ def repeated_keys(path: Path) -> list[str]:
             for key, _ in node.value:
                 line = key.start_mark.line + 1
                 if str(key.value) in lines:
-                    found.append(
+                    repeated.append(
                         f"{path}:{line}: the key {key.value!r} stands in line {lines[str(key.value)]} already; remove one"
                     )
                 lines.setdefault(str(key.value), line)
-    return sorted(found)
+    return sorted(repeated)

@@ -43,7 +43,7 @@ class Scan:
 
 
 def first_equal_texts(fingerprints: np.ndarray, sizes: np.ndarray, spill: Path) -> np.ndarray:
-    """Row of the first document with the same text, for each document.
+    """Return for each document the row of the first document with the same text.
 
     Args:
         fingerprints: Equal for equal texts, uint64 of shape (n,).
@@ -53,6 +53,7 @@ def first_equal_texts(fingerprints: np.ndarray, sizes: np.ndarray, spill: Path) 
     Returns:
         int32 of shape (n,); a row's own number where no earlier document has its text.
     """
+    # Equal fingerprints are neighbours in this order; all other texts are unique and not read again.
     order = np.argsort(fingerprints)
     same_as_next = fingerprints[order][1:] == fingerprints[order][:-1]
     suspects = np.sort(order[np.append(same_as_next, False) | np.append(False, same_as_next)])
@@ -68,16 +69,7 @@ def first_equal_texts(fingerprints: np.ndarray, sizes: np.ndarray, spill: Path) 
 
 
 def taken(scan: Scan, rows: np.ndarray, spill: Path) -> Scan:
-    """Some of the documents of a corpus; the texts of the others leave the spill file.
-
-    Args:
-        scan: The corpus.
-        rows: Which to take, ascending.
-        spill: The texts.
-
-    Returns:
-        The corpus of these documents.
-    """
+    """Restrict a corpus to ascending rows; the texts of the other documents leave the spill file."""
     chosen = np.zeros(len(scan.sizes), bool)
     chosen[rows] = True
     rest = spill.with_name("taken.txt")
@@ -121,14 +113,9 @@ def deal(scan: Scan, chunks: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write_documents(stream: DigestingWriter, scratch: Path, scan: Scan, chunks: int, threads: int) -> None:
-    """Write the chunks as row groups, from the texts in the spill file.
+    """Write the chunks as row groups of a Parquet file, from the texts in the spill file in ``scratch``.
 
-    Args:
-        stream: Where to write the Parquet file.
-        scratch: Folder of the spill file, for more such files.
-        scan: The corpus.
-        chunks: Number of chunks.
-        threads: Threads that sort while another writes.
+    ``threads`` sort while another writes.
     """
     order, chunk_of = deal(scan, chunks)
     position = np.empty_like(order)
@@ -147,7 +134,7 @@ def write_documents(stream: DigestingWriter, scratch: Path, scan: Scan, chunks: 
 
 
 def _sorted_chunk(texts_path: Path, scan: Scan, rows: np.ndarray, position: np.ndarray) -> pa.Table:
-    """The documents of a chunk, whose rows are given in the order of the corpus, in the order of their positions."""
+    """Return the documents of a chunk, whose rows are in the order of the corpus, in the order of their positions."""
     order = np.argsort(position[rows])
     texts = _strings(np.fromfile(texts_path, np.uint8), scan.sizes[rows]).take(pa.array(order))
     rows = rows[order]
@@ -156,16 +143,13 @@ def _sorted_chunk(texts_path: Path, scan: Scan, rows: np.ndarray, position: np.n
 
 
 def _part_texts(scratch: Path, sizes: np.ndarray, chunk_of: np.ndarray, chunks: int, threads: int) -> Iterator[Path]:
-    """Files with the texts of each chunk in turn, in the order of the corpus.
-
-    Each pass over the spill file deals out as many chunks as may be open at once.
-    """
+    """Yield files with the texts of each chunk in turn, in the order of the corpus."""
     if chunks == 1:
         yield spill_path(scratch)
         return
 
     def by_chunk(rows_and_texts: tuple[slice, bytes]) -> tuple[np.ndarray, pa.Array]:
-        """The chunk of each text, in ascending order, and the texts in that order."""
+        """Return the chunk of each text, in ascending order, and the texts in that order."""
         rows, texts = rows_and_texts
         order = np.argsort(chunk_of[rows], kind="stable")
         return chunk_of[rows][order], _strings(texts, sizes[rows]).take(pa.array(order))
@@ -183,19 +167,19 @@ def _part_texts(scratch: Path, sizes: np.ndarray, chunk_of: np.ndarray, chunks: 
 
 
 def spill_path(scratch: Path) -> Path:
-    """The spill file in a scratch folder."""
+    """Return the path of the spill file in a scratch folder."""
     return scratch / "spill.txt"
 
 
 def text_bytes(texts: pa.Array) -> memoryview:
-    """The texts of an array, one after another in UTF-8, without a copy."""
+    """Return the texts of an array, one after another in UTF-8, without a copy."""
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int64)[[texts.offset, texts.offset + len(texts)]]
     return memoryview(data or b"")[bounds[0] : bounds[1]]
 
 
 def _read_spill(path: Path, sizes: np.ndarray) -> Iterator[tuple[slice, bytes]]:
-    """The texts in the order of the corpus, some at a time, with their rows."""
+    """Yield the texts in the order of the corpus, some at a time, with their rows."""
     with path.open("rb") as stream:
         for start in range(0, len(sizes), SPILL_ROWS):
             rows = slice(start, min(start + SPILL_ROWS, len(sizes)))
@@ -203,6 +187,6 @@ def _read_spill(path: Path, sizes: np.ndarray) -> Iterator[tuple[slice, bytes]]:
 
 
 def _strings(data: bytes | np.ndarray, sizes: np.ndarray) -> pa.Array:
-    """An array of texts that are stored one after another, without a copy."""
+    """Return an array of texts that are stored one after another, without a copy."""
     offsets = pa.py_buffer(np.concatenate([[0], np.cumsum(sizes)]))
     return pa.Array.from_buffers(pa.large_string(), len(sizes), [None, offsets, pa.py_buffer(data)])

@@ -61,50 +61,24 @@ def recorded_digest(path: str | Path) -> str:
 
 
 def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dict[str, str]:
-    """Return the digests of what a model represents, queries or documents, and of the record of the model.
+    """Return the digests of ``source_path``, queries or documents, and of a model's record, by path below the results.
 
-    Args:
-        job: The job that reads or writes the representation.
-        source_path: ``queries.parquet`` or ``documents.parquet``.
-        model_path: The record of the model.
-
-    Returns:
-        sha256 by path below the results.
-
-    Raises:
-        DataError: One of the two records was damaged.
+    Raises DataError if one of the two records was damaged.
     """
     read_json(model_path)
     return job.digests({source_path: recorded_digest(source_path), model_path: file_digest(model_path)})
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """Read ``queries.parquet`` or ``qrels.parquet`` if it is the one that was prepared.
-
-    Args:
-        path: The file, next to its ``corpus.json``.
-
-    Returns:
-        The table.
-
-    Raises:
-        DataError: The file was changed after it was written.
-    """
+    """Read ``queries.parquet`` or ``qrels.parquet``; DataError if it was changed after it was written."""
     check_digest(path, recorded_digest(path), corpus_record(path))
     return pq.ParquetFile(path).read()  # read_table would import all of Arrow's datasets
 
 
 def own_candidates(queries_path: str | Path) -> pa.Table | None:
-    """The documents that each query ranks, where a dataset says which.
+    """Return ``query_id``, ``doc_id`` and ``score`` of the documents that each query ranks; None where each ranks all.
 
-    Args:
-        queries_path: ``queries.parquet``, next to its ``corpus.json`` and ``qrels.parquet``.
-
-    Returns:
-        ``query_id``, ``doc_id`` and ``score`` of each; None where every query ranks all documents.
-
-    Raises:
-        DataError: A file was changed after it was written.
+    Raises DataError if a file was changed after it was written.
     """
     if not read_json(corpus_record(queries_path)).get(OWN_CANDIDATES):
         return None
@@ -115,7 +89,7 @@ class Documents:
     """``documents.parquet``, of which a job reads and checks no more than it needs.
 
     The digest of the whole would make every job read the whole corpus. So the footer, which says where each page is and how
-    large, is compared with ``corpus.json``, and every page that is read with its own checksum.
+    large, is compared with ``corpus.json``, and every page that is read with its own checksum; a difference is a DataError.
 
     Args:
         path: ``documents.parquet``, next to its ``corpus.json``.
@@ -123,9 +97,6 @@ class Documents:
 
     Attributes:
         sizes: Documents of each chunk.
-
-    Raises:
-        DataError: The footer is not the one that was written.
     """
 
     def __init__(self, path: str | Path, *, piecewise: bool = False) -> None:
@@ -145,60 +116,30 @@ class Documents:
         self._file.close()
 
     def read(self, chunks: Sequence[int], columns: list[str] | None = None) -> pa.Table:
-        """Read some chunks; no byte of another is touched.
-
-        Args:
-            chunks: Their numbers.
-            columns: Columns to read; all if None.
-
-        Returns:
-            The rows, chunk after chunk.
-
-        Raises:
-            DataError: What is read was changed after it was written.
-        """
+        """Read some chunks, one after another, and no byte of another; DataError if they were changed after they were written."""
         with parquet_errors(self.path):
             return self._file.read_row_groups(list(chunks), columns)
 
     def titles_and_texts(self, chunk: int, rows: int) -> Iterator[tuple[pa.Array, pa.Array]]:
-        """Read the titles and texts of a chunk, for what keeps them apart.
+        """Read the titles and texts of a chunk, at most ``rows`` at a time, for what keeps them apart.
 
-        Args:
-            chunk: Its number.
-            rows: Most documents at a time.
-
-        Yields:
-            Titles and texts of the next documents, as :func:`~beirflow.datasets.corpus_reader.split_title_and_text` gives them.
-
-        Raises:
-            DataError: What is read was changed after it was written.
+        They are as :func:`~beirflow.datasets.document_text.split_title_and_text` gives them.
         """
         for batch in self.batches(chunk, ["text", "title_bytes"], rows):
             yield split_title_and_text(batch["text"], batch["title_bytes"].to_numpy())
 
     def batches(self, chunk: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Read a chunk a few rows at a time.
-
-        Args:
-            chunk: Its number.
-            columns: Columns to read.
-            rows: Most rows of a batch.
-
-        Yields:
-            Batches of rows.
-
-        Raises:
-            DataError: What is read was changed after it was written.
-        """
+        """Read a chunk at most ``rows`` rows at a time; DataError if it was changed after it was written."""
         with parquet_errors(self.path):
             yield from self._file.iter_batches(rows, row_groups=[chunk], columns=columns)
 
 
 def footer_digest(path: str | Path) -> str:
-    """sha256 of the footer of a Parquet file, as lowercase hexadecimal."""
+    """Return the sha256 of the footer of a Parquet file, as lowercase hexadecimal."""
     with Path(path).open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         stream.seek(max(0, size - PARQUET_END_BYTES))
         length = int.from_bytes(stream.read(4), "little")
+        # A damaged length may reach before the file; then the digest is that of the whole.
         stream.seek(max(0, size - PARQUET_END_BYTES - length))
         return hashlib.file_digest(stream, "sha256").hexdigest()

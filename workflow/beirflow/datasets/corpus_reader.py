@@ -49,17 +49,10 @@ class DocumentBatch(NamedTuple):
 
 
 def read_batches(source: DatasetSource, threads: int) -> Iterator[DocumentBatch]:
-    """Documents of ``corpus.jsonl`` in the order of the file.
+    """Yield the documents of ``corpus.jsonl`` in the order of the file, in batches that are not empty.
 
-    Args:
-        source: The dataset.
-        threads: Blocks that are parsed at the same time.
-
-    Yields:
-        Batches, none of them empty.
-
-    Raises:
-        DataError: A line is not a document; see :func:`~beirflow.sources.beir_files.documents_in`.
+    ``threads`` blocks are parsed at the same time. Raises DataError if a line is not a document; see
+    :func:`~beirflow.sources.beir_files.documents_in`.
     """
     for batch in map_ahead(partial(_read_block, source), source.blocks(CORPUS), threads):
         if len(batch.lines):
@@ -83,9 +76,10 @@ def _parse_with_care(source: DatasetSource, numbers: Sequence[int], block: bytes
 
 
 def _parse_fast(numbers: Sequence[int], block: bytes) -> tuple[np.ndarray, pa.RecordBatch] | None:
-    """Line numbers and documents of a block, or None where it must be read with care."""
+    """Return line numbers and documents of a block; None where it must be read with care."""
     if not _is_one_object_a_line(block) or not _is_utf8(block):
         return None
+    # A single block, because Arrow would cut lines at the end of each.
     reading = pa.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
     parsing = pa.json.ParseOptions(explicit_schema=FIELDS, newlines_in_values=False, unexpected_field_behavior="ignore")
     try:
@@ -139,15 +133,9 @@ def _is_utf8(block: bytes) -> bool:
 
 
 def fingerprint(texts: pa.Array) -> np.ndarray:
-    """A number for each text, from its length and a few of its bytes.
+    """Return a uint64 for each of n texts, large_string, from its length and a few of its bytes; equal for equal texts.
 
     It reads a few bytes instead of all, so it is fast; a caller that needs certainty must compare texts that share a number.
-
-    Args:
-        texts: n texts, large_string.
-
-    Returns:
-        uint64 of shape (n,); equal for equal texts.
     """
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
@@ -159,6 +147,7 @@ def fingerprint(texts: pa.Array) -> np.ndarray:
     mask = np.where(lengths >= 8, ~np.uint64(0), (np.uint64(1) << (shortest % np.uint64(64))) - np.uint64(1))
     for sample in range(SAMPLES):
         numbers ^= eight_bytes_at[starts + np.maximum(lengths - 8, 0) * sample // (SAMPLES - 1)] & mask
+        # 2^64 by the golden ratio spreads differences over all bits.
         numbers *= np.uint64(0x9E3779B97F4A7C15)
         numbers ^= numbers >> np.uint64(29)
     return numbers

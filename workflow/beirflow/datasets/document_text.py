@@ -18,42 +18,23 @@ TITLE_END = "\ufdd0"
 def document_text(title: str, text: str, separator: str = " ") -> str:
     """Join title and text as the beir package and MTEB do, without white space at the ends.
 
-    Args:
-        title: The title; empty if there is none.
-        text: The text.
-        separator: Written between the two, even if the title is empty.
-
-    Returns:
-        The text that a model reads; with ``TITLE_END`` as separator, both parts as they are, for :func:`title_and_text`.
+    The separator is written even if the title is empty. With ``TITLE_END``, both parts stay as they are, for
+    :func:`title_and_text`.
     """
     joined = f"{title}{separator}{text}"
     return joined if separator == TITLE_END else joined.strip()
 
 
 def title_and_text(marked: str) -> tuple[str, str]:
-    """Undo :func:`document_text` with ``TITLE_END`` as separator.
-
-    Args:
-        marked: The joined text.
-
-    Returns:
-        Title and text as the dataset has them; an empty title if there is no ``TITLE_END``.
-    """
+    """Undo :func:`document_text` with ``TITLE_END`` as separator; an empty title if there is no ``TITLE_END``."""
     title, end, text = marked.partition(TITLE_END)
     return (title, text) if end else ("", title)
 
 
 def join_title_and_text(titles: pa.Array, texts: pa.Array) -> pa.Array:
-    """The texts of documents as systems see them: title, space, text where there is a title, else the text.
+    """Join n titles, null or empty where there is none, and texts as systems see them: with a space, or the text alone.
 
-    Contriever's recipe; the one place where the two are joined.
-
-    Args:
-        titles: n titles; null or empty where there is none.
-        texts: n texts.
-
-    Returns:
-        n strings of the same type.
+    This is Contriever's recipe, and the one place where the two are joined.
     """
     titled = pc.fill_null(pc.not_equal(titles, pa.scalar("", titles.type)), False)
     if not pc.any(titled).as_py():
@@ -63,16 +44,10 @@ def join_title_and_text(titles: pa.Array, texts: pa.Array) -> pa.Array:
 
 
 def as_read(documents: pa.Table, separator: str | None = None) -> pa.Table:
-    """Ids and texts of documents as models read them: :func:`document_text` of every row.
+    """Return ``doc_id`` and ``text`` of documents as models read them: :func:`document_text` of every row.
 
-    Tokenizers of bytes, such as RoBERTa's, ModernBERT's and those of decoders, read a line feed at the end as a token.
-
-    Args:
-        documents: ``doc_id`` and ``text``, and ``title_bytes`` where there is a separator.
-        separator: What stands between title and text; None for the space that is there, which takes no work of Python.
-
-    Returns:
-        ``doc_id`` and ``text``.
+    Tokenizers of bytes, such as RoBERTa's, ModernBERT's and those of decoders, read a line feed at the end as a token. A
+    separator other than the space needs ``title_bytes``, and Python for each row.
     """
     joined = documents["text"]
     if separator is not None:
@@ -83,15 +58,9 @@ def as_read(documents: pa.Table, separator: str | None = None) -> pa.Table:
 
 
 def separated(joined: pa.Array, title_bytes: np.ndarray, separator: str) -> pa.Array:
-    """The texts of documents with another separator between title and text.
+    """Return n texts of :func:`join_title_and_text` with another separator, which is also written where a title is missing.
 
-    Args:
-        joined: n texts of :func:`join_title_and_text`.
-        title_bytes: Bytes of each that are the title, integers of shape (n,).
-        separator: What stands between the two, also where a title is missing.
-
-    Returns:
-        n strings.
+    ``title_bytes``, integers of shape (n,), are the bytes of each that are the title.
     """
     titles, texts = split_title_and_text(joined, title_bytes)
     pairs = zip(titles.to_pylist(), texts.to_pylist(), strict=True)
@@ -110,6 +79,7 @@ def split_title_and_text(joined: pa.Array, title_bytes: np.ndarray) -> tuple[pa.
     """
     _, offsets, data = joined.buffers()
     bounds = np.frombuffer(offsets, np.int64)[joined.offset : joined.offset + len(joined) + 1]
+    # Two pieces a document share the buffer of the texts, so that nothing is copied.
     cuts = np.empty(2 * len(joined) + 1, np.int64)
     cuts[::2] = bounds
     cuts[1::2] = bounds[:-1] + title_bytes

@@ -8,23 +8,15 @@ from beirflow.sources.query_lists import texts_of
 from beirflow.sources.source import QUERIES, DatasetSource, qrels_of
 
 HIGHEST_SCORE = 1000
-"""Of a judgement: 2 to the power of more is no number that NDCG_exp can divide by."""
+"""Highest score of a judgement: 2 to the power of more is no number that NDCG_exp can divide by."""
 
 
 def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa.Table]:
     """Read the queries that have judgements, and the judgements.
 
-    Args:
-        source: The dataset.
-        split: Name of the judgements.
-
-    Returns:
-        A table of ``query_id`` and ``text`` in byte order of the ids, and a table of ``query_id``, ``doc_id`` and ``score``
-        (int32) in byte order of query and document.
-
-    Raises:
-        DataError: There are no judgements; a judgement comes twice with different scores; a judged query is missing, comes
-            twice, has no text, or would be taken for a list of texts.
+    Returns a table of ``query_id`` and ``text`` in byte order of the ids, and a table of ``query_id``, ``doc_id`` and ``score``
+    (int32) in byte order of query and document. Raises DataError if there are no judgements, if a judgement comes twice with
+    different scores, or if a judged query is missing, comes twice, has no text, or would be taken for a list of texts.
     """
     judgements = _judgements(source, split)
     judged = {judgement.query_id for judgement in judgements}
@@ -33,19 +25,15 @@ def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa
     if missing:
         where = source.where(qrels_of(split))
         raise DataError(f"{where}: {len(missing)} judged queries are not in {source.where(QUERIES)}, the first is {missing[0]!r}")
-    ids = sorted(judged, key=_bytes)
+    ids = sorted(judged, key=str.encode)
     queries = pa.table({"query_id": ids, "text": pa.array([texts[query_id] for query_id in ids], pa.large_string())})
-    judgements.sort(key=lambda judgement: (_bytes(judgement.query_id), _bytes(judgement.doc_id)))
+    judgements.sort(key=lambda judgement: (judgement.query_id.encode(), judgement.doc_id.encode()))
     query_ids, doc_ids, scores = zip(*judgements, strict=True)
     return queries, pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())})
 
 
-def _bytes(identifier: str) -> bytes:
-    return identifier.encode("utf-8")
-
-
 def _judgements(source: DatasetSource, split: str) -> list[Judgement]:
-    """Judgements without repetition."""
+    """Return the judgements without repetition."""
     where = source.where(qrels_of(split))
     seen: dict[tuple[str, str], tuple[int, int]] = {}
     for line, (query_id, doc_id, score) in read_judgements(source, split):
@@ -63,7 +51,7 @@ def _judgements(source: DatasetSource, split: str) -> list[Judgement]:
 
 
 def _texts(source: DatasetSource, judged: set[str]) -> dict[str, str]:
-    """Texts of the judged queries."""
+    """Return the texts of the judged queries by id."""
     where = source.where(QUERIES)
     texts: dict[str, str] = {}
     lines: dict[str, int] = {}

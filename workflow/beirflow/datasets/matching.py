@@ -25,7 +25,7 @@ KEY_BYTES = 16
 
 
 def match_texts(*, documents_path: str, other_path: str, output_path: str) -> None:
-    """For every document of a corpus, find a document of another corpus that has the same text.
+    """Find, for every document of a corpus, a document of another corpus that has the same text.
 
     Args:
         documents_path: ``documents.parquet`` of the corpus, next to its ``corpus.json``.
@@ -57,12 +57,7 @@ def match_texts(*, documents_path: str, other_path: str, output_path: str) -> No
 
 
 class TextIndex:
-    """The texts of a corpus, as sorted digests, and where each is.
-
-    Args:
-        file: ``documents.parquet`` of the corpus.
-        progress: Counts the texts that are read.
-    """
+    """The texts of a corpus, as sorted digests, and the place of each."""
 
     def __init__(self, file: Documents, progress: Progress) -> None:
         self._first_rows = np.concatenate([[0], np.cumsum(file.sizes[:-1], dtype=np.int64)])
@@ -72,14 +67,7 @@ class TextIndex:
         self._keys = keys[self._order]
 
     def places(self, keys: np.ndarray) -> pa.Table:
-        """Return the places of texts in the corpus.
-
-        Args:
-            keys: Digests of n texts, 16 bytes each, of shape (n,).
-
-        Returns:
-            ``chunk`` and ``row`` of each text, int32; both -1 for a text that is not there.
-        """
+        """Return ``chunk`` and ``row``, int32, of n texts by their digests of 16 bytes; both -1 for a text that is not there."""
         place = np.searchsorted(self._keys, keys)
         known = place < len(self._keys)
         known[known] = self._keys[place[known]] == keys[known]
@@ -91,7 +79,8 @@ class TextIndex:
 
 
 def _text_keys(file: Documents, chunk: int, progress: Progress) -> np.ndarray:
-    """Digests of the texts of one row group, as bytes of fixed length, of shape (rows,)."""
+    """Return the digests of the texts of one row group, as bytes of fixed length, of shape (rows,)."""
+    # Numpy ignores zeros at the end of such bytes, which makes no two digests of one length equal.
     keys = np.empty(file.sizes[chunk], dtype=f"S{KEY_BYTES}")
     start = 0
     for batch in file.batches(chunk, ["text"], BATCH_DOCUMENTS):

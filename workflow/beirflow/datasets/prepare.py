@@ -93,6 +93,7 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
         if sample := settings.sample:
             part["sample"] = {**sample, "of": queries.num_rows}
             queries, qrels = sampled_queries(queries, qrels, wanted=sample["queries"], seed=sample["seed"])
+        # What the scan no longer needs is room for the chunks.
         pa.default_memory_pool().release_unused()
         with atomic_path(corpus.documents_path) as partial, DigestingWriter(partial) as stream:
             write_documents(stream, scratch, scan, settings.chunks, threads)
@@ -138,7 +139,7 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
 
 @contextmanager
 def _scratch_folder(output: Path) -> Iterator[Path]:
-    """An empty folder on the output's disk, which is gone afterwards."""
+    """Give an empty folder on the output's disk, which is gone afterwards."""
     output.parent.mkdir(parents=True, exist_ok=True)
     folder = own_partial(output.parent / "prepare")
     folder.mkdir()
@@ -156,6 +157,7 @@ def _scan(source: DatasetSource, spill: Path, expected: int | None, threads: int
     with spill.open("wb") as stream, Progress(title, expected, "documents") as progress:
         for batch in read_batches(source, threads):
             stream.write(text_bytes(batch.documents["text"]))
+            # All ids together may be longer than the 2 GiB of a string array.
             ids = batch.documents["doc_id"].cast(pa.large_string())
             parts.append((ids, batch.characters, batch.sizes, batch.documents["title_bytes"].to_numpy(), batch.fingerprints))
             progress.advance(len(batch.lines))
@@ -167,7 +169,7 @@ def _scan(source: DatasetSource, spill: Path, expected: int | None, threads: int
 
 
 def _check_documents(source: DatasetSource, scan: Scan, expected: int | None, most: int | None) -> None:
-    """No id twice, and as many documents as the catalogue says, or as one chunk may have."""
+    """Refuse repeated ids, and another number of documents than the catalogue says, or more than one chunk may have."""
     where = source.where(CORPUS)
     if len(pc.unique(scan.ids)) < len(scan.ids):
         first_line: dict[str, int] = {}
@@ -188,7 +190,7 @@ def _check_documents(source: DatasetSource, scan: Scan, expected: int | None, mo
 
 
 def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
-    """The judgements whose document is not in the corpus."""
+    """Return the judgements whose document is not in the corpus."""
     judged = pc.unique(qrels["doc_id"])
     present = ids.filter(pc.is_in(ids, value_set=judged.cast(ids.type))).cast(judged.type)
     return qrels.filter(pc.invert(pc.is_in(qrels["doc_id"], value_set=present)))
@@ -211,14 +213,7 @@ def _compare(source: DatasetSource, expected: Mapping[str, Any], queries: int) -
 
 
 def length_statistics(lengths: np.ndarray) -> dict[str, float]:
-    """Return the statistics of text lengths for a record.
-
-    Args:
-        lengths: Characters of each, of shape (n,).
-
-    Returns:
-        The smallest, the mean, some quantiles, the largest.
-    """
+    """Return the smallest, the mean, some quantiles and the largest of n lengths, for a record."""
     quantiles = dict(zip(("median", "p90", "p99"), np.quantile(lengths, [0.5, 0.9, 0.99]).tolist(), strict=True))
     return {"min": int(lengths.min()), "mean": float(lengths.mean()), **quantiles, "max": int(lengths.max())}
 

@@ -15,50 +15,25 @@ from beirflow.files.errors import DataError
 
 
 def drawn(ids: Iterable[str], *, wanted: int, seed: int) -> np.ndarray:
-    """Draw some of many.
+    """Return the rows, ascending int64, of at most ``wanted`` of n different ids.
 
-    Args:
-        ids: Of n documents or queries, no id twice.
-        wanted: How many to draw; all where there are fewer.
-        seed: Which.
-
-    Returns:
-        Their rows, ascending, int64 of shape (min(n, wanted),): those where the sha256 of seed and id begins with the smallest
-        64 bits.
+    They are those where the sha256 of seed and id begins with the smallest 64 bits.
     """
     digests = (hashlib.sha256(f"{seed} {each}".encode()).digest()[:8] for each in ids)
+    # Big-endian, so that numbers are ordered as digests in hexadecimal are.
     return np.sort(np.argsort(np.frombuffer(b"".join(digests), ">u8"), kind="stable")[:wanted])
 
 
 def sampled_queries(queries: pa.Table, qrels: pa.Table, *, wanted: int, seed: int) -> tuple[pa.Table, pa.Table]:
-    """Some of the judged queries.
-
-    Args:
-        queries: A table with ``query_id``.
-        qrels: Their judgements, a table with ``query_id``.
-        wanted: How many to take; all where there are fewer.
-        seed: Which.
-
-    Returns:
-        The queries and their judgements, in the order that they have.
-    """
+    """Return at most ``wanted`` of the judged queries, and their judgements, in the order that they have."""
     taken = queries.take(pa.array(drawn(queries["query_id"].to_pylist(), wanted=wanted, seed=seed)))
     return taken, qrels.filter(pc.is_in(qrels["query_id"], value_set=taken["query_id"].combine_chunks()))
 
 
 def judged_among(queries: pa.Table, qrels: pa.Table, doc_ids: pa.Array) -> tuple[pa.Table, pa.Table]:
-    """Restrict queries and judgements to a sample of documents.
+    """Return the queries judged on a sample of documents, and these judgements, in the order that they have.
 
-    Args:
-        queries: A table with ``query_id``.
-        qrels: Their judgements, a table with ``query_id`` and ``doc_id``.
-        doc_ids: Ids of the documents of the sample.
-
-    Returns:
-        The judgements of documents of the sample, and the queries that have any, in the order that they have.
-
-    Raises:
-        DataError: There are none.
+    Raises DataError if there are none.
     """
     judged = qrels.filter(pc.is_in(qrels["doc_id"], value_set=doc_ids.cast(qrels.schema.field("doc_id").type)))
     if not judged.num_rows:

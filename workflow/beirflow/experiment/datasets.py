@@ -9,8 +9,7 @@ from typing import Any
 
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.dataset import Dataset
-from beirflow.datasets.document_count import known_documents
-from beirflow.datasets.query_count import count_judged_queries
+from beirflow.datasets.counts import count_judged_queries, known_documents
 from beirflow.files.addresses import address_below
 from beirflow.files.digests import file_state
 from beirflow.files.errors import ConfigError

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from beirflow.catalogue.mteb_tasks import mteb_tasks
+from beirflow.catalogue.catalogue import mteb_tasks
 from beirflow.catalogue.schema import CATALOGUE, Problems, nearest, read_catalogue
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, family_of

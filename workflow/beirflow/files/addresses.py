@@ -1,8 +1,8 @@
-"""Secrets in addresses and elsewhere: taken from environment variables, found, and hidden.
+"""Secrets in addresses and elsewhere: taken from environment variables, detected, and hidden.
 
 An address may hold a secret as its user and password, in its query, or in its fragment; there it is hidden from whatever is
 shown. A secret in a path cannot be recognised. A configuration names an environment variable in place of any secret, as
-``${NAME}``: its value is hidden wherever it occurs, and so is what is secret in an address that is used.
+``${NAME}``: its value is hidden wherever it occurs, and so are the secrets of an address that is used.
 """
 
 import base64
@@ -54,53 +54,34 @@ _known: set[str] = set()
 
 
 def without_credentials(text: str) -> str:
-    """Return a text without the secrets of its addresses and those that this process knows.
+    """Return a text without the users and passwords of its addresses, values of queries and fragments, and known secrets.
 
-    Args:
-        text: To be shown or recorded.
-
-    Returns:
-        The text without users and passwords, and with ``…`` in place of the values of queries, of fragments and of known secrets.
-        What names environment variables, as ``${NAME}``, stays.
+    ``…`` replaces all but users and passwords; names of environment variables, as ``${NAME}``, stay.
     """
-    text = _ADDRESS_IN_TEXT.sub(lambda found: _shown_address(found[0]), without_secrets(text))
-    return _PARAMETER_IN_TEXT.sub(lambda found: _shown_parameter(found[0]), text)
+    text = _ADDRESS_IN_TEXT.sub(lambda match: _shown_address(match[0]), without_secrets(text))
+    return _PARAMETER_IN_TEXT.sub(lambda match: _shown_parameter(match[0]), text)
 
 
 def without_secrets(text: str) -> str:
-    """Return a text without users and passwords of addresses, and without the secrets that this process knows.
+    """Return a text without users of addresses and known secrets.
 
-    Args:
-        text: Such as a line of a log, in which a query may belong to the id of a document.
-
-    Returns:
-        The text with ``…`` in place of known secrets.
+    A query stays, since in a line of a log it may belong to the id of a document.
     """
     return _USER_IN_TEXT.sub(lambda user: user[0] if _is_open_user(user[0]) else "", without_known_secrets(text))
 
 
 def without_known_secrets(text: str) -> str:
-    """Return a text without the secrets that this process knows, however long it is.
-
-    Args:
-        text: To be shortened and shown.
-
-    Returns:
-        The text with ``…`` in place of each.
-    """
+    """Return a text of any length with ``…`` in place of each secret that this process knows."""
+    # The longest first, since a secret may be a part of another.
     for secret in sorted(_known, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return text
 
 
 def shown(value: Any) -> Any:
-    """Return a value of the configuration without secrets.
+    """Return a value of the configuration without secrets, those in lists and mappings included.
 
-    Args:
-        value: A text, or lists and mappings of texts.
-
-    Returns:
-        The same with the texts of :func:`without_credentials`, and ``…`` in place of each text whose name is that of a secret.
+    Texts are those of :func:`without_credentials`; ``…`` replaces a text whose key is the name of a secret.
     """
     if isinstance(value, Mapping):
         return {key: HIDDEN if _is_secret(key, each) else shown(each) for key, each in value.items()}
@@ -110,23 +91,16 @@ def shown(value: Any) -> Any:
 
 
 def keep_secret(secret: str) -> None:
-    """Hide a secret from now on, wherever it occurs in this process.
-
-    Args:
-        secret: A key or password; nothing is done about one that is shorter than ``LEAST_LETTERS``.
-    """
+    """Hide a secret from now on, wherever it occurs in this process, unless it is shorter than ``LEAST_LETTERS``."""
     plain = {each.strip() for each in (secret, unquote(secret), unquote_plus(secret))}
     forms = {form for each in plain for form in (quote(each), quote(each, safe=""), html.escape(each), *_escaped(each))}
+    # Basic authentication sends user and password in base64, in either encoding.
     coded = {base64.b64encode(each.encode(code, "replace")).decode() for each in plain for code in ("utf-8", "latin-1")}
     _known.update(each for each in plain | forms | coded if len(each) >= LEAST_LETTERS)
 
 
 def keep_secrets_of(address: str) -> None:
-    """Hide from now on what :func:`shown` hides of an address, and the same in a header.
-
-    Args:
-        address: Of a server.
-    """
+    """Hide from now on what :func:`shown` hides of an address, and the same in a header."""
     parts = _ADDRESS.fullmatch(address)
     if parts is None:
         return
@@ -146,16 +120,9 @@ def keep_secrets_of_hub() -> None:
 
 
 def with_variables(value: Any) -> Any:
-    """Replace every ``${NAME}`` by the value of the environment variable, which is hidden from now on.
+    """Replace every ``${NAME}``, in lists and mappings too, by the environment variable, which is hidden from now on.
 
-    Args:
-        value: A text, or lists and mappings of texts.
-
-    Returns:
-        The same with the values.
-
-    Raises:
-        ConfigError: There is no such variable, or it is empty.
+    Raises ConfigError if there is no such variable, or if it is empty.
     """
     if isinstance(value, Mapping):
         return {key: with_variables(each) for key, each in value.items()}
@@ -165,14 +132,9 @@ def with_variables(value: Any) -> Any:
 
 
 def has_other_variables(name: str, value: Any) -> bool:
-    """Return whether a variable stands for anything but a secret: its value is not recorded, so results may not depend on it.
+    """Test whether a variable stands for anything but a secret: its value is not recorded, so results may not depend on it.
 
-    Args:
-        name: Of an argument.
-        value: A text, or lists and mappings of texts.
-
-    Returns:
-        False if variables are only in arguments with the name of a secret, or in addresses, behind or before the host.
+    False if variables are only in arguments with the name of a secret, or in addresses, behind or before the host.
     """
     if isinstance(value, Mapping):
         return any(has_other_variables(str(key), each) for key, each in value.items())
@@ -185,21 +147,14 @@ def has_other_variables(name: str, value: Any) -> bool:
 
 
 def address_below(base: str, path: str) -> str:
-    """Return an address further down, with the query of the one above.
-
-    Args:
-        base: An address.
-        path: To be added to its path.
-
-    Returns:
-        The address.
-    """
+    """Return an address with a path added to that of ``base``, whose query and fragment stay at the end."""
+    # The first of the two ends the path: a ? behind the # is part of the fragment.
     end = min((place for mark in "?#" if (place := base.find(mark)) >= 0), default=len(base))
     return f"{base[:end].rstrip('/')}/{path}{base[end:]}"
 
 
 def _escaped(text: str) -> Iterator[str]:
-    """A text as it stands between quotes in JSON, in Python, and in an error about bytes."""
+    """Yield a text as quoted in JSON, in Python, and in an error about bytes."""
     for code in (json.dumps(text), json.dumps(text, ensure_ascii=False), repr(text)):
         yield code[1:-1]
     yield repr(text.encode("utf-8", "replace"))[2:-1]
@@ -214,7 +169,7 @@ def _value(variable: re.Match[str]) -> str:
 
 
 def _shown_address(text: str) -> str:
-    """A text, if it is an address, without its secrets."""
+    """Return a text without its secrets, if it is an address."""
     parts = _ADDRESS.fullmatch(text)
     if parts is None:
         return text
@@ -229,7 +184,7 @@ def _shown_parameter(text: str) -> str:
 
 
 def _split(parameter: str) -> tuple[str, str]:
-    """The name of a part of a query, with its mark, and the value; a part without a value, such as a token in base64, is one."""
+    """Return the name of a part of a query, with its mark, and the value; a token in base64 is a value without a name."""
     name, mark, value = parameter.partition("=")
     return (name + mark, value) if value.strip("=") else ("", parameter)
 

@@ -11,16 +11,11 @@ Result = TypeVar("Result")
 
 
 def map_ahead(function: Callable[[Item], Result], items: Iterable[Item], threads: int = 1) -> Iterator[Result]:
-    """Apply a function to items in other threads, some items ahead of what is asked for.
+    """Apply a function to items in other threads, some items ahead, and yield the results in the order of the items.
 
-    Args:
-        function: Called in another thread; faster only where it releases the interpreter's lock, as Arrow, the tokenizers and
-            the reading of files do.
-        items: Taken one at a time, when there is room for another. A single one, of what knows its length, starts no thread.
-        threads: Calls at the same time; one more item than this is waiting or done at most.
-
-    Yields:
-        The results in the order of the items. An exception of the function is raised when its result is due.
+    Faster only where the function releases the interpreter's lock, as Arrow, the tokenizers and the reading of files do. At most
+    ``threads + 1`` items are waiting or done. A single item, if ``items`` knows its length, starts no thread. An exception of the
+    function is raised when its result is due.
     """
     if isinstance(items, Sized) and len(items) == 1:
         yield from map(function, items)
@@ -29,6 +24,7 @@ def map_ahead(function: Callable[[Item], Result], items: Iterable[Item], threads
         pending: deque[Future[Result]] = deque()
         for item in items:
             pending.append(background.submit(function, item))
+            # One more than there are threads, so that none is idle while the caller uses a result.
             if len(pending) > threads:
                 yield pending.popleft().result()
         while pending:
@@ -36,14 +32,7 @@ def map_ahead(function: Callable[[Item], Result], items: Iterable[Item], threads
 
 
 def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
-    """Let another thread read or make items, one ahead of what is asked for.
-
-    Args:
-        items: What is read; none of them is None.
-
-    Returns:
-        The items. An exception is raised when its item is due.
-    """
+    """Let another thread read or make items, none of them None, one ahead; an exception is raised when its item is due."""
     iterator = iter(items)
     values = map_ahead(lambda _: next(iterator, None), count())
     return (item for item in takewhile(lambda item: item is not None, values) if item is not None)

@@ -21,25 +21,13 @@ NAMES = (
 
 
 def write_csv(table: pd.DataFrame, path: str | Path) -> None:
-    """Write a table, whole or absent.
-
-    Args:
-        table: Its index is left out.
-        path: CSV to write. Missing parent folders are made.
-    """
+    """Write a table without its index, whole or absent; missing parent folders are made."""
     with atomic_path(path) as partial:
         partial.write_text(csv_text(table), encoding="utf-8", newline="")
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    r"""Return a table as CSV with rows that end in ``\n``.
-
-    Args:
-        table: Its index is left out.
-
-    Returns:
-        The header and the rows. A text that a spreadsheet would compute has an apostrophe before it.
-    """
+    r"""Return a table without its index as CSV with rows that end in ``\n``; an apostrophe precedes texts like formulas."""
     safe, lines = table.copy(deep=False), _Lines()
     for name, column in table.select_dtypes(exclude="number").items():
         safe[name] = pd.Series(map(_without_formula, column), column.index, column.dtype)
@@ -78,16 +66,9 @@ def read_named_csv(path: str) -> pd.DataFrame:
 
 
 def read_cells(text: str) -> list[list[str]]:
-    """Return the cells of a CSV that :func:`csv_text` wrote, or that every program reads as one that it wrote.
+    """Return the header and the rows of a CSV that :func:`csv_text` wrote, or that every program reads as one that it wrote.
 
-    Args:
-        text: The whole file.
-
-    Returns:
-        The names of the columns, and then the rows.
-
-    Raises:
-        ValueError: A column comes twice, a row has more or fewer cells, or quotes or line ends are others.
+    Raises ValueError if a column comes twice, a row has more or fewer cells, or quotes or line ends are others.
     """
     cells, lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)), _Lines()
     csv.writer(lines, lineterminator="\r\n").writerows(cells)
@@ -96,6 +77,7 @@ def read_cells(text: str) -> list[list[str]]:
         raise ValueError(f"the column {twice[0]!r} comes twice")
     if ragged := next((line for line, row in enumerate(cells, 1) if len(row) != len(names)), 0):
         raise ValueError(f"line {ragged} has {len(cells[ragged - 1])} cells, expected {len(names)}")
+    # Written again, since readers accept more than writers produce.
     if lines.getvalue() != text:
         raise ValueError("it has other quotes or line ends")
     return cells

@@ -8,7 +8,7 @@ SMALL_BYTES = 1_000_000
 
 
 def file_digest(path: str | Path, algorithm: str = "sha256") -> str:
-    """Digest of a file's contents as lowercase hexadecimal, read in blocks."""
+    """Return the digest of a file's contents as lowercase hexadecimal, read in blocks."""
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, algorithm).hexdigest()
 
@@ -16,12 +16,8 @@ def file_digest(path: str | Path, algorithm: str = "sha256") -> str:
 def file_state(path: str | Path) -> str:
     """Return a file's identity, to notice another that takes its name, even an older one, as Snakemake would not.
 
-    Args:
-        path: A file.
-
-    Returns:
-        The digest of a small file, so that touching it changes nothing; of a large one, which is not read, its size and the time
-        of its last change.
+    It is the digest of a small file, so that touching it changes nothing; of a large one, which is not read, its size and the
+    time of its last change.
     """
     status = Path(path).stat()
     if status.st_size < SMALL_BYTES:

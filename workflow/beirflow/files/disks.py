@@ -30,18 +30,12 @@ LOCAL_LOCKS = {"nolock", "local_lock=posix", "local_lock=all", "localflock"}
 
 @contextmanager
 def written_here(path: str | Path) -> Iterator[None]:
-    """Put the name of a file into errors that come without one, as those of writing to an open file do.
-
-    Args:
-        path: What is written while the block runs.
-
-    Raises:
-        OSError: Any of the block's, with a name and a number.
-    """
+    """Put the name of the file that the block writes into errors without one, as those of writing to an open file are."""
     try:
         yield
     except OSError as error:
         if error.errno is None and ARROW_CLOSES in str(error):
+            # Without a number nothing tells the kind of the error; the disk failed in any case.
             raise OSError(errno.EIO, str(error), str(path)) from error
         if error.filename is None and error.errno is not None:
             error.filename = str(path)
@@ -51,14 +45,7 @@ def written_here(path: str | Path) -> Iterator[None]:
 
 
 def local_locks(folder: Path) -> str | None:
-    """Return the mount option that keeps locks in a folder from other machines that share it.
-
-    Args:
-        folder: It is there.
-
-    Returns:
-        The option of the mount; None where there is none, or where the system does not say how it is mounted.
-    """
+    """Return the mount option that hides locks in a folder from other machines; None without one, or if it is unknown."""
     device = folder.stat().st_dev
     with suppress(OSError):
         for line in MOUNTS.read_text(errors="replace").splitlines():
@@ -69,14 +56,7 @@ def local_locks(folder: Path) -> str | None:
 
 
 def disk_problem(error: OSError) -> str | None:
-    """Return the remedy for an operating system's error about a disk.
-
-    Args:
-        error: Python's own, or one of Arrow's, which are of the same kind.
-
-    Returns:
-        Which file, what was refused, how much is free there and what to do; None for an error that no disk causes.
-    """
+    """Return file, refusal, free space and remedy for a disk error of Python or Arrow; None for any other error."""
     known = NO_ROOM | REFUSED | BROKEN
     if error.errno not in known:
         return None
@@ -90,6 +70,7 @@ def disk_problem(error: OSError) -> str | None:
 
 def _free(path: Path) -> str:
     """Return the free room, after the job has removed its unfinished files."""
+    # The job has removed its file by now, and perhaps the folder.
     folder = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     files = os.statvfs(folder).f_favail
     free = f"{shutil.disk_usage(folder).free / 1e6:,.1f} MB"

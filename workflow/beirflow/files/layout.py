@@ -22,42 +22,21 @@ class Pattern(str):
     __slots__ = ()
 
     def __call__(self, **names: str | int | None) -> str:
-        """The path for some names.
-
-        Args:
-            **names: A value for every name in braces.
-
-        Returns:
-            The path below the results.
-        """
+        """Return the path below the results, given a value for every name in braces."""
         return str(self).format(**names)  # of no name in braces, a plain string too
 
     def names_in(self, path: str) -> dict[str, str] | None:
-        """Return the parts of a path that stand for the names.
-
-        Args:
-            path: A path below the results.
-
-        Returns:
-            The values by name; None if the path is not of this kind.
-        """
+        """Return the values of the names in a path below the results; None if the path is not of this kind."""
         match = _expression(self).fullmatch(path)
         return match.groupdict() if match else None
 
     def folder(self, **names: str) -> str:
-        """The folder of the path, up to the first name that is not given.
-
-        Args:
-            **names: Values for some of the names in braces.
-
-        Returns:
-            A path below the results that ends with a slash.
-        """
-        filled = re.sub(r"\{(\w+)\}", lambda found: names.get(found[1], found[0]), self)
+        """Return the folder below the results, with a slash at its end, up to the first name that is not given."""
+        filled = re.sub(r"\{(\w+)\}", lambda match: names.get(match[1], match[0]), self)
         return filled.partition("{")[0].rpartition("/")[0] + "/"
 
     def below(self, folder: str) -> str:
-        """The pattern in a folder such as Snakemake's ``<results>``; a plain string, since Snakemake calls what can be called."""
+        """Return the pattern in a folder such as ``<results>``: a plain string, since Snakemake calls what can be called."""
         return f"{folder}/{self}"
 
 
@@ -65,6 +44,7 @@ class Pattern(str):
 def _expression(pattern: str) -> re.Pattern[str]:
     parts = re.split(r"\{(\w+)\}", pattern)
     literals, names = parts[::2], parts[1::2]
+    # A chunk is a number, so that a name like chunk-a is never taken for one.
     named = [rf"(?P<{name}>\d+)" if name == "chunk" else rf"(?P<{name}>{NAME})" for name in names]
     return re.compile("".join(a + b for a, b in zip(map(re.escape, literals), [*named, ""], strict=True)))
 
@@ -193,7 +173,7 @@ TRACES = ("logs/", "benchmarks/", "energy/")
 
 
 def job_error(log: str | Path) -> Path:
-    """Return the path of the record of why a job failed, which stands beside its log."""
+    """Return the path of the record of why a job failed, next to its log."""
     return Path(log).with_suffix(".error.json")
 
 
@@ -229,5 +209,5 @@ def is_safe(path: str) -> bool:
 
 
 def record_of(path: str | Path) -> Path:
-    """The record next to a file: the same name with ``.json``."""
+    """Return the path of the record next to a file: the same name with ``.json``."""
     return Path(path).with_suffix(".json")

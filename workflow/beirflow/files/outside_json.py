@@ -5,18 +5,7 @@ from typing import Any
 
 
 def parse_json(content: str | bytes, **options: Any) -> Any:
-    """Parse JSON that somebody else wrote.
-
-    Args:
-        content: The JSON.
-        **options: As for ``json.loads``.
-
-    Returns:
-        What it holds.
-
-    Raises:
-        ValueError: It is not JSON in UTF-8, or nested too deeply.
-    """
+    """Parse JSON that somebody else wrote, as ``json.loads``; ValueError if it is not JSON in UTF-8, or nested too deeply."""
     try:
         return json.loads(content, **options)
     except RecursionError:

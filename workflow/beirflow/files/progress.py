@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 
 from tqdm import tqdm
 
@@ -19,14 +18,7 @@ _of_job: list[str] = []
 
 @contextmanager
 def named_job(name: str) -> Iterator[None]:
-    """Say in every title meanwhile which job it belongs to.
-
-    Args:
-        name: The rule and its wildcards.
-
-    Yields:
-        Nothing.
-    """
+    """Put the name of a job, its rule with its wildcards, into every title while the block runs."""
     before = _of_job[:]
     _of_job[:] = [name]
     try:
@@ -50,21 +42,18 @@ def silence() -> Iterator[None]:
 
 
 class Progress:
-    """Counts units of work towards a known total.
+    """Counter of units of work towards a total, which may be unknown.
 
-    Args:
-        title: What is being done, e.g. ``"encode nfcorpus, chunk 0"``.
-        total: Number of units, or None when it is not known.
-        unit: What is counted, e.g. ``"documents"`` or ``"B"``.
-        second_unit: Something else that the same work counts, e.g. ``"tokens"``; its rate is shown too.
+    The title names the work, e.g. ``"encode nfcorpus, chunk 0"``, and the units what is counted, e.g. ``"documents"`` or ``"B"``;
+    ``second_unit`` is something else that the same work counts, e.g. ``"tokens"``, whose rate is shown too.
     """
 
     def __init__(self, title: str, total: int | None, unit: str, second_unit: str | None = None) -> None:
+        # A title that has the name of the job already is not repeated.
         job = next((each for each in _of_job if each not in title), "")
         title = f"{job}: {title}" if job else title
         self.title, self.total, self.unit, self.second_unit = title, total, unit, second_unit
-        self.done = 0
-        self.second_done = 0
+        self.done = self.second_done = 0
         self._start = self._logged = time.monotonic()
         self._shown = not _silenced
         self._bar = tqdm(
@@ -73,13 +62,13 @@ class Progress:
             unit=f" {unit}",
             unit_scale=True,
             file=sys.stderr,
-            disable=not self._shown or not sys.stderr.isatty(),
+            disable=not (self._shown and sys.stderr.isatty()),
         )
 
     def __enter__(self) -> "Progress":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.close()
         if self._shown:
             logger.info("%s", self.line())
@@ -98,7 +87,8 @@ class Progress:
             logger.info("%s", self.line())
 
     def line(self) -> str:
-        """The state in words: done of total, rates per second, time left."""
+        """Return the state in words: done of total, rates per second, time left."""
+        # The clock may not see short work.
         seconds = max(time.monotonic() - self._start, 1e-9)
         parts = [f"{self.title}: {self.done:,}" + (f" of {self.total:,}" if self.total is not None else "") + f" {self.unit}"]
         parts.append(f"{self.done / seconds:,.0f}/s")

@@ -54,24 +54,14 @@ class Job:
     code: str = ""
 
     def below(self, path: str | Path) -> str:
-        """The path of a result below the results.
-
-        Args:
-            path: The file.
-
-        Returns:
-            Its path below ``results``, with slashes.
-
-        Raises:
-            ValueError: The file is elsewhere.
-        """
+        """Return the path of a file below the results, with slashes; ValueError if it is elsewhere."""
         relative = Path(os.path.relpath(path, self.results))
         if relative.parts[:1] == ("..",):
             raise ValueError(f"{path} is not below {self.results}")
         return relative.as_posix()
 
     def digests(self, files: Digests) -> dict[str, str]:
-        """Digests by path below the results."""
+        """Return digests by path below the results."""
         return {self.below(path): digest for path, digest in files.items()}
 
 
@@ -91,19 +81,7 @@ def write_record(
     counts: Mapping[str, int] | None = None,
     **facts: Any,
 ) -> None:
-    """Write what a file was made from.
-
-    Args:
-        path: The JSON file to create or replace.
-        job: The job that writes it.
-        inputs: Results that were read.
-        outputs: Results that were written.
-        made: What computed them.
-        seconds: How long it took, by stage.
-        sizes: Bytes on disk, by stage.
-        counts: What was counted, by name.
-        **facts: What else there is to say.
-    """
+    """Write the record of what a file was made from; ``seconds`` and ``sizes`` (bytes) are by stage, ``facts`` other keys."""
     record = {"path": job.below(path), "format": FORMAT, **facts}
     for name, values in (("made", made), ("seconds", seconds), ("bytes", sizes), ("counts", counts)):
         record |= {name: dict(values)} if values is not None else {}
@@ -112,18 +90,8 @@ def write_record(
 
 
 def output_digest(record: Mapping[str, Any], path: str | Path) -> str:
-    """The sha256 that a record says of a file in its folder.
-
-    Args:
-        record: What the record holds.
-        path: The file.
-
-    Returns:
-        Its digest.
-
-    Raises:
-        DataError: The record is not that of this file.
-    """
+    """Return the sha256 that a record states for a file in its folder; DataError if the record is not that of this file."""
+    # By its name beside the record's own path, since results may be moved as a whole.
     digest = record["outputs"].get(str(PurePosixPath(record["path"]).with_name(Path(path).name)))
     if digest is None:
         raise damaged(path, f"its record is {record['path']}, which does not name it")
@@ -131,45 +99,25 @@ def output_digest(record: Mapping[str, Any], path: str | Path) -> str:
 
 
 def together(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Merge the computing facts of several files.
-
-    Args:
-        made: ``made`` of their records.
-
-    Returns:
-        By key, the value where all agree, else the sorted list of all values.
-    """
+    """Merge the ``made`` of several records: by key, the value where all agree, else the sorted list of all values."""
     values_by_key: dict[str, set[Any]] = {}
     for each in made:
         for key, value in each.items():
+            # A record that was made from several files has lists already.
             values_by_key.setdefault(key, set()).update(value if isinstance(value, list) else [value])
     return {key: next(iter(values)) if len(values) == 1 else sorted(values) for key, values in values_by_key.items()}
 
 
 def assumed_in(record: Mapping[str, Any]) -> list[str]:
-    """Return the assumptions behind a run.
-
-    Args:
-        record: Its record, or another that has ``made``.
-
-    Returns:
-        Sentences, sorted; empty where nothing was assumed.
-    """
+    """Return the assumptions behind a run, sorted, from its record or another that has ``made``."""
     sentences = record.get("made", {}).get(ASSUMED, [])
     return [sentences] if isinstance(sentences, str) else sorted(sentences)
 
 
 def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: Mapping[str, str], **facts: Any) -> None:
-    """Make sure that a file was made from what it is used with.
+    """Check that a file was made from the inputs that it is used with, digests by path below the results, and from other facts.
 
-    Args:
-        record_path: The record of the file.
-        record: What it holds.
-        expected: Digests of inputs by path below the results.
-        **facts: Other keys of the record, such as ``system``, and their values.
-
-    Raises:
-        DataError: It was made from something else.
+    Raises DataError if it was made from something else.
     """
     stated = {**{name: record.get(name) for name in facts}, **record["inputs"]}
     for name, value in {**facts, **expected}.items():
@@ -178,33 +126,19 @@ def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: M
 
 
 def write_json(path: str | Path, record: Mapping[str, Any]) -> None:
-    """Write a record as indented UTF-8 JSON, atomically, with its own digest as the last key.
-
-    Args:
-        path: The file to create or replace.
-        record: Whatever the ``json`` module can write; not-a-number is refused.
-    """
+    """Write a record as indented UTF-8 JSON, atomically, with its own digest as the last key; not-a-number is refused."""
     content = _with_digest(record)
     with atomic_path(path) as partial:
         partial.write_bytes(content)
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """Read a record that :func:`write_json` wrote.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The record, without its digest.
-
-    Raises:
-        DataError: The file does not hold what was written.
-    """
+    """Return a record that :func:`write_json` wrote, without its digest; DataError if the file does not hold what was written."""
     content = Path(path).read_bytes()
     try:
         record = parse_json(content)
         del record[RECORD_DIGEST]
+        # Byte for byte, so that not even white space can be changed unnoticed.
         whole = content == _with_digest(record)
     except (ValueError, KeyError, TypeError, RecursionError):
         whole = False

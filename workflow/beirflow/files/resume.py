@@ -8,7 +8,6 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from beirflow.files.disks import written_here
@@ -23,7 +22,7 @@ BLOCK_BYTES = 1 << 20
 
 
 class ResumeFile:
-    """Records that a job appends as its work proceeds; the next job of the same settings and inputs finds them.
+    """Records that a job appends as its work proceeds, for the next job of the same settings and inputs.
 
     Opening it drops the first record that does not match its digest and all that follow: damaged ones, and those of another job.
 
@@ -49,18 +48,15 @@ class ResumeFile:
         self._drop_damaged()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stream.close()
 
     @contextmanager
     def record(self) -> Iterator[BinaryIO]:
-        """Append a record, which counts once the block has ended.
-
-        Yields:
-            The stream to write the record to.
-        """
+        """Append a record, written to the stream that is given; it counts once the block has ended."""
         with written_here(self.path):
             place = self._stream.seek(0, os.SEEK_END)
+            # The head is written last: a record that a kill has cut off has none and does not count.
             self._stream.write(bytes(HEAD.size))
             yield self._stream
             size = self._stream.tell() - place - HEAD.size
@@ -71,17 +67,7 @@ class ResumeFile:
         self.places.append(place)
 
     def read(self, place: int) -> BinaryIO:
-        """Find a record, and compare it with its digest again.
-
-        Args:
-            place: One of ``places``.
-
-        Returns:
-            The stream at the first byte of the record.
-
-        Raises:
-            DataError: The record was damaged after the file was opened.
-        """
+        """Return the stream at the start of a record, one of ``places``; DataError if it was damaged since opening."""
         if self._end_of(place) is None:
             raise damaged(self.path, f"the record at byte {place} does not match its digest")
         self._stream.seek(place + HEAD.size)
@@ -100,7 +86,7 @@ class ResumeFile:
             self._stream.truncate(end)
 
     def _end_of(self, place: int) -> int | None:
-        """The byte behind a record; None where no record matches its digest."""
+        """Return the byte behind a record; None where no record matches its digest."""
         self._stream.seek(place)
         head = self._stream.read(HEAD.size)
         if len(head) < HEAD.size:
@@ -109,7 +95,8 @@ class ResumeFile:
         return place + HEAD.size + size if self._digest(place, size) == digest else None
 
     def _digest(self, place: int, size: int) -> bytes | None:
-        """The digest of a record of so many bytes; None where the file is too short."""
+        """Return the digest of a record of so many bytes; None where the file is too short."""
+        # It begins with what the job is made from, so that records of another job never match.
         digest = hashlib.sha256(self._made_from)
         self._stream.seek(place + HEAD.size)
         while size and (block := self._stream.read(min(size, BLOCK_BYTES))):

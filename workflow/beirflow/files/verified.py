@@ -14,16 +14,7 @@ from beirflow.files.layout import record_of
 
 
 def check_digest(path: str | Path, expected: str, source: str | Path) -> None:
-    """Make sure that a file is the one that was recorded.
-
-    Args:
-        path: The file; it is read as a whole.
-        expected: Its sha256.
-        source: The record that says so, for the message.
-
-    Raises:
-        DataError: The file was changed after it was written.
-    """
+    """Check that a file, which is read as a whole, has the sha256 that ``source``, its record, states; else DataError."""
     digest = file_digest(path)
     if digest != expected:
         raise damaged(path, f"sha256 {digest}, but {source} says {expected}")
@@ -31,16 +22,9 @@ def check_digest(path: str | Path, expected: str, source: str | Path) -> None:
 
 @contextmanager
 def checked_while_read(digests: Mapping[str, str]) -> Iterator[None]:
-    """Work with files while another thread makes sure that they are the ones that were recorded; write nothing meanwhile.
+    """Work with files while another thread compares them with their sha256, given by path; write nothing meanwhile.
 
-    Args:
-        digests: By path of each file, the sha256 that the record next to it says.
-
-    Yields:
-        Nothing; at the end the files are the ones that were recorded.
-
-    Raises:
-        DataError: A file was changed after it was written, whatever else that has led to.
+    Raises DataError at the end if a file was changed after it was written, whatever else that has led to.
     """
 
     def check() -> None:
@@ -57,17 +41,7 @@ def checked_while_read(digests: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def unchanged(path: str | Path) -> Iterator[str]:
-    """Read a source outside the results, and make sure that it stays the same meanwhile.
-
-    Args:
-        path: The file.
-
-    Yields:
-        Its sha256.
-
-    Raises:
-        DataError: It changed while the block ran.
-    """
+    """Read a source outside the results, and give its sha256; DataError if it changed while the block ran."""
     digest = file_digest(path)
     yield digest
     if file_digest(path) != digest:
@@ -76,24 +50,17 @@ def unchanged(path: str | Path) -> Iterator[str]:
 
 @contextmanager
 def parquet_errors(path: str | Path) -> Iterator[None]:
-    """Say of a Parquet file that cannot be read that it is damaged; but not where the disk or the network is to blame."""
+    """Report a Parquet file that cannot be read as damaged; but not where the disk or the network is to blame."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        # Only the operating system gives numbers.
         if getattr(error, "errno", None):
             raise
         raise damaged(path, f"it cannot be read ({error})") from error
 
 
-def damaged(path: str | Path, found: str) -> DataError:
-    """The error for a file of the results that is not what was written, with the command that makes it again.
-
-    Args:
-        path: The file.
-        found: What is wrong with it.
-
-    Returns:
-        The error, to be raised.
-    """
+def damaged(path: str | Path, problem: str) -> DataError:
+    """Return the error for a file of the results that is not what was written, with the command that makes it again."""
     todo = f"delete it and run again: rm {shlex.quote(str(path))}"
-    return DataError(f"{path}: {found}; the file was damaged or replaced after it was written; {todo}")
+    return DataError(f"{path}: {problem}; the file was damaged or replaced after it was written; {todo}")

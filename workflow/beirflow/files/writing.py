@@ -22,20 +22,14 @@ OWN = secrets.token_hex(8)
 """Part of the temporary names of this process: two processes that make the same file never write into one another's."""
 
 WAITING_WRITES = 2
-"""Of a writer in the background; what waits is in memory."""
+"""Most writes of a background writer that wait, and so are in memory."""
 
 
 def own_partial(path: Path) -> Path:
-    """A temporary name for a file or a folder, next to it, with the same suffix, that no other process uses.
+    """Return a temporary name next to a file or folder, with the same suffix, that no other process uses.
 
     What a killed process left behind under such a name is removed. Where nothing keeps two jobs from making the same file, that
     may be a file that another job is writing; that job then fails, and this one continues.
-
-    Args:
-        path: What will be created or replaced.
-
-    Returns:
-        The name; nothing is there.
     """
     left = re.compile(rf"\.partial-{re.escape(path.stem)}\.[0-9a-f]{{{len(OWN)}}}{re.escape(path.suffix)}")
     with os.scandir(path.parent) as entries:
@@ -50,14 +44,7 @@ def own_partial(path: Path) -> Path:
 
 @contextmanager
 def scratch_file(output: str | Path) -> Iterator[BinaryIO]:
-    """Open an empty file on the disk of an output, for what does not fit into memory; it is gone afterwards.
-
-    Args:
-        output: What is made with it. Missing parent folders are made.
-
-    Yields:
-        The file, to be written and read.
-    """
+    """Open an empty file on the disk of an output, for what does not fit into memory; it is gone afterwards."""
     output = Path(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     place = own_partial(output.with_suffix(".scratch"))
@@ -70,16 +57,10 @@ def scratch_file(output: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a temporary name in the folder of ``path`` to write to; flush and rename it when the block succeeds.
+    """Give a temporary name in the folder of ``path``, with its suffix, to write to; flush and rename it if the block succeeds.
 
-    Args:
-        path: The file to create or replace. Missing parent folders are made.
-
-    Yields:
-        The temporary path, in the same folder and with the same suffix.
-
-    Raises:
-        FileNotFoundError: The block wrote nothing, or another process that makes this file removed it.
+    Missing parent folders are made. Raises FileNotFoundError if the block wrote nothing, or if another process that makes this
+    file removed it.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,6 +74,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
                 raise FileNotFoundError(errno.ENOENT, problem, str(path))
             _flush(partial)
             os.replace(partial, path)
+            # The new name is in the folder.
             _flush(path.parent)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -101,14 +83,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """The same for a folder of files: whole or absent.
-
-    Args:
-        path: The folder to create or replace. Missing parent folders are made.
-
-    Yields:
-        A temporary folder, next to it, which is empty.
-    """
+    """Give a temporary empty folder next to ``path``; flush and rename it if the block succeeds."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = own_partial(path)
@@ -116,6 +91,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         with written_here(path):
             partial.mkdir()
             yield partial
+            # Files before their folder, whose names they are.
             for each in sorted(partial.rglob("*"), reverse=True):
                 _flush(each)
             _flush(partial)
@@ -128,18 +104,14 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
 
 
 class Buffer(Protocol):
-    """Whatever shows its bytes, as Arrow's buffers do."""
+    """Object that shows its bytes, as Arrow's buffers do."""
 
     def __buffer__(self, flags: int, /) -> memoryview:
-        """The bytes."""
+        """Return the bytes."""
 
 
 class DigestingWriter:
-    """A file that is written, and its digest computed, in the background, while what comes next is made.
-
-    Args:
-        path: The file to write.
-    """
+    """File that is written, and its digest computed, in the background, while what comes next is made."""
 
     def __init__(self, path: Path) -> None:
         self.closed = False
@@ -161,17 +133,10 @@ class DigestingWriter:
             self._stream.close()
 
     def write(self, content: Buffer) -> int:
-        """Write next; waits only when much is waiting already.
+        """Write next and return the number of bytes, as files do; waits only when much is waiting already.
 
-        Args:
-            content: Bytes, or a memoryview that must not change afterwards; anything else is copied, since Parquet uses its
-                buffers again.
-
-        Returns:
-            Number of bytes, as files do.
-
-        Raises:
-            OSError: Something before could not be written.
+        Bytes and memoryviews must not change afterwards; anything else is copied, since Parquet uses its buffers again. Raises
+        OSError if something before could not be written.
         """
         if len(self._pending) == WAITING_WRITES:
             self._pending.popleft().result()
@@ -180,20 +145,16 @@ class DigestingWriter:
         return memoryview(safe).nbytes
 
     def flush(self) -> None:
-        """Wait until everything so far is written.
-
-        Raises:
-            OSError: Something could not be written.
-        """
+        """Wait until everything so far is written; OSError if something could not be."""
         while self._pending:
             self._pending.popleft().result()
         self._stream.flush()
 
     def close(self) -> None:
-        """Nothing: leaving the block closes it."""
+        """Do nothing: leaving the block closes it."""
 
     def digest(self) -> str:
-        """sha256 of everything so far, as lowercase hexadecimal."""
+        """Return the sha256 of everything so far, as lowercase hexadecimal."""
         self.flush()
         return self._digest.hexdigest()
 

@@ -8,13 +8,6 @@ from typing import Any
 
 
 def by_name(name: str) -> Any:
-    """Import what ``module:name`` names.
-
-    Args:
-        name: The module and what it defines.
-
-    Returns:
-        The function or class.
-    """
+    """Return the function or class that ``module:name`` names."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)

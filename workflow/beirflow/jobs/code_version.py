@@ -17,7 +17,7 @@ RULES = PACKAGE.parent / "rules"
 
 NO_INFLUENCE = {
     *("files.disks", "files.errors", "files.progress"),
-    *("jobs.entrance", "jobs.energy", "jobs.energy_counters", "jobs.gpu_job", "jobs.gpu_lease", "jobs.gpus"),
+    *("jobs.entrance", "jobs.energy", "jobs.gpu_job", "jobs.gpu_lease", "jobs.gpus"),
     *("jobs.job", "jobs.lifetime", "jobs.results_lock"),
 }
 """Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""
@@ -33,7 +33,7 @@ IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+beirflow\b[^(\n]*(?:\([^)]*\
 """An import statement of the package that stands on lines of its own, as they all do here."""
 
 MENTION = re.compile(rb"^(?=.*\bimport\b)(?=.*\bbeirflow\b).*", re.MULTILINE)
-"""A line that may hold one."""
+"""A line that may hold an import of the package."""
 
 
 class Module(NamedTuple):
@@ -57,38 +57,17 @@ def entrances() -> dict[str, list[str]]:
 
 @cache
 def code_version(rule: str) -> str:
-    """Digest of the functions that a rule names, and of all package modules that they are in or reach.
-
-    Args:
-        rule: Name of the rule, e.g. ``"encode_chunk"``.
-
-    Returns:
-        16 hexadecimal digits.
-    """
+    """Return 16 hexadecimal digits of the functions that a rule names, and of all package modules that they are in or reach."""
     return _digest(rule_modules(rule), *entrances()[rule])
 
 
 def rule_modules(rule: str) -> set[str]:
-    """Return the modules whose code a rule's job may run, without those of ``NO_INFLUENCE``.
-
-    Args:
-        rule: Name of the rule.
-
-    Returns:
-        Names below the package, e.g. ``"dense.encode"``.
-    """
+    """Return the modules whose code a rule's job may run, e.g. ``"dense.encode"``, without those of ``NO_INFLUENCE``."""
     return _with_reached(function.partition(":")[0] for function in entrances()[rule])
 
 
 def code_of(modules: Iterable[str]) -> str:
-    """Digest of modules that are imported by their names, which no import statement leads to, and of all that they reach.
-
-    Args:
-        modules: Their full names, e.g. ``"beirflow.dense.answers"``.
-
-    Returns:
-        16 hexadecimal digits.
-    """
+    """Return 16 hexadecimal digits of modules by full names, which no import statement leads to, and of all that they reach."""
     return _digest(_with_reached(modules))
 
 
@@ -107,14 +86,7 @@ def _digest(modules: Iterable[str], *functions: str) -> str:
 
 
 def reached_modules(path: Path) -> set[str]:
-    """Names of the package's modules that a file imports, at whatever depth, without those of ``NO_INFLUENCE``.
-
-    Args:
-        path: A Python file.
-
-    Returns:
-        Names below the package, e.g. ``"dense.encode"``.
-    """
+    """Return the modules that a file imports, at whatever depth, e.g. ``"dense.encode"``, without those of ``NO_INFLUENCE``."""
     reached: set[str] = set()
     waiting = set(module_at(path).imports)
     while waiting:
@@ -126,14 +98,7 @@ def reached_modules(path: Path) -> set[str]:
 
 @cache
 def module_at(path: Path) -> Module:
-    """Read a file once, since most modules are reached from many rules, and every job of a cluster starts here.
-
-    Args:
-        path: A Python file.
-
-    Returns:
-        The file.
-    """
+    """Read a file once, since most modules are reached from many rules, and every job of a cluster starts here."""
     content = path.read_bytes()
     names = imported_names(content) - NO_INFLUENCE
     return Module(content, frozenset(name for name in names if _file_of(name).is_file()))
@@ -145,16 +110,11 @@ def _file_of(name: str) -> Path:
 
 
 def imported_names(content: bytes) -> set[str]:
-    """Names below the package in the import statements of a file; some are of modules, others of what is in one.
+    """Return the names below the package in the import statements of a file; some are of modules, others of what is in one.
 
     Only these statements are parsed, which takes a thirtieth of the time; the whole file where one may be overlooked.
-
-    Args:
-        content: Of the file.
-
-    Returns:
-        The names.
     """
+    # A statement may continue behind a backslash.
     joined = content.replace(b"\\\n", b" ")
     statements = IMPORT.findall(joined)
     alone = all(IMPORT.match(line) for line in MENTION.findall(joined))

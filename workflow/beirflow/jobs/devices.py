@@ -11,16 +11,9 @@ OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "CUDA error: out of memory",
 
 
 def choose_device(device: str) -> torch.device:
-    """The device for a configured name.
+    """Return the device for ``auto``, ``cuda``, ``mps`` or ``cpu``; ModelError if CUDA or MPS is asked for and there is none.
 
-    Args:
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-
-    Returns:
-        The device; ``auto`` is CUDA where there is one, and never MPS, which rounds in its own ways.
-
-    Raises:
-        ModelError: CUDA or MPS is asked for and there is none.
+    ``auto`` is CUDA where there is one, and never MPS, which rounds in its own ways.
     """
     if device == "mps":
         if not torch.backends.mps.is_available():
@@ -34,34 +27,20 @@ def choose_device(device: str) -> torch.device:
 
 
 def exact_device(device: str) -> torch.device:
-    """The device for what MPS does not compute, as it has no float64, or was not taught here: for that, the CPU takes its place.
-
-    Args:
-        device: As for :func:`choose_device`.
-
-    Returns:
-        The device.
-
-    Raises:
-        ModelError: As for :func:`choose_device`.
-    """
+    """Return the device for work that MPS does not do, for lack of float64 or of support here: the CPU in place of MPS."""
     chosen = choose_device(device)
     return torch.device("cpu") if chosen.type == "mps" else chosen
 
 
 def choose_precision(precision: str, device: torch.device) -> torch.dtype:
-    """The dtype of the weights and activations for a configured name.
+    """Return the dtype of weights and activations for ``auto``, ``float32``, ``bfloat16`` or ``float16``.
 
-    Args:
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        device: Where it is computed.
-
-    Returns:
-        The dtype; ``auto`` is bfloat16 where the device has instructions for it, else float32, as on MPS.
+    ``auto`` is bfloat16 where the device has instructions for it, else float32, as on MPS.
     """
     if precision != "auto":
         return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[precision]
     if device.type == "cuda":
+        # Emulated bfloat16 is slower than float32.
         native = torch.cuda.is_bf16_supported(including_emulation=False)
     elif device.type == "mps":
         native = False  # whether it has some depends on the version of macOS
@@ -72,18 +51,11 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Test whether an error means that memory ran out, on whatever device.
-
-    Args:
-        error: What torch or one of its libraries raised.
-
-    Returns:
-        Whether less at once may succeed.
-    """
+    """Test whether an error means that memory ran out, on whatever device, so that less at once may succeed."""
     return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
 
 
 def driver_version() -> str | None:
-    """Version of NVIDIA's driver, as its kernel module says; None where it says nothing."""
+    """Return the version of NVIDIA's driver from its kernel module; None if it is not loaded."""
     path = Path("/sys/module/nvidia/version")
     return path.read_text(encoding="ascii").strip() if path.is_file() else None

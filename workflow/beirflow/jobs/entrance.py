@@ -46,11 +46,7 @@ MAKER = re.compile(r"(beirflow\.[\w.]+:\w+)\(\)")
 
 
 def run_entrance(snakemake: Any) -> None:
-    """Run the job of a rule: call its entrance, and print what it returns.
-
-    Args:
-        snakemake: Snakemake's object of that name.
-    """
+    """Run the job of a rule from Snakemake's ``snakemake`` object: call its entrance, and print what it returns."""
     with job(snakemake, pandas=snakemake.params.get("pandas", True)) as this:
         entrance = by_name(snakemake.params.entrance)
         if (text := entrance(**Sources(snakemake, this).arguments(entrance))) is not None:
@@ -86,19 +82,12 @@ class Parameter(NamedTuple):
         """Convert what a rule gives: a mapping to the class, and digits to a number."""
         if self.is_object and isinstance(given, Mapping):
             return self.kind(**given)
+        # Wildcards are texts.
         return int(given) if self.kind is int and isinstance(given, str) else given
 
 
 def parameters_of(function: Callable[..., Any], types: Mapping[Any, Any] | None = None) -> Iterator[Parameter]:
-    """List the parameters of a function or class.
-
-    Args:
-        function: The function or class.
-        types: By type variable, the type that stands for it.
-
-    Yields:
-        Each parameter.
-    """
+    """Yield the parameters of a function or class; ``types`` are the types that stand for type variables."""
     for name, parameter in inspect.signature(function).parameters.items():
         kind = (types or {}).get(parameter.annotation, parameter.annotation)
         if get_origin(kind) in (Union, UnionType):
@@ -111,12 +100,7 @@ def parameters_of(function: Callable[..., Any], types: Mapping[Any, Any] | None 
 
 
 class Sources:
-    """The values of a rule's job, by the names of the parameters that take them.
-
-    Args:
-        snakemake: Snakemake's object of that name.
-        this: The job.
-    """
+    """Values of a rule's job, by the names of the parameters that take them."""
 
     def __init__(self, snakemake: Any, this: Job) -> None:
         self._rule = snakemake.rule
@@ -131,16 +115,9 @@ class Sources:
         self._groups: dict[str, Mapping[str, Any]] = {}
 
     def arguments(self, entrance: Callable[..., Any]) -> dict[str, Any]:
-        """Return the arguments of the entrance.
+        """Return the arguments of the entrance by name.
 
-        Args:
-            entrance: The function.
-
-        Returns:
-            Its arguments by name.
-
-        Raises:
-            TypeError: A parameter has no source or two different ones, or nothing takes an entry of ``params``.
+        Raises TypeError if a parameter has no source or two different ones, or if nothing takes an entry of ``params``.
         """
         whole = self.wanted_names(entrance)
         self._groups = {key: each for key, each in self._params.items() if isinstance(each, Mapping) and key not in whole}
@@ -152,14 +129,7 @@ class Sources:
         return arguments
 
     def wanted_names(self, entrance: Callable[..., Any]) -> set[str]:
-        """Return the names that are looked up for an entrance, those of fields and of functions in ``params`` included.
-
-        Args:
-            entrance: The function.
-
-        Returns:
-            The names.
-        """
+        """Return the names that are looked up for an entrance, those of fields and of functions in ``params`` included."""
         return set(self._names(parameters_of(entrance), frozenset()))
 
     def _names(self, parameters: Iterator[Parameter], made: frozenset[str]) -> Iterator[str]:
@@ -185,8 +155,9 @@ class Sources:
         if maker := self._maker(parameter, made):
             self._taken.add(parameter.name)
             return maker(**self._filled(parameters_of(maker), made | {parameter.name}))
-        sources = self._found(parameter, made)
+        sources = self._values(parameter, made)
         values = list(sources.values())
+        # Equal values may come from two sources, e.g. a system from params and wildcards.
         if any(value != values[0] for value in values[1:]):
             raise self._error(parameter, f"has two different sources, {' and '.join(sources)}")
         if values:
@@ -197,7 +168,7 @@ class Sources:
             return parameter.kind(**self._filled(parameters_of(parameter.kind, parameter.types), made))
         raise self._error(parameter, "has no source")
 
-    def _found(self, parameter: Parameter, made: frozenset[str]) -> dict[str, Any]:
+    def _values(self, parameter: Parameter, made: frozenset[str]) -> dict[str, Any]:
         """Return the values for a parameter by the names of their sources."""
         name = parameter.name
         sources = {"the job": self._given[name]} if name in self._given else {}
@@ -221,16 +192,16 @@ class Sources:
         name, _, suffix = parameter.name.rpartition("_")
         if suffix == "paths":
             lists = {plural: self._inputs.get(plural) for plural in (name, f"{name}s", f"{name.removesuffix('y')}ies")}
-            found = {f"input.{plural}": files for plural, files in lists.items() if files is not None}
-            return {source: [files] if isinstance(files, str) else list(files) for source, files in found.items()}
+            by_source = {f"input.{plural}": files for plural, files in lists.items() if files is not None}
+            return {source: [files] if isinstance(files, str) else list(files) for source, files in by_source.items()}
         if suffix not in ("path", "folder"):
             return {}
         both = (("input", self._inputs), ("output", self._outputs))
-        found = {f"{kind}.{name}": files[name] for kind, files in both if name in files}
-        for source, files in found.items():
+        by_source = {f"{kind}.{name}": files[name] for kind, files in both if name in files}
+        for source, files in by_source.items():
             if not isinstance(files, str) and len(files) > 1:
                 raise self._error(parameter, f"is one path, but {source} has {len(files)}")
-        return {source: files if isinstance(files, str) else files[0] for source, files in found.items() if files}
+        return {source: files if isinstance(files, str) else files[0] for source, files in by_source.items() if files}
 
     def _error(self, parameter: Parameter, problem: str) -> TypeError:
         return TypeError(f"rule {self._rule}: the parameter {parameter.name} of {self._entrance} {problem}")

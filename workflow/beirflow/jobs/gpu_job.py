@@ -72,18 +72,11 @@ def _own_gpu(jobs_per_gpu: int) -> Gpu | None:
 
 @contextmanager
 def explained_errors(gpu: Gpu | None, saves_memory: str = "") -> Iterator[None]:
-    """Turn what CUDA raises in the block into an error that names the GPU and says what to do.
-
-    Args:
-        gpu: The GPU of this process, or None where nothing is known about it.
-        saves_memory: As for :func:`gpu_job`.
-
-    Raises:
-        DeviceError: A GPU failed, disappeared or had too little memory.
-    """
+    """Turn what CUDA raises in the block into a DeviceError that names the GPU, if it is known, and says what to do."""
     try:
         yield
     except (RuntimeError, ModelError) as error:
+        # A ModelError wraps what torch raised.
         cause = error.__cause__ if isinstance(error, ModelError) else error
         failed = any(words in str(cause) for words in OF_THE_DEVICE) and not any(words in str(cause) for words in OF_THE_PROGRAM)
         short = isinstance(cause, Exception) and is_out_of_memory(cause) and "CPU" not in str(cause)

@@ -18,22 +18,16 @@ from beirflow.jobs.gpus import Gpu
 logger = logging.getLogger(__name__)
 
 MOST_JOBS_PER_GPU = 16
-"""As the schema of the configuration says."""
+"""Limit of ``jobs_per_gpu`` in the schema of the configuration."""
 
 ASK_AGAIN_SECONDS = 0.5
 REPORT_SECONDS = 60.0
 
 
 def lock_folder() -> Path:
-    """The folder of lock files: BEIRFLOW_LOCKS, or one in /tmp.
+    """Return the folder of lock files, BEIRFLOW_LOCKS or one in /tmp; DeviceError if it is no folder or others may write there.
 
     Not in TMPDIR or XDG_RUNTIME_DIR, which differ between two logins and jobs of one user, who would then share nothing.
-
-    Returns:
-        The folder, which exists.
-
-    Raises:
-        DeviceError: It is not a folder, or others may write there.
     """
     folder = Path(os.environ.get("BEIRFLOW_LOCKS") or f"/tmp/beirflow-{os.getuid()}")  # noqa: S108 (checked below)
     todo = "remove it, or set BEIRFLOW_LOCKS to a folder of your own on this machine, the same for all runs"
@@ -54,15 +48,7 @@ def lock_folder() -> Path:
 def lease(gpus: Sequence[Gpu], jobs_per_gpu: int) -> Gpu:
     """Wait for a place on a GPU and take it until this process ends; the one with the fewest jobs, and of these the first.
 
-    Args:
-        gpus: The GPUs to choose from, at least one.
-        jobs_per_gpu: Jobs that may use a GPU at a time, this one included.
-
-    Returns:
-        The GPU.
-
-    Raises:
-        DeviceError: The folder of lock files cannot be used.
+    ``jobs_per_gpu`` counts this job too. Raises DeviceError if the folder of lock files cannot be used.
     """
     folder = lock_folder()
     start, reported = time.time(), 0.0
@@ -80,7 +66,7 @@ def lease(gpus: Sequence[Gpu], jobs_per_gpu: int) -> Gpu:
 
 
 def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | None, str]:
-    """Take a place, if there is one; else say who has them."""
+    """Take a place, if there is one; else return the holders."""
     # Only one process probes at a time: a probe briefly holds the lock, and another process would take it for a job.
     looking = _open(folder / "looking")
     try:
@@ -88,6 +74,7 @@ def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | N
         free: dict[Gpu, list[Path]] = {gpu: [] for gpu in gpus}
         holders = []
         for gpu in gpus:
+            # Older names of instances have slashes.
             name = gpu.uuid.replace("/", "_")
             for path in (folder / f"{name}.{place}" for place in range(MOST_JOBS_PER_GPU)):
                 if holder := _holder(path):
@@ -95,6 +82,7 @@ def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | N
                 else:
                     free[gpu].append(path)
         gpu = max(gpus, key=lambda gpu: len(free[gpu]))
+        # All places are counted, since another run may allow more jobs than this one.
         if MOST_JOBS_PER_GPU - len(free[gpu]) >= jobs_per_gpu:
             return None, ", ".join(holders)
         _lock(free[gpu][0])
@@ -104,7 +92,7 @@ def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | N
 
 
 def _open(path: Path) -> int:
-    """A descriptor of a lock file; processes that this one starts do not inherit it."""
+    """Return a descriptor of a lock file; processes that this one starts do not inherit it."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:

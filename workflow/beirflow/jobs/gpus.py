@@ -12,7 +12,7 @@ from beirflow.files.errors import DeviceError
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 120
-"""For nvidia-smi, which takes seconds where the driver is loaded for it, and never ends where the driver hangs."""
+"""Time limit of nvidia-smi, which takes seconds where the driver is loaded for it, and never ends where the driver hangs."""
 
 LINE = re.compile(
     r"GPU (?P<index>\d+): (?P<name>.*) \(UUID: (?P<gpu>GPU-[^)]+)\)|MIG (?P<size>\S+) .*\(UUID: (?P<mig>MIG-[^)]+)\)"
@@ -44,13 +44,9 @@ class Gpu:
 
 
 def list_gpus() -> list[Gpu]:
-    """Ask nvidia-smi for all GPUs, in its order; instances replace a GPU that is divided.
+    """Return all GPUs in the order of nvidia-smi, instances in place of a GPU that is divided; none if it is not on PATH.
 
-    Returns:
-        The GPUs; empty, at once, where nvidia-smi is not on PATH.
-
-    Raises:
-        DeviceError: nvidia-smi gives no answer, or sees GPUs and cannot reach any.
+    Raises DeviceError if nvidia-smi gives no answer, or sees GPUs and cannot reach any.
     """
     answer = ask_nvidia_smi("-L")
     gpus: list[Gpu] = []
@@ -77,17 +73,7 @@ def list_gpus() -> list[Gpu]:
 
 
 def ask_nvidia_smi(*arguments: str) -> str:
-    """Return the output of nvidia-smi, errors included; empty if it is not on PATH.
-
-    Args:
-        *arguments: Its arguments.
-
-    Returns:
-        Its output.
-
-    Raises:
-        DeviceError: It gives no answer.
-    """
+    """Return the output of nvidia-smi, errors included; empty if it is not on PATH. DeviceError if it gives no answer."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return ""
@@ -104,21 +90,12 @@ def ask_nvidia_smi(*arguments: str) -> str:
 
 
 def visible_gpus(gpus: Sequence[Gpu], wanted: str | None) -> list[Gpu]:
-    """The GPUs that a value of CUDA_VISIBLE_DEVICES names, read as CUDA reads it.
+    """Return the GPUs that ``wanted``, a value of CUDA_VISIBLE_DEVICES or None, names, read as CUDA reads it.
 
     The first entry decides whether all are numbers, UUIDs of GPUs or UUIDs of instances; a UUID may be cut short while it is
-    unique. The list ends where an entry names nothing, and is empty if one comes twice.
-
-    Args:
-        gpus: All GPUs.
-        wanted: The value, or None where the variable is not set.
-
-    Returns:
-        The GPUs, in its order. One that is named by its number keeps it in ``visible``: which it is on a machine with different
-        GPUs depends on CUDA_DEVICE_ORDER, and CUDA then takes the one that was meant.
-
-    Raises:
-        DeviceError: The value names GPUs, but CUDA would see none.
+    unique. The list ends where an entry names nothing, and is empty if one comes twice. A GPU that is named by its number keeps
+    it in ``visible``: which it is on a machine with different GPUs depends on CUDA_DEVICE_ORDER, and CUDA then takes the one that
+    was meant. Raises DeviceError if the value names GPUs, but CUDA would see none.
     """
     if wanted is None or not gpus:
         return list(gpus)
@@ -133,6 +110,7 @@ def visible_gpus(gpus: Sequence[Gpu], wanted: str | None) -> list[Gpu]:
     there = f"nvidia-smi shows {', '.join(str(gpu.index) for gpu in gpus)}; `nvidia-smi -L` lists their UUIDs"
     if len({gpu.uuid for gpu in chosen}) < len(chosen):
         raise DeviceError(f"CUDA_VISIBLE_DEVICES={wanted} names a GPU twice, and CUDA then sees none; name each once. {there}")
+    # Entries such as -1 and NoDevFiles end the list on purpose.
     rest = [entry for entry in entries[len(chosen) :][:1] if re.match(r"\s*\+?\d|GPU-|MIG-", entry)]
     if rest and not chosen:
         raise DeviceError(f"CUDA_VISIBLE_DEVICES={wanted} names the GPU {rest[0]}, which is not there; {there}")
@@ -144,18 +122,18 @@ def visible_gpus(gpus: Sequence[Gpu], wanted: str | None) -> list[Gpu]:
 
 
 def _named(gpus: Sequence[Gpu], entry: str, kind: str) -> Gpu | None:
-    """The GPU that one entry names."""
+    """Return the GPU that one entry names."""
     if not kind:
         number = re.match(r"\s*\+?(\d+)", entry)
-        found = next((gpu for gpu in gpus if number and gpu.index == int(number[1])), None)
-        return found and Gpu(found.index, found.name, found.uuid, found.card, str(found.index))
+        gpu = next((each for each in gpus if number and each.index == int(number[1])), None)
+        return gpu and Gpu(gpu.index, gpu.name, gpu.uuid, gpu.card, str(gpu.index))
     if not entry.startswith(kind):
         return None
     if kind == "MIG-":  # older names of instances, which CUDA knows too, are not in the list
         whole = Gpu(None, "MIG instance", entry, entry, entry)
         return next((gpu for gpu in gpus if gpu.uuid.startswith(entry)), whole)
-    found_cards = {gpu.card for gpu in gpus if gpu.card.startswith(entry)}
-    return next(gpu for gpu in gpus if gpu.card in found_cards) if len(found_cards) == 1 else None
+    cards = {gpu.card for gpu in gpus if gpu.card.startswith(entry)}
+    return next(gpu for gpu in gpus if gpu.card in cards) if len(cards) == 1 else None
 
 
 def memory_in_use(gpu: Gpu) -> str:

@@ -28,14 +28,7 @@ class Hardware:
         os.environ["RAYON_NUM_THREADS"] = str(self.threads)
 
     def gpu(self, saves_memory: str = "") -> AbstractContextManager[None]:
-        """Hold a GPU, if one is used.
-
-        Args:
-            saves_memory: Remedy for too little memory, for the message.
-
-        Returns:
-            The context of :func:`~beirflow.jobs.gpu_job.gpu_job`.
-        """
+        """Hold a GPU, if one is used; ``saves_memory`` is a remedy for too little memory, for the message."""
         from beirflow.jobs.gpu_job import gpu_job
 
         return gpu_job(self.device, self.jobs_per_gpu, saves_memory=saves_memory)
@@ -55,5 +48,5 @@ class ModelHardware(Hardware):
 
     @property
     def on(self) -> dict[str, Any]:
-        """Device, precision and size of batches, as the arguments of the function that loads a model."""
+        """Return device, precision and size of batches, as the arguments of the function that loads a model."""
         return {"device": self.device, "precision": self.precision, "token_budget": self.token_budget}

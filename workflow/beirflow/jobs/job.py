@@ -30,18 +30,10 @@ INTERRUPTED = 128 + signal.SIGINT
 
 @contextmanager
 def job(snakemake: Any, *, pandas: bool = True) -> Iterator[Job]:
-    """Run the block as the job of a rule.
+    """Run the block as the job of a rule, and give what its records state of it.
 
-    Args:
-        snakemake: Snakemake's object of that name. The log of a rule is ``<results>/logs/<rule>/<wildcards>.log``, with a part
-            for each wildcard.
-        pandas: Whether the block needs pandas; where not, Arrow does not import it either.
-
-    Yields:
-        What the records of the job say of it.
-
-    Raises:
-        SystemExit: As for :func:`surroundings`.
+    The log of a rule is ``<results>/logs/<rule>/<wildcards>.log``, with a part for each wildcard. Without ``pandas``, Arrow does
+    not import it either. Raises SystemExit as :func:`surroundings`.
     """
     log = Path(snakemake.log[0])
     logs, results = log.parents[len(snakemake.wildcards) :][:2]
@@ -73,14 +65,10 @@ def surroundings(log_path: str | Path, before: Callable[[], None] = _nothing) ->
 
     A script's traceback does not reach the file that the rule names in ``log:`` unless the job writes it there itself, so
     exceptions end here: an error meant for people, or of a disk, as its message alone, any other with its traceback. SIGTERM
-    stops the block as Ctrl-C does, so that what it had begun to write is removed.
+    stops the block as Ctrl-C does, so that what it had begun to write is removed. The exit status is 1 after an exception, 130
+    after a signal.
 
-    Args:
-        log_path: The log file of the job; overwritten.
-        before: Called first, while the log is still that of an earlier or another instance of the job.
-
-    Raises:
-        SystemExit: With status 1, after an exception has been written to the log; with 130 after a signal.
+    ``before`` is called first, while the log is still that of an earlier or another instance of the job.
     """
     end_with_snakemake()
     with (
@@ -101,6 +89,7 @@ def _rare_garbage_collection() -> Iterator[None]:
     try:
         yield
     finally:
+        # The process ends soon, and its last collection need not look through all objects.
         gc.freeze()
 
 

@@ -20,11 +20,10 @@ PR_SET_PDEATHSIG = 1
 
 
 def end_with_this_process() -> str:
-    """A prefix of a shell command: the job that it starts ends with this process.
+    """Return a prefix of a shell command, whose job then ends with this process.
 
-    Returns:
-        A prefix that tells the job who we are, and lets the shell give way to it, so that it is our own child. Of several
-        commands only the first would run; a rule starts one, its script.
+    It tells the job who we are, and lets the shell give way to it, so that it is our own child. Of several commands only the
+    first would run; a rule starts one, its script.
     """
     return f"{SNAKEMAKE_PID}={os.getpid()} exec "
 

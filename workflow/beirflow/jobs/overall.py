@@ -32,12 +32,7 @@ class Expected:
 
 
 class Overall:
-    """Counts the work of a run.
-
-    Args:
-        expected: By number of the job, what is expected of it.
-        clock: Tells the time, in seconds.
-    """
+    """Counter of the work of a run, of which ``expected`` has each job by number."""
 
     def __init__(self, expected: Mapping[int, Expected], clock: Callable[[], float] = time.monotonic) -> None:
         self.expected = dict(expected)
@@ -50,11 +45,11 @@ class Overall:
         self._busy = 0.0
 
     def begin(self, job: int, name: str) -> None:
-        """A job begins; ``name`` is what a person calls it."""
+        """Begin a job; ``name`` is what a person calls it."""
         self._running[job] = name, self._clock()
 
     def end(self, job: int) -> None:
-        """A job has ended well."""
+        """End a job that succeeded."""
         _, since = self._running.pop(job, ("", self._clock()))
         took = self._clock() - since
         self._busy += took
@@ -66,11 +61,11 @@ class Overall:
                 self._starts.append(took)
 
     def fail(self, job: int) -> None:
-        """A job has ended otherwise."""
+        """End a job that did not succeed."""
         self._running.pop(job, None)
 
     def line(self) -> str:
-        """The state in words: share, documents with their rate, evaluations, time left, what runs."""
+        """Return the state in words: share, documents with their rate, evaluations, time left, running jobs."""
         now = self._clock()
         done, total = self._work(now)
         elapsed = max(now - self._start, 1e-9)
@@ -95,6 +90,7 @@ class Overall:
 
     def _work(self, now: float) -> tuple[float, float]:
         """Return the seconds of the work that is done, and of all work."""
+        # At most 95 %, so that a job that takes longer than expected is not taken for done.
         running = (
             min(now - since, 0.95 * self._seconds(job)) for job, (_, since) in self._running.items() if job in self.expected
         )
@@ -110,14 +106,7 @@ class Overall:
 
 
 def duration(seconds: float) -> str:
-    """A time in the words that a person uses for it.
-
-    Args:
-        seconds: The time.
-
-    Returns:
-        Seconds, minutes, hours or days.
-    """
+    """Return a time in the unit that a person uses for it: seconds, minutes, hours or days."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

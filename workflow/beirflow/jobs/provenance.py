@@ -25,31 +25,16 @@ COMMAND, STARTED = "BEIRFLOW_COMMAND", "BEIRFLOW_STARTED"
 """Environment variables that tell a job which command started the run, and when."""
 
 PACKAGES = (
-    "torch",
-    "transformers",
-    "tokenizers",
-    "safetensors",
-    "huggingface_hub",
-    "snakemake",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "scipy",
-    "pytrec-eval-terrier",
-    "orjson",
+    *("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "snakemake"),
+    *("numpy", "pandas", "pyarrow", "scipy", "pytrec-eval-terrier", "orjson"),
 )
-"""Those that numbers may depend on."""
+"""Packages that numbers may depend on."""
 
 
 def code_state(folder: Path = REPOSITORY) -> dict[str, Any]:
-    """The commit of the code in a folder, and whether the code there is that of the commit.
+    """Return ``commit`` of a folder with ``Snakefile`` and ``workflow``, and ``clean``, whether both are as committed.
 
-    Args:
-        folder: Holds ``Snakefile`` and ``workflow``.
-
-    Returns:
-        ``commit``, 40 digits, and ``clean``, whether ``Snakefile`` and ``workflow`` are as committed; both None where the folder
-        is not a checkout, or where there is no git.
+    Both are None where the folder is not a checkout, or where there is no git.
     """
     unknown = {"commit": None, "clean": None}
     if _git(folder, "ls-files", "--error-unmatch", "Snakefile") is None:
@@ -60,15 +45,7 @@ def code_state(folder: Path = REPOSITORY) -> dict[str, Any]:
 
 
 def knows_commit(commit: str, folder: Path = REPOSITORY) -> bool | None:
-    """Test whether the code in a folder is a checkout that has a commit.
-
-    Args:
-        commit: 40 digits, or what claims to be that.
-        folder: Holds ``Snakefile`` and ``workflow``.
-
-    Returns:
-        None where the folder is no checkout, or where there is no git.
-    """
+    """Test whether a folder is a checkout that has a commit of 40 digits; None if it is no checkout, or without git."""
     if code_state(folder)["commit"] is None:
         return None
     is_one = COMMIT.fullmatch(commit) is not None  # and not an option, or another way to name something
@@ -78,27 +55,15 @@ def knows_commit(commit: str, folder: Path = REPOSITORY) -> bool | None:
 def _git(folder: Path, *arguments: str) -> str | None:
     """Return git's output about a folder, without the last newline; None without an answer."""
     try:
-        done = subprocess.run(  # noqa: S603
-            ["git", "-C", str(folder), *arguments],  # noqa: S607
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
+        command = ["git", "-C", str(folder), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
 
 
 def command_of(arguments: Sequence[str]) -> str:
-    """The command of a process, as a person would type it.
-
-    Args:
-        arguments: Those of the process, the program first.
-
-    Returns:
-        Quoted for a shell, without passwords in addresses and keys of buckets.
-    """
+    """Return a command, the program first, quoted for a shell, without passwords in addresses and keys of buckets."""
     shown, hidden = [Path(arguments[0]).name], False
     for argument in arguments[1:]:
         option = SECRET.fullmatch(argument)
@@ -108,17 +73,13 @@ def command_of(arguments: Sequence[str]) -> str:
 
 
 def note_start(arguments: Sequence[str]) -> None:
-    """Tell the jobs of this run its command and when it began.
-
-    Args:
-        arguments: Those of this process, the program first.
-    """
+    """Tell the jobs of this run its command, the program first, and when it began."""
     os.environ[COMMAND] = command_of(arguments)
     os.environ[STARTED] = datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def run_of_this_job() -> dict[str, str | None]:
-    """Command, begin and user of the run that a job belongs to; None for what is not known."""
+    """Return command, begin and user of the run that a job belongs to; None for what is not known."""
     try:
         user: str | None = getpass.getuser()
     except (KeyError, OSError):  # a user without a name
@@ -126,8 +87,16 @@ def run_of_this_job() -> dict[str, str | None]:
     return {"command": os.environ.get(COMMAND), "started": os.environ.get(STARTED), "user": user}
 
 
+def name_the_user() -> None:
+    """Set USER to ``uid-<n>`` if the user has no name, as in a container: Snakemake does not start without a name."""
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):  # OSError since Python 3.13
+        os.environ["USER"] = f"uid-{os.getuid()}"
+
+
 def processor() -> str:
-    """Name of the processor."""
+    """Return the name of the processor."""
     information = Path("/proc/cpuinfo")
     text = information.read_text(errors="replace") if information.is_file() else ""
     name = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
@@ -135,7 +104,7 @@ def processor() -> str:
 
 
 def environment() -> dict[str, Any]:
-    """The machine, Python, the platform, and the versions of the packages; None for a package that is not installed here."""
+    """Return machine, Python, platform, and versions of the packages; None for a package that is not installed here."""
     return {
         "processor": processor(),
         "cores": os.cpu_count(),

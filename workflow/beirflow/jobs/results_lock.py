@@ -40,20 +40,16 @@ PLACES = 1 << 56
 """Bytes for jobs, none of which is written: two of a million jobs share one with a chance of 1 to 100,000, and take turns."""
 
 GRACE_SECONDS = 5.0
-"""Jobs of a run that was killed end after it."""
+"""Time in which the jobs of a run that was killed end after it."""
 
 ASK_AGAIN_SECONDS = 0.5
 REPORT_SECONDS = 60.0
 
 
 def begin_run(logs: Path) -> None:
-    """Take the results for a run, until this process ends.
+    """Take the results for a run, until this process ends; ``logs`` is the folder of the logs, which may be missing.
 
-    Args:
-        logs: Folder of the logs in the results; it may not be there yet.
-
-    Raises:
-        LockError: Another run has them, or jobs of a former run still write there.
+    Raises LockError if another run has them, or if jobs of a former run still write there.
     """
     try:
         logs.mkdir(parents=True, exist_ok=True)
@@ -68,6 +64,7 @@ def begin_run(logs: Path) -> None:
         _write(descriptor, json.dumps({"run": run, "description": f"a run since {since}, {where},"}).encode())
         os.environ[RUN] = run
         if not _without_jobs(descriptor):
+            # The file names the run whose jobs still live, so that these stay valid.
             _write(descriptor, before)
             fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
             problem = f"{logs.parent}: jobs of {_description(before) or 'an earlier run'} still write these results after its end"
@@ -87,14 +84,7 @@ def is_of_a_run() -> bool:
 
 
 def check_run(logs: Path) -> None:
-    """Make sure that no other run has taken the results since this job was submitted.
-
-    Args:
-        logs: Folder of the logs in the results.
-
-    Raises:
-        LockError: Another run has.
-    """
+    """Raise LockError if another run has taken the results since this job was submitted."""
     mine, content = os.environ.get(RUN), b""
     with suppress(OSError):
         content = os.pread(_descriptor(logs / LOCK), 4096, 0)
@@ -104,17 +94,10 @@ def check_run(logs: Path) -> None:
 
 
 def hold_job(logs: Path, name: str) -> bool:
-    """Keep every other instance of a job from running until this process ends; wait for one that runs already.
+    """Keep other instances of a job, by rule and wildcards, from running until this process ends; wait for one that runs.
 
-    Args:
-        logs: Folder of the logs in the results.
-        name: The rule and its wildcards.
-
-    Returns:
-        Whether it waited, so that another instance may have made what this one would make.
-
-    Raises:
-        LockError: Another run has taken the results.
+    True if it waited, so that another instance may have made what this one would make. Raises LockError if another run has taken
+    the results.
     """
     waited, reported = False, 0.0
     try:
@@ -136,7 +119,7 @@ def hold_job(logs: Path, name: str) -> bool:
 
 @cache
 def _descriptor(path: Path) -> int:
-    """The file, which stays open: a process that closes a file once, even one that it opened again, loses all locks on it."""
+    """Return the file, which stays open: a process that closes it once, even if opened again, loses all locks on it."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
 
 
@@ -145,6 +128,7 @@ def _take(descriptor: int, start: int, length: int = 1) -> bool:
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
     except OSError as error:
+        # POSIX allows either for a lock that another process holds.
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return False
         raise
@@ -170,10 +154,10 @@ def _write(descriptor: int, content: bytes) -> None:
 def _parsed(content: bytes) -> dict[str, str]:
     """Parse the content of the file; empty if it was cut."""
     try:
-        found = parse_json(content)
+        record = parse_json(content)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
 def _description(content: bytes) -> str | None:

@@ -33,13 +33,8 @@ class Threads:
         torch.set_num_threads(self._before)
 
     def share(self, function: Callable[[slice], None], count: int, most: int) -> None:
-        """Call a function with neighbouring items, in equal parts.
-
-        Args:
-            function: Called in other threads.
-            count: How many items there are.
-            most: How many items it takes at a time.
-        """
+        """Call a function in other threads with slices of ``count`` neighbouring items, in equal parts of at most ``most``."""
+        # A multiple of the threads, so that all end at about the same time.
         parts = self._count * max(1, math.ceil(count / (self._count * most)))
         size = max(1, math.ceil(count / parts))
         slices = [slice(start, min(start + size, count)) for start in range(0, count, size)]

@@ -15,17 +15,10 @@ BOMB_BYTES, BOMB_RATIO = 1 << 30, 200
 """Text is packed about four times as small; a large file in an archive that is packed this many times as small is none."""
 
 ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    ValueError,
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, NotImplementedError, OSError, RuntimeError, ValueError),
 )
-"""Errors of the standard library, by the place of the damage."""
+"""Errors of the standard library about damaged archives, by the place of the damage."""
 
 
 def is_archive(path: str | Path) -> bool:
@@ -41,14 +34,8 @@ def get_again(path: Path) -> str:
 def open_archive(path: Path) -> zipfile.ZipFile:
     """Open an archive whose members do nothing that members of an honest archive do not.
 
-    Args:
-        path: The ``.zip``.
-
-    Returns:
-        The archive, open for reading.
-
-    Raises:
-        DataError: It is missing or damaged, or a member leaves its folder, is a link, comes twice, or unpacks to too much.
+    Raises DataError if it is missing or damaged, or if a member leaves its folder, is a link, comes twice, or unpacks to too
+    much.
     """
     try:
         archive = zipfile.ZipFile(path)
@@ -69,6 +56,7 @@ def _problem_with(member: zipfile.ZipInfo, names: Container[str]) -> str | None:
     name = member.filename
     if name.startswith(("/", "\\")) or ".." in PurePosixPath(name.replace("\\", "/")).parts or ":" in name.split("/")[0]:
         return "would leave its folder"
+    # The upper half holds Unix's mode.
     if stat.S_ISLNK(member.external_attr >> 16):
         return "is a symbolic link"
     if name in names:

@@ -14,6 +14,7 @@ from beirflow.sources.json_lines import lines_in, read_value, short, snippet
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of, read_blocks
 
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
+# As many digits as certainly fit into 64 bits.
 INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -26,18 +27,9 @@ class Judgement(NamedTuple):
 
 
 def required_files(folder: Path, forum: str | None, split: str) -> list[str]:
-    """The files that a dataset in a folder must have.
+    """Return the corpus, the queries and the judgements of a dataset in a folder, or in that of a forum inside it.
 
-    Args:
-        folder: Folder of the dataset.
-        forum: Folder of a forum inside it, or None.
-        split: Name of the judgements.
-
-    Returns:
-        Paths of the corpus, the queries and the judgements.
-
-    Raises:
-        ConfigError: One of them is missing.
+    Raises ConfigError if one of them is missing.
     """
     folder = folder / forum if forum else folder
     files = [folder / name for name in (CORPUS, QUERIES, qrels_of(split))]
@@ -66,7 +58,7 @@ class Source(DatasetSource):
         self._root = self._find_root() if self._archive else (self.path / forum if forum else self.path)
 
     def _find_root(self) -> PurePosixPath:
-        """Folder inside the archive that holds this dataset's corpus.jsonl."""
+        """Return the folder inside the archive that holds this dataset's corpus.jsonl."""
         names = list(self._members)
         roots = [name.parent for name in names if name.name == CORPUS and self.forum in (None, name.parent.name)]
         wanted = f"{self.forum}/{CORPUS}" if self.forum else CORPUS
@@ -83,17 +75,7 @@ class Source(DatasetSource):
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
-        """Open a file of the dataset.
-
-        Args:
-            name: Its path inside the dataset, e.g. ``corpus.jsonl``.
-
-        Yields:
-            A binary stream.
-
-        Raises:
-            DataError: The file is missing, or the archive is damaged.
-        """
+        """Open a file by its path inside the dataset; DataError if it is missing, or the archive is damaged."""
         try:
             if self._archive:
                 with self._archive.open(self._members[PurePosixPath(self._root) / name]) as stream:
@@ -109,16 +91,7 @@ class Source(DatasetSource):
             raise DataError(f"{self.where(name)}: the archive is damaged ({error}); {get_again(self.path)}") from error
 
     def blocks(self, name: str) -> Iterator[Block]:
-        """A file in blocks of whole lines, each with the numbers of its lines, from 1.
-
-        The file's sha256 is in ``digests`` once the last block has been read.
-
-        Args:
-            name: Its path inside the dataset, e.g. ``corpus.jsonl``.
-
-        Yields:
-            Numbers of the lines, and the block; only the last may end without a line feed.
-        """
+        """Yield a file in blocks; its sha256 is in ``digests`` once the last block has been read."""
         digest = hashlib.sha256()
         with self.open(name) as stream:
             yield from read_blocks(stream, self.where(name), digest)
@@ -126,20 +99,10 @@ class Source(DatasetSource):
 
 
 def documents_in(source: DatasetSource, numbers: Sequence[int], block: bytes) -> Iterator[tuple[int, str, str | None, str]]:
-    """Documents of a block of ``corpus.jsonl``.
+    """Yield line number, document id, title and text of the documents of a block of ``corpus.jsonl``.
 
-    A title that is missing or null is no title. Fields other than ``_id``, ``title`` and ``text`` are ignored.
-
-    Args:
-        source: The dataset.
-        numbers: Numbers of its lines.
-        block: Whole lines.
-
-    Yields:
-        Line number, document id, title and text.
-
-    Raises:
-        DataError: A line is not a JSON object in UTF-8 with a non-empty string ``_id`` and a string ``text``.
+    A title that is missing or null is no title. Fields other than ``_id``, ``title`` and ``text`` are ignored. Raises DataError
+    if a line is not a JSON object in UTF-8 with a non-empty string ``_id`` and a string ``text``.
     """
     where = source.where(CORPUS)
     for number, record in _records(where, lines_in(numbers, block)):
@@ -152,16 +115,9 @@ def documents_in(source: DatasetSource, numbers: Sequence[int], block: bytes) ->
 
 
 def read_queries(source: DatasetSource) -> Iterator[tuple[int, str, str | None]]:
-    """Queries of ``queries.jsonl``.
+    """Yield line number, id and text of the queries; None without a text, which matters only for queries with judgements.
 
-    Args:
-        source: The dataset.
-
-    Yields:
-        Line number, query id, and text; None where there is none, which matters only for queries with judgements.
-
-    Raises:
-        DataError: A line is not a JSON object in UTF-8 with a non-empty string ``_id``.
+    Raises DataError if a line is not a JSON object in UTF-8 with a non-empty string ``_id``.
     """
     name = QUERIES
     for number, record in _records(source.where(name), source.lines(name)):
@@ -170,7 +126,7 @@ def read_queries(source: DatasetSource) -> Iterator[tuple[int, str, str | None]]
 
 
 def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, object]]]:
-    """JSON objects with a usable ``_id``, with their line numbers."""
+    """Yield JSON objects with a usable ``_id``, with their line numbers."""
     for number, line in lines:
         record = read_value(where, number, line)
         identifier = record.get("_id") if isinstance(record, dict) else None
@@ -182,19 +138,10 @@ def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[i
 
 
 def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Judgement]]:
-    """Judgements of ``qrels/<split>.tsv``: query id, document id and integer score, with or without a header line.
+    """Yield line number and judgement of each line of ``qrels/<split>.tsv``, which may have a header line.
 
-    Quotation marks around a column are none of its own, and doubled ones inside stand for one: so the beir package reads it.
-
-    Args:
-        source: The dataset.
-        split: Name of the judgements.
-
-    Yields:
-        Line number and judgement.
-
-    Raises:
-        DataError: A line does not have these three columns in UTF-8, or its score is not an integer.
+    Quotation marks around a column are none of its own, and doubled ones inside stand for one, as the beir package reads them.
+    Raises DataError if a line does not have the three columns in UTF-8, or if its score is not an integer.
     """
     name = qrels_of(split)
     for number, line in source.lines(name):
@@ -216,20 +163,12 @@ def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Ju
 
 
 def _columns(line: str) -> list[str]:
-    """The columns of a line, without the quotation marks that CSV puts around some."""
+    """Return the columns of a line, without the quotation marks that CSV puts around some."""
     return next(csv.reader([line], delimiter="\t")) if '"' in line else line.split("\t")
 
 
 def judgement_line(query_id: str, doc_id: str, score: int) -> bytes:
-    """A judgement as a line that :func:`read_judgements` reads.
-
-    Args:
-        query_id: Id of the query, without tabs and line ends, as that of the document.
-        doc_id: Id of the document.
-        score: How relevant it is.
-
-    Returns:
-        The line, without a line feed.
-    """
+    """Return a judgement, whose ids have no tabs and line ends, as a line for :func:`read_judgements`, without a line feed."""
+    # A quotation mark at the beginning would be read as one around the column.
     ids = ['"' + each.replace('"', '""') + '"' if each.startswith('"') else each for each in (query_id, doc_id)]
     return f"{ids[0]}\t{ids[1]}\t{score}".encode()

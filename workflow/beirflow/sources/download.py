@@ -97,7 +97,7 @@ class _Download:
         self.fetch()
 
     def _drop_if_longer(self) -> int:
-        """Bytes that are here already, none of them if they are more than there can be."""
+        """Return the number of bytes that are here already, none of them if they are more than there can be."""
         have = self.part.stat().st_size if self.part.exists() else 0
         if have <= self.size:
             return have
@@ -127,8 +127,10 @@ class _Download:
     def _fetch(self) -> None:
         """Ask for what is missing of the partial file and append it."""
         have = self._drop_if_longer()
+        # Without compression on the way, in which ranges would count other bytes.
         headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
         with requests.get(self.url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as response:
+            # Nothing is missing; the digest decides whether it is the right file.
             if have and response.status_code == NOT_SATISFIABLE:
                 return
             if response.status_code in TEMPORARY:

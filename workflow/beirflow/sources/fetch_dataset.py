@@ -19,10 +19,10 @@ CARD_BYTES = 1 << 24
 
 
 def fetch_dataset(*, form: Mapping[str, Any], split: str, output_path: str, job: Job) -> None:
-    """Make sure that the files of a dataset are on this machine, and record their digests.
+    """Fetch the files of a dataset to this machine, and record their digests.
 
     Args:
-        form: Fields of :class:`~beirflow.sources.hub_layout.HubForm`.
+        form: Fields of :class:`~beirflow.sources.forms.HubForm`.
         split: Name of the judgements.
         output_path: The record to write. It does not say where the files are, which the cache of the hub's library knows.
         job: The job, for the record.
@@ -57,7 +57,7 @@ class _Repository:
             raise self._failed(str(error)) from error
 
     def card(self) -> str:
-        """The card; empty if there is none."""
+        """Return the card; empty if there is none."""
         if CARD not in self.listed:
             return ""
         if self.listed[CARD].size > CARD_BYTES:
@@ -65,9 +65,10 @@ class _Repository:
         return self._download(CARD).read_text(encoding="utf-8", errors="replace")
 
     def fetch(self, name: str) -> str:
-        """The sha256 of a file, which is on this machine then and is that of the revision."""
+        """Fetch a file, compare it with that of the revision, and return its sha256."""
         path, entry = self._download(name), self.listed[name]
         digest, size = file_digest(path), path.stat().st_size
+        # A hub knows the sha256 of large files, and of others only the name that git gives them.
         same = digest == entry.lfs.sha256 if entry.lfs else _blob_id(path) == entry.blob_id
         if size != entry.size or not same:
             problem = f"{name} has {size:,} bytes and the sha256 {digest}, which is not the file of this revision"
@@ -82,13 +83,13 @@ class _Repository:
         except Exception as error:
             raise self._failed(f"{name}: {error}") from error
 
-    def _failed(self, found: str) -> DownloadError:
+    def _failed(self, problem: str) -> DownloadError:
         todo = "check HF_ENDPOINT, the network and, for a dataset that is not public, HF_TOKEN"
-        return DownloadError(f"the dataset {self.where} could not be fetched ({without_credentials(found)}); {todo}")
+        return DownloadError(f"the dataset {self.where} could not be fetched ({without_credentials(problem)}); {todo}")
 
 
 def _blob_id(path: Path) -> str:
-    """The name that git gives to a file."""
+    """Return the name that git gives to a file."""
     digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):

@@ -82,25 +82,18 @@ class HubForm:
     own_candidates: ClassVar[bool] = False
 
     def place(self, role: str) -> tuple[str, str]:
-        """Id and revision of the dataset that has the documents, the queries or the judgements."""
+        """Return id and revision of the dataset that has the documents, the queries or the judgements."""
         if role == QRELS and self.qrels_hub and self.qrels_revision:
             return self.qrels_hub, self.qrels_revision
         return self.hub, self.revision
 
 
 Form = LabelledForm | SamplesForm | HubForm
-"""Another than BEIR's."""
+"""Any form other than BEIR's."""
 
 FORMS: Mapping[str, type[Form]] = {form.kind: form for form in (LabelledForm, SamplesForm, HubForm)}
 
 
 def form_of(fields: Mapping[str, Any] | None) -> Form | None:
-    """The form of a dataset from the parameters of a rule.
-
-    Args:
-        fields: Its fields, ``kind`` among them; None for the form of BEIR.
-
-    Returns:
-        The form.
-    """
+    """Return the form from its fields, ``kind`` among them, in the parameters of a rule; None for that of BEIR."""
     return FORMS[fields["kind"]](**fields) if fields else None

@@ -5,17 +5,17 @@ name of one as prefix or suffix. A config has splits, and a split has files. The
 their names do.
 """
 
+import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import yaml
 
 from beirflow.files.errors import DataError
 from beirflow.sources.forms import CORPUS, QRELS, QUERIES, ROLES
-from beirflow.sources.path_patterns import has_wildcards, matching
 
 CONFIGS = {CORPUS: ("corpus",), QUERIES: ("queries", "query"), QRELS: ("default", "qrels")}
 """MTEB's names of the config of each file."""
@@ -36,22 +36,25 @@ CARD = "README" + ".md"
 """The card of a dataset."""
 
 FRONT_MATTER = 1 << 21
-"""Most characters of the front matter of a card: one with a thousand configs has some 100,000."""
+"""Limit of the characters of the front matter of a card: one with a thousand configs has some 100,000."""
 
 MOST_PATTERNS, MOST_WITH_WILDCARDS, LONGEST_PATTERN = 10_000, 100, 1_000
-"""Most entries of ``data_files`` of a config, most of them with wildcards, and most characters of one."""
+"""Limits for a config: entries of ``data_files``, entries with wildcards, and characters of an entry."""
 
 SAFE = re.compile(r"(?:\w[\w.=+-]*/)*\w[\w.=+-]*", re.ASCII)
 """The path of a file that names one inside its repository, and no pattern."""
 
 DATA_FILE = re.compile(r"(?:(?P<folder>[^/]+)/)?(?P<split>[^/]+?)(?:-\d{5}-of-\d{5})?\.(?:jsonl|jsonl\.gz|parquet|tsv)")
 
+ANY_FOLDERS = "**"
+"""Component of a pattern that stands for any number of folders."""
+
 Splits = dict[str, list[str]]
 """Files by split."""
 
 
 def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, split: str, where: str) -> list[str]:
-    """The files that hold the documents, the queries or the judgements.
+    """Return the names of the files that hold the documents, the queries or the judgements, in order.
 
     Args:
         role: ``corpus``, ``queries`` or ``qrels``.
@@ -62,7 +65,7 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
         where: How messages call the repository.
 
     Returns:
-        Their names, in order.
+        Their names.
 
     Raises:
         DataError: There are none, or more than one could be meant.
@@ -104,6 +107,7 @@ def _configs(names: list[str]) -> dict[str, Splits]:
             folder, split = match["folder"], match["split"]
             if folder is None:
                 folder = split if split.rpartition("-")[2] in (CORPUS, QUERIES) else QRELS
+            # Hubs put the files of an only config into data/.
             configs.setdefault("default" if folder == "data" else folder, {}).setdefault(split, []).append(name)
     return configs
 
@@ -166,3 +170,47 @@ def _patterns_of(config: Mapping[str, Any], where: str) -> Iterator[tuple[str, s
             if not isinstance(path, str) or not isinstance(split, str):
                 raise DataError(f"{where}: data_files of {CARD} must hold texts, or lists of texts; see its configs")
             yield split, f"{folder}/{path}" if isinstance(folder, str) else path
+
+
+def has_wildcards(pattern: str) -> bool:
+    """Test whether a pattern can match another path than itself."""
+    return any(sign in pattern for sign in "*?[")
+
+
+def matching(pattern: str, paths: Sequence[str]) -> list[str]:
+    """Return the paths that a pattern matches, with the meaning of fsspec, which hubs use; no pattern takes long to compare.
+
+    Only ``**`` reaches over several folders; ValueError if a component has ``**`` and something else.
+    """
+    if not has_wildcards(pattern):
+        return [pattern] if pattern in paths else []
+    texts = pattern.split("/")
+    components = [_component(text) for before, text in pairwise(["", *texts]) if not before == text == ANY_FOLDERS]
+    if components[-1] is None:
+        components.append(_component("*"))
+    return [path for path in paths if _matches(components, path.split("/"))]
+
+
+def _component(text: str) -> re.Pattern[str] | None:
+    """Return the expression of a component, in which no part is tried twice; None for any number of folders."""
+    if text == ANY_FOLDERS:
+        return None
+    if ANY_FOLDERS in text:
+        raise ValueError(f"in {text!r}, ** is not a whole component of the path")
+    return re.compile(fnmatch.translate(text))
+
+
+def _matches(components: Sequence[re.Pattern[str] | None], parts: Sequence[str]) -> bool:
+    """Compare part by part, following all possible positions in the pattern at a time."""
+    positions = _without_folders({0}, components)
+    for part in parts:
+        candidates = [(position, components[position]) for position in positions if position < len(components)]
+        staying = {position for position, component in candidates if component is None}
+        passing = {position + 1 for position, component in candidates if component and component.match(part)}
+        positions = _without_folders(staying | passing, components)
+    return len(components) in positions
+
+
+def _without_folders(positions: set[int], components: Sequence[re.Pattern[str] | None]) -> set[int]:
+    """Add the position behind a ``**``, which may stand for no folder; two never follow each other."""
+    return positions | {position + 1 for position in positions if position < len(components) and components[position] is None}

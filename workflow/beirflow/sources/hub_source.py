@@ -1,17 +1,28 @@
-"""A dataset from a hub, as the lines of a dataset in BEIR form."""
+"""A dataset from a hub, as the lines of a dataset in BEIR form.
 
-from collections.abc import Iterator
+Its files are JSON lines, also gzipped, Parquet, or judgements in columns; each is hostile until checked.
+"""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
+
+import orjson
 
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from beirflow.sources import source
+from beirflow.sources.archives import BOMB_BYTES, BOMB_RATIO
+from beirflow.sources.beir_files import judgement_line
 from beirflow.sources.forms import CORPUS, QRELS, QUERIES, HubForm
-from beirflow.sources.hub_files import Row, judgement_lines, row_of_line, rows_of_parquet, stream_of_lines, text_line
-from beirflow.sources.json_lines import lines_in
+from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.source import Block, DatasetSource, blocks_of
+
+BATCH_ROWS = 2048
+"""Rows of a Parquet file that are read at a time."""
 
 OTHER_TASKS = ("instruction", "excluded_ids")
 """Columns of queries that change what is relevant; a query without a value in them is a plain one."""
@@ -22,17 +33,11 @@ COLUMNS = {
     QRELS: ("query-id", "corpus-id", "score"),
 }
 
+Row = dict[str, Any]
+
 
 class HubSource(DatasetSource):
-    """A dataset of a hub.
-
-    Args:
-        path: The record of what was fetched.
-        form: What it must have been fetched from.
-
-    Raises:
-        DataError: Something else was fetched.
-    """
+    """Dataset of a hub, from the record of what was fetched; DataError if that is something else."""
 
     def __init__(self, path: str | Path, form: HubForm) -> None:
         super().__init__(path)
@@ -66,7 +71,7 @@ class HubSource(DatasetSource):
             self.assumed["judgements_without_score"] = f"{self._without_score}, taken for 1"
 
     def _lines(self, role: str, where: str, path: Path) -> Iterator[tuple[int, bytes]]:
-        """The rows of a file as lines in BEIR form."""
+        """Yield the rows of a file as lines in BEIR form."""
         for number, row in _rows(path, where, role):
             here = f"{where}:{number}"
             if role == QRELS:
@@ -86,29 +91,21 @@ def _role(name: str) -> str:
 
 
 def _rows(path: Path, where: str, role: str) -> Iterator[tuple[int, Row]]:
-    """The rows of a file."""
+    """Yield the rows of a file."""
     if path.suffix == ".parquet":
         yield from rows_of_parquet(path, where, COLUMNS[role])
         return
     with stream_of_lines(path, where) as stream:
         for numbers, block in source.read_blocks(stream, where):
             for number, line in lines_in(numbers, block):
-                yield number, row_of_line(where, number, line)
+                row = read_value(where, number, line)
+                if not isinstance(row, dict):
+                    raise DataError(f"{where}:{number}: expected a JSON object, found {short(row)}")
+                yield number, row
 
 
 def fetched_files(path: str | Path, form: HubForm) -> dict[str, dict[str, str]]:
-    """Return the fetched files.
-
-    Args:
-        path: The record.
-        form: What it must have been fetched from.
-
-    Returns:
-        By role, sha256 by the name of the file in its repository.
-
-    Raises:
-        DataError: It is the record of something else.
-    """
+    """Return by role the sha256 of each fetched file by its name there; DataError if the record is of another form."""
     record = read_json(path)
     expected: dict[str, Any] = {"hub": form.hub, "revision": form.revision, "subset": form.subset}
     recorded = {key: record.get(key) for key in expected}
@@ -118,19 +115,7 @@ def fetched_files(path: str | Path, form: HubForm) -> dict[str, dict[str, str]]:
 
 
 def fetched_file(hub: str, revision: str, name: str) -> Path:
-    """Return the path of a fetched file on this machine.
-
-    Args:
-        hub: Id of the dataset.
-        revision: The commit that pins it.
-        name: Name of the file there.
-
-    Returns:
-        Its path in the cache of the hub's library.
-
-    Raises:
-        DataError: It is not there any more.
-    """
+    """Return the path of a fetched file in the cache of the hub's library; DataError if it is not there any more."""
     from huggingface_hub import hf_hub_download
 
     try:
@@ -143,15 +128,7 @@ def fetched_file(hub: str, revision: str, name: str) -> Path:
 
 
 def is_here(path: str | Path, form: HubForm) -> bool:
-    """Test whether all fetched files are still on this machine.
-
-    Args:
-        path: The record of what was fetched.
-        form: What it must have been fetched from.
-
-    Returns:
-        False too where the record is missing or of something else.
-    """
+    """Test whether all fetched files are still on this machine; False too if the record is missing or of something else."""
     try:
         for role, files in fetched_files(path, form).items():
             for name in files:
@@ -159,3 +136,100 @@ def is_here(path: str | Path, form: HubForm) -> bool:
     except (OSError, DataError, KeyError, TypeError):
         return False
     return True
+
+
+def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    """Yield number, from 1, and values of each row of a Parquet file, of those of the columns that it has.
+
+    Raises DataError if the file is damaged, or if a column is neither of texts nor of numbers.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def usable(kind: Any) -> bool:
+        nested = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_dictionary(kind)
+        plain = kind.value_type if nested else kind
+        text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+        tests = (*text, pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
+        return any(test(plain) for test in tests)
+
+    number = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            here = [name for name in columns if name in file.schema_arrow.names]
+            for name in here:
+                if not usable(kind := file.schema_arrow.field(name).type):
+                    raise DataError(f"{where}: the column {name!r} holds {kind}; texts or numbers were expected")
+            for batch in file.iter_batches(BATCH_ROWS, columns=here):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{where}: no Parquet file that can be read, after row {number} ({str(error)[:200]})") from error
+
+
+def stream_of_lines(path: Path, where: str) -> BinaryIO:
+    """Open a text file, unpacked where it is gzipped."""
+    if path.suffix == ".gz":
+        return cast(BinaryIO, _Unpacked(path, where))
+    return path.open("rb")
+
+
+class _Unpacked:
+    """A gzipped file, as far as sources read it; one that is damaged or unpacks to far too much is refused."""
+
+    def __init__(self, path: Path, where: str) -> None:
+        self._where, self._packed, self._read = where, path.stat().st_size, 0
+        self._stream = gzip.open(path)  # noqa: SIM115 - closed on exit
+
+    def __enter__(self) -> "_Unpacked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def read(self, size: int) -> bytes:
+        """Return at most so many bytes."""
+        return self._checked(lambda: self._stream.read(size))
+
+    def readline(self, size: int) -> bytes:
+        """Return the rest of a line, at most so many bytes."""
+        return self._checked(lambda: self._stream.readline(size))
+
+    def _checked(self, read: Callable[[], bytes]) -> bytes:
+        try:
+            content = read()
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{self._where}: the file is damaged ({error})") from error
+        self._read += len(content)
+        if self._read > max(BOMB_BYTES, BOMB_RATIO * self._packed):
+            raise DataError(f"{self._where}: unpacks to more than {self._read:,} bytes from {self._packed:,}; do not trust it")
+        return content
+
+
+def text_line(where: str, row: Row, *, titled: bool) -> bytes:
+    """Return a document, or with ``titled=False`` a query, as a line in BEIR form; DataError if it has no id."""
+    record = {"_id": id_of(where, "_id" if "_id" in row else "id", row), "text": row.get("text")}
+    return orjson.dumps(record | ({"title": row.get("title")} if titled else {}))
+
+
+def id_of(where: str, name: str, row: Row) -> str:
+    """Return an id, which may be a number, as text; DataError if there is none."""
+    identifier = row.get(name)
+    if not is_id(identifier):
+        raise DataError(f"{where}: {name!r} must be a non-empty string or an integer, found {short(identifier)}")
+    return str(identifier)
+
+
+def judgement_lines(where: str, row: Row) -> tuple[list[bytes], bool]:
+    """Return the judgements of a row, of one document or of a list, as lines in BEIR form, and whether the row had a score.
+
+    The score is 1 where there is none. Raises DataError if an id is missing, or if the score is no integer.
+    """
+    query_id, score, doc_ids = id_of(where, "query-id", row), row.get("score"), row.get("corpus-id")
+    grade = 1 if score is None else score
+    if isinstance(grade, bool) or not isinstance(grade, int | float) or not float(grade).is_integer():
+        raise DataError(f"{where}: 'score' must be an integer, found {short(score)}")
+    rows = [{"corpus-id": each} for each in doc_ids] if isinstance(doc_ids, list) else [row]
+    ids = [id_of(where, "corpus-id", each) for each in rows]
+    return [judgement_line(query_id, doc_id, int(grade)) for doc_id in ids], score is not None

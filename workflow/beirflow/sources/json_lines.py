@@ -8,38 +8,18 @@ import orjson
 from beirflow.files.errors import DataError
 
 ENDS = "unexpected end of data"
-"""In what orjson says of a line that is cut; a comma or a comment too much is something else."""
+"""Part of orjson's message about a truncated line; a comma or a comment too much has another."""
 
 
 def lines_in(numbers: Sequence[int], block: bytes) -> Iterator[tuple[int, bytes]]:
-    """Lines of a block with their numbers, without line feeds; blank lines are skipped.
-
-    Args:
-        numbers: Numbers of the lines.
-        block: Whole lines.
-
-    Yields:
-        Line number and line.
-    """
+    """Yield the lines of a block of whole lines with their numbers, without line feeds; blank lines are skipped."""
     for number, line in zip(numbers, block.split(b"\n"), strict=False):
         if line.strip():
             yield number, line
 
 
 def read_value(where: str, number: int, line: bytes) -> Any:
-    """Parse a line of JSON.
-
-    Args:
-        where: How messages call the file.
-        number: Number of the line.
-        line: The line.
-
-    Returns:
-        The value.
-
-    Raises:
-        DataError: It is not JSON in UTF-8.
-    """
+    """Return the value of a line of JSON; DataError if it is not JSON in UTF-8."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -60,12 +40,19 @@ def _explain(line: bytes, error: orjson.JSONDecodeError) -> str:
     return f"expected a JSON object on one line, found {snippet(line)} ({error.msg}){hint}"
 
 
+def is_id(value: object) -> bool:
+    """Test whether a value can be an id: an integer, or a text that is not empty and has no tabs and line ends."""
+    # A judgement is a line with tabs between its columns.
+    is_text = isinstance(value, str) and value != "" and not set("\t\n\r") & set(value)
+    return is_text or (isinstance(value, int) and not isinstance(value, bool))
+
+
 def snippet(line: bytes) -> str:
-    """A line, or its two ends if it is long."""
+    """Return a line for a message, shortened to its two ends if it is long."""
     return short(line.decode("utf-8", "replace"))
 
 
 def short(value: object) -> str:
-    """Shorten a value for a message to its two ends if it is long."""
+    """Return a value for a message, shortened to its two ends if it is long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:40]} … {text[-40:]}"

@@ -1,7 +1,11 @@
-"""Datasets in which each line has a query and its documents, with labels of relevance.
+"""Datasets in one file, in which each line has a query and its documents.
 
-Such files come from judging search results, so they have no ids of queries, and not always ids of documents. Missing ids are
+A labelled file comes from judging search results, so it has no ids of queries, and not always ids of documents. Missing ids are
 digests of the text, so that ids do not change when lines are added or moved.
+
+A file of samples is for re-ranking: its lines have relevant documents and others. Each query ranks its own candidates and no
+other document. The judged documents are the candidates, so only the judgements define them. As in MTEB, a sample without
+relevant or without other documents is left out, and a text that appears twice in a sample is two documents.
 """
 
 import hashlib
@@ -13,16 +17,37 @@ import orjson
 
 from beirflow.files.errors import DataError
 from beirflow.sources.beir_files import judgement_line
-from beirflow.sources.forms import LabelledForm
-from beirflow.sources.json_lines import lines_in, read_value, short
+from beirflow.sources.forms import LabelledForm, SamplesForm
+from beirflow.sources.json_lines import is_id, lines_in, read_value, short
+from beirflow.sources.query_lists import as_query
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 
 ID_DIGITS = 16
-"""Of the digest of a text, in hexadecimal."""
+"""Digits of an id that is made, of a digest in hexadecimal."""
+
+
+class _QuerySource(DatasetSource):
+    """A file whose lines are queries with documents, which stands for all three files of BEIR."""
+
+    def where(self, name: str) -> str:
+        """Return the name of the file in messages, the same for all three files of BEIR."""
+        return str(self.path)
+
+    def _objects(self, expected: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield number and object of each line; the digest of the file is noted after the last."""
+        digest = hashlib.sha256()
+        with self.path.open("rb") as stream:
+            for numbers, block in read_blocks(stream, str(self.path), digest):
+                for number, line in lines_in(numbers, block):
+                    record = read_value(str(self.path), number, line)
+                    if not isinstance(record, dict):
+                        raise DataError(f"{self.path}:{number}: expected a JSON object with {expected}, found {short(record)}")
+                    yield number, record
+        self.digests[self.path.name] = digest.hexdigest()
 
 
 class _Document(NamedTuple):
-    """A document of a line, with the score that its label stands for."""
+    """A document of a line, with the score of its label."""
 
     doc_id: str
     title: str
@@ -30,7 +55,7 @@ class _Document(NamedTuple):
     score: int | None
 
 
-class LabelledSource(DatasetSource):
+class LabelledSource(_QuerySource):
     """A file of queries with their labelled documents.
 
     A query without any relevant document counts as not judged: no system can find anything for it.
@@ -44,10 +69,6 @@ class LabelledSource(DatasetSource):
         super().__init__(path)
         self.form = form
         self._scores = dict(form.labels)
-
-    def where(self, name: str) -> str:
-        """Return the name of the file in messages, whichever of the three it stands for."""
-        return str(self.path)
 
     def blocks(self, name: str) -> Iterator[Block]:
         """Yield the lines of one of the three files of BEIR, with the numbers of their original lines."""
@@ -67,7 +88,7 @@ class LabelledSource(DatasetSource):
         )
 
     def _documents(self) -> Iterator[tuple[int, bytes]]:
-        """Every document once."""
+        """Yield every document once."""
         first: dict[str, tuple[int, bytes]] = {}
         for number, _, documents in self._lines():
             for doc_id, title, text, _ in documents:
@@ -80,13 +101,14 @@ class LabelledSource(DatasetSource):
                     raise DataError(f"{self.path}:{number}: {problem}; equal ids must be equal documents")
 
     def _judged(self) -> dict[str, tuple[int, dict[str, tuple[int, int]]]]:
-        """By query that has a relevant document, its first line and its judgements: by document, line and score."""
+        """Return by query with a relevant document its first line and its judgements: by document, line and score."""
         judged_by_query: dict[str, tuple[int, dict[str, tuple[int, int]]]] = {}
         for number, query, documents in self._lines():
             judgements = judged_by_query.setdefault(query, (number, {}))[1]
             for doc_id, _, _, score in documents:
                 if score is None:
                     continue
+                # A document may be repeated, also in other lines of the query, with one score.
                 line, before = judgements.setdefault(doc_id, (number, score))
                 if before != score:
                     both = f"the document {doc_id!r} stands for {score} here and for {before} in line {line}, for one query"
@@ -102,18 +124,15 @@ class LabelledSource(DatasetSource):
         return judged
 
     def _lines(self) -> Iterator[tuple[int, str, list[_Document]]]:
-        """Number, query and documents of each line; what had to be assumed is noted after the last."""
+        """Yield number, query and documents of each line; what had to be assumed is noted after the last."""
         unnamed = unlabelled = 0
-        digest = hashlib.sha256()
-        with self.path.open("rb") as stream:
-            for numbers, block in read_blocks(stream, str(self.path), digest):
-                for number, line in lines_in(numbers, block):
-                    query, entries = self._parse(number, line)
-                    documents = [self._document(f"{self.path}:{number}", entry) for entry in entries]
-                    unnamed += sum(entry.get(self.form.id) is None for entry in entries)
-                    unlabelled += sum(document.score is None for document in documents)
-                    yield number, query, documents
-        self.digests[self.path.name] = digest.hexdigest()
+        for number, record in self._objects(f"{self.form.query!r} and {self.form.documents!r}"):
+            where = f"{self.path}:{number}"
+            query, entries = self._checked(where, record)
+            documents = [self._document(where, entry) for entry in entries]
+            unnamed += sum(entry.get(self.form.id) is None for entry in entries)
+            unlabelled += sum(document.score is None for document in documents)
+            yield number, query, documents
         self.assumed |= {
             "ids_of_queries": "from their texts",
             "documents_without_id": unnamed,
@@ -121,16 +140,13 @@ class LabelledSource(DatasetSource):
             "labels": self._scores,
         }
 
-    def _parse(self, number: int, line: bytes) -> tuple[str, list[dict[str, Any]]]:
-        """The query of a line, and its documents as they stand there."""
-        form, where, record = self.form, f"{self.path}:{number}", read_value(str(self.path), number, line)
-        if not isinstance(record, dict):
-            raise DataError(f"{where}: expected a JSON object with {form.query!r} and {form.documents!r}, found {short(record)}")
-        query, documents = record.get(form.query), record.get(form.documents)
+    def _checked(self, where: str, record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+        """Return the query of a line, and its documents unchecked."""
+        query, documents = record.get(self.form.query), record.get(self.form.documents)
         if not isinstance(query, str) or not query.strip():
-            raise DataError(f"{where}: {form.query!r} must be a text, found {short(query)}; fields are named in 'fields'")
+            raise DataError(f"{where}: {self.form.query!r} must be a text, found {short(query)}; fields are named in 'fields'")
         if not isinstance(documents, list) or not all(isinstance(each, dict) for each in documents):
-            problem = f"{form.documents!r} must be a list of objects, found {short(documents)}"
+            problem = f"{self.form.documents!r} must be a list of objects, found {short(documents)}"
             raise DataError(f"{where}: {problem}; fields are named in 'fields'")
         return query, documents
 
@@ -141,7 +157,7 @@ class LabelledSource(DatasetSource):
         doc_id = entry.get(form.id)
         if doc_id is None:
             doc_id = _made_id("d", title, text)
-        if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or not _usable(str(doc_id)):
+        if not is_id(doc_id):
             allowed = "a non-empty string without tabs or line ends, or a 64-bit integer"
             raise DataError(f"{where}: {form.id!r} of a document must be {allowed}, found {short(doc_id)}")
         return _Document(str(doc_id), title, text, self._score(where, entry.get(form.label)))
@@ -167,15 +183,92 @@ def _text(where: str, name: str, value: Any) -> str:
     return value
 
 
-def _usable(doc_id: str) -> bool:
-    return bool(doc_id) and not any(character in doc_id for character in "\t\n\r")
-
-
 def _digest(*texts: str) -> bytes:
-    """A digest of texts and of where each ends."""
+    """Return a digest of texts and of where each ends."""
     return hashlib.sha256(b"".join(b"%d " % len(text) + text.encode() for text in texts)).digest()
 
 
 def _made_id(kind: str, *texts: str) -> str:
-    """An id of a text that has none; the letter before it keeps queries and documents apart, so that none is a self match."""
+    """Return an id for a text that has none; its letter keeps queries and documents apart, so that none is a self match."""
     return f"{kind}-{_digest(*texts).hex()[:ID_DIGITS]}"
+
+
+class _Sample(NamedTuple):
+    """A query with its candidates: their ids, texts and grades."""
+
+    query_id: str
+    query: str
+    candidates: list[tuple[str, str, int]]
+
+
+class SamplesSource(_QuerySource):
+    """A file of samples.
+
+    Args:
+        path: The file.
+        form: Its fields.
+    """
+
+    own_candidates = True
+
+    def __init__(self, path: str | Path, form: SamplesForm) -> None:
+        super().__init__(path)
+        self.form = form
+        self.query_lists = form.query_lists is not None
+
+    def blocks(self, name: str) -> Iterator[Block]:
+        """Yield the lines of one of the three files of BEIR, with the numbers of their original lines."""
+        yield from blocks_of((number, line) for number, sample in self._samples() for line in _lines_of(sample, name))
+
+    def _samples(self) -> Iterator[tuple[int, _Sample]]:
+        """Yield the samples with relevant and other documents; the number of the rest is noted after the last."""
+        form, others = self.form, 0
+        for number, record in self._objects(f"{form.query!r}, {form.positive!r}, {form.negative!r}"):
+            where, query_id = f"{self.path}:{number}", f"s{number}"
+            query = self._query(where, record.get(form.query))
+            graded = [(text, 1) for text in _texts(where, form.positive, record.get(form.positive))]
+            graded += [(text, 0) for text in _texts(where, form.negative, record.get(form.negative))]
+            candidates = [(_candidate_id(query_id, place, text), text, grade) for place, (text, grade) in enumerate(graded)]
+            if len({grade for _, grade in graded}) > 1:
+                yield number, _Sample(query_id, query, candidates)
+            else:
+                others += 1
+        self.assumed |= {"ids": "from lines and texts", "samples_without_relevant_or_other_documents": others}
+
+    def _query(self, where: str, value: Any) -> str:
+        """Return a query, which may be a list, as one text."""
+        name = self.form.query
+        if isinstance(value, list) and self.form.query_lists is None:
+            todo = "set 'query_lists: averaged' of this dataset to take the mean of their vectors, or write one text"
+            raise DataError(f"{where}: {name!r} is a list of {len(value)} texts; {todo}")
+        texts = value if isinstance(value, list) else [value]
+        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+            expected = "a text" if self.form.query_lists is None else "a text or a list of texts"
+            raise DataError(f"{where}: {name!r} must be {expected}, found {short(value)}; fields are named in 'fields'")
+        query = as_query(texts)
+        if query is None:
+            raise DataError(f"{where}: {name!r} has the character U+FDD1, which stands between the texts of a list; remove it")
+        return query
+
+
+def _texts(where: str, name: str, texts: Any) -> list[str]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise DataError(f"{where}: {name!r} must be a list of texts, found {short(texts)}; fields are named in 'fields'")
+    return texts
+
+
+def _lines_of(sample: _Sample, name: str) -> Iterator[bytes]:
+    """Yield the lines of a sample in one of the three files of BEIR."""
+    if name == QUERIES:
+        yield orjson.dumps({"_id": sample.query_id, "text": sample.query})
+    for doc_id, text, grade in sample.candidates:
+        row: dict[str, Any] = {"_id": doc_id, "text": text}
+        if name == CORPUS:
+            yield orjson.dumps(row)
+        elif name != QUERIES:
+            yield judgement_line(sample.query_id, doc_id, grade)
+
+
+def _candidate_id(query_id: str, place: int, text: str) -> str:
+    """Return the id of a candidate, which must not tell what is relevant, because it orders ties."""
+    return f"{query_id}-{hashlib.sha256(f'{query_id} {place} {text}'.encode()).hexdigest()[:ID_DIGITS]}"

@@ -5,13 +5,12 @@ from pathlib import Path
 from beirflow.sources.beir_files import Source
 from beirflow.sources.forms import Form, HubForm, SamplesForm
 from beirflow.sources.hub_source import HubSource
-from beirflow.sources.labelled import LabelledSource
-from beirflow.sources.samples import SamplesSource
+from beirflow.sources.labelled import LabelledSource, SamplesSource
 from beirflow.sources.source import DatasetSource
 
 
 def open_source(path: str | Path, forum: str | None = None, form: Form | None = None) -> DatasetSource:
-    """Open a dataset to read it.
+    """Open a dataset in any form; none of its documents, queries and judgements has been read yet.
 
     Args:
         path: Its folder, archive or file; of one on a hub, the record of what was fetched.
@@ -19,7 +18,7 @@ def open_source(path: str | Path, forum: str | None = None, form: Form | None = 
         form: Its form; None for that of BEIR.
 
     Returns:
-        The dataset; none of its documents, queries and judgements has been read yet.
+        The dataset.
 
     Raises:
         DataError: It is an archive that is missing or damaged, or the record of something else.

@@ -3,26 +3,19 @@
 from collections.abc import Sequence
 
 _BETWEEN = " \ufdd1 "
-"""Unicode has the character for no text; the spaces keep words apart."""
+"""Separator of texts: Unicode has the character for no text; the spaces keep words apart."""
 
 
 def as_query(texts: Sequence[str]) -> str | None:
-    """One text for a list.
-
-    Args:
-        texts: The texts of a query, one or more.
-
-    Returns:
-        What :func:`texts_of` takes apart again; None if a text has the character that stands between them.
-    """
+    """Join texts to one, which :func:`texts_of` takes apart; None if a text has the character that separates them."""
     return None if any(_BETWEEN.strip() in text for text in texts) else _BETWEEN.join(texts)
 
 
 def texts_of(query: str) -> list[str]:
-    """The texts of a query, which is a text alone unless its dataset has lists."""
+    """Return the texts of a query; it is a single one unless its dataset has lists."""
     return query.split(_BETWEEN)
 
 
 def for_reading(query: str) -> str:
-    """A query for people: the texts of a list with semicolons between them."""
+    """Return a query for people, with semicolons between the texts of a list."""
     return "; ".join(texts_of(query))

@@ -21,7 +21,7 @@ Block = tuple[Sequence[int], bytes]
 
 
 def qrels_of(split: str) -> str:
-    """The file with the judgements of a split."""
+    """Return the name of the file with the judgements of a split."""
     return f"qrels/{split}.tsv"
 
 
@@ -48,35 +48,14 @@ class DatasetSource(ABC):
 
     @abstractmethod
     def where(self, name: str) -> str:
-        """Return the name of a file of the dataset in messages; line numbers follow.
-
-        Args:
-            name: ``corpus.jsonl``, ``queries.jsonl`` or ``qrels/<split>.tsv``.
-
-        Returns:
-            A path, with what else it needs to be found.
-        """
+        """Return the name in messages of ``corpus.jsonl``, ``queries.jsonl`` or ``qrels/<split>.tsv``; line numbers follow."""
 
     @abstractmethod
     def blocks(self, name: str) -> Iterator[Block]:
-        """Yield the blocks of whole lines of such a file, each with the original numbers of its lines.
-
-        Args:
-            name: ``corpus.jsonl``, ``queries.jsonl`` or ``qrels/<split>.tsv``.
-
-        Yields:
-            Numbers of the lines, and the block; only the last may end without a line feed.
-        """
+        """Yield such a file in blocks with the original numbers of the lines; only the last may end without a line feed."""
 
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Lines of such a file with their numbers, without line feeds; blank lines are skipped.
-
-        Args:
-            name: ``corpus.jsonl``, ``queries.jsonl`` or ``qrels/<split>.tsv``.
-
-        Yields:
-            Line number and line.
-        """
+        """Yield the lines of such a file with their numbers, without line feeds; blank lines are skipped."""
         for numbers, block in self.blocks(name):
             yield from lines_in(numbers, block)
 
@@ -85,24 +64,16 @@ class Noted(Protocol):
     """Consumer of every byte of a file, such as a digest."""
 
     def update(self, data: bytes, /) -> None:
-        """Take in what comes next."""
+        """Take in the next bytes."""
 
 
 def read_blocks(stream: BinaryIO, where: str, noted: Noted | None = None) -> Iterator[Block]:
-    """A file in blocks of whole lines, numbered from 1.
+    """Yield a file in blocks of whole lines, numbered from 1; only the last may end without a line feed.
 
-    Args:
-        stream: The file.
-        where: How messages call it.
-        noted: Takes in every byte, if something should.
-
-    Yields:
-        Numbers of the lines, and the block; only the last may end without a line feed.
-
-    Raises:
-        DataError: A line is too long.
+    ``where`` is its name in messages; ``noted`` takes in every byte. Raises DataError if a line is too long.
     """
     first = 1
+    # A block ends where a line ends.
     while block := stream.read(BLOCK_BYTES) + stream.readline(LINE_BYTES):
         if noted:
             noted.update(block)
@@ -116,14 +87,7 @@ def read_blocks(stream: BinaryIO, where: str, noted: Noted | None = None) -> Ite
 
 
 def blocks_of(lines: Iterable[tuple[int, bytes]]) -> Iterator[Block]:
-    """Lines that were made, in blocks.
-
-    Args:
-        lines: Lines without line feeds, each with its number where it comes from.
-
-    Yields:
-        Numbers of the lines, and the block.
-    """
+    """Yield lines that were made, without line feeds and with the numbers of their origins, in blocks."""
     numbers: list[int] = []
     block = bytearray()
     for number, line in lines:

@@ -16,14 +16,9 @@ OPTION = "--slurm-jobstep-array-execs="
 
 
 def own_command(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """Look up the command of this task of an array.
+    """Return the command of this task of an array, from the command of the first task and the environment of this process.
 
-    Args:
-        arguments: Command of the first task.
-        environment: Environment of this process, where SLURM tells the number of the task.
-
-    Returns:
-        The command and its arguments; those given in the first task, and for a job that is no such task.
+    The first task, and a job that is no task of an array, keeps the given command.
     """
     encoded = next((word.removeprefix(OPTION) for word in arguments if word.startswith(OPTION)), None)
     packed = json.loads(base64.b64decode(encoded)).get(environment.get("SLURM_ARRAY_TASK_ID")) if encoded else None

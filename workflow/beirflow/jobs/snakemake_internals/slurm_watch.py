@@ -71,15 +71,7 @@ class JobWatch:
         self._unreachable = False
 
     async def check_active_jobs(self, executor: Any, jobs: Sequence[Any]) -> AsyncIterator[Any]:
-        """Report the jobs that ended, as the interface of executors asks.
-
-        Args:
-            executor: Executor of the plugin.
-            jobs: Submitted jobs that have not ended yet.
-
-        Yields:
-            The jobs that have not ended; all of them if SLURM does not answer.
-        """
+        """Report the jobs that ended, as the interface of executors asks, and yield the others; all if SLURM does not answer."""
         states = await asyncio.to_thread(self._ask, executor, [job.external_jobid for job in jobs])
         first_pause = executor.workflow.executor_settings.init_seconds_before_status_checks
         pause = min(executor.next_seconds_between_status_checks + 10, LONGEST_PAUSE_SECONDS) if jobs else first_pause
@@ -168,14 +160,10 @@ def _fail(executor: Any, job: Any, known: JobState) -> None:
 
 
 def parse_states(printed: str) -> dict[str, JobState]:
-    """Parse the answer to one of ``QUESTIONS``.
+    """Return the state of every job and array task, by SLURM's ids, from an answer to one of ``QUESTIONS``.
 
-    Args:
-        printed: A line for each job, ``<id>|<state>|<reason>``; waiting tasks of an array share a line with an id such as
-            ``7_[1,3-5%2]``.
-
-    Returns:
-        The state of every job and array task, by SLURM's ids.
+    It has a line for each job, ``<id>|<state>|<reason>``; waiting tasks of an array share a line with an id such as
+    ``7_[1,3-5%2]``.
     """
     states = {}
     for line in printed.splitlines():

@@ -55,7 +55,7 @@ EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0
 
 
 class Terminal(logging.Handler):
-    """Handles Snakemake's log records in place of the handler that writes to the terminal.
+    """Handler of Snakemake's log records in place of ``before``, the handler that writes to the terminal.
 
     Args:
         before: The replaced handler.
@@ -87,11 +87,7 @@ class Terminal(logging.Handler):
         self._ended = threading.Event()
 
     def plan(self, overall: Overall) -> None:
-        """Report progress from now on.
-
-        Args:
-            overall: The work of all jobs.
-        """
+        """Report progress from now on."""
         self.overall, self._told = overall, time.monotonic()
         jobs = len(overall.expected)
         self._line("1 job to do" if jobs == 1 else f"{jobs:,} jobs to do")
@@ -183,6 +179,7 @@ class Terminal(logging.Handler):
     def _report_often(self) -> None:
         while not self._ended.wait(AFTER_JOBS_SECONDS):
             if time.monotonic() - self._told >= EVERY_SECONDS:
+                # The lock of the handler, which main thread and reports share.
                 with self.lock or threading.Lock():
                     self._report_share()
 
@@ -207,28 +204,14 @@ def _short(error: str) -> str:
 
 
 def error_beside(log: str) -> str:
-    """Read why a job failed.
-
-    Args:
-        log: Path of its log.
-
-    Returns:
-        The error that it wrote beside its log; empty if there is none.
-    """
+    """Return the error that a job wrote beside its log; empty if there is none."""
     with suppress(OSError, DataError):
         return str(read_json(job_error(log))["error"])
     return ""
 
 
 def take_over_terminal(terminal: Callable[[logging.StreamHandler[TextIO]], Terminal]) -> Terminal | None:
-    """Replace Snakemake's handler for the terminal; return None if a logger plugin writes there.
-
-    Args:
-        terminal: Makes the handler that replaces another.
-
-    Returns:
-        The new handler.
-    """
+    """Replace Snakemake's handler for the terminal by that of ``terminal``; None if a logger plugin writes there."""
     from snakemake.logging import logger
 
     for handler in logger.handlers:

@@ -13,15 +13,7 @@ VERSIONS = {"snakemake": ("9.20", "9.28"), "snakemake-executor-plugin-slurm": ("
 
 
 def check_version(package: str, installed: str | None = None) -> None:
-    """Refuse a version on which this package has not been tested.
-
-    Args:
-        package: A key of ``VERSIONS``.
-        installed: Its version; by default the installed one.
-
-    Raises:
-        WorkflowError: It is older or newer.
-    """
+    """Raise WorkflowError for a version, by default the installed one, on which this package has not been tested."""
     from snakemake.exceptions import WorkflowError
 
     installed, (oldest, beyond) = installed or version(package), VERSIONS[package]
@@ -53,11 +45,7 @@ class PlannedJob(NamedTuple):
 
 
 class WorkflowRun:
-    """The run that this process belongs to.
-
-    Args:
-        workflow: Snakemake's object of that name.
-    """
+    """The run that this process belongs to, from Snakemake's object ``workflow``."""
 
     def __init__(self, workflow: Any) -> None:
         self._workflow = workflow
@@ -130,12 +118,7 @@ class WorkflowRun:
         return str(self._workflow.pathvars.apply(pattern))
 
     def remove_temporary_inputs(self, rule: str, name: str) -> None:
-        """Remove the temporary inputs of finished jobs, which a run left behind that was killed before Snakemake removed them.
-
-        Args:
-            rule: Rule of these jobs.
-            name: Name of the inputs.
-        """
+        """Remove the temporary inputs, of a name, of finished jobs of a rule, which a killed run left behind."""
         for job in self._workflow.dag.jobs:
             if job.rule.name == rule and not self._workflow.dag.needrun(job) and any(map(os.path.exists, job.input[name])):
                 self._workflow.async_run(self._workflow.dag.handle_temp(job))

@@ -1,4 +1,4 @@
-"""The number of documents of a dataset, counted once instead of at every start of Snakemake and its jobs."""
+"""Numbers of documents, counted once instead of at every start of Snakemake and its jobs, and of judged queries."""
 
 import hashlib
 import json
@@ -11,6 +11,7 @@ from beirflow.files.errors import ConfigError, DataError
 from beirflow.files.records import read_json, write_json
 from beirflow.jobs.snakemake_internals.names import NOTES
 from beirflow.sources.archives import is_archive
+from beirflow.sources.beir_files import read_judgements
 from beirflow.sources.forms import Form
 from beirflow.sources.opening import open_source
 from beirflow.sources.source import CORPUS
@@ -20,21 +21,11 @@ COUNTS = Path(NOTES, "documents")
 
 
 def known_documents(source: str, forum: str | None, form: Form | None = None) -> int:
-    """Number of documents of a dataset, counted only if its corpus is not the one that was counted before.
+    """Return the number of documents of a dataset, counted only if its corpus is not the one that was counted before.
 
     A small corpus is counted every time, which takes as long as telling it from another. A count that cannot be kept or read
-    again is no error: it is counted again. One that is wrong nevertheless is noticed when the corpus is prepared.
-
-    Args:
-        source: Folder, archive or file of the dataset.
-        forum: Folder of a forum inside it, or None.
-        form: Its form; None for that of BEIR.
-
-    Returns:
-        The count.
-
-    Raises:
-        ConfigError: The corpus cannot be read.
+    again is no error: it is counted again. One that is wrong nevertheless is noticed when the corpus is prepared. Raises
+    ConfigError if the corpus cannot be read.
     """
     corpus = Path(source) if form or is_archive(source) else Path(source, forum or "", CORPUS)
     if not corpus.is_file() or corpus.stat().st_size < SMALL_BYTES:
@@ -51,19 +42,7 @@ def known_documents(source: str, forum: str | None, form: Form | None = None) ->
 
 
 def count_documents(source: str | Path, forum: str | None = None, form: Form | None = None) -> int:
-    """Number of documents of a dataset: the lines of its corpus that are not blank.
-
-    Args:
-        source: Folder, archive or file of the dataset.
-        forum: Folder of a forum inside it, or None.
-        form: Its form; None for that of BEIR.
-
-    Returns:
-        The count.
-
-    Raises:
-        ConfigError: The corpus cannot be read.
-    """
+    """Return the number of lines of a corpus that are not blank; ConfigError if it cannot be read."""
     try:
         return sum(1 for _ in open_source(source, forum, form).lines(CORPUS))
     except DataError as error:
@@ -71,6 +50,14 @@ def count_documents(source: str | Path, forum: str | None = None, form: Form | N
 
 
 def _kept_in(corpus: Path, forum: str | None, form: Form | None) -> Path:
-    """The file for a corpus, by its place and form, so that corpora of one name have files of their own."""
+    """Return the file for a corpus, by its place and form, so that corpora of one name have files of their own."""
     place = json.dumps([str(corpus.resolve()), forum, asdict(form) if form else None])
     return COUNTS / f"{hashlib.sha256(place.encode()).hexdigest()}.json"
+
+
+def count_judged_queries(path: str, forum: str | None, split: str, form: Form | None = None) -> int:
+    """Return the number of queries that have judgements; ConfigError if these cannot be read."""
+    try:
+        return len({judgement.query_id for _, judgement in read_judgements(open_source(path, forum, form), split)})
+    except DataError as error:
+        raise ConfigError(str(error)) from error
