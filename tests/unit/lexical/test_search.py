@@ -19,8 +19,7 @@ from beirflow.lexical.search import search_postings
 from beirflow.lexical.settings import ANALYZER, LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
 from beirflow.postings import search as lists_search
-from beirflow.runs.ranking import byte_order, merge_hits
-from beirflow.runs.ties import Ties
+from beirflow.runs.ranking import Ties, byte_order, merge_hits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lucene_reference import Document

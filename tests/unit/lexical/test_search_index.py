@@ -26,7 +26,7 @@ from beirflow.files.layout import (
 from beirflow.files.records import read_json, write_json
 from beirflow.lexical.index import Index
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.runs.ties import Ties
+from beirflow.runs.ranking import Ties
 from lexical_results import LexicalResults, Row, damage, rows_of
 from lucene_reference import Document
 from run_results import ranked

@@ -11,9 +11,9 @@ from beirflow.files.layout import RUN
 from beirflow.runs import compared_ranks as module
 from beirflow.runs.compared_ranks import compare_ranks
 from beirflow.runs.family import System
+from beirflow.runs.ranking import Ties
 from beirflow.runs.run_file import RUN as COLUMNS
 from beirflow.runs.spot_check import Finding, Subject
-from beirflow.runs.ties import Ties
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import pairs

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import pytrec_eval
-from beirflow.runs.ranking import byte_order, merge_hits, rank, rank_hits
-from beirflow.runs.ties import Ties
+from beirflow.runs.ranking import Ties, byte_order, merge_hits, rank, rank_hits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, recorded_digest
+from beirflow.datasets.corpus_files import PreparedCorpus, read_table, recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_record
@@ -16,6 +16,7 @@ from beirflow.files.verified import unchanged
 from beirflow.imported.run_rows import Rows, concatenated, read_rows
 from beirflow.runs.ranking import rank_hits
 from beirflow.runs.run_file import NewRun, run_writer
+from beirflow.runs.searched import read_every_id
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +35,7 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
         DataError: The file is no run on this corpus; the message names file and line.
     """
     query_ids = read_table(corpus.queries_path)["query_id"].combine_chunks()
-    with Documents(corpus.documents_path) as file:
-        doc_ids = file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks()
+    doc_ids, _ = read_every_id(corpus.documents_path)
     with unchanged(source_path) as digest:
         rows, unjudged = _of_judged_queries(Path(source_path), query_ids)
     query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from beirflow.expansions.settings import Expansion, WordWeights, WrittenQueries
 from beirflow.lexical.index import ANALYZER, Index
-from beirflow.runs.ties import Ties
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class LexicalSettings:
     b: float = 0.4
     fields: Sequence[str] = ("contents",)
     analyzer: str = ANALYZER
-    ties: Ties = "ascending"
+    ties: Literal["descending", "ascending"] = "ascending"
     expansion: WrittenQueries | None = field(default=None)
     weights: WordWeights | None = field(default=None)
 
