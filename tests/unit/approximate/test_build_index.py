@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from approximate_results import KINDS, make_approximate, with_systems
-from beirflow.approximate import library
 from beirflow.approximate.build_index import trained_index
-from beirflow.approximate.settings import IndexSettings
+from beirflow.approximate.settings import IndexSettings, faiss_library
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ConfigError, DataError
@@ -159,7 +158,7 @@ def test_vectors_that_were_changed_or_are_of_another_system_are_refused(results_
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ConfigError, match=r"pip install --requirement envs/requirements-faiss\.txt"):
-        library.faiss_library()
+        faiss_library()
 
 
 def test_an_edit_to_the_search_builds_no_index_again_and_the_other_way_round() -> None:
@@ -167,5 +166,5 @@ def test_an_edit_to_the_search_builds_no_index_again_and_the_other_way_round() -
         {name.removeprefix("approximate.") for name in rule_modules(rule) if name.startswith("approximate.")}
         for rule in ("build_index", "search_approximate")
     )
-    assert build == {"build_index", "library", "settings"}
-    assert search == {"search_approximate", "exact_share", "library", "neighbours", "settings"}
+    assert build == {"build_index", "settings"}
+    assert search == {"search_approximate", "exact_share", "neighbours", "settings"}
