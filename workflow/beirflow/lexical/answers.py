@@ -14,21 +14,11 @@ from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
 
 IN_MEMORY = 4.0
-"""Times what postings take on the disk, where they are compressed."""
+"""Memory of postings relative to the disk, where they are compressed."""
 
 
 def open_answers(asked: Asked) -> Opened:
-    """Open a lexical system.
-
-    Args:
-        asked: The system and the corpus.
-
-    Returns:
-        It, with its postings in memory.
-
-    Raises:
-        NoAnswerError: The postings do not fit into memory.
-    """
+    """Open a lexical system with its postings in memory. Raises NoAnswerError if they do not fit there."""
     settings: LexicalSettings = asked.system.settings
     analyzer = settings.index.name
     paths = asked.files(POSTINGS, analyzer=analyzer)

@@ -29,7 +29,7 @@ def search_index(
     """Find the top k of one chunk for every query, among the documents that have one of its terms.
 
     Args:
-        request: The chunk, and what is asked.
+        request: The chunk and the documents to keep.
         settings: The system.
         postings_path: The postings of the chunk, with their record.
         statistics_path: The statistics of the corpus, with their record.

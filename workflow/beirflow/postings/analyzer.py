@@ -102,6 +102,12 @@ def cut(texts: pa.LargeStringArray) -> Pieces:
     return Pieces(trimmed.dictionary, trimmed.indices.to_numpy()[pieces.indices.to_numpy()], np.diff(parts.offsets.to_numpy()))
 
 
+def large_strings(texts: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
+    """Return strings in the form that :func:`cut` takes; nulls are empty."""
+    whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    return pc.fill_null(whole.cast(pa.large_string()), "")
+
+
 class Vocabulary:
     """Numbers of terms, in the order in which they were first seen."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import EXPANSION, EXPANSION_RECORD, RUN, RUN_RECORD
-from beirflow.lexical.expanded import frequencies
+from beirflow.lexical.index_chunk import frequencies
 from beirflow.lexical.settings import LexicalSettings
 from lexical_results import LexicalResults, damage, rows_of
 from lucene_reference import Document
