@@ -7,11 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from beirflow.expansions import given as given_module
 from beirflow.expansions.files import write_expansion
-from beirflow.expansions.given import read_given
+from beirflow.expansions.given import RowsById, read_given
 from beirflow.expansions.settings import Expansion, WordWeights, WrittenQueries
 from beirflow.files.errors import DataError
 from beirflow.files.layout import DOCUMENTS, EXPANSION
@@ -134,3 +137,25 @@ def test_a_damaged_archive_is_refused(made: LexicalResults, tmp_path: Path) -> N
     source.write_bytes(gzip.compress("\n".join(QUERIES).encode())[:-9])
     with pytest.raises(DataError, match="the file is damaged"):
         read(made, source, WrittenQueries(path=str(source)))
+
+
+IDS = pa.array([f"d{i * 7919 % 1000}" for i in range(900)] + ["", "\u6771", "d 1"])
+NAMES = pa.array(["d7", "", "d999", "nowhere", "d7", "\u6771", "d 1", "d1 ", "d\0"])
+
+
+@pytest.mark.parametrize("hashes", [None, 1, 7])
+def test_rows_are_those_that_arrow_finds(monkeypatch: pytest.MonkeyPatch, hashes: int | None) -> None:
+    if hashes is not None:
+        monkeypatch.setattr(
+            given_module, "_hashes", lambda names: np.array([len(name) % hashes for name in names.to_pylist()], np.uint64)
+        )
+    monkeypatch.setattr(given_module, "BLOCK_IDS", 100)
+    expected = pc.fill_null(pc.index_in(NAMES, value_set=IDS), -1).to_pylist()
+    rows = RowsById(IDS)
+    assert rows.find(NAMES).tolist() == expected
+    assert rows.find(IDS).tolist() == list(range(len(IDS)))
+    assert rows.find(NAMES[:0]).tolist() == []
+
+
+def test_a_corpus_without_documents_has_none() -> None:
+    assert RowsById(IDS[:0]).find(NAMES).tolist() == [-1] * len(NAMES)

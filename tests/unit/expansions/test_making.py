@@ -12,11 +12,10 @@ import pytest
 from beirflow.expansions import making
 from beirflow.expansions.files import ExpansionFile
 from beirflow.expansions.loading import TextReader
-from beirflow.expansions.log import ExpansionLog
-from beirflow.expansions.making import Making
+from beirflow.expansions.making import ExpansionLog, Making
 from beirflow.expansions.settings import Expansion, WordWeights, WrittenQueries
-from beirflow.expansions.weigh_words import weigh_words
-from beirflow.expansions.write_queries import write_queries
+from beirflow.expansions.word_weigher import weigh_words
+from beirflow.expansions.writer import write_queries
 from beirflow.files.errors import DataError
 from beirflow.files.layout import DOCUMENTS, EXPANSION, EXPANSION_LOG, EXPANSION_MODEL, EXPANSION_RECORD
 from beirflow.models.model_files import fetch_model
