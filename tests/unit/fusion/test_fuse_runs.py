@@ -61,12 +61,6 @@ def test_documents_with_the_same_ranks_in_other_runs_tie_and_are_ordered_by_thei
     assert len({score for _, _, score, _ in rows}) == 1
 
 
-def test_self_matches_that_a_run_dropped_do_not_count_as_a_rank() -> None:
-    rows = fuse(FusionSettings("f", ["a", "b"]), [{"d1": {"d2": 1.0}}, {"d1": {"d3": 2.0, "d2": 1.0}}])
-    assert rows[0][:2] == ("d1", "d2")
-    assert rows[0][2] == np.float32(1 / 61 + 1 / 62)
-
-
 @pytest.mark.parametrize("depth", [1, 2, 5, None])
 @pytest.mark.parametrize("method", ["rrf", "sum"])
 def test_only_documents_up_to_the_depth_are_fused_and_normalised(depth: int | None, method: str) -> None:

@@ -106,16 +106,6 @@ def random_corpus(documents: int, seed: int) -> list[Document]:
     ]
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 1000])
-@pytest.mark.parametrize(("name", "system"), [("flat", FLAT), ("multifield", MULTIFIELD)])
-def test_scores_are_lucenes_in_every_bit(name: str, system: LexicalSettings, chunk: int) -> None:
-    corpus = [(document["_id"], document["title"], document["text"]) for document in GOLDEN["corpus"]]
-    found, _ = searched(corpus, [query["text"] for query in GOLDEN["queries"]], system, chunk=chunk)
-    for query, hits in zip(GOLDEN["queries"], found, strict=True):
-        expected = [(doc_id, float(np.float32(score))) for doc_id, score in GOLDEN[name]["run"].get(query["_id"], [])]
-        assert hits == expected
-
-
 @pytest.mark.parametrize("name", ["flat", "multifield"])
 def test_statistics_are_lucenes(tmp_path: Path, name: str) -> None:
     corpus = [(document["_id"], document["title"], document["text"]) for document in GOLDEN["corpus"]]
@@ -174,12 +164,6 @@ def test_chunks_order_blocks_and_threads_change_nothing(monkeypatch: pytest.Monk
     for module, name, value in (*of_blocks, *of_lists):
         monkeypatch.setattr(module, name, value)
         assert searched(corpus, queries, system, k=20, chunk=50, threads=3)[0] == expected
-
-
-def test_documents_without_text_are_counted(tmp_path: Path) -> None:
-    _, found = analyzed([("a", "cat", "  "), ("b", "cat", "the"), ("c", "", ""), ("d", "", "x y")], tmp_path, 3)
-    assert (found.documents, found.without_contents, found.without_text) == (4, 1, 2)
-    assert found.fields == {"contents": FieldStatistics(3, 4), "title": FieldStatistics(1, 1), "text": FieldStatistics(1, 2)}
 
 
 def test_statistics_do_not_depend_on_the_chunks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -57,17 +57,8 @@ def made(made_once: LexicalResults, tmp_path: Path) -> LexicalResults:
 
 
 def subject_of(made: LexicalResults, settings: LexicalSettings = FLAT) -> Subject:
-    return Subject(
-        results=made.results,
-        system=System(settings.name, FAMILY.name, settings),
-        here=None,
-        dataset=DATASET,
-        made={},
-        top_k=TOP_K,
-        drop_self_matches=True,
-        chunks=made.chunks,
-        config={},
-    )
+    system = System(settings.name, FAMILY.name, settings)
+    return Subject(made.results, system, None, DATASET, {}, TOP_K, drop_self_matches=True, chunks=made.chunks, config={})
 
 
 def documents_and_ranks(subject: Subject, sample: int = EVERYTHING) -> tuple[Finding, Finding]:

@@ -58,9 +58,8 @@ def compare(
     """What is found about a run, with the documents in blocks of some sizes."""
     path = folder / RUN(system="toy", dataset="small")
     path.parent.mkdir(parents=True, exist_ok=True)
-    columns = list(zip(*run, strict=True)) or [(), (), (), ()]
-    arrays = [pa.array(column, kind.type) for column, kind in zip(columns, COLUMNS, strict=True)]
-    pq.write_table(pa.Table.from_arrays(arrays, schema=COLUMNS), path)
+    columns = [list(column) for column in zip(*run, strict=True)] or [[], [], [], []]
+    pq.write_table(pa.table(columns, schema=COLUMNS), path)
     system = System("toy", "none", None)
     subject = Subject(folder, system, None, "small", {}, top_k, drop_self_matches=drop, chunks=len(sizes), config={})
     asked: list[str] = []

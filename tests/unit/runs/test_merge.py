@@ -222,14 +222,21 @@ def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
     }
 
 
+@pytest.fixture
+def arguments(corpus: Corpus) -> dict[str, Any]:
+    """The arguments to merge three chunks, cut at 4."""
+    return corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+
+
 def rewrite(path: str, **changes: Any) -> None:
     """Write candidates again that say something else of where they come from."""
     candidates, found = read_candidates(path)
     write_candidates(path, candidates, replace(found, **changes))
 
 
-def test_the_record_counts_what_was_reused_and_names_all_that_vectors_were_made_with(corpus: Corpus) -> None:
-    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+def test_the_record_counts_what_was_reused_and_names_all_that_vectors_were_made_with(
+    corpus: Corpus, arguments: dict[str, Any]
+) -> None:
     call(merge.merge_chunks, **arguments)
     assert "documents_reused" not in read_json(arguments["record_path"])["counts"]
     for number, made in enumerate([{}, {"device": ["H200", "cpu"], "torch": ["1", "3"]}]):
@@ -307,9 +314,8 @@ ZEROS = "0" * 64
     ],
 )
 def test_candidates_of_something_else_are_refused_with_the_command_that_helps(
-    corpus: Corpus, changes: dict[str, Any], says: str
+    arguments: dict[str, Any], changes: dict[str, Any], says: str
 ) -> None:
-    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
     odd = arguments["candidate_paths"][1]
     if ZEROS in changes.values():
         changes = {"inputs": {**read_candidates(odd)[1].inputs, **changes}}
@@ -329,17 +335,15 @@ def test_candidates_of_another_corpus_are_refused_whatever_is_left_of_it(corpus:
     assert refused(arguments).startswith(f"{arguments['candidate_paths'][0]}: found candidates from documents.parquet ")
 
 
-def test_vectors_that_were_encoded_again_since_the_search_are_refused(corpus: Corpus) -> None:
+def test_vectors_that_were_encoded_again_since_the_search_are_refused(corpus: Corpus, arguments: dict[str, Any]) -> None:
     """Their record is another, if only for its times."""
-    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
     path = corpus.folder / "chunk-1.json"
     write_json(path, read_json(path) | {"seconds": {"load": 9.0, "index": 9.0}})
     assert refused(arguments).startswith(f"{arguments['candidate_paths'][1]}: found candidates from chunk-1.json ")
 
 
 @pytest.mark.parametrize("order", [[0, 2, 1], [0, 1, 1], [1, 0, 2]])
-def test_candidates_in_another_order_are_refused(corpus: Corpus, order: list[int]) -> None:
-    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+def test_candidates_in_another_order_are_refused(arguments: dict[str, Any], order: list[int]) -> None:
     arguments["candidate_paths"] = [arguments["candidate_paths"][number] for number in order]
     first = next(place for place, number in enumerate(order) if place != number)
     said = f"{arguments['candidate_paths'][first]}: found candidates of chunk {order[first]}, expected {first}"
@@ -347,25 +351,22 @@ def test_candidates_in_another_order_are_refused(corpus: Corpus, order: list[int
 
 
 @pytest.mark.parametrize("given", [1, 2, 4])
-def test_candidates_of_another_number_of_chunks_than_the_corpus_has_are_refused(corpus: Corpus, given: int) -> None:
-    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
+def test_candidates_of_another_number_of_chunks_than_the_corpus_has_are_refused(arguments: dict[str, Any], given: int) -> None:
     arguments["candidate_paths"] = (arguments["candidate_paths"] * 2)[:given]
     said = f"{arguments['documents_path']}: 3 chunks, but candidates of {given}; search all chunks again"
     assert refused(arguments) == said
 
 
-def test_vectors_need_not_be_there(corpus: Corpus) -> None:
+def test_vectors_need_not_be_there(corpus: Corpus, arguments: dict[str, Any]) -> None:
     """The merge reads candidates, queries and documents alone."""
-    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
     for path in [*corpus.folder.glob("*.npy"), *corpus.folder.glob("chunk-*.json"), *corpus.folder.glob("model.json")]:
         path.unlink()
     call(merge.merge_chunks, **arguments)
     assert rows_of(pq.read_table(arguments["run_path"])) == corpus.brute_force(4)
 
 
-def test_what_chunks_share_is_counted_once_whatever_found_the_candidates(corpus: Corpus) -> None:
+def test_what_chunks_share_is_counted_once_whatever_found_the_candidates(arguments: dict[str, Any]) -> None:
     """A family without vectors and without records of its own: its run says what it was found in and how long that took."""
-    arguments = corpus.retrieve(dealt(list(corpus.documents), 3), 4)
     for path in arguments["candidate_paths"]:
         candidates, found = read_candidates(path)
         inputs = {name: found.inputs[name] for name in ("queries.parquet", "documents.parquet")}
