@@ -69,6 +69,7 @@ def build_index(
     start = time.perf_counter()
     index = trained_index(settings, vectors)
     seconds = time.perf_counter() - start
+    # The digest is computed while faiss writes, so that a large index is not read again.
     with atomic_path(index_path) as partial, DigestingWriter(partial) as stream:
         faiss.write_index(index, faiss.PyCallbackIOWriter(stream.write))
         digest, size = stream.digest(), partial.stat().st_size

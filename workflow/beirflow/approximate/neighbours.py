@@ -54,6 +54,7 @@ def find_neighbours(
         parameters = faiss.SearchParametersIVF(nprobe=settings.nprobe)
     vectors, rows = Compression("float32", None, cosine).shortened(queries), np.empty((len(queries), k), np.int64)
     faiss.omp_set_num_threads(threads)
+    # A setting of the whole process, which is restored.
     before, faiss.cvar.distance_compute_blas_threshold = faiss.cvar.distance_compute_blas_threshold, NO_PRODUCTS
     try:
         with Progress("search", len(queries), "queries") as progress:

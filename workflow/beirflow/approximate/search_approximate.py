@@ -149,8 +149,8 @@ def _scored(
     first = 0
     for path, size, places in zip(vectors_paths, sizes, chunks_of(row, sizes), strict=True):
         order, documents = byte_order(doc_ids.slice(first, size)), VectorFile(path, size, checked=True)
-        # On the CPU, like the index: the job holds no GPU.
-        where = {"similarity": similarity, "device": torch.device("cpu")}
-        numbers, rows, scores = exact_of_pairs(queries, documents, query[places], row[places] - first, order, top_k, **where)
+        pairs = query[places], row[places] - first
+        device = torch.device("cpu")  # like the index: the job holds no GPU
+        numbers, rows, scores = exact_of_pairs(queries, documents, *pairs, order, top_k, similarity=similarity, device=device)
         yield numbers, rows + first, scores
         first += size

@@ -100,6 +100,7 @@ class Decoder:
         keys[:, :, place], values[:, :, place] = own.k(normed).view(rows), own.v(normed).view(rows)
         query = own.q(normed).view(rows)[:, :, None]
         seen = slice(place + 1)
+        # T5 does not divide by the root of the size: its weights were initialised for that.
         attended = scaled_dot_product_attention(query, keys[:, :, seen], values[:, :, seen], attn_mask=bias, scale=1.0)
         return hidden + own.o(attended.reshape(*hidden.shape[:2], -1))
 

@@ -140,7 +140,7 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
         rows=table.num_rows,
         made_by=expansion.made_by,
     )
-    log.path.unlink()
+    log.path.unlink()  # only now, so that a job that ends before its record is there can be resumed
 
 
 def _rows(expansion: Expansion, documents: Documents, chunk: int) -> np.ndarray:

@@ -21,6 +21,7 @@ def draws(seed: int, doc_ids: Sequence[str], queries: int, length: int) -> np.nd
     for row, doc_id in enumerate(doc_ids):
         key = hashlib.blake2b(f"{seed}\0{doc_id}".encode(), digest_size=16).digest()
         raw = np.random.Philox(key=np.frombuffer(key, "<u8")).random_raw(queries * length)
+        # 53 random bits are the fraction of a float64, on every machine.
         numbers[row] = (raw >> np.uint64(11)) * 2.0**-53
     return numbers.reshape(len(doc_ids), queries, length)
 

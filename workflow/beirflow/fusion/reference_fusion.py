@@ -72,6 +72,7 @@ def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
         lows, highs = zip(
             *(_bounds(documents.get(query, {}), grades[query], weights, subject.main_measure) for query in grades), strict=True
         )
+        # What rounding changes in the mean itself.
         low, high = fmean(lows) - 1e-9, fmean(highs) + 1e-9
         if not low <= points.get(weights, math.nan) <= high:
             said = f"{path} says that the weights {list(weights)} have the {tuned['measure']} {points.get(weights)}"

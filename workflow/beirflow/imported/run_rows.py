@@ -58,7 +58,7 @@ def _trec_rows(path: Path, *, packed: bool) -> Iterator[Rows]:
     with _opened(path, packed=packed) as stream:
         first = 1 + _lines_of_header(path, stream)
         while block := stream.read(BLOCK_BYTES):
-            block += stream.readline(LINE_BYTES)
+            block += stream.readline(LINE_BYTES)  # whole lines
             feeds = block.count(b"\n")
             if len(block) >= BLOCK_BYTES + LINE_BYTES and not block.endswith(b"\n"):
                 raise DataError(f"{path}:{first + feeds}: {EXPECTED}, found one of more than {LINE_BYTES:,} bytes")

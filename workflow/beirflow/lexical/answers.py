@@ -33,7 +33,7 @@ def open_answers(asked: Asked) -> Opened:
         analyzed = analyze_queries(pa.array([query], pa.string()))
         return analyzed, weigh(analyzed, settings, statistics, frequencies.of(analyzed.terms))
 
-    _, fields = fields_of("")
+    _, fields = fields_of("")  # whose inverse norms no query changes
     spans = [slice(first, first + size) for first, size in zip(asked.firsts, asked.sizes, strict=True)]
     norms = [inverse_norms_of(fields, chunk.head) for chunk in chunks]
 

@@ -140,7 +140,7 @@ def _score(chunk: _Chunk, block: Sequence[int], threads: int) -> tuple[Lists, np
     sizes = np.zeros(len(chunk.sizes), np.int64)
     needed = np.concatenate([chunk.pairs_of(query) for query in block])
     sizes[needed] = chunk.sizes[needed]
-    starts = sizes.sum() - np.cumsum(sizes)
+    starts = sizes.sum() - np.cumsum(sizes)  # from the last list to the first, as search_lists needs them
     ends = starts + sizes
     lists = Lists(len(chunk.postings.head.text_lengths), np.empty(sizes.sum(), np.int32), np.empty(sizes.sum()))
 

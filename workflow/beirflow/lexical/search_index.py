@@ -50,6 +50,7 @@ def search_index(
     if expansion_path is not None:
         expansions[expansion_path] = read_expansion(expansion_path, postings_path, records[postings_path], job)
     files = SearchedFiles(records, expansions, read=read)
+    # scipy is imported and postings are read while this thread reads ids.
     with ThreadPoolExecutor(max_workers=2) as background:
         background.submit(import_scipy)
         opening = background.submit(open_postings, postings_path, settings.index.name)

@@ -27,7 +27,7 @@ class LexicalSettings:
         for key, kind in (("expansion", WrittenQueries), ("weights", WordWeights)):
             given: Any = getattr(self, key)
             if isinstance(given, Mapping):
-                object.__setattr__(self, key, kind(**given))
+                object.__setattr__(self, key, kind(**given))  # of a frozen class
 
     @property
     def added(self) -> Expansion | None:

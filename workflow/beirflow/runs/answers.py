@@ -57,6 +57,8 @@ class Asked:
     threads: int  # to compute with on the CPU
     read: dict[str, str]  # digests of what was read, by path below the results; grows
     systems: Mapping[str, System]  # by name, the system and those that it reads
+    # Opens another system on the same corpus. It answers with as many documents: the first of them are then those of its run,
+    # also where its cut breaks ties another way than ranks do.
     open: Callable[[str], Opened]
 
     @property

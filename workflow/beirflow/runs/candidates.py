@@ -35,6 +35,7 @@ class Origin:
     chunk: int
     top_k: int  # documents kept for each query
     inputs: Mapping[str, str]  # sha256 of what was read, queries and documents among it, by path below the results
+    # By path, those of the inputs that are records, with the keys of OF_A_SOURCE: what several chunks share is counted once.
     sources: Mapping[str, Mapping[str, Any]]
     seconds: float  # of the search
     made: Mapping[str, Any] = field(default_factory=dict)  # what searched, besides what the sources were made with

@@ -143,7 +143,7 @@ class _Ranks:
 
     def add(self, doc_ids: pa.Array, scores: np.ndarray) -> None:
         """Add the scores of the next documents."""
-        scores = scores.astype(np.float64)
+        scores = scores.astype(np.float64)  # a copy to change, in which float32 scores stay exact
         if self.subject.drop_self_matches:
             own = pc.fill_null(pc.index_in(self.query_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
             scores[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf

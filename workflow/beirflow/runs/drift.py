@@ -60,6 +60,7 @@ def drift_of(beyond: np.ndarray, least: float) -> Drift | None:
     if len(beyond) < LEAST_PAIRS:
         return None
     mean, spread = float(beyond.mean()), float(beyond.std(ddof=1)) / len(beyond) ** 0.5
+    # Changes that are all equal have no spread.
     chance = 2 * float(student.sf(abs(mean) / max(spread, 1e-30), len(beyond) - 1))
     return Drift(len(beyond), mean, one_sided=chance < CHANCE and abs(mean) > least)
 

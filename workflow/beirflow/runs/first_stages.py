@@ -31,6 +31,7 @@ class FirstStages:
     def __init__(self, systems: Sequence[str], run_paths: Sequence[str], corpus_path: str, job: Job) -> None:
         self.systems, self._job = list(systems), job
         outputs = read_json(corpus_path)["outputs"]
+        # A run does not depend on judgements.
         self.corpus = {name: digest for name, digest in outputs.items() if Path(name).name != Path(QRELS).name}
         self.inputs = dict(self.corpus)
         self.runs: list[pa.Table] = []

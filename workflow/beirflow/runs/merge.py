@@ -129,6 +129,7 @@ def _merge_candidates(
     parts: list[Hits] = []
     least = np.full(queries, -np.inf, np.float32)
     for first_row, found in zip(first_rows, map(chunks.read, paths), strict=True):
+        # Equal scores stay too: their ids decide at the cut.
         may_stay = found.score >= least[found.query]
         rows = (found.row[may_stay] + first_row).astype(np.int32)
         parts.append((found.query[may_stay], rows, found.score[may_stay]))

@@ -71,7 +71,7 @@ def _problem_with(run: pa.Table) -> str | None:
     for value in pc.unique(run["query_id"].filter(pc.invert(pc.is_finite(run["score"])))).slice(0, 1):
         return f"found a score for the query {value.as_py()!r} that is not a finite number"
     query, document = (run[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in ("query_id", "doc_id"))
-    pairs = query.astype(np.int64) << 32 | document
+    pairs = query.astype(np.int64) << 32 | document  # one number for each pair sorts faster than two
     ordered = np.sort(pairs)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if len(twice):
@@ -175,6 +175,7 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
             *(output_path, len(missing), ", ".join(missing)),
         )
     run = pq.ParquetFile(run_path)
+    # Without name and time in the header of gzip, equal runs are equal bytes.
     with (
         atomic_path(output_path) as partial,
         partial.open("wb") as raw,
