@@ -63,11 +63,6 @@ def test_the_nearest_system_is_named_in_whichever_case(found: str, meant: str) -
         load_experiment({"systems": [found]})
 
 
-def test_every_problem_is_named_at_once() -> None:
-    said = problems_of({"family": "lexical", "k1": -1, "b": 2, "feilds": ["text"]}).splitlines()
-    assert [line.partition(":")[0].rpartition(".")[2] for line in said] == ["feilds", "b", "k1"]
-
-
 OF_FAMILIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"family": "lexicl"}, ["family: found 'lexicl'", "allowed are dense, lexical", "did you mean 'lexical'?"]),
     ({"family": None}, ["family: found None", "allowed are dense, lexical"]),

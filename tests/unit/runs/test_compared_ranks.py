@@ -158,24 +158,6 @@ def test_scores_that_differ_by_rounding_pass(tmp_path: Path) -> None:
     assert compare(tmp_path, scores, run).passed
 
 
-def tied() -> Scores:
-    """Six documents share the score at the cut."""
-    return {"q0": {name: 2.0 if number < 3 else 1.0 if number < 9 else 0.0 for number, name in enumerate(IDS)}}
-
-
-def test_any_of_the_documents_that_tie_at_the_cut_may_stand_there(tmp_path: Path) -> None:
-    """Scores that are made again cannot tell them apart; which of them belongs there is a rule that other tests hold."""
-    for names in (["d8", "d7"], ["d3", "d4"], ["d7", "d8"]):
-        run = [*((("q0", f"d{number}", 2.0, 3 - number)) for number in range(3))]
-        run += [("q0", name, 1.0, rank) for rank, name in enumerate(names, 4)]
-        assert compare(tmp_path, tied(), run).passed
-
-
-def test_a_document_that_scores_less_than_those_that_tie_is_found(tmp_path: Path) -> None:
-    run = in_place("q0", TOP_K, "d9", 0.0)(right_run(tied()))
-    assert_found(compare(tmp_path, tied(), run), "q0", "has 'd9' with the score 0.0 at rank 5, expected one with 1.0")
-
-
 def test_a_document_with_the_id_of_the_query_is_found_where_it_should_have_been_dropped(tmp_path: Path) -> None:
     scores = scores_of()
     scores["d3"]["d3"] = 100.0

@@ -138,15 +138,6 @@ def dealt(names: list[str], chunks: int) -> list[list[str]]:
     return [names[number::chunks] for number in range(chunks)]
 
 
-@pytest.mark.parametrize("k", [1, 13, 1000])
-@pytest.mark.parametrize("chunks", [2, 7, 53])
-def test_the_run_of_many_chunks_is_the_run_of_one(corpus: Corpus, chunks: int, k: int) -> None:
-    names = list(corpus.documents)
-    one = corpus.run([names], k)
-    assert rows_of(one) == corpus.brute_force(k)
-    assert corpus.run(dealt(names[::-1], chunks), k).equals(one)
-
-
 def test_rows_are_sorted_by_query_in_byte_order_and_rank_from_1(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merge, "RUN_ROWS", 3)
     run = corpus.run(dealt(list(corpus.documents), 4), 5)
@@ -171,11 +162,6 @@ def test_more_chunks_than_files_may_be_open_are_merged(corpus: Corpus) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert rows_of(pq.read_table(arguments["run_path"])) == corpus.brute_force(5)
-
-
-def test_a_query_without_candidates_has_no_row(tmp_path: Path) -> None:
-    corpus = Corpus(tmp_path, {"only": [1.0]}, {"a": [2.0], "only": [2.0], "z": [3.0]})
-    assert rows_of(corpus.run([["only"]], 10)) == [("a", "only", 2.0, 1), ("z", "only", 3.0, 1)]
 
 
 def test_repetition_and_threads_change_no_byte(corpus: Corpus) -> None:
@@ -340,14 +326,6 @@ def test_vectors_that_were_encoded_again_since_the_search_are_refused(corpus: Co
     path = corpus.folder / "chunk-1.json"
     write_json(path, read_json(path) | {"seconds": {"load": 9.0, "index": 9.0}})
     assert refused(arguments).startswith(f"{arguments['candidate_paths'][1]}: found candidates from chunk-1.json ")
-
-
-@pytest.mark.parametrize("order", [[0, 2, 1], [0, 1, 1], [1, 0, 2]])
-def test_candidates_in_another_order_are_refused(arguments: dict[str, Any], order: list[int]) -> None:
-    arguments["candidate_paths"] = [arguments["candidate_paths"][number] for number in order]
-    first = next(place for place, number in enumerate(order) if place != number)
-    said = f"{arguments['candidate_paths'][first]}: found candidates of chunk {order[first]}, expected {first}"
-    assert refused(arguments).startswith(said)
 
 
 @pytest.mark.parametrize("given", [1, 2, 4])
