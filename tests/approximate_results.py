@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.approximate.build_index import build_index
-from beirflow.approximate.search_approximate import Retrieval, Searched, search_approximate
+from beirflow.approximate.search_approximate import Searched, search_approximate
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.records import Job
+from beirflow.runs.run_file import NewRun
 from results_maker import Config
 
 HNSW = {"approximate": "second", "index": "hnsw", "m": 4, "ef_construction": 20, "ef_search": [6, 12]}
@@ -49,11 +50,12 @@ def make_approximate(results: Path, config: Config, system: str, dataset: str = 
             index_path=path(layout.INDEX),
             job=Job(results, f"build_index/{dense}/{dataset}/{settings.built.name}", "b"),
         )
+    retrieval, run_path = experiment.retrieval(dataset), path(layout.RUN, system=system)
     search_approximate(
         settings=settings,
-        dataset=dataset,
+        run=NewRun(system, dataset, retrieval["top_k"], run_path, str(layout.record_of(run_path))),
+        drop_self_matches=retrieval["drop_self_matches"],
         similarity=similarity,
-        retrieval=Retrieval(**experiment.retrieval(dataset)),
         paths=Searched(
             queries_path=path(layout.QUERIES),
             documents_path=path(layout.DOCUMENTS),
@@ -63,7 +65,6 @@ def make_approximate(results: Path, config: Config, system: str, dataset: str = 
             index_path=path(layout.INDEX),
             exact_run_path=path(layout.RUN),
         ),
-        run_path=path(layout.RUN, system=system),
         threads=threads,
         job=Job(results, f"search_approximate/{system}/{dataset}", "a"),
     )

@@ -32,7 +32,7 @@ from beirflow.lexical.index import ANALYZER, Index
 from beirflow.lexical.index_chunk import index_chunk
 from beirflow.lexical.search_index import search_index
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.lexical.sum_statistics import sum_statistics
+from beirflow.lexical.statistics import sum_statistics
 from beirflow.runs.merge import merge_chunks
 from beirflow.sparse.settings import SparseSettings
 from by_name import call

@@ -21,7 +21,7 @@ from beirflow.late.encode import TokenEncoding, encode_query_tokens, encode_toke
 from beirflow.late.search_tokens import search_tokens
 from beirflow.lexical.index_chunk import index_chunk
 from beirflow.lexical.search_index import search_index
-from beirflow.lexical.sum_statistics import sum_statistics
+from beirflow.lexical.statistics import sum_statistics
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.rerank_run import rerank_run

@@ -8,7 +8,7 @@ from beirflow.computing.model_settings import Computing
 from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
 from beirflow.dense.search import search_chunk
 from beirflow.expansions.making import Making
-from beirflow.expansions.write_queries import write_queries
+from beirflow.expansions.writer import write_queries
 from beirflow.files.layout import (
     CANDIDATES,
     CHUNK_VECTORS,

@@ -65,7 +65,7 @@ rule write_queries:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.expansions.write_queries:write_queries",
+        entrance="beirflow.expansions.writer:write_queries",
         code=code_version("write_queries"),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
         precision=config["precision"],
@@ -95,7 +95,7 @@ rule weigh_words:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.expansions.weigh_words:weigh_words",
+        entrance="beirflow.expansions.word_weigher:weigh_words",
         code=code_version("weigh_words"),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
         precision=config["precision"],

@@ -69,7 +69,7 @@ rule sum_statistics:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.lexical.sum_statistics:sum_statistics",
+        entrance="beirflow.lexical.statistics:sum_statistics",
         pandas=False,
         code=code_version("sum_statistics"),
         index=rules.index_chunk.params.index,

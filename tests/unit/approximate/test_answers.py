@@ -24,9 +24,7 @@ def test_answers_are_the_run(results_once: Made, tmp_path: Path, kind: str) -> N
     for name in load_experiment(config).chosen_systems[2:]:
         experiment = make_approximate(forger.results, config, name)
         systems = [experiment.systems[each] for each in (name, "second")]
-        rows, expected = (
-            answered(forger.results, "small", systems, 20),
-            rows_of(forger.results / RUN(system=name, dataset="small")),
-        )
+        rows = answered(forger.results, "small", systems, 20)
+        expected = rows_of(forger.results / RUN(system=name, dataset="small"))
         assert without_scores(rows) == without_scores(expected)
         np.testing.assert_allclose(scores_of(rows), scores_of(expected), rtol=1e-5)

@@ -24,17 +24,12 @@ faiss: Any = pytest.importorskip("faiss")
 pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 DATASET = "small"
+CHUNK = CHUNK_VECTORS(system="second", dataset=DATASET, chunk=0)
 
 
 @dataclass
 class Results:
-    """Results with approximate systems.
-
-    Attributes:
-        folder: The folder of all results.
-        experiment: The systems.
-        forger: Changes files.
-    """
+    """Results with approximate systems."""
 
     folder: Path
     experiment: Experiment
@@ -117,6 +112,7 @@ def test_the_record_counts_the_exact_hits_and_the_queries_with_fewer_documents(r
     assert results.rows("all") == exact
     assert results.record("all")["counts"]["exact_10_found"] == 40
     assert results.record("all")["counts"]["incomplete_queries"] == 0
+    assert results.record("all")["counts"]["self_matches_dropped"] == results.record("second")["counts"]["self_matches_dropped"]
 
 
 def test_seconds_and_bytes_are_those_of_vectors_and_index_without_the_exact_search(results_once: Made, tmp_path: Path) -> None:
@@ -153,14 +149,11 @@ def test_the_number_of_threads_and_the_chunks_change_no_row(results_once: Made, 
         assert pq.read_table(one.folder / path).equals(pq.read_table(two.folder / path))
 
 
-def test_self_matches_are_dropped_before_the_cut(results_once: Made, tmp_path: Path) -> None:
-    results = made(results_once, tmp_path, {"own": {**IVF_FLAT, "nprobe": 4}})
-    assert results.record("own")["counts"]["self_matches_dropped"] == results.record("second")["counts"]["self_matches_dropped"]
-
-
-def test_an_index_of_other_vectors_or_a_changed_one_is_refused(results_once: Made, tmp_path: Path) -> None:
+def test_an_index_of_other_vectors_a_changed_one_and_another_depth_are_refused(results_once: Made, tmp_path: Path) -> None:
     results = made(results_once, tmp_path, {"own": IVF_FLAT})
     config = with_systems(results_once.config, {"own": IVF_FLAT})
+    with pytest.raises(DataError, match="it keeps 20 documents of a query, expected 25"):
+        make_approximate(results.folder, {**config, "top_k": 25}, "own")
     (path,) = (results.folder / "indexes/second" / DATASET).glob("*.faiss")
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -168,16 +161,13 @@ def test_an_index_of_other_vectors_or_a_changed_one_is_refused(results_once: Mad
         make_approximate(results.folder, config, "own")
     path.write_bytes(content)
     name = path.with_suffix(".json").relative_to(results.folder).as_posix()
-    results.forger.edit(name, lambda record: record["built"].update(nlist=record["built"]["nlist"] + 1))
-    with pytest.raises(DataError, match="it was made from the built "):
-        make_approximate(results.folder, config, "own")
-    results.forger.edit(name, lambda record: record["built"].update(nlist=record["built"]["nlist"] - 1))
-    results.forger.edit(name, lambda record: record["inputs"].update({"embeddings/second/small/chunk-0.npy": "0" * 64}))
-    with pytest.raises(DataError, match=r"it was made from the embeddings/second/small/chunk-0\.npy 000"):
-        make_approximate(results.folder, config, "own")
-
-
-def test_an_exact_run_of_another_depth_is_refused(results_once: Made, tmp_path: Path) -> None:
-    results = made(results_once, tmp_path, {"own": IVF_FLAT})
-    with pytest.raises(DataError, match="it keeps 20 documents of a query, expected 25"):
-        make_approximate(results.folder, with_systems(results_once.config, {"own": IVF_FLAT}, top_k=25), "own")
+    for change, says in (
+        (lambda record: record["built"].update(nlist=5), "it was made from the built "),
+        (
+            lambda record: (record["built"].update(nlist=4), record["inputs"].update({CHUNK: "0" * 64})),
+            rf"it was made from the {CHUNK} 000",
+        ),
+    ):
+        results.forger.edit(name, change)
+        with pytest.raises(DataError, match=says):
+            make_approximate(results.folder, config, "own")

@@ -60,10 +60,7 @@ def test_the_name_of_an_index_says_all_that_decides_over_it(results_once: Made, 
 WRONG = {
     "unknown": ({**HNSW, "approximate": "secnd"}, r"own\.approximate: found 'secnd'; allowed are .*did you mean 'second'\?"),
     "lexical": ({**HNSW, "approximate": "bm25"}, r"own\.approximate: found 'bm25'; this is a system of the family lexical; .*"),
-    "variant": (
-        {**HNSW, "approximate": "int8"},
-        r"own\.approximate: found 'int8'; this searches compressed vectors; name second, .*",
-    ),
+    "variant": ({**HNSW, "approximate": "int8"}, r"own\.approximate: found 'int8'; this searches .*; name second, .*"),
     "trained": ({**HNSW, "approximate": "genq"}, r"own\.approximate: found 'genq'; this is trained for each dataset; .*"),
     "nprobe": ({**IVF_FLAT, "nprobe": [2, 5]}, r"own\.nprobe: found 5; the index has 4 lists \(nlist\); visit at most these"),
     "of another": ({**HNSW, "nprobe": 3}, r"own: found .*'nprobe'.*"),
@@ -101,7 +98,6 @@ def test_queries_with_candidates_of_their_own_are_refused(results_once: Made, tm
     datasets = {"own": {"path": str(tmp_path / "samples.jsonl"), "form": "samples"}}
     config = with_systems(results_once.config, {"lists": IVF_FLAT})
     custom = {**config["custom"], "datasets": datasets}
-    with pytest.raises(
-        ConfigError, match=r"systems\.lists: found 'approximate'; each query of own ranks only its own candidates"
-    ):
+    expected = r"systems\.lists: found 'approximate'; each query of own ranks only its own candidates"
+    with pytest.raises(ConfigError, match=expected):
         load_experiment({**config, "custom": custom, "datasets": ["own"], "systems": ["lists"]})

@@ -7,11 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from beirflow.expansions import given as given_module
 from beirflow.expansions.files import write_expansion
-from beirflow.expansions.given import read_given
+from beirflow.expansions.given import RowsById, read_given
 from beirflow.expansions.settings import Expansion, WordWeights, WrittenQueries
 from beirflow.files.errors import DataError
 from beirflow.files.layout import DOCUMENTS, EXPANSION
@@ -34,6 +37,10 @@ QUERIES = lines_of({f"d{i}": [f"query {i}", " ", "", "\u6771 what"] for i in ran
 WEIGHTS = lines_of({f"d{i}": {"text": 0.25 * i, "u.s.": 1} for i in range(5)}, "weights")
 
 
+def given_in(source: Path, kind: str) -> Expansion:
+    return (WrittenQueries if kind == "queries" else WordWeights)(path=str(source))
+
+
 def read(made: LexicalResults, source: Path, given: Expansion, chunk: int = 0) -> Path:
     path = made.path(EXPANSION, expansion=given.name, chunk=chunk)
     read_given(
@@ -53,14 +60,9 @@ def test_what_is_given_stands_in_the_order_of_the_chunk(made: LexicalResults, tm
     source = tmp_path / f"x.jsonl{'.gz' if packed else ''}"
     content = "\n".join(["", *reversed(QUERIES if kind == "queries" else WEIGHTS), ""]).encode()
     source.write_bytes(gzip.compress(content) if packed else content)
-    given = (WrittenQueries if kind == "queries" else WordWeights)(path=str(source))
+    given = given_in(source, kind)
     rows = [row for chunk in range(2) for row in pq.read_table(read(made, source, given, chunk)).to_pylist()]
-    order = [
-        doc_id
-        for chunk in range(2)
-        for doc_id in pq.ParquetFile(made.path(DOCUMENTS)).read_row_group(chunk)["doc_id"].to_pylist()
-    ]
-    assert [row["doc_id"] for row in rows] == order
+    assert [row["doc_id"] for row in rows] == pq.read_table(made.path(DOCUMENTS))["doc_id"].to_pylist()
     for row in rows:
         number = int(row["doc_id"][1:])
         if kind == "queries":
@@ -76,7 +78,7 @@ def test_a_window_of_rows_is_in_memory_at_a_time_and_nothing_is_left(
     lines = QUERIES if kind == "queries" else WEIGHTS
     source = tmp_path / "x.jsonl"
     source.write_text("\n".join(reversed(lines)))
-    given = (WrittenQueries if kind == "queries" else WordWeights)(path=str(source))
+    given = given_in(source, kind)
     whole = pq.read_table(path := read(made, source, given))
     sizes: list[int] = []
 
@@ -109,11 +111,7 @@ def test_a_window_of_rows_is_in_memory_at_a_time_and_nothing_is_left(
         ("queries", ['{"id": "d0", "queries": "one"}'], "x.jsonl:1: expected 'queries', a list of strings, found 'one'"),
         ("queries", ['{"id": "d0", "queries": [null]}'], "x.jsonl:1: expected 'queries', a list of strings"),
         ("queries", WEIGHTS, "x.jsonl:1: expected 'queries', a list of strings, found None"),
-        (
-            "weights",
-            ['{"id": "d0", "weights": {"a": -0.5}}'],
-            "x.jsonl:1: the weight of 'a' is -0.5, expected a finite number of at least 0",
-        ),
+        ("weights", ['{"id": "d0", "weights": {"a": -0.5}}'], "x.jsonl:1: the weight of 'a' is -0.5, expected a finite number"),
         ("weights", ['{"id": "d0", "weights": {"a": 1e999}}'], "x.jsonl:1: "),
         ("weights", ['{"id": "d0", "weights": {"a": true}}'], "x.jsonl:1: the weight of 'a' is True"),
         ("weights", ['{"id": "d0", "weights": ["a"]}'], "x.jsonl:1: expected 'weights', an object with a number"),
@@ -124,7 +122,7 @@ def test_a_line_that_is_none_is_refused_by_name_and_number(
 ) -> None:
     source = tmp_path / "x.jsonl"
     source.write_text("\n".join(lines))
-    given = (WrittenQueries if kind == "queries" else WordWeights)(path=str(source))
+    given = given_in(source, kind)
     with pytest.raises(DataError, match=said):
         list(map(partial(read, made, source, given), range(2)))
 
@@ -134,3 +132,22 @@ def test_a_damaged_archive_is_refused(made: LexicalResults, tmp_path: Path) -> N
     source.write_bytes(gzip.compress("\n".join(QUERIES).encode())[:-9])
     with pytest.raises(DataError, match="the file is damaged"):
         read(made, source, WrittenQueries(path=str(source)))
+
+
+IDS = pa.array([f"d{i * 7919 % 1000}" for i in range(900)] + ["", "\u6771", "d 1"])
+NAMES = pa.array(["d7", "", "d999", "nowhere", "d7", "\u6771", "d 1", "d1 ", "d\0"])
+
+
+@pytest.mark.parametrize("hashes", [None, 1, 7])
+def test_rows_are_those_that_arrow_finds(monkeypatch: pytest.MonkeyPatch, hashes: int | None) -> None:
+    if hashes is not None:
+        monkeypatch.setattr(
+            given_module, "_hashes", lambda names: np.array([len(name) % hashes for name in names.to_pylist()], np.uint64)
+        )
+    monkeypatch.setattr(given_module, "BLOCK_IDS", 100)
+    expected = pc.fill_null(pc.index_in(NAMES, value_set=IDS), -1).to_pylist()
+    rows = RowsById(IDS)
+    assert rows.find(NAMES).tolist() == expected
+    assert rows.find(IDS).tolist() == list(range(len(IDS)))
+    assert rows.find(NAMES[:0]).tolist() == []
+    assert RowsById(IDS[:0]).find(NAMES).tolist() == [-1] * len(NAMES)

@@ -51,18 +51,13 @@ def test_a_draw_depends_on_seed_document_query_and_place_alone() -> None:
 
 def test_the_numbers_are_the_same_on_every_machine_and_in_every_version() -> None:
     """Drawn once; they decide over every text."""
-    assert draws(0, ["doc"], 1, 3)[0, 0].tolist() == EXPECTED
-
-
-EXPECTED = [0.767609344774617, 0.021793652463132807, 0.450129550427973]
+    assert draws(0, ["doc"], 1, 3)[0, 0].tolist() == [0.767609344774617, 0.021793652463132807, 0.450129550427973]
 
 
 def test_a_draw_of_documents_is_their_own_and_grows() -> None:
     ids = [f"d{i}" for i in range(500)]
-    chosen = {doc_id for doc_id, is_drawn in zip(ids, drawn(1, ids, 60), strict=True) if is_drawn}
-    assert len(chosen) == 60
-    backwards = ids[::-1]
-    assert {doc_id for doc_id, is_drawn in zip(backwards, drawn(1, backwards, 60), strict=True) if is_drawn} == chosen
+    assert drawn(1, ids, 60).sum() == 60
+    assert (drawn(1, ids[::-1], 60)[::-1] == drawn(1, ids, 60)).all()
     assert drawn(1, ids, 90)[drawn(1, ids, 60)].all()
     assert (drawn(2, ids, 60) != drawn(1, ids, 60)).any()
     assert drawn(1, ids, 500).all()

@@ -50,18 +50,18 @@ def checked(
     made: LexicalResults, system: LexicalSettings, here: LexicalSettings | None = None, sample: int = 9
 ) -> dict[str, Finding]:
     """What the sample finds, by check."""
+    systems = [System("mine", "lexical", each) for each in (system, here or system)]
+    config = {"device": "cpu", "token_budget": 40, "jobs_per_gpu": 1}
+    made_with, chunks = {"precision": "float32"}, made.chunks
     subject = Subject(
-        results=made.results,
-        system=System("mine", "lexical", system),
-        here=System("mine", "lexical", here or system),
-        dataset=DATASET,
-        made={"precision": "float32"},
-        top_k=made.top_k,
-        drop_self_matches=True,
-        chunks=made.chunks,
-        config={"device": "cpu", "token_budget": 40, "jobs_per_gpu": 1},
+        made.results, *systems, DATASET, made_with, made.top_k, drop_self_matches=True, chunks=chunks, config=config
     )
     return {check.name: check.run() for check in spot_checks(subject, sample, np.random.default_rng(1))}
+
+
+def model_of(folder: Path, key: str) -> str:
+    """A tiny model that makes an expansion or weights."""
+    return str((save_tiny_t5 if key == "expansion" else save_deepct)(folder / "model"))
 
 
 def forge(made: LexicalResults, added: Expansion) -> None:
@@ -86,8 +86,7 @@ LONGER = {"expansion": {"queries": 6, "query_length": 8}}
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_stored_passes_and_what_was_changed_fails(tmp_path: Path, case: str) -> None:
     ((key, given),) = CASES[case].items()
-    model = str(save_tiny_t5(tmp_path / "model") if key == "expansion" else save_deepct(tmp_path / "model"))
-    made, system = run_of(tmp_path, **{key: {"model": model, **given}})
+    made, system = run_of(tmp_path, **{key: {"model": model_of(tmp_path, key), **given}})
     findings = checked(made, system)
     assert len(findings) == 4
     assert all(finding.passed for finding in findings.values()), findings
@@ -125,9 +124,8 @@ def favour(made: LexicalResults, added: Expansion, queries: dict[str, str], endi
 @pytest.mark.parametrize("case", ["longer", "weighted"])
 def test_no_tolerance_has_room_for_the_words_of_relevant_queries(tmp_path: Path, case: str) -> None:
     ((key, given),) = (CASES | {"longer": LONGER})[case].items()
-    model = str(save_tiny_t5(tmp_path / "model") if key == "expansion" else save_deepct(tmp_path / "model"))
     queries = {f"q{i}": words(90 + i, 4) for i in range(8)}
-    made, system = run_of(tmp_path, queries, **{key: {"model": model, **given}})
+    made, system = run_of(tmp_path, queries, **{key: {"model": model_of(tmp_path, key), **given}})
     added = system.added
     assert added is not None
     favour(made, added, {})

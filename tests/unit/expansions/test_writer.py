@@ -28,12 +28,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tiny_t5(tmp_path_factory.mktemp("t5"))
 
 
+def writer_of(folder: Path, budget: int | str = 60, **settings: Any) -> QueryWriter:
+    how = WrittenQueries(str(folder), **settings)
+    return QueryWriter(how, folder, device="cpu", precision="float32", token_budget=budget)
+
+
 def made(
     folder: Path, texts: list[str] = TEXTS, ids: list[str] = IDS, budget: int | str = 60, **settings: Any
 ) -> list[list[str]]:
     """The queries of texts."""
-    how: dict[str, Any] = {"queries": 5, "query_length": 12, **settings}
-    reader = QueryWriter(WrittenQueries(str(folder), **how), folder, device="cpu", precision="float32", token_budget=budget)
+    reader = writer_of(folder, budget, **{"queries": 5, "query_length": 12, **settings})
     found: dict[int, list[str]] = {}
     for part in reader.parts(ids, texts):
         assert not found.keys() & set(part.rows.tolist())
@@ -42,24 +46,16 @@ def made(
 
 
 @pytest.mark.parametrize(
-    ("model_type", "sizes"),
-    [
-        ("t5", {}),
-        ("t5", {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
-        ("mt5", {}),
-    ],
+    "kind", [{}, {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}, {"model_type": "mt5"}], ids=str
 )
-def test_the_most_probable_tokens_are_those_of_generate(tmp_path: Path, model_type: str, sizes: dict[str, Any]) -> None:
-    folder = save_tiny_t5(tmp_path, model_type=model_type, **sizes)
-    reader = QueryWriter(WrittenQueries(str(folder)), folder, device="cpu", precision="float32", token_budget=60)
+def test_the_most_probable_tokens_are_those_of_generate(tmp_path: Path, kind: dict[str, Any]) -> None:
+    folder = save_tiny_t5(tmp_path, **kind)
+    reader = writer_of(folder)
     model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     encoded = reader.tokenizer(TEXTS, padding=True, return_tensors="pt")
-    tokens = model.generate(
-        input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"], do_sample=False, num_beams=1, max_length=12
-    )
-    expected = [
-        [text.strip()] if text.strip() else [] for text in reader.tokenizer.batch_decode(tokens, skip_special_tokens=True)
-    ]
+    tokens = model.generate(**encoded, do_sample=False, num_beams=1, max_length=12)
+    written = map(str.strip, reader.tokenizer.batch_decode(tokens, skip_special_tokens=True))
+    expected = [[text] if text else [] for text in written]
     assert made(folder, queries=1, top_k=1) == expected
     assert len({text for texts in expected for text in texts}) > 3
 
@@ -67,7 +63,7 @@ def test_the_most_probable_tokens_are_those_of_generate(tmp_path: Path, model_ty
 def plainly(folder: Path, text: str, doc_id: str, queries: int, length: int) -> list[list[int]]:
     """Tokens of the queries of a document, written one by one by the whole model without a cache."""
     model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
-    reader = QueryWriter(WrittenQueries(str(folder)), folder, device="cpu", precision="float32", token_budget=60)
+    reader = writer_of(folder)
     ids = reader.tokenizer([text], return_tensors="pt")["input_ids"]
     numbers = torch.from_numpy(draws(0, [doc_id], queries, length - 1)[0])
     found = []
@@ -83,7 +79,7 @@ def plainly(folder: Path, text: str, doc_id: str, queries: int, length: int) -> 
 
 def test_every_query_is_drawn_as_it_is_alone(folder: Path) -> None:
     found = made(folder)
-    reader = QueryWriter(WrittenQueries(str(folder)), folder, device="cpu", precision="float32", token_budget=60)
+    reader = writer_of(folder)
     for row in (0, 7, 13):
         tokens = plainly(folder, TEXTS[row], IDS[row], 5, 12)
         expected = [text.strip() for text in reader.tokenizer.batch_decode(tokens, skip_special_tokens=True)]
@@ -113,7 +109,7 @@ def test_text_depends_on_no_batch_order_window_or_number_of_queries(folder: Path
 
 
 def test_what_is_done_is_left_out_and_batches_stay(folder: Path) -> None:
-    reader = QueryWriter(WrittenQueries(str(folder), queries=2), folder, device="cpu", precision="float32", token_budget=60)
+    reader = writer_of(folder, queries=2)
     parts = list(reader.parts(IDS, TEXTS))
     assert len(parts) > 4
     rest = list(reader.parts(IDS, TEXTS, {row for part in parts[:2] for row in part.rows.tolist()}))
@@ -122,7 +118,7 @@ def test_what_is_done_is_left_out_and_batches_stay(folder: Path) -> None:
 
 
 def test_documents_without_text_and_empty_queries_are_counted(folder: Path, tmp_path: Path) -> None:
-    reader = QueryWriter(WrittenQueries(str(folder), queries=2), folder, device="cpu", precision="float32", token_budget=60)
+    reader = writer_of(folder, queries=2)
     parts = list(reader.parts(["a", "b", "c"], ["", "w1 w2", " \t"]))
     assert [(part.rows.tolist(), len(part.values)) for part in parts] == [([0, 2], 2), ([1], 1)]
     assert parts[0].counts == {"documents_without_text": 2}
@@ -130,7 +126,7 @@ def test_documents_without_text_and_empty_queries_are_counted(folder: Path, tmp_
     model = AutoModelForSeq2SeqLM.from_pretrained(silent)
     model.generation_config.eos_token_id = list(range(model.config.vocab_size))  # whatever is drawn ends a text
     model.generation_config.save_pretrained(silent)
-    reader = QueryWriter(WrittenQueries(str(silent), top_k=1000), silent, device="cpu", precision="float32", token_budget=60)
+    reader = writer_of(silent, top_k=1000)
     (part,) = reader.parts(["a"], ["w1"])
     assert part.counts["added_queries"] + part.counts["empty_queries"] == 40
     assert part.counts["empty_queries"] > 0 or all(part.values[0])
@@ -163,7 +159,7 @@ def test_weights_that_are_missing_or_another_kind_of_model_are_refused(tmp_path:
 
 
 def test_logits_that_are_no_numbers_are_refused_with_the_document(folder: Path) -> None:
-    reader = QueryWriter(WrittenQueries(str(folder), queries=2), folder, device="cpu", precision="float32", token_budget=60)
+    reader = writer_of(folder, queries=2)
     own = reader.model.encoder.embed_tokens.weight.data.clone()
     own[SPECIAL_WORD] = np.nan
     reader.model.encoder.embed_tokens.weight = torch.nn.Parameter(own)

@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 from answering import answered
-from beirflow.evaluation.measures import measure
-from beirflow.files.layout import CORPUS, RUN, RUN_RECORD
-from beirflow.fusion.fuse_runs import fuse_runs
+from beirflow.files.layout import RUN_RECORD
 from beirflow.fusion.settings import FusionSettings
 from beirflow.imported.settings import ImportedSettings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.runs.answers import NoAnswerError
 from beirflow.runs.family import System
-from by_name import call
+from fused_runs import fuse_systems
 from lexical_results import DATASET, LexicalResults, rows_of
 
 DOCUMENTS = [(f"d{i}", f"w{i % 3}", " ".join(f"w{n}" for n in range(i % 7))) for i in range(30)]
@@ -27,23 +25,9 @@ def test_answers_are_the_run(tmp_path: Path, own: dict[str, Any]) -> None:
     for settings in (ONE, OTHER):
         made.run(settings)
     fused = FusionSettings("fused", ["one", "other"], **own)
-    call(
-        fuse_runs,
-        settings=fused,
-        system=fused.name,
-        dataset=DATASET,
-        run_paths=[made.path(RUN, system=name) for name in fused.of],
-        corpus_path=made.path(CORPUS),
-        tuned_on=None,
-        measure=measure,
-        main_measure="NDCG@10",
-        top_k=made.top_k,
-        run_path=made.path(RUN, system="fused"),
-        record_path=made.path(RUN_RECORD, system="fused"),
-        job=made.job("fuse_runs"),
-    )
+    run = fuse_systems(made.results, fused, made.top_k)
     systems = [System("fused", "fusion", fused), System("one", "lexical", ONE), System("other", "lexical", OTHER)]
-    assert answered(made.results, DATASET, systems, made.top_k) == rows_of(made.path(RUN, system="fused"))
+    assert answered(made.results, DATASET, systems, made.top_k) == rows_of(run)
 
 
 def test_a_run_that_was_made_elsewhere_cannot_be_asked(tmp_path: Path) -> None:

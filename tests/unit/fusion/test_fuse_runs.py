@@ -9,18 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_corpus_record
-from beirflow.evaluation.measures import measure
 from beirflow.files.errors import DataError
-from beirflow.files.records import Job, read_json
+from beirflow.files.records import read_json
 from beirflow.fusion import blocks as module
 from beirflow.fusion.blocks import fused
-from beirflow.fusion.fuse_runs import fuse_runs
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.run_file import RUN
-from by_name import call
+from fused_runs import fuse_systems
 from hypothesis import given
 from hypothesis import strategies as st
-from run_results import DATASET, RunResults, Scores, change_rows, ids, ranked
+from run_results import RunResults, Scores, change_rows, ids, ranked
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "data/fusion_golden.json").read_text(encoding="utf-8"))
 """What ranx 0.3 says of three runs in which all scores differ."""
@@ -63,12 +61,6 @@ def test_documents_with_the_same_ranks_in_other_runs_tie_and_are_ordered_by_thei
     assert len({score for _, _, score, _ in rows}) == 1
 
 
-def test_self_matches_that_a_run_dropped_do_not_count_as_a_rank() -> None:
-    rows = fuse(FusionSettings("f", ["a", "b"]), [{"d1": {"d2": 1.0}}, {"d1": {"d3": 2.0, "d2": 1.0}}])
-    assert rows[0][:2] == ("d1", "d2")
-    assert rows[0][2] == np.float32(1 / 61 + 1 / 62)
-
-
 @pytest.mark.parametrize("depth", [1, 2, 5, None])
 @pytest.mark.parametrize("method", ["rrf", "sum"])
 def test_only_documents_up_to_the_depth_are_fused_and_normalised(depth: int | None, method: str) -> None:
@@ -78,15 +70,6 @@ def test_only_documents_up_to_the_depth_are_fused_and_normalised(depth: int | No
     with_depth = FusionSettings("f", ["a", "b"], method, normalize=normalize, depth=depth)  # type: ignore[arg-type]
     without = FusionSettings("f", ["a", "b"], method, normalize=normalize)  # type: ignore[arg-type]
     assert fuse(with_depth, list(runs)) == fuse(without, cut)
-
-
-def test_a_query_that_one_run_does_not_have_keeps_the_documents_of_the_other() -> None:
-    rows = fuse(FusionSettings("f", ["a", "b"]), [{"q2": {"d1": 1.0}}, {"q1": {"d2": 3.0}}])
-    assert [row[:2] for row in rows] == [("q1", "d2"), ("q2", "d1")]
-
-
-def test_two_empty_runs_are_one_empty_run() -> None:
-    assert fuse(FusionSettings("f", ["a", "b"]), [{}, {}]) == []
 
 
 @given(
@@ -114,6 +97,7 @@ def test_blocks_of_queries_change_nothing_and_every_score_is_the_sum(runs: list[
     assert whole == ranked(exact, k=top_k)
 
 
+FUSED = FusionSettings("f", ["a", "b"])
 RUNS: dict[str, Scores] = {"a": {"q0": {"d1": 2.0, "d2": 1.0}}, "b": {"q0": {"d3": 5.0}, "q1": {"d1": 4.0}}}
 
 
@@ -125,25 +109,8 @@ def made(tmp_path: Path) -> RunResults:
     return results
 
 
-def fuse_them(made: RunResults, name: str = "f", of: tuple[str, ...] = ("a", "b"), **settings: Any) -> None:
-    call(
-        fuse_runs,
-        settings=FusionSettings(name, of, **settings),
-        system=name,
-        dataset=DATASET,
-        run_paths=[made.paths(system)["run_path"] for system in of],
-        corpus_path=made.corpus_path,
-        tuned_on=None,
-        measure=measure,
-        main_measure="NDCG@10",
-        top_k=10,
-        **made.paths(name),
-        job=Job(made.results, f"fuse_runs/{name}/small", "c0de"),
-    )
-
-
 def test_the_record_names_every_input_and_counts_what_the_first_stages_took(made: RunResults) -> None:
-    fuse_them(made)
+    fuse_systems(made.results, FUSED)
     record = read_json(made.paths("f")["record_path"])
     files = {f"runs/{name}/small.{kind}" for name in "ab" for kind in ("json", "parquet")}
     assert set(record["inputs"]) == files | {f"corpora/small/{name}.parquet" for name in ("documents", "queries")}
@@ -155,8 +122,8 @@ def test_the_record_names_every_input_and_counts_what_the_first_stages_took(made
 
 
 def test_a_first_stage_that_is_needed_twice_counts_once(made: RunResults) -> None:
-    fuse_them(made)
-    fuse_them(made, "g", ("a", "f"))
+    fuse_systems(made.results, FUSED)
+    fuse_systems(made.results, FusionSettings("g", ["a", "f"]))
     first, second = (read_json(made.paths(name)["record_path"]) for name in "fg")
     assert second["seconds"]["search"] == 3.0
     assert second["bytes"] == {"index": 10}
@@ -165,26 +132,13 @@ def test_a_first_stage_that_is_needed_twice_counts_once(made: RunResults) -> Non
 
 def test_a_run_that_was_changed_or_is_of_another_system_or_corpus_is_refused(made: RunResults) -> None:
     with pytest.raises(DataError, match="it was made from the system a, but b is used here"):
-        call(
-            fuse_runs,
-            settings=FusionSettings("f", ["a", "b"]),
-            system="f",
-            dataset=DATASET,
-            run_paths=[made.paths("a")["run_path"]] * 2,
-            corpus_path=made.corpus_path,
-            tuned_on=None,
-            measure=measure,
-            main_measure="NDCG@10",
-            top_k=10,
-            **made.paths("f"),
-            job=made.job,
-        )
+        fuse_systems(made.results, FUSED, of=["a", "a"])
     change_rows(made.paths("a")["run_path"], lambda rows: rows[:1])
     with pytest.raises(DataError, match="sha256"):
-        fuse_them(made)
+        fuse_systems(made.results, FUSED)
     made.write_run("a", RUNS["a"])
     pq.write_table(pq.read_table(made.queries_path).slice(1), made.queries_path)
     write_corpus_record(Path(made.queries_path).parent, made.results)
     with pytest.raises(DataError, match=r"it was made from the corpora/small/queries\.parquet"):
-        fuse_them(made)
+        fuse_systems(made.results, FUSED)
     assert not Path(made.paths("f")["run_path"]).exists()

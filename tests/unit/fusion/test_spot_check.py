@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beirflow.evaluation.measures import measure
-from beirflow.files.records import Job
 from beirflow.fusion.family import FAMILY
-from beirflow.fusion.fuse_runs import fuse_runs
 from beirflow.fusion.settings import FusionSettings
 from beirflow.fusion.spot_check import spot_checks
 from beirflow.runs.family import System
 from beirflow.runs.spot_check import Finding
-from by_name import call
-from run_results import DATASET, RunResults, change_rows, ids
+from fused_runs import fuse_systems
+from run_results import RunResults, change_rows, ids
 
 VARIANTS: list[dict[str, Any]] = [
     {},
@@ -37,20 +34,7 @@ def made(folder: Path, **settings: Any) -> tuple[RunResults, FusionSettings]:
         scores["q3"] = dict.fromkeys(scores["q3"], 2.5)
         results.write_run(system, {query: found for query, found in scores.items() if found})
     fusion = FusionSettings("f", ["a", "b"], **settings)
-    call(
-        fuse_runs,
-        settings=fusion,
-        system=fusion.name,
-        dataset=DATASET,
-        run_paths=[results.paths(system)["run_path"] for system in "ab"],
-        corpus_path=results.corpus_path,
-        tuned_on=None,
-        measure=measure,
-        main_measure="NDCG@10",
-        top_k=7,
-        **results.paths("f"),
-        job=Job(results.results),
-    )
+    fuse_systems(results.results, fusion, 7)
     return results, fusion
 
 

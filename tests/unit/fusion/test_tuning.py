@@ -8,20 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from beirflow.evaluation.measures import measure
 from beirflow.files.errors import DataError
-from beirflow.files.layout import QRELS, RUN
-from beirflow.files.records import Job, read_json, write_json
+from beirflow.files.layout import QRELS
+from beirflow.files.records import read_json, write_json
+from beirflow.fusion import reference_fusion
 from beirflow.fusion.family import FAMILY
-from beirflow.fusion.fuse_runs import fuse_runs
 from beirflow.fusion.settings import FusionSettings
 from beirflow.fusion.spot_check import spot_checks
 from beirflow.fusion.tuning import grid
 from beirflow.runs.family import System
 from beirflow.runs.plain_measures import measures_of_query
-from by_name import call
+from fused_runs import fuse_systems
 from run_results import RunResults, Scores, ids, ranked
 
 DEV = "small.dev"
@@ -33,6 +31,13 @@ def test_a_grid_has_every_way_to_share_one_in_steps() -> None:
     brute = [each for each in itertools.product(range(11), repeat=3) if sum(each) == 10]
     assert (grid(3, 0.1) * 10).round(9).tolist() == [list(map(float, each)) for each in brute]
     assert 0.3 in grid(2, 0.1)
+
+
+def test_an_audit_lists_the_grid_of_many_systems_without_every_product() -> None:
+    settings = FusionSettings("f", ids(14, "s"), "sum", weights={"tune": {"split": "dev", "step": 0.25}})
+    points = {tuple(weights): 0.5 for weights in grid(14, 0.25).tolist()}
+    nearest = min(points, key=lambda each: (sum(share**2 for share in each), each))
+    assert reference_fusion._other_choice(settings, points, nearest) is None
 
 
 class Tuning:
@@ -59,20 +64,7 @@ class Tuning:
 
     def fuse(self, **settings: Any) -> FusionSettings:
         fusion = FusionSettings("f", **{"of": ["a", "b"], "method": "sum", "normalize": "min-max", "weights": TUNED, **settings})
-        call(
-            fuse_runs,
-            settings=fusion,
-            system=fusion.name,
-            dataset=self.made.dataset,
-            run_paths=[self.made.paths(system)["run_path"] for system in fusion.of],
-            corpus_path=self.made.corpus_path,
-            tuned_on=DEV if fusion.tune else None,
-            measure=measure,
-            main_measure="NDCG@10",
-            top_k=10,
-            **self.made.paths("f"),
-            job=Job(self.made.results, "fuse_runs/f/small", "c0de"),
-        )
+        fuse_systems(self.made.results, fusion, tuned_on=DEV if fusion.tune else None)
         return fusion
 
     def record(self) -> dict[str, Any]:
@@ -109,6 +101,7 @@ def test_the_best_of_the_grid_is_chosen_and_all_of_it_recorded(tuning: Tuning, o
     assert expected[tuple(tuned["chosen"])] == pytest.approx(best, abs=1e-12)
     assert best > expected[tuple([0.0] * (len(of) - 1) + [1.0])] + 0.05
     rows = tuning.made.run("f")
+    assert {query for query, *_ in rows} == {"t0"}
     tuning.fuse(of=list(of), weights=tuned["chosen"])
     assert tuning.made.run("f") == rows
     assert "tuned" not in tuning.record()
@@ -196,18 +189,8 @@ def test_an_audit_finds_other_scores_queries_and_weights(tuning: Tuning, change:
     path = Path(tuning.made.paths("f")["record_path"])
     record = json.loads(path.read_text())
     change(record["tuned"])
-    _rewrite(path, record)
+    del record["record_sha256"]
+    write_json(path, record)
     finding = findings(tuning, settings)[AGAIN]
     assert not finding.passed
     assert says in finding.found
-
-
-def _rewrite(path: Path, record: dict[str, Any]) -> None:
-    del record["record_sha256"]
-    write_json(path, record)
-
-
-def test_rows_of_the_run_are_of_the_queries_that_are_evaluated_alone(tuning: Tuning) -> None:
-    tuning.fuse()
-    rows = pq.read_table(tuning.made.results / RUN(system="f", dataset="small"))
-    assert set(rows["query_id"].to_pylist()) == {"t0"}

@@ -42,18 +42,13 @@ def test_a_trec_run_is_read_plain_and_gzipped_whatever_its_name(tmp_path: Path, 
     assert rows_of(written(tmp_path, gzip.compress(content) if packed else content, "run.txt")) == ROWS
 
 
-@pytest.mark.parametrize("size", [1, 7, 30, 1000])
-def test_blocks_change_nothing(tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_rows, "BLOCK_BYTES", size)
-    assert rows_of(written(tmp_path, RIGHT)) == ROWS
-
-
 @pytest.mark.parametrize("packed", [True, False])
-@pytest.mark.parametrize("size", [1, 1000])
-def test_the_header_of_open_runs_is_skipped_and_lines_keep_their_numbers(
+@pytest.mark.parametrize("size", [1, 7, 30, 1000])
+def test_blocks_change_nothing_and_lines_behind_the_header_of_open_runs_keep_their_numbers(
     tmp_path: Path, packed: bool, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_rows, "BLOCK_BYTES", size)
+    assert rows_of(written(tmp_path, RIGHT)) == ROWS
     content = header_of({"tag": "x\ny", "q": "a Q0 b 1 1.0 c"}).encode() + RIGHT
     found = rows_of(written(tmp_path, gzip.compress(content) if packed else content))
     lines = content[: -len(RIGHT)].count(b"\n")
@@ -65,20 +60,6 @@ def test_a_header_without_an_end_is_named(tmp_path: Path) -> None:
         rows_of(written(tmp_path, b"# ir_metadata.start\n# tag: x\n" + RIGHT))
     with pytest.raises(DataError, match=r"run.trec:1: expected a line of a TREC run.*found 3 columns: '# tag: x'"):
         rows_of(written(tmp_path, b"# tag: x\n" + RIGHT))
-
-
-@pytest.mark.parametrize("kind", [pa.string_view(), pa.dictionary(pa.int32(), pa.string()), pa.large_string()])
-def test_strings_of_parquet_may_be_of_any_kind(tmp_path: Path, kind: pa.DataType) -> None:
-    ids = pa.array(["a", "b"]).dictionary_encode() if pa.types.is_dictionary(kind) else pa.array(["a", "b"], kind)
-    found = rows_of(parquet(tmp_path, query_id=ids, doc_id=ids, score=[1.0, 2.0]))
-    assert found == [(1, "a", "a", 1, None), (2, "b", "b", 2, None)]
-
-
-def test_a_column_that_parquet_has_twice_is_refused(tmp_path: Path) -> None:
-    columns = [pa.array(["a"]), pa.array(["a"]), pa.array([1.0]), pa.array([2.0])]
-    pq.write_table(pa.Table.from_arrays(columns, ["query_id", "doc_id", "score", "score"]), tmp_path / "run.parquet")
-    with pytest.raises(DataError, match="a run in Parquet has each column once; found query_id, doc_id, score, score"):
-        rows_of(tmp_path / "run.parquet")
 
 
 @pytest.mark.parametrize(
@@ -127,9 +108,11 @@ def test_a_gzip_that_is_cut_or_damaged_is_refused(tmp_path: Path, damage: Any) -
 
 
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.int64()])
-@pytest.mark.parametrize("text", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
 def test_parquet_is_read_with_and_without_ranks(tmp_path: Path, kind: pa.DataType, text: pa.DataType) -> None:
-    columns = {"score": pa.array([3, 2], kind), "doc_id": pa.array(["d1", "d2"], text), "query_id": pa.array(["q", "q"], text)}
+    ids = [pa.array(names) for names in (["q", "q"], ["d1", "d2"])]
+    query, doc = (each.dictionary_encode() if pa.types.is_dictionary(text) else each.cast(text) for each in ids)
+    columns = {"score": pa.array([3, 2], kind), "doc_id": doc, "query_id": query}
     assert rows_of(parquet(tmp_path, **columns)) == [(1, "q", "d1", 3.0, None), (2, "q", "d2", 2.0, None)]
     assert rows_of(parquet(tmp_path, **columns, rank=[1, 2], more=["x", "y"])) == [(1, "q", "d1", 3.0, 1), (2, "q", "d2", 2.0, 2)]
 
@@ -152,7 +135,11 @@ def test_parquet_that_is_no_run_is_refused(tmp_path: Path, columns: dict[str, An
     assert says in str(caught.value)
 
 
-def test_parquet_that_is_cut_is_refused(tmp_path: Path) -> None:
+def test_parquet_that_is_cut_or_has_a_column_twice_is_refused(tmp_path: Path) -> None:
+    columns = [pa.array(["a"]), pa.array(["a"]), pa.array([1.0]), pa.array([2.0])]
+    pq.write_table(pa.Table.from_arrays(columns, ["query_id", "doc_id", "score", "score"]), tmp_path / "run.parquet")
+    with pytest.raises(DataError, match="a run in Parquet has each column once; found query_id, doc_id, score, score"):
+        rows_of(tmp_path / "run.parquet")
     path = parquet(tmp_path, query_id=["q"] * 100, doc_id=["d"] * 100, score=[1.0] * 100)
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(DataError, match="begins like Parquet but cannot be read"):

@@ -26,7 +26,7 @@ from beirflow.files.layout import (
 from beirflow.files.records import read_json, write_json
 from beirflow.lexical.index import Index
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.runs.ties import Ties
+from beirflow.runs.ranking import Ties
 from lexical_results import LexicalResults, Row, damage, rows_of
 from lucene_reference import Document
 from run_results import ranked
@@ -84,6 +84,16 @@ def plainly(
     return ranked(found)
 
 
+def digests(made: LexicalResults, *paths: str) -> dict[str, str]:
+    """Digests of files by their paths below the results."""
+    return {Path(path).relative_to(made.results).as_posix(): file_digest(path) for path in paths}
+
+
+def postings_of(made: LexicalResults) -> list[str]:
+    """Postings of every chunk, and their records."""
+    return [made.path(pattern, chunk=chunk) for chunk in range(made.chunks) for pattern in (POSTINGS, POSTINGS_RECORD)]
+
+
 def files_in(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
@@ -137,10 +147,8 @@ def test_postings_say_what_they_were_made_from(small: LexicalResults) -> None:
     records = [small.record(POSTINGS_RECORD, chunk=chunk) for chunk in range(small.chunks)]
     for chunk, record in enumerate(records):
         path, documents = small.path(POSTINGS, chunk=chunk), small.path(DOCUMENTS)
-        names = [Path(file).relative_to(small.results).as_posix() for file in (documents, path)]
-        assert record["inputs"] == {names[0]: file_digest(documents)}
-        assert record["outputs"] == {names[1]: file_digest(path)}
-        assert record["path"] == names[1].replace(".arrow", ".json")
+        assert (record["inputs"], record["outputs"]) == (digests(small, documents), digests(small, path))
+        assert record["path"] == next(iter(record["outputs"])).replace(".arrow", ".json")
         assert record["made"]["analyzer"] == record["analyzer"] == "lucene-english"
         assert {"python", "numpy", "pyarrow", "device"} <= set(record["made"])
         assert record["bytes"] == {"index": Path(path).stat().st_size}
@@ -152,10 +160,7 @@ def test_postings_say_what_they_were_made_from(small: LexicalResults) -> None:
 
 def test_statistics_say_what_they_were_made_from_and_count_empty_texts(small: LexicalResults) -> None:
     record = small.record(STATISTICS_RECORD)
-    files = [small.path(DOCUMENTS)]
-    for chunk in range(small.chunks):
-        files += [small.path(POSTINGS, chunk=chunk), small.path(POSTINGS_RECORD, chunk=chunk)]
-    assert record["inputs"] == {Path(file).relative_to(small.results).as_posix(): file_digest(file) for file in files}
+    assert record["inputs"] == digests(small, small.path(DOCUMENTS), *postings_of(small))
     table = small.path(STATISTICS)
     assert record["outputs"] == {"postings/lucene-english/small/statistics.parquet": file_digest(table)}
     assert record["bytes"] == {"index": Path(table).stat().st_size}
@@ -174,9 +179,7 @@ def test_the_run_says_what_it_was_made_from(small: LexicalResults) -> None:
     run = small.run(MULTIFIELD)
     record = small.record(RUN_RECORD, system=MULTIFIELD.name)
     files = [small.path(pattern) for pattern in (DOCUMENTS, QUERIES, STATISTICS, STATISTICS_RECORD)]
-    for chunk in range(small.chunks):
-        files += [small.path(POSTINGS, chunk=chunk), small.path(POSTINGS_RECORD, chunk=chunk)]
-    assert record["inputs"] == {Path(file).relative_to(small.results).as_posix(): file_digest(file) for file in files}
+    assert record["inputs"] == digests(small, *files, *postings_of(small))
     assert record["outputs"] == {"runs/bm25-multifield/small.parquet": file_digest(run)}
     assert (record["system"], record["dataset"], record["top_k"]) == ("bm25-multifield", "small", 8)
     assert record["made"]["analyzer"] == "lucene-english"
@@ -225,14 +228,10 @@ def test_a_query_of_stop_words_or_of_unknown_words_has_no_hits_and_counts_0(tmp_
     found = made.evaluate("bm25")
     assert found["measures"]["NDCG@10"] == found["measures"]["Recall@10"] == 1 / 4
     assert (found["counts"]["queries"], found["counts"]["queries_without_results"], found["counts"]["retrieved"]) == (4, 3, 1)
-
-
-def test_where_no_query_finds_anything_the_run_is_empty_and_every_measure_0(tmp_path: Path) -> None:
-    made = LexicalResults(tmp_path, [("a", "", "one"), ("b", "", "two")], {"q": "the", "r": "unseen"}, size=1).index_all()
+    made = LexicalResults(tmp_path / "none", corpus, {"stop": "the", "unknown": "four"}, size=1).index_all()
     assert rows_of(made.run(FLAT)) == []
     found = made.evaluate("bm25")
-    assert set(found["measures"].values()) == {0.0}
-    assert found["counts"]["queries_without_results"] == 2
+    assert (set(found["measures"].values()), found["counts"]["queries_without_results"]) == ({0.0}, 2)
 
 
 @pytest.mark.parametrize("system", [FLAT, MULTIFIELD], ids=lambda system: system.name)
@@ -244,34 +243,26 @@ def test_a_corpus_without_a_term_is_an_error_that_says_so(tmp_path: Path, texts:
     assert not Path(made.path(CANDIDATES, system=system.name, chunk=0)).exists()
 
 
-def test_titles_alone_serve_contents_and_are_no_corpus_for_two_fields(tmp_path: Path) -> None:
+def test_titles_alone_serve_contents_and_texts_alone_two_fields(tmp_path: Path) -> None:
     made = LexicalResults(tmp_path, [("a", "one", ""), ("b", "two", " ")], {"q": "one"}).index_all()
     assert [row[:2] for row in rows_of(made.run(FLAT))] == [("q", "a")]
     refused(lambda: made.search(MULTIFIELD), tmp_path, "none of the 2 documents has a term in title and text")
-
-
-def test_a_corpus_whose_titles_are_empty_is_searched_in_its_texts(tmp_path: Path) -> None:
-    corpus = [("a", "", "one two"), ("b", "", "two")]
-    made = LexicalResults(tmp_path, corpus, {"q": "one two"}).index_all()
+    made = LexicalResults(tmp_path / "texts", [("a", "", "one two"), ("b", "", "two")], {"q": "one two"}).index_all()
     assert rows_of(made.run(MULTIFIELD)) == rows_of(made.run(FLAT))
     titles = LexicalSettings("titles", fields=("title",))
     refused(lambda: made.search(titles), tmp_path, "system titles: none of the 2 documents has a term in title")
 
 
-@pytest.mark.parametrize("pattern", [POSTINGS, POSTINGS_RECORD])
-def test_statistics_are_not_made_of_damaged_postings(small: LexicalResults, pattern: str) -> None:
-    damaged = small.path(pattern, chunk=1)
-    damage(damaged)
-    refused(small.sum, small.results, re.escape(damaged), "damaged or replaced", f"rm {re.escape(damaged)}")
-
-
 @pytest.mark.parametrize(
     ("pattern", "chunk"), [(POSTINGS, 1), (POSTINGS_RECORD, 1), (STATISTICS, None), (STATISTICS_RECORD, None), (QUERIES, None)]
 )
-def test_nothing_damaged_is_searched(small: LexicalResults, pattern: str, chunk: int | None) -> None:
+def test_nothing_damaged_is_summed_or_searched(small: LexicalResults, pattern: str, chunk: int | None) -> None:
     damaged = small.path(pattern, chunk=chunk)
     damage(damaged)
-    refused(lambda: small.search(FLAT, 1), small.results, re.escape(damaged), "damaged or replaced", f"rm {re.escape(damaged)}")
+    said = re.escape(damaged), "damaged or replaced", f"rm {re.escape(damaged)}"
+    refused(lambda: small.search(FLAT, 1), small.results, *said)
+    if chunk:
+        refused(small.sum, small.results, *said)
 
 
 def test_a_damaged_corpus_is_not_indexed(small: LexicalResults) -> None:
@@ -326,10 +317,3 @@ def test_candidates_that_were_found_in_other_postings_are_not_merged(small: Lexi
     shutil.rmtree(small.results / "postings")  # without them the chunks still have to agree
     refused(lambda: small.merge("bm25"), small.results, f"chunk-2.npz: {said}")
     assert not Path(small.path(RUN, system="bm25")).exists()
-
-
-def test_candidates_of_another_system_are_not_merged(small: LexicalResults) -> None:
-    for chunk in range(small.chunks):
-        small.search(FLAT, chunk)
-    shutil.copytree(small.results / "candidates/bm25", small.results / "candidates/mine")
-    refused(lambda: small.merge("mine"), small.results, "chunk-0.npz", "found candidates of system bm25, expected mine")

@@ -29,31 +29,19 @@ def problems_of(entry: dict[str, Any]) -> str:
     ("key", "value", "expected"),
     [
         ("k1", -0.1, ["k1: found -0.1", "minimum of 0"]),
-        ("k1", 1001, ["k1: found 1001", "maximum of 1000"]),
         ("k1", float("inf"), ["k1: found inf", "maximum of 1000"]),
+        ("k1", float("nan"), ["k1: found nan"]),
         ("k1", "0.9", ["k1: found '0.9'", "number"]),
         ("k1", True, ["k1: found True", "number"]),
-        ("k1", None, ["k1: found None", "number"]),
-        ("b", -0.1, ["b: found -0.1", "minimum of 0"]),
         ("b", 1.1, ["b: found 1.1", "maximum of 1"]),
-        ("b", [0.4], ["b: found [0.4]", "number"]),
-        ("fields", ["body"], ["fields: found ['body']", f"allowed are {FIELDS}"]),
-        ("fields", ["contents", "title"], ["fields: found ['contents', 'title']", f"allowed are {FIELDS}"]),
-        ("fields", ["text", "text"], ["fields: found ['text', 'text']", f"allowed are {FIELDS}"]),
         ("fields", ["titel"], ["fields: found ['titel']", "did you mean \"['title']\"?"]),
         ("fields", [], ["fields: found []", f"allowed are {FIELDS}"]),
         ("fields", "contents", ["fields: found 'contents'", f"allowed are {FIELDS}"]),
-        (
-            "analyzer",
-            "lucene-german",
-            ["analyzer: found 'lucene-german'", "allowed are lucene-english", "did you mean 'lucene-en"],
-        ),
-        ("analyzer", None, ["analyzer: found None", "allowed are lucene-english"]),
+        ("analyzer", "lucene-german", ["analyzer: found 'lucene-german'", "allowed are lucene-en", "did you mean 'lucene-en"]),
         ("ties", "ascendign", ["ties: found 'ascendign'", "allowed are ascending, descending", "did you mean 'ascending'?"]),
         ("field", ["contents"], ["field: found 'field'", f"no such key here, allowed are {KEYS}", "did you mean 'fields'?"]),
         ("K1", 0.9, ["K1: found 'K1'", f"no such key here, allowed are {KEYS}", "did you mean 'k1'?"]),
         ("model", "bert", ["model: found 'model'", f"no such key here, allowed are {KEYS}"]),
-        ("pooling", "mean", ["pooling: found 'pooling'", f"no such key here, allowed are {KEYS}"]),
     ],
 )
 def test_a_setting_that_means_nothing_is_refused(key: str, value: object, expected: list[str]) -> None:
@@ -62,11 +50,6 @@ def test_a_setting_that_means_nothing_is_refused(key: str, value: object, expect
     assert said.count("\n") == 0
     for part in expected:
         assert part in said
-
-
-@pytest.mark.parametrize("key", ["k1", "b"])
-def test_a_number_that_is_none_is_refused(key: str) -> None:
-    assert f"custom.systems.mine.{key}: found nan" in problems_of({"family": "lexical", key: float("nan")})
 
 
 def test_numbers_mean_the_same_in_every_schema() -> None:
@@ -80,23 +63,30 @@ def test_the_nearest_system_is_named_in_whichever_case(found: str, meant: str) -
         load_experiment({"systems": [found]})
 
 
-def test_every_problem_is_named_at_once() -> None:
-    said = problems_of({"family": "lexical", "k1": -1, "b": 2, "feilds": ["text"]}).splitlines()
-    assert [line.partition(":")[0].rpartition(".")[2] for line in said] == ["feilds", "b", "k1"]
+OF_FAMILIES: list[tuple[dict[str, Any], list[str]]] = [
+    ({"family": "lexicl"}, ["family: found 'lexicl'", "allowed are dense, lexical", "did you mean 'lexical'?"]),
+    ({"family": None}, ["family: found None", "allowed are dense, lexical"]),
+    ({"k1": 0.9}, ["k1: found 'k1'", "model: found None; this key is required"]),
+    ({"family": "dense", "model": "m", "k1": 0.9}, ["k1: found 'k1'", "no such key here, allowed are family, encoder"]),
+    ({"model": "m", "fields": ["text"]}, ["fields: found 'fields'", "no such key here, allowed are family, encoder"]),
+    ({"family": "lexical", "model": "m", "similarity": "dot"}, ["model: found 'model'", "similarity: found 'similarity'"]),
+]
+OF_ADDITIONS: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("expansion", {}, ["expansion.model: found None", "this key is required"]),
+    ("expansion", {"model": "m", "queries": 0}, ["expansion.queries: found 0", "minimum of 1"]),
+    ("expansion", {"model": "m", "top_p": 0}, ["expansion.top_p: found 0"]),
+    ("expansion", {"model": "m", "join": "apend"}, ["expansion.join: found 'apend'", "did you mean 'append'?"]),
+    ("expansion", {"path": "x.jsonl", "model": "m"}, ["expansion: found 'model'", "allowed are path, join"]),
+    ("expansion", {"path": "x.csv"}, ["expansion.path: found 'x.csv'", "a file of JSON lines"]),
+    ("weights", {"model": "m", "scale": "root"}, ["weights.scale: found 'root'", "allowed are sqrt, none"]),
+    ("weights", {"path": "x.jsonl", "max_length": 3}, ["weights: found 'max_length'", "allowed are path, scale"]),
+]
 
 
 @pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        ({"family": "lexicl"}, ["family: found 'lexicl'", "allowed are dense, lexical", "did you mean 'lexical'?"]),
-        ({"family": None}, ["family: found None", "allowed are dense, lexical"]),
-        ({"k1": 0.9}, ["k1: found 'k1'", "model: found None; this key is required"]),
-        ({"family": "dense", "model": "m", "k1": 0.9}, ["k1: found 'k1'", "no such key here, allowed are family, encoder"]),
-        ({"model": "m", "fields": ["text"]}, ["fields: found 'fields'", "no such key here, allowed are family, encoder"]),
-        ({"family": "lexical", "model": "m", "similarity": "dot"}, ["model: found 'model'", "similarity: found 'similarity'"]),
-    ],
+    ("entry", "expected"), [*OF_FAMILIES, *(({"family": "lexical", key: added}, says) for key, added, says in OF_ADDITIONS)]
 )
-def test_each_family_has_its_own_keys(entry: dict[str, Any], expected: list[str]) -> None:
+def test_each_family_and_what_is_added_have_keys_of_their_own(entry: dict[str, Any], expected: list[str]) -> None:
     said = problems_of(entry)
     for part in expected:
         assert part in said
@@ -141,43 +131,18 @@ def test_the_variants_of_the_catalogue_are_anserinis() -> None:
 @pytest.mark.parametrize(
     ("system", "dataset", "expected"),
     [
-        ("bm25", "nfcorpus", (0.3218, 0.2457)),
-        ("bm25-multifield", "nfcorpus", (0.3254, 0.2500)),
-        ("bm25", "scifact", (0.6789, 0.9253)),
-        ("bm25-multifield", "scifact", (0.6647, 0.9076)),
+        ("bm25", "nfcorpus", {"NDCG@10": 0.3218, "Recall@100": 0.2457}),
+        ("bm25-multifield", "nfcorpus", {"NDCG@10": 0.3254, "Recall@100": 0.2500}),
+        ("bm25", "scifact", {"NDCG@10": 0.6789, "Recall@100": 0.9253}),
+        ("bm25-multifield", "scifact", {"NDCG@10": 0.6647, "Recall@100": 0.9076}),
+        ("bm25-multifield", "arguana", {"NDCG@10": 0.4142}),  # not the paper's, which has self matches
     ],
 )
-def test_published_scores_are_pyserinis(system: str, dataset: str, expected: tuple[float, float]) -> None:
-    for measure, value in zip(("NDCG@10", "Recall@100"), expected, strict=True):
+def test_published_scores_are_pyserinis(system: str, dataset: str, expected: dict[str, float]) -> None:
+    for measure, value in expected.items():
         reference = load_catalogue().reference(system, dataset, measure)
         assert reference is not None
         assert (reference.value, reference.source, reference.decimals) == (value, "pyserini", 4)
-
-
-def test_the_papers_arguana_with_self_matches_is_not_compared() -> None:
-    reference = load_catalogue().reference("bm25-multifield", "arguana", "NDCG@10")
-    assert reference is not None
-    assert reference.source == "pyserini"
-    assert reference.value == 0.4142
-
-
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        ({"expansion": {}}, ["expansion.model: found None", "this key is required"]),
-        ({"expansion": {"model": "m", "queries": 0}}, ["expansion.queries: found 0", "minimum of 1"]),
-        ({"expansion": {"model": "m", "top_p": 0}}, ["expansion.top_p: found 0"]),
-        ({"expansion": {"model": "m", "join": "apend"}}, ["expansion.join: found 'apend'", "did you mean 'append'?"]),
-        ({"expansion": {"path": "x.jsonl", "model": "m"}}, ["expansion: found 'model'", "allowed are path, join"]),
-        ({"expansion": {"path": "x.csv"}}, ["expansion.path: found 'x.csv'", "a file of JSON lines"]),
-        ({"weights": {"model": "m", "scale": "root"}}, ["weights.scale: found 'root'", "allowed are sqrt, none"]),
-        ({"weights": {"path": "x.jsonl", "max_length": 3}}, ["weights: found 'max_length'", "allowed are path, scale"]),
-    ],
-)
-def test_what_is_added_has_settings_of_its_own(entry: dict[str, Any], expected: list[str]) -> None:
-    said = problems_of({"family": "lexical", **entry})
-    for part in expected:
-        assert part in said
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """A sample that is made again agrees with what is stored, and anything else does not."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -55,25 +57,16 @@ def made(made_once: LexicalResults, tmp_path: Path) -> LexicalResults:
 
 
 def subject_of(made: LexicalResults, settings: LexicalSettings = FLAT) -> Subject:
-    return Subject(
-        results=made.results,
-        system=System(settings.name, FAMILY.name, settings),
-        here=None,
-        dataset=DATASET,
-        made={},
-        top_k=TOP_K,
-        drop_self_matches=True,
-        chunks=made.chunks,
-        config={},
-    )
+    system = System(settings.name, FAMILY.name, settings)
+    return Subject(made.results, system, None, DATASET, {}, TOP_K, drop_self_matches=True, chunks=made.chunks, config={})
 
 
 def documents_and_ranks(subject: Subject, sample: int = EVERYTHING) -> tuple[Finding, Finding]:
     """What the checks of documents and of ranks find."""
     documents, statistics, ranks = spot_checks(subject, sample, np.random.default_rng(1))
-    assert documents.path == f"postings/{ANALYZER}/{DATASET}"
-    assert statistics.path == f"postings/{ANALYZER}/{DATASET}/statistics.parquet"
-    assert ranks.path == f"runs/{subject.system.name}/{DATASET}.parquet"
+    folder = f"postings/{ANALYZER}/{DATASET}"
+    paths = [folder, f"{folder}/statistics.parquet", f"runs/{subject.system.name}/{DATASET}.parquet"]
+    assert [check.path for check in (documents, statistics, ranks)] == paths
     return documents.run(), ranks.run()
 
 
@@ -114,132 +107,83 @@ def test_a_sample_is_as_large_as_it_was_asked_for(made: LexicalResults) -> None:
     assert "3 queries," in ranks.found
 
 
-@pytest.mark.parametrize("column", ["title_counts", "text_counts"])
-def test_a_changed_count_of_a_posting_is_found(made: LexicalResults, column: str) -> None:
-    change_postings(made, 1, column, 0, 1)
-    documents, _ = documents_and_ranks(subject_of(made))
-    assert not documents.passed
-    assert re.fullmatch(r"bm25 on small: the postings of the document '\S+' are others", documents.found)
-    assert documents.expected == "the terms of its title and its text"
-
-
-def test_a_posting_of_another_document_is_found(made: LexicalResults) -> None:
+def of_another_document(made: LexicalResults) -> None:
     postings = read_postings(made.path(POSTINGS, chunk=0), ANALYZER)
     alone = int(np.flatnonzero(postings.frequencies < len(postings.text_lengths))[0])
     first = int(postings.starts[alone])
     others = set(range(len(postings.text_lengths))) - set(postings.rows[first : postings.starts[alone + 1]].tolist())
     change_postings(made, 0, "rows", first, min(others) - int(postings.rows[first]))
-    assert not documents_and_ranks(subject_of(made))[0].passed
 
 
-def test_changed_lengths_are_found_in_the_scores(made: LexicalResults) -> None:
-    postings = read_postings(made.path(POSTINGS, chunk=0), ANALYZER)
-    longer = replace(postings, text_lengths=postings.text_lengths + np.int32(7))
-    write_postings(made.path(POSTINGS, chunk=0), longer, ANALYZER)
-    documents, ranks = documents_and_ranks(subject_of(made))
-    assert documents.passed
-    assert not ranks.passed
+def filled(made: LexicalResults) -> None:
+    for chunk in range(made.chunks):
+        postings = read_postings(made.path(POSTINGS, chunk=chunk), ANALYZER)
+        write_postings(
+            made.path(POSTINGS, chunk=chunk), replace(postings, text_filled=np.ones_like(postings.text_filled)), ANALYZER
+        )
 
 
-def statistics_of(made: LexicalResults, settings: LexicalSettings = FLAT) -> Finding:
-    """What the check of the statistics finds."""
-    return spot_checks(subject_of(made, settings), EVERYTHING, np.random.default_rng(1))[1].run()
+def longer(made: LexicalResults) -> None:
+    path = made.path(POSTINGS, chunk=0)
+    postings = read_postings(path, ANALYZER)
+    write_postings(path, replace(postings, text_lengths=postings.text_lengths + np.int32(7)), ANALYZER)
+
+
+def change_frequencies(made: LexicalResults, column: str, by: int) -> None:
+    path = made.path(STATISTICS)
+    table = pq.read_table(path)
+    more = pa.array([count + by for count in table[column].to_pylist()])
+    pq.write_table(table.set_column(table.schema.names.index(column), column, more), path)
+
+
+def change_counts(made: LexicalResults, key: str) -> None:
+    path = Path(made.path(STATISTICS_RECORD))
+    record = read_json(path)
+    of = record["statistics"] if key != "fields" else record["statistics"]["fields"]["contents"]
+    of["terms" if key == "fields" else key] += 1
+    write_json(path, record)
+
+
+def in_its_last_bit(made: LexicalResults) -> None:
+    best = pq.read_table(made.results / f"runs/bm25/{DATASET}.parquet", filters=[("query_id", "==", "q2")])["score"][0].as_py()
+    change_run(made, "q2", {"score": float(np.nextafter(np.float32(best), np.float32(np.inf)))})
+
+
+def hits_of_stop_words(made: LexicalResults) -> None:
+    for query in ("q2", "q1"):
+        change_run(made, query, {"query_id": "stop"}, rank=TOP_K)
+
+
+DOCUMENTS, SUMS, RANKS = range(3)
+OTHERS = r"bm25 on small: the postings of the document '\S+' are others"
+FORGERIES: list[tuple[Callable[[LexicalResults], None], int, str]] = [
+    *((partial(change_postings, chunk=1, column=f"{of}_counts", place=0, by=1), DOCUMENTS, OTHERS) for of in ("title", "text")),
+    (of_another_document, DOCUMENTS, OTHERS),
+    (filled, DOCUMENTS, OTHERS),
+    (longer, RANKS, "has the score"),
+    (partial(change_postings, chunk=1, column="text_lengths", place=0, by=-1), SUMS, "document 0 of chunk 1 has the length"),
+    # Although the run was made with them.
+    *((partial(change_frequencies, column=of, by=1), SUMS, "has other terms, or") for of in ("contents", "title", "text")),
+    (partial(change_frequencies, column="contents", by=1), RANKS, "has the score"),
+    *((partial(change_counts, key=key), SUMS, f"says other .*{key}") for key in ("documents", "without_text", "terms", "fields")),
+    (partial(change_run, query="q2", change=None, rank=TOP_K), RANKS, "parquet: query 'q2' has 5 documents, expected 6"),
+    (hits_of_stop_words, RANKS, "query 'q1' has 5 documents"),
+    (in_its_last_bit, RANKS, r"query 'q2' has the score \S+ for '\S+', expected "),
+]
+
+
+@pytest.mark.parametrize(("forge", "number", "says"), FORGERIES)
+def test_what_was_changed_is_found(made: LexicalResults, forge: Callable[[LexicalResults], None], number: int, says: str) -> None:
+    forge(made)
+    finding = spot_checks(subject_of(made), EVERYTHING, np.random.default_rng(1))[number].run()
+    assert not finding.passed
+    assert re.search(says, finding.found), finding
 
 
 def test_statistics_that_nobody_touched_are_those_of_the_postings(made: LexicalResults) -> None:
-    finding = statistics_of(made, MULTIFIELD)
+    finding = spot_checks(subject_of(made, MULTIFIELD), EVERYTHING, np.random.default_rng(1))[SUMS].run()
     assert finding.passed, finding
     assert "of 23 documents" in finding.found
-
-
-@pytest.mark.parametrize("column", ["contents", "title", "text"])
-def test_frequencies_that_are_not_those_of_the_postings_are_found_although_the_run_was_made_with_them(
-    made: LexicalResults, column: str
-) -> None:
-    path = made.path(STATISTICS)
-    table = pq.read_table(path)
-    number = table.schema.names.index(column)
-    pq.write_table(table.set_column(number, column, pa.array([1] * len(table))), path)
-    assert not statistics_of(made).passed
-
-
-@pytest.mark.parametrize("key", ["documents", "without_text", "terms", "fields"])
-def test_counts_that_are_not_those_of_the_postings_are_found(made: LexicalResults, key: str) -> None:
-    path = Path(made.path(STATISTICS_RECORD))
-    record = read_json(path)
-    if key == "fields":
-        record["statistics"]["fields"]["contents"]["terms"] += 100
-    else:
-        record["statistics"][key] += 1
-    write_json(path, record)
-    finding = statistics_of(made)
-    assert (finding.passed, key in finding.found) == (False, True)
-
-
-def test_lengths_that_are_not_those_of_the_terms_are_found(made: LexicalResults) -> None:
-    change_postings(made, 1, "text_lengths", 0, -1)
-    finding = statistics_of(made)
-    assert (finding.passed, "document 0 of chunk 1 has the length" in finding.found) == (False, True)
-
-
-def test_a_document_that_is_said_to_have_a_text_is_found(made: LexicalResults) -> None:
-    for chunk in range(made.chunks):
-        postings = read_postings(made.path(POSTINGS, chunk=chunk), ANALYZER)
-        filled = replace(postings, text_filled=np.ones_like(postings.text_filled))
-        write_postings(made.path(POSTINGS, chunk=chunk), filled, ANALYZER)
-    assert not documents_and_ranks(subject_of(made))[0].passed
-
-
-def test_another_number_of_documents_with_a_term_is_found_in_the_scores(made: LexicalResults) -> None:
-    path = made.path(STATISTICS)
-    table = pq.read_table(path)
-    pq.write_table(table.set_column(1, "contents", pa.array([count + 1 for count in table["contents"].to_pylist()])), path)
-    _, ranks = documents_and_ranks(subject_of(made))
-    assert not ranks.passed
-    assert "has the score" in ranks.found
-
-
-def test_a_truncated_run_is_found(made: LexicalResults) -> None:
-    change_run(made, "q2", None, rank=TOP_K)
-    _, ranks = documents_and_ranks(subject_of(made))
-    assert ranks == Finding(
-        False, "runs/bm25/small.parquet: query 'q2' has 5 documents, expected 6", "exact search over all documents"
-    )
-
-
-def test_a_dropped_query_is_found(made: LexicalResults) -> None:
-    for rank in range(1, TOP_K + 1):
-        change_run(made, "q1", None, rank)
-    _, ranks = documents_and_ranks(subject_of(made))
-    assert not ranks.passed
-    assert "query 'q1' has 0 documents, expected 6" in ranks.found
-
-
-def test_hits_of_a_query_without_a_term_are_found(made: LexicalResults) -> None:
-    change_run(made, "q2", {"query_id": "stop"}, rank=TOP_K)
-    change_run(made, "q1", {"query_id": "stop"}, rank=TOP_K)
-    subject = subject_of(made)
-    everything = spot_checks(subject, EVERYTHING, np.random.default_rng(1))[2].run()
-    assert not everything.passed
-
-
-def test_a_score_that_differs_in_its_last_bit_is_found(made: LexicalResults) -> None:
-    run = made.results / f"runs/bm25/{DATASET}.parquet"
-    best = np.float32(pq.read_table(run, filters=[("query_id", "==", "q2")])["score"][0].as_py())
-    change_run(made, "q2", {"score": float(np.nextafter(best, np.float32(np.inf)))})
-    _, ranks = documents_and_ranks(subject_of(made))
-    assert not ranks.passed
-    assert re.search(rf"query 'q2' has the score \S+ for '\S+', expected {re.escape(repr(float(best)))}", ranks.found)
-
-
-def test_a_document_that_was_left_out_is_found(made: LexicalResults) -> None:
-    """The worst of the documents that match stands where the best was, with its true score."""
-    whole = LexicalResults(made.results.parent / "whole", CORPUS, QUERIES, size=8).index_all()
-    worst = pq.read_table(whole.run(FLAT), filters=[("query_id", "==", "q2")]).to_pylist()[-1]
-    change_run(made, "q2", {key: worst[key] for key in ("doc_id", "score")})
-    _, ranks = documents_and_ranks(subject_of(made))
-    assert not ranks.passed
-    assert f"query 'q2' has {worst['doc_id']!r} with the score" in ranks.found
 
 
 def test_the_document_of_the_query_is_found_where_it_was_to_be_dropped(made: LexicalResults) -> None:

@@ -76,36 +76,16 @@ def test_leading_underscores_are_skipped_until_the_token_fits() -> None:
     assert tokenize("_" * 3_000 + "ab") == ["_" * 254 + "a", "b"]
 
 
+ENDINGS = [
+    *"sye", "ed", "ing", "eed", "ies", "sses", "ll", "tt", "yy", "ational", "bli", "logi", "ousness", "icate", "ative", "ful",
+    "ement", "sion", "ion", "ize",
+]  # fmt: skip
+
+
 @settings(max_examples=2000)
 @given(
     st.text(st.sampled_from("abelstyiouxzng\u00e9\U0001d41a"), max_size=6),
-    st.lists(
-        st.sampled_from(
-            [
-                *"sye",
-                "ed",
-                "ing",
-                "eed",
-                "ies",
-                "sses",
-                "ll",
-                "tt",
-                "yy",
-                "ational",
-                "bli",
-                "logi",
-                "ousness",
-                "icate",
-                "ative",
-                "ful",
-                "ement",
-                "sion",
-                "ion",
-                "ize",
-            ]
-        ),
-        max_size=3,
-    ).map("".join),
+    st.lists(st.sampled_from(ENDINGS), max_size=3).map("".join),
 )
 def test_stems_are_nltks(beginning: str, end: str) -> None:
     assert stem(beginning + end) == lucene_reference.stem(beginning + end)

@@ -8,17 +8,12 @@ from beirflow.runs.cleaning import clean_representations
 
 def test_only_chunks_that_a_run_was_made_from_are_deleted(tmp_path: Path) -> None:
     results, job = tmp_path / "results", Job(tmp_path / "results")
-    searched = [
-        results / name
-        for name in ("embeddings/a/d/chunk-0.npy", "postings/english/d/chunk-0.arrow", "postings/s/d/weights-0.arrow")
-    ]
-    others = [
-        results / name
-        for name in (
-            *("embeddings/a/d/chunk-1.npy", "embeddings/a/d/chunk-0.json", "embeddings/a/d/queries.npy"),
-            *("postings/english/d/statistics.parquet", "corpora/d/documents.parquet"),
-        )
-    ]
+    names = "embeddings/a/d/chunk-0.npy postings/english/d/chunk-0.arrow postings/s/d/weights-0.arrow"
+    others_names = (
+        "embeddings/a/d/chunk-1.npy embeddings/a/d/chunk-0.json embeddings/a/d/queries.npy"
+        " postings/english/d/statistics.parquet corpora/d/documents.parquet"
+    )
+    searched, others = ([results / name for name in text.split()] for text in (names, others_names))
     outside = tmp_path / "outside.npy"
     outside.write_bytes(b"1234")
     for path in (*searched, *others):

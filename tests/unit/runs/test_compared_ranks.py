@@ -11,21 +11,21 @@ from beirflow.files.layout import RUN
 from beirflow.runs import compared_ranks as module
 from beirflow.runs.compared_ranks import compare_ranks
 from beirflow.runs.family import System
+from beirflow.runs.ranking import Ties
 from beirflow.runs.run_file import RUN as COLUMNS
 from beirflow.runs.spot_check import Finding, Subject
-from beirflow.runs.ties import Ties
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import pairs
 
 Hit = tuple[str, str, float, int]
+Alter = Callable[[list[Hit]], list[Hit]]
 Scores = dict[str, dict[str, float]]
 """By query and document; minus infinity where a document is not retrieved."""
 
 SLACK = 1e-3
 IDS = [f"d{number}" for number in range(20)]
 TOP_K = 5
-RUN_PATH = RUN(system="toy", dataset="small")
 
 
 def scores_of(queries: Sequence[str] = ("q0", "q1", "d3")) -> Scores:
@@ -58,9 +58,8 @@ def compare(
     """What is found about a run, with the documents in blocks of some sizes."""
     path = folder / RUN(system="toy", dataset="small")
     path.parent.mkdir(parents=True, exist_ok=True)
-    columns = list(zip(*run, strict=True)) or [(), (), (), ()]
-    arrays = [pa.array(column, kind.type) for column, kind in zip(columns, COLUMNS, strict=True)]
-    pq.write_table(pa.Table.from_arrays(arrays, schema=COLUMNS), path)
+    columns = [list(column) for column in zip(*run, strict=True)] or [[], [], [], []]
+    pq.write_table(pa.table(columns, schema=COLUMNS), path)
     system = System("toy", "none", None)
     subject = Subject(folder, system, None, "small", {}, top_k, drop_self_matches=drop, chunks=len(sizes), config={})
     asked: list[str] = []
@@ -102,120 +101,61 @@ def test_queries_that_were_not_drawn_and_the_order_of_rows_do_not_matter(tmp_pat
     assert compare(tmp_path, scores, run[::-1]).passed
 
 
-@pytest.mark.parametrize("query", ["q0", "q1", "d3"])
-@pytest.mark.parametrize("kept", range(TOP_K))
-def test_a_run_that_was_cut_short_is_found(tmp_path: Path, query: str, kept: int) -> None:
-    """The last ranks of a query, and with them the last query of all."""
-    scores = scores_of()
-    run = [hit for hit in right_run(scores) if hit[0] != query or hit[3] <= kept]
-    assert_found(compare(tmp_path, scores, run), query, f"has {kept} documents, expected {TOP_K}")
+def in_place(query: str, rank: int, doc_id: str | None = None, score: float | None = None) -> Alter:
+    """A run with another document or score in one place."""
+
+    def changed(hit: Hit) -> Hit:
+        if (hit[0], hit[3]) != (query, rank):
+            return hit
+        return (query, doc_id or hit[1], hit[2] if score is None else score, rank)
+
+    return lambda run: [changed(hit) for hit in run]
 
 
-@pytest.mark.parametrize("top_k", [1, 2, 4])
-def test_a_run_with_another_cut_for_all_queries_is_found(tmp_path: Path, top_k: int) -> None:
-    scores = scores_of()
-    assert_found(compare(tmp_path, scores, right_run(scores, top_k)), "q0", f"has {top_k} documents, expected {TOP_K}")
+def cut(kept: int, query: str = "") -> Alter:
+    """A run with fewer ranks, of one query or of all."""
+    return lambda run: [hit for hit in run if (query and hit[0] != query) or hit[3] <= kept]
 
 
-def test_a_run_without_any_row_is_found(tmp_path: Path) -> None:
-    assert_found(compare(tmp_path, scores_of(), []), "q0", f"has 0 documents, expected {TOP_K}")
+BEST = {(query, rank): (doc_id, score) for query, doc_id, score, rank in right_run(scores_of(), TOP_K + 1)}
+WORSE, LOW = BEST["q1", TOP_K + 1]
+"""The first document that the cut leaves out, and its score."""
+
+WRONG: list[tuple[Alter, str, str]] = [
+    *(
+        (cut(kept, query), query, f"has {kept} documents, expected {TOP_K}")
+        for query in ("q0", "d3")
+        for kept in (0, 1, TOP_K - 1)
+    ),
+    *((cut(kept), "q0", f"has {kept} documents, expected {TOP_K}") for kept in (0, 1, TOP_K - 1)),
+    *((lambda run, rank=rank: [*run, ("q1", WORSE, LOW, rank)], "q1", "has 6 documents, expected 5") for rank in (TOP_K + 1, 1)),
+    *(
+        (in_place("q1", rank, WORSE, LOW), "q1", f"has {WORSE!r} with the score {LOW!r} at rank {rank}, expected one with ")
+        for rank in (1, 3, TOP_K)
+    ),
+    (in_place("q1", 2, WORSE), "q1", f"for {WORSE!r}, expected {LOW!r}"),
+    (in_place("q1", 2, "nowhere"), "q1", "for 'nowhere', expected nan"),
+    # Its score is right, and nothing at its rank scores higher.
+    *((in_place("q1", rank, *BEST["q1", 1]), "q1", f"has {BEST['q1', 1][0]!r} twice") for rank in (2, TOP_K)),
+    *(
+        (in_place("d3", 2, score=BEST["d3", 2][1] + by), "d3", f"for {BEST['d3', 2][0]!r}, expected {BEST['d3', 2][1]!r}")
+        for by in (0.5, -0.5, 2 * SLACK, float("inf"), float("nan"))
+    ),
+    (lambda run: [(*hit[:3], {1: 2, 2: 1}.get(hit[3], hit[3])) for hit in run], "q0", "at rank 1, expected one with "),
+    (lambda run: run[1:], "q0", "has 4 documents"),
+    (lambda run: run + run, "q0", "has 10 documents"),
+]
 
 
-def change(run: list[Hit], query: str, rank: int, **fields: object) -> list[Hit]:
-    """A run with another document, score or rank in one place."""
-    places = {"doc_id": 1, "score": 2, "rank": 3}
-    changed = []
-    for hit in run:
-        row: list[object] = list(hit)
-        if (hit[0], hit[3]) == (query, rank):
-            for name, value in fields.items():
-                row[places[name]] = value
-        changed.append(tuple(row))
-    return changed  # type: ignore[return-value]
-
-
-def worse(scores: Scores, query: str) -> tuple[str, float]:
-    """The first document that the cut leaves out."""
-    _, name, score, _ = right_run({query: scores[query]}, TOP_K + 1)[-1]
-    return name, score
-
-
-@pytest.mark.parametrize("rank", [1, 3, TOP_K])
-def test_a_document_in_place_of_a_better_one_is_found(tmp_path: Path, rank: int) -> None:
-    scores = scores_of()
-    name, score = worse(scores, "q1")
-    run = change(right_run(scores), "q1", rank, doc_id=name, score=score)
-    says = f"has {name!r} with the score {score!r} at rank {rank}, expected one with "
-    assert_found(compare(tmp_path, scores, run), "q1", says)
-
-
-def test_a_document_with_the_score_of_another_is_found(tmp_path: Path) -> None:
-    scores = scores_of()
-    name, score = worse(scores, "q1")
-    run = change(right_run(scores), "q1", 2, doc_id=name)
-    assert_found(compare(tmp_path, scores, run), "q1", f"for {name!r}, expected {score!r}")
-
-
-def test_a_document_that_the_corpus_does_not_have_is_found(tmp_path: Path) -> None:
-    scores = scores_of()
-    run = change(right_run(scores), "q1", 2, doc_id="nowhere")
-    assert_found(compare(tmp_path, scores, run), "q1", "for 'nowhere', expected nan")
-
-
-@pytest.mark.parametrize("rank", range(2, TOP_K + 1))
-def test_a_document_twice_in_place_of_another_is_found(tmp_path: Path, rank: int) -> None:
-    """Its score is right, and nothing at its rank scores higher."""
-    scores = scores_of()
-    run = right_run(scores)
-    _, name, score, _ = next(hit for hit in run if (hit[0], hit[3]) == ("q1", 1))
-    changed = change(run, "q1", rank, doc_id=name, score=score)
-    assert_found(compare(tmp_path, scores, changed), "q1", f"has {name!r} twice")
-
-
-@pytest.mark.parametrize("by", [0.5, -0.5, 2 * SLACK, float("inf"), float("nan")])
-def test_a_wrong_score_is_found(tmp_path: Path, by: float) -> None:
-    scores = scores_of()
-    run = right_run(scores)
-    _, name, score, _ = next(hit for hit in run if (hit[0], hit[3]) == ("d3", 2))
-    assert_found(compare(tmp_path, scores, change(run, "d3", 2, score=score + by)), "d3", f"for {name!r}, expected {score!r}")
+@pytest.mark.parametrize(("alter", "query", "says"), WRONG)
+def test_what_is_wrong_with_a_run_is_found_and_named(tmp_path: Path, alter: Alter, query: str, says: str) -> None:
+    assert_found(compare(tmp_path, scores_of(), alter(right_run(scores_of()))), query, says)
 
 
 def test_scores_that_differ_by_rounding_pass(tmp_path: Path) -> None:
     scores = scores_of()
     run = [(query, name, score + (-1) ** rank * SLACK / 2, rank) for query, name, score, rank in right_run(scores)]
     assert compare(tmp_path, scores, run).passed
-
-
-def test_two_ranks_in_the_wrong_order_are_found(tmp_path: Path) -> None:
-    scores = scores_of()
-    run = [(query, name, score, {1: 2, 2: 1}.get(rank, rank)) for query, name, score, rank in right_run(scores)]
-    assert_found(compare(tmp_path, scores, run), "q0", "at rank 1, expected one with ")
-
-
-@pytest.mark.parametrize("rank", [TOP_K + 1, 1])
-def test_a_document_more_than_the_cut_allows_is_found(tmp_path: Path, rank: int) -> None:
-    scores = scores_of()
-    name, score = worse(scores, "q0")
-    run = [*right_run(scores), ("q0", name, score, rank)]
-    assert_found(compare(tmp_path, scores, run), "q0", f"has {TOP_K + 1} documents, expected {TOP_K}")
-
-
-def tied() -> Scores:
-    """Six documents share the score at the cut."""
-    return {"q0": {name: 2.0 if number < 3 else 1.0 if number < 9 else 0.0 for number, name in enumerate(IDS)}}
-
-
-def test_any_of_the_documents_that_tie_at_the_cut_may_stand_there(tmp_path: Path) -> None:
-    """Scores that are made again cannot tell them apart; which of them belongs there is a rule that other tests hold."""
-    for names in (["d8", "d7"], ["d3", "d4"], ["d7", "d8"]):
-        run = [*((("q0", f"d{number}", 2.0, 3 - number)) for number in range(3))]
-        run += [("q0", name, 1.0, rank) for rank, name in enumerate(names, 4)]
-        assert compare(tmp_path, tied(), run).passed
-
-
-def test_a_document_that_scores_less_than_those_that_tie_is_found(tmp_path: Path) -> None:
-    run = change(right_run(tied()), "q0", TOP_K, doc_id="d9", score=0.0)
-    assert_found(compare(tmp_path, tied(), run), "q0", "has 'd9' with the score 0.0 at rank 5, expected one with 1.0")
 
 
 def test_a_document_with_the_id_of_the_query_is_found_where_it_should_have_been_dropped(tmp_path: Path) -> None:
@@ -245,19 +185,8 @@ def test_a_query_that_retrieves_fewer_documents_than_the_cut_has_as_many(tmp_pat
     if retrieved:
         less = [hit for hit in run if (hit[0], hit[3]) != ("q1", retrieved)]
         assert_found(compare(tmp_path, scores, less), "q1", f"has {retrieved - 1} documents, expected {retrieved}")
-        swapped = change(run, "q1", retrieved, doc_id=IDS[-1])
+        swapped = in_place("q1", retrieved, IDS[-1])(run)
         assert_found(compare(tmp_path, scores, swapped), "q1", f"for {IDS[-1]!r}, expected -inf")
-
-
-ALTERED = [lambda run: run[1:], lambda run: run[:-1], lambda run: run[:7] + run[8:], lambda run: run + run]
-
-
-@pytest.mark.parametrize("alter", ALTERED)
-def test_a_row_less_or_all_rows_twice_are_found_wherever_they_are(
-    tmp_path: Path, alter: Callable[[list[Hit]], list[Hit]]
-) -> None:
-    scores = scores_of()
-    assert not compare(tmp_path, scores, alter(right_run(scores))).passed
 
 
 @given(data=st.data(), top_k=st.integers(1, 25), drop=st.booleans())
@@ -274,7 +203,7 @@ def test_only_what_has_the_scores_of_the_best_passes(
         query, old, score, rank = data.draw(st.sampled_from(run))
         new = data.draw(st.sampled_from(IDS))
         others = {name for found, name, _, place in run if found == query and place != rank}
-        swapped = change(run, query, rank, doc_id=new)
+        swapped = in_place(query, rank, new)(run)
         right = new == old or (scores[query][new] == score and new not in others and not (drop and new == query))
         assert compare(folder, scores, swapped, top_k=top_k, drop=drop).passed == right
 

@@ -11,6 +11,11 @@ from beirflow.runs.plain_measures import measures_of_query
 CUTOFFS = [1, 3, 10, 100]
 
 
+def table_of(rows: list[tuple[str, str, float]], kind: pa.DataType) -> pa.Table:
+    queries, documents, values = (list(column) for column in zip(*rows, strict=True))
+    return pa.table({"query_id": queries, "doc_id": documents, "score": pa.array(values, kind)})
+
+
 def test_both_paths_agree_on_random_runs_with_negative_grades_holes_and_empty_queries() -> None:
     draw = random.Random(7)
     documents = [f"d{i:03}" for i in range(150)]
@@ -19,19 +24,9 @@ def test_both_paths_agree_on_random_runs_with_negative_grades_holes_and_empty_qu
         found = draw.sample(documents, draw.choice([0, 1, 5, 120]))
         ranked[query] = sorted(((draw.randrange(10) / 4, doc_id) for doc_id in found), reverse=True)
         rows += [(query, doc_id, score) for score, doc_id in ranked[query]]
-        grades += [
-            (query, doc_id, draw.choice([-1, 0, 1, 2, 3])) for doc_id in draw.sample(documents[:90], draw.choice([1, 4, 30]))
-        ]
-    run = pa.table(
-        {"query_id": [r[0] for r in rows], "doc_id": [r[1] for r in rows], "score": pa.array([r[2] for r in rows], pa.float32())}
-    )
-    qrels = pa.table(
-        {
-            "query_id": [g[0] for g in grades],
-            "doc_id": [g[1] for g in grades],
-            "score": pa.array([g[2] for g in grades], pa.int32()),
-        }
-    )
+        some = draw.sample(documents[:90], draw.choice([1, 4, 30]))
+        grades += [(query, doc_id, draw.choice([-1, 0, 1, 2, 3])) for doc_id in some]
+    run, qrels = table_of(rows, pa.float32()), table_of(grades, pa.int32())
     judged = {doc_id for _, doc_id, _ in grades}
     expected = measure(run, qrels, CUTOFFS).set_index("query_id").to_dict("index")
     for query, values in expected.items():

@@ -33,10 +33,8 @@ def write_queries(folder: Path, query_ids: list[str]) -> Path:
 
 def write_run(path: Path, rows: list[Row], without: Sequence[str] = ()) -> Path:
     """A run and its record; without: judged queries of which it has no document."""
-    columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
-    pq.write_table(
-        pa.Table.from_arrays([pa.array(column, kind.type) for column, kind in zip(columns, RUN, strict=True)], schema=RUN), path
-    )
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
+    pq.write_table(pa.table(columns, schema=RUN), path)
     queries = write_queries(path.parent, [*{row[0] for row in rows}, *without])
     digests = {"inputs": {queries: file_digest(queries)}, "outputs": {path: file_digest(path)}}
     write_record(path.with_suffix(".json"), Job(path.parent), **digests, system="contriever", dataset="small")
@@ -72,6 +70,7 @@ def test_a_round_trip_keeps_every_row_and_every_bit_of_the_scores(tmp_path: Path
     rows = ROWS + [(f"q{i // 7}", f"d{i}", float(value), i % 7 + 1) for i, value in enumerate(values)]
     found = [(query, doc, np.float32(score), int(rank)) for query, _, doc, rank, score, _ in read_trec(convert(tmp_path, rows))]
     assert found == [(query, doc, np.float32(score), rank) for query, doc, score, rank in rows]
+    assert read_trec(convert(tmp_path, [])) == []
 
 
 def test_judged_queries_without_a_line_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -111,25 +110,17 @@ def test_a_run_that_ranks_nothing_is_a_warning(
     assert (says in caplog.text) if says else caplog.text == ""
 
 
-def test_an_empty_run_gives_an_empty_file(tmp_path: Path) -> None:
-    assert read_trec(convert(tmp_path, [])) == []
-
-
 @pytest.mark.parametrize("space", [" ", "\t", "\n", "\u00a0", "\u3000", "\0"])
 @pytest.mark.parametrize("column", [0, 1])
 def test_an_id_with_whitespace_or_nul_is_refused_and_nothing_is_written(tmp_path: Path, space: str, column: int) -> None:
     bad = f"two{space}words"
     row: Row = (bad, "d", 1.0, 1) if column == 0 else ("q", bad, 1.0, 1)
-    with pytest.raises(DataError, match=r"run\.parquet.*the id 'two.*words'.*use the Parquet file"):
-        convert(tmp_path, [*ROWS, row])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpora", "run.json", "run.parquet"]
-
-
-def test_an_existing_file_survives_a_run_that_is_refused(tmp_path: Path) -> None:
-    before = convert(tmp_path, ROWS).read_bytes()
-    with pytest.raises(DataError):
-        convert(tmp_path, [("q", "a b", 1.0, 1)])
-    assert (tmp_path / "run.trec.gz").read_bytes() == before
+    before = convert(tmp_path, ROWS, "before.trec.gz").read_bytes()
+    for name in ("before.trec.gz", "new.trec.gz"):
+        with pytest.raises(DataError, match=r"run\.parquet.*the id 'two.*words'.*use the Parquet file"):
+            convert(tmp_path, [*ROWS, row], name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["before.trec.gz", "corpora", "run.json", "run.parquet"]
+    assert (tmp_path / "before.trec.gz").read_bytes() == before
 
 
 def test_the_bytes_depend_on_the_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,13 +22,18 @@ def test_a_sample_has_every_item_at_most_once_in_ascending_order(total: int, sam
     assert len(drawn) == min(total, sample)
 
 
+def subject_of(folder: Path, chunks: int) -> Subject:
+    return Subject(
+        folder, System("toy", "none", None), None, "small", {}, TOP_K, drop_self_matches=True, chunks=chunks, config={}
+    )
+
+
 def test_a_subject_reads_what_it_is_asked_for(tmp_path: Path) -> None:
     documents, queries = (tmp_path / pattern(dataset="small") for pattern in (DOCUMENTS, QUERIES))
     documents.parent.mkdir(parents=True)
     pq.write_table(pa.table({"doc_id": IDS[:5], "text": list("abcde")}), documents, row_group_size=3)
     pq.write_table(pa.table({"query_id": ["q"], "text": ["?"]}), queries)
-    system = System("toy", "none", None)
-    subject = Subject(tmp_path, system, None, "small", {}, TOP_K, drop_self_matches=True, chunks=2, config={})
+    subject = subject_of(tmp_path, 2)
     assert [subject.doc_ids(chunk).to_pylist() for chunk in range(2)] == [IDS[:3], IDS[3:5]]
     assert subject.documents(1).to_pydict() == {"doc_id": IDS[3:5], "text": ["d", "e"]}
     assert subject.queries()["query_id"].to_pylist() == ["q"]
@@ -45,8 +50,7 @@ def test_half_of_the_documents_are_drawn_where_forging_pays(tmp_path: Path) -> N
     pq.write_table(pa.table(qrels), names[QRELS(dataset="small")])
     ranks = pa.table({"doc_id": ids[:20], "rank": list(range(1, 21))})
     pq.write_table(ranks, names[RUN_PATH])
-    system = System("toy", "none", None)
-    subject = Subject(tmp_path, system, None, "small", {}, TOP_K, drop_self_matches=True, chunks=4, config={})
+    subject = subject_of(tmp_path, 4)
     important = {*range(10), 900}
     for sample in (8, 22, 100, 1000, 5000):
         parts = subject.draw_documents(sample, np.random.default_rng(sample))

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from beirflow.postings import search as lists_search
-from beirflow.runs.ties import Ties
+from beirflow.runs.ranking import Ties
 from beirflow.sparse import files, products
 from beirflow.sparse.files import Segment
 from beirflow.sparse.products import Backward, turned_round

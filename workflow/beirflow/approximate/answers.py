@@ -16,16 +16,9 @@ from beirflow.runs.ranking import Hits, byte_order
 
 
 def open_answers(asked: Asked) -> Opened:
-    """Open an approximate system.
+    """Open an approximate system, with its index and the vectors that score what it finds on the CPU.
 
-    Args:
-        asked: The system and the corpus.
-
-    Returns:
-        It, with its index and the vectors that score what it finds on the CPU.
-
-    Raises:
-        NoAnswerError: Both do not fit into memory.
+    Raises NoAnswerError if both do not fit into memory.
     """
     settings: ApproximateSettings = asked.system.settings
     dense: DenseSettings = asked.systems[settings.approximate].settings

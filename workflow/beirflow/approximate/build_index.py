@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from beirflow.approximate.library import faiss_library
-from beirflow.approximate.settings import IndexSettings
+from beirflow.approximate.settings import IndexSettings, faiss_library
 from beirflow.datasets.corpus_files import sources_of
 from beirflow.dense.compression import Compression
 from beirflow.dense.vectors import VectorFile, similarity_of
@@ -22,7 +21,7 @@ from beirflow.files.writing import DigestingWriter, atomic_path
 from beirflow.runs.searched import check_precision
 
 POINTS_OF_A_CENTROID = 39
-"""Training vectors for each centroid below which faiss warns."""
+"""Number of training vectors for each centroid below which faiss warns."""
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +69,7 @@ def build_index(
     start = time.perf_counter()
     index = trained_index(settings, vectors)
     seconds = time.perf_counter() - start
+    # The digest is computed while faiss writes, so that a large index is not read again.
     with atomic_path(index_path) as partial, DigestingWriter(partial) as stream:
         faiss.write_index(index, faiss.PyCallbackIOWriter(stream.write))
         digest, size = stream.digest(), partial.stat().st_size
@@ -104,17 +104,9 @@ def _read_all(files: Sequence[VectorFile], *, cosine: bool) -> np.ndarray:
 
 
 def trained_index(settings: IndexSettings, vectors: np.ndarray) -> Any:
-    """Train an index and add all vectors.
+    """Train an index of faiss, which compares inner products, and add all vectors.
 
-    Args:
-        settings: The settings of the index.
-        vectors: float32 of shape (documents, dim), of length 1 for the cosine.
-
-    Returns:
-        The index of faiss, which compares inner products.
-
-    Raises:
-        ConfigError: faiss cannot build such an index of these vectors.
+    They are float32 of shape (documents, dim), of length 1 for the cosine. Raises ConfigError if faiss cannot build it.
     """
     faiss = faiss_library()
     _check(settings, *vectors.shape)

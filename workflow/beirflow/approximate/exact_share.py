@@ -12,14 +12,8 @@ CUTOFFS = (10, 100, 1000)
 def count_exact(exact: pa.Table, run: pa.Table, top_k: int) -> dict[str, int]:
     """Count the documents of an exact run that another has among as many of its own.
 
-    Args:
-        exact: The run of an exact search, with the columns of :data:`~beirflow.runs.run_file.RUN`.
-        run: The approximate run, likewise.
-        top_k: Documents that both keep for each query.
-
-    Returns:
-        By cutoff up to ``top_k``: ``exact_<k>``, documents of the exact top k of all queries; ``exact_<k>_found``, those of them
-        in the approximate top k.
+    The counts are, for each cutoff up to ``top_k``, ``exact_<k>``, the documents of the exact top k of all queries, and
+    ``exact_<k>_found``, those of them in the approximate top k.
     """
     ids = {
         name: pc.unique(pa.chunked_array([*exact[name].chunks, *run[name].chunks], pa.string()))
@@ -34,6 +28,6 @@ def count_exact(exact: pa.Table, run: pa.Table, top_k: int) -> dict[str, int]:
 
 
 def _pairs(run: pa.Table, ids: Mapping[str, pa.Array]) -> tuple[np.ndarray, np.ndarray]:
-    """One number for each pair of query and document, and the ranks of the pairs."""
+    """Return one number for each pair of query and document, and the ranks of the pairs."""
     query, document = (pc.index_in(run[name], value_set=ids[name]).to_numpy().astype(np.int64) for name in ids)
     return query << 32 | document, run["rank"].to_numpy()

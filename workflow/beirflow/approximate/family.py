@@ -8,7 +8,7 @@ from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, DOCUMENTS
 from beirflow.runs.family import ITS_MODEL, TOOK, Family, Reads, Record, Setting, Stage, System
 
 DIMENSIONS = 384
-"""Dimensions of vectors, which are not known before they are encoded."""
+"""Assumed dimensions of vectors, which are not known before they are encoded."""
 
 FLOAT_BYTES = 4.0
 

@@ -5,33 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from beirflow.approximate.library import faiss_library
-from beirflow.approximate.settings import ApproximateSettings
+from beirflow.approximate.settings import ApproximateSettings, faiss_library
 from beirflow.dense.compression import Compression
 from beirflow.files.errors import DataError
 from beirflow.files.progress import Progress
 
 QUERIES = 256
-"""Queries that are searched at once."""
+"""Number of queries that are searched at once."""
 
 NO_PRODUCTS = 2**31 - 1
-"""Queries below which faiss compares vectors one by one: products of matrices round by their shape and the number of threads."""
+"""Threshold of faiss for products of matrices, which round by their shape and the number of threads: out of reach."""
 
 
 def read_index(path: str, documents: int) -> Any:
-    """Read an index that was verified against its record.
-
-    Args:
-        path: The file.
-        documents: Number of documents of the corpus.
-
-    Returns:
-        The index of faiss.
-
-    Raises:
-        ConfigError: faiss is not installed.
-        DataError: It is an index of other documents.
-    """
+    """Read an index that was verified against its record. Raises DataError if it is not of so many documents."""
     index = faiss_library().read_index(path)
     if index.ntotal != documents:
         raise DataError(f"{path}: found an index of {index.ntotal} documents, expected {documents}; build it again: rm {path}")
@@ -48,7 +35,7 @@ def find_neighbours(
         queries: float32 of shape (queries, dim), as they were encoded.
         k: Documents to find for each query. ``hnsw`` finds at most ``ef_search``: faiss would search with a larger one otherwise.
         settings: The settings of the search.
-        cosine: Whether vectors are compared by the cosine.
+        cosine: True if vectors are compared by the cosine.
         threads: Threads that share the queries.
 
     Returns:
@@ -67,6 +54,7 @@ def find_neighbours(
         parameters = faiss.SearchParametersIVF(nprobe=settings.nprobe)
     vectors, rows = Compression("float32", None, cosine).shortened(queries), np.empty((len(queries), k), np.int64)
     faiss.omp_set_num_threads(threads)
+    # A setting of the whole process, which is restored.
     before, faiss.cvar.distance_compute_blas_threshold = faiss.cvar.distance_compute_blas_threshold, NO_PRODUCTS
     try:
         with Progress("search", len(queries), "queries") as progress:
@@ -80,15 +68,10 @@ def find_neighbours(
 
 
 def pairs_of(rows: np.ndarray, excluded: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first pairs of query and document that were found.
+    """Return the first k pairs of each query: number of the query, ascending, and row of the document, int64.
 
-    Args:
-        rows: Rows of documents in the order of the index, int64 of shape (queries, n), -1 for none.
-        excluded: For each query a row that is left out before the cut, or -1; shape (queries,).
-        k: Documents to keep for each query.
-
-    Returns:
-        Number of the query, ascending, and row of the document of each pair, int64.
+    ``rows``, int64 of shape (queries, n), are in the order of the index, -1 for none; ``excluded`` is a row of each query that is
+    left out before the cut, or -1.
     """
     is_kept = (rows >= 0) & (rows != excluded[:, None])
     query, place = np.nonzero(is_kept & (is_kept.cumsum(axis=1) <= k))
@@ -96,14 +79,6 @@ def pairs_of(rows: np.ndarray, excluded: np.ndarray, k: int) -> tuple[np.ndarray
 
 
 def chunks_of(row: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
-    """Return the places of the rows that are in each chunk.
-
-    Args:
-        row: Rows of the corpus, int64 of shape (n,).
-        sizes: Documents of each chunk.
-
-    Returns:
-        For each chunk, int64 numbers of some of the n rows, ascending.
-    """
+    """Return for each chunk, by the number of its documents, the places of those rows of a corpus that are in it, ascending."""
     chunk = np.searchsorted(np.cumsum(sizes), row, side="right")
     return [np.flatnonzero(chunk == number) for number in range(len(sizes))]

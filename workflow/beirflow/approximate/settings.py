@@ -1,22 +1,18 @@
-"""The settings of an approximate system, and of the index that it searches."""
+"""The settings of an approximate system and of the index that it searches, and the optional library that has such indexes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
+
+from beirflow.files.errors import ConfigError
 
 
 class Kind(NamedTuple):
-    """The settings of a kind of index.
+    """The settings of a kind of index."""
 
-    Attributes:
-        built: Settings that decide over the index, by their short names in the name of the index.
-        searched: The setting of the search that trades time for quality; None where there is none.
-        short: Its short name in the names of systems.
-    """
-
-    built: Mapping[str, str]
-    searched: str | None = None
-    short: str = ""
+    built: Mapping[str, str]  # settings that decide over the index, by their short names in the name of the index
+    searched: str | None = None  # setting of the search that trades time for quality; None where there is none
+    short: str = ""  # its short name in the names of systems
 
 
 KINDS = {
@@ -25,7 +21,7 @@ KINDS = {
     "ivf-pq": Kind({"nlist": "nlist", "m": "m", "bits": "bits"}, "nprobe", "nprobe"),
     "sq": Kind({"bits": "bits"}),
 }
-"""By name of the kind in the configuration."""
+"""Kinds of indexes by their names in the configuration."""
 
 DEFAULT_BITS = 8
 """Bits of a code of product quantisation, or of a quantised dimension."""
@@ -33,25 +29,15 @@ DEFAULT_BITS = 8
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """The settings that decide over an index.
+    """The settings that decide over an index."""
 
-    Attributes:
-        index: ``hnsw``, ``ivf-flat``, ``ivf-pq`` or ``sq``.
-        m: Neighbours of a node of ``hnsw``, or sub-vectors of ``ivf-pq``.
-        ef_construction: Candidates for the neighbours of a node of ``hnsw``.
-        nlist: Lists of ``ivf-flat`` and ``ivf-pq``.
-        bits: Bits of the code of a sub-vector of ``ivf-pq``, or of a dimension of ``sq``.
-        seed: Seed of every random number.
-        build_threads: Threads that build the index; with more than one, it may differ from one build to the next.
-    """
-
-    index: str
-    m: int | None = None
-    ef_construction: int | None = None
-    nlist: int | None = None
-    bits: int | None = None
-    seed: int = 0
-    build_threads: int = 1
+    index: str  # "hnsw", "ivf-flat", "ivf-pq" or "sq"
+    m: int | None = None  # neighbours of a node of "hnsw", or sub-vectors of "ivf-pq"
+    ef_construction: int | None = None  # candidates for the neighbours of a node of "hnsw"
+    nlist: int | None = None  # lists of "ivf-flat" and "ivf-pq"
+    bits: int | None = None  # of the code of a sub-vector of "ivf-pq", or of a dimension of "sq"
+    seed: int = 0  # of every random number
+    build_threads: int = 1  # with more than one, the index may differ from one build to the next
 
     @property
     def name(self) -> str:
@@ -63,13 +49,12 @@ class IndexSettings:
     @property
     def factory(self) -> str:
         """Description of the index for ``faiss.index_factory``."""
-        of_a_dimension = "fp16" if self.bits == 16 else self.bits
         return {
             "hnsw": f"HNSW{self.m},Flat",
             "ivf-flat": f"IVF{self.nlist},Flat",
             # Without "np", faiss also orders the codes for a search by Hamming distances: 25 times the time of the training.
             "ivf-pq": f"IVF{self.nlist},PQ{self.m}x{self.bits}np",
-            "sq": f"SQ{of_a_dimension}",
+            "sq": f"SQ{'fp16' if self.bits == 16 else self.bits}",
         }[self.index]
 
 
@@ -77,28 +62,17 @@ class IndexSettings:
 class ApproximateSettings:
     """A dense system whose vectors are searched by an approximate index. The schema checks the allowed values.
 
-    Attributes:
-        name: Name of the system.
-        approximate: Name of the dense system.
-        index: As in :class:`IndexSettings`, like all that follow but two.
-        m: See there.
-        ef_construction: See there.
-        ef_search: Candidates of a search of ``hnsw``.
-        nlist: See there.
-        nprobe: Lists that a search of ``ivf-flat`` or ``ivf-pq`` visits.
-        bits: See there.
-        seed: See there.
-        build_threads: See there.
+    Other fields are those of :class:`IndexSettings`.
     """
 
     name: str
-    approximate: str
+    approximate: str  # name of the dense system
     index: str
     m: int | None = None
     ef_construction: int | None = None
-    ef_search: int | None = None
+    ef_search: int | None = None  # candidates of a search of "hnsw"
     nlist: int | None = None
-    nprobe: int | None = None
+    nprobe: int | None = None  # lists that a search of "ivf-flat" or "ivf-pq" visits
     bits: int | None = None
     seed: int = 0
     build_threads: int = 1
@@ -110,22 +84,29 @@ class ApproximateSettings:
 
     @property
     def built(self) -> IndexSettings:
-        """The settings that decide over the index."""
-        return IndexSettings(self.index, self.m, self.ef_construction, self.nlist, self.bits, self.seed, self.build_threads)
+        """Settings that decide over the index."""
+        return IndexSettings(**{field.name: getattr(self, field.name) for field in fields(IndexSettings)})
 
 
 def split_entry(name: str, entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Split an entry whose search setting is a list into one system for each value.
+    """Split an entry whose search setting is a list into one system for each value, such as ``minilm-hnsw-ef-100``.
 
-    Args:
-        name: Name of the entry.
-        entry: Its settings, which the schema has checked.
-
-    Returns:
-        The entries by name, such as ``minilm-hnsw-ef-100``; the entry itself where it has one value.
+    The schema has checked the entry. One with a single value stays as it is.
     """
     kind = KINDS[entry["index"]]
     values = entry.get(kind.searched or "")
     if not isinstance(values, list):
         return {name: entry}
     return {f"{name}-{kind.short}-{value}": {**entry, str(kind.searched): value} for value in values}
+
+
+def faiss_library() -> Any:
+    """Import faiss, an optional requirement. Raises ConfigError if it is not installed."""
+    try:
+        import faiss
+    except ImportError as error:
+        raise ConfigError(
+            f"an approximate index is computed by faiss, which is not installed here ({error}); install it with:"
+            " pip install --requirement envs/requirements-faiss.txt, or remove the approximate systems"
+        ) from error
+    return faiss

@@ -27,16 +27,7 @@ SHORTEST = 1e-60
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the check of the scores of an approximate system on one corpus.
-
-    Args:
-        subject: The system and the corpus.
-        sample: Queries to draw.
-        random: Draws them.
-
-    Returns:
-        One check: the documents found for some queries are scored again with the stored vectors.
-    """
+    """Plan the check that documents found for some queries are scored again with the stored vectors."""
     path = RUN(system=subject.system.name, dataset=subject.dataset)
     return [
         SpotCheck("documents found by an index have their exact scores", path, partial(_check_scores, subject, sample, random))
@@ -44,16 +35,7 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
 
 
 def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the check of the exact hits that the record of a run counts.
-
-    Args:
-        subject: The system and the corpus.
-        sample: Not used: all queries are counted.
-        random: Not used.
-
-    Returns:
-        Two checks: of these counts, and of what the record of the index says.
-    """
+    """Plan the checks of the exact hits that the record of a run counts, for all queries, and of the record of the index."""
     path = RUN_RECORD(system=subject.system.name, dataset=subject.dataset)
     settings: ApproximateSettings = subject.system.settings
     index = INDEX_RECORD(system=settings.approximate, dataset=subject.dataset, index=settings.built.name)
@@ -133,7 +115,7 @@ def _check_index(subject: Subject, path: str) -> Finding:
 
 
 def _in_words(counts: dict[str, Any]) -> str:
-    """Return the counts in words."""
+    """Return counts in words."""
     return ", ".join(f"{key} {count}" for key, count in counts.items())
 
 

@@ -14,10 +14,10 @@ from torch.nn.functional import scaled_dot_product_attention
 from beirflow.files.errors import ModelError
 
 GROWTH = 16
-"""Places for tokens that are added to the memory of a batch at a time: most queries are short."""
+"""Number of places for tokens that are added to the memory of a batch at a time: most queries are short."""
 
 PROBE_TOLERANCE = 64.0
-"""Of the difference of logits from transformers' own, in units of the precision's rounding."""
+"""Largest difference of logits from transformers' own, in units of the precision's rounding."""
 
 PROBE = ((5, 7, 6, 3), (9, 5, 1, 1))
 """Tokens of two documents; of the second only the first two are there."""
@@ -28,33 +28,18 @@ PROBE_TEXTS = ((1, 4, 8), (1, 2, 6), (1, 3, 3), (1, 9, 0))
 
 @dataclass
 class Written:
-    """Documents and the texts that are being written for them: d documents, w texts each.
+    """Documents and the texts that are being written for them: d documents, w texts each."""
 
-    Attributes:
-        keys: By layer, keys of the documents' tokens, of shape (d, heads, tokens, size).
-        values: Likewise.
-        mask: Where a document has a token, bool of shape (d, 1, 1, tokens).
-        own_keys: By layer, keys of the texts' tokens, of shape (d * w, heads, places, size).
-        own_values: Likewise.
-        width: w.
-        length: Tokens of each text so far.
-    """
-
-    keys: list[torch.Tensor]
-    values: list[torch.Tensor]
-    mask: torch.Tensor
-    own_keys: list[torch.Tensor]
-    own_values: list[torch.Tensor]
-    width: int
-    length: int = 0
+    keys: list[torch.Tensor]  # by layer, of the documents' tokens, of shape (d, heads, tokens, size)
+    values: list[torch.Tensor]  # likewise
+    mask: torch.Tensor  # where a document has a token, bool of shape (d, 1, 1, tokens)
+    own_keys: list[torch.Tensor]  # by layer, of the texts' tokens, of shape (d * w, heads, places, size)
+    own_values: list[torch.Tensor]  # likewise
+    width: int  # w
+    length: int = 0  # tokens of each text so far
 
     def keep(self, documents: torch.Tensor, texts: torch.Tensor) -> None:
-        """Drop what is not named.
-
-        Args:
-            documents: Places of the documents to keep, int64 of shape (e,).
-            texts: Of each, the places of as many of its texts, int64 of shape (e, v).
-        """
+        """Keep only some documents, by places of shape (e,), and of each as many of its texts, by places of shape (e, v)."""
         rows = (documents[:, None] * self.width + texts).flatten()
         self.keys, self.values = ([each[documents] for each in of] for of in (self.keys, self.values))
         self.own_keys, self.own_values = ([each[rows] for each in of] for of in (self.own_keys, self.own_values))
@@ -62,13 +47,9 @@ class Written:
 
 
 class Decoder:
-    """The decoder of a T5.
+    """The decoder of a T5ForConditionalGeneration.
 
-    Args:
-        model: A T5ForConditionalGeneration.
-
-    Raises:
-        ModelError: Its logits are not those that transformers computes with it, as perhaps in another version.
+    Raises ModelError if its logits are not those that transformers computes with it, as perhaps in another version.
     """
 
     def __init__(self, model: Any) -> None:
@@ -78,15 +59,9 @@ class Decoder:
 
     @torch.inference_mode()
     def begin(self, ids: torch.Tensor, mask: torch.Tensor, width: int) -> Written:
-        """Read documents.
+        """Read documents for which ``width`` texts each are to be written, which have no token yet.
 
-        Args:
-            ids: Their tokens, int64 of shape (d, tokens).
-            mask: 1 for a token and 0 for padding, likewise.
-            width: Texts to be written for each.
-
-        Returns:
-            What is read, with texts that have no token yet.
+        Both ``ids`` and ``mask``, 1 for a token and 0 for padding, are int64 of shape (d, tokens).
         """
         hidden = self.model.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
         attentions = [block.layer[1].EncDecAttention for block in self.blocks]
@@ -97,15 +72,7 @@ class Decoder:
 
     @torch.inference_mode()
     def step(self, written: Written, tokens: torch.Tensor) -> torch.Tensor:
-        """Read one more token of each text.
-
-        Args:
-            written: What has been read; changed.
-            tokens: int64 of shape (d, w).
-
-        Returns:
-            Logits of the token after it, float32 of shape (d, w, terms).
-        """
+        """Read one more token of each text, int64 of shape (d, w); return logits of the next, float32 of shape (d, w, terms)."""
         place = written.length
         hidden = self.model.shared(tokens)
         first = self.blocks[0].layer[0].SelfAttention
@@ -127,26 +94,27 @@ class Decoder:
     def _read_text(
         self, layer: Any, hidden: torch.Tensor, bias: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, place: int
     ) -> torch.Tensor:
-        """Attention to the tokens of the same text, the new one among them."""
+        """Attend to the tokens of the same text, the new one among them."""
         own, normed = layer.SelfAttention, layer.layer_norm(hidden)
         rows = (-1, self.heads, self.size)
         keys[:, :, place], values[:, :, place] = own.k(normed).view(rows), own.v(normed).view(rows)
         query = own.q(normed).view(rows)[:, :, None]
         seen = slice(place + 1)
+        # T5 does not divide by the root of the size: its weights were initialised for that.
         attended = scaled_dot_product_attention(query, keys[:, :, seen], values[:, :, seen], attn_mask=bias, scale=1.0)
         return hidden + own.o(attended.reshape(*hidden.shape[:2], -1))
 
     def _read_document(
         self, layer: Any, hidden: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """Attention to the document, of all its texts at once."""
+        """Attend to the document, from all its texts at once."""
         other = layer.EncDecAttention
         query = self._split(other.q(layer.layer_norm(hidden)))
         attended = scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=1.0)
         return hidden + other.o(attended.transpose(1, 2).reshape(*hidden.shape[:2], -1))
 
     def _split(self, states: torch.Tensor) -> torch.Tensor:
-        """By head: from (d, n, heads * size) to (d, heads, n, size)."""
+        """Split by head: from (d, n, heads * size) to (d, heads, n, size)."""
         return states.view(*states.shape[:2], self.heads, self.size).transpose(1, 2)
 
     def _check(self) -> None:
@@ -169,6 +137,6 @@ class Decoder:
 
 
 def _longer(memory: torch.Tensor) -> torch.Tensor:
-    """The same with places for more tokens."""
+    """Return memory with places for more tokens."""
     rows, heads, places, size = memory.shape
     return torch.cat([memory, memory.new_zeros(rows, heads, max(GROWTH, places), size)], dim=2)

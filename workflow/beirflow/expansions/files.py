@@ -19,20 +19,14 @@ COLUMNS = {
     "queries": pa.schema([("doc_id", pa.string()), ("queries", pa.list_(pa.large_string()))]),
     "weights": pa.schema([("doc_id", pa.string()), ("words", pa.list_(pa.large_string())), ("weights", pa.list_(pa.float64()))]),
 }
-"""By kind of expansion."""
+"""Columns by kind of expansion."""
 
 WINDOW_ROWS = 16_384
 """Rows of a row group, which are in memory together while they are written."""
 
 
 def write_expansion(path: str | Path, kind: str, windows: Iterable[Sequence[Any]]) -> None:
-    """Write what is added to the documents of a chunk.
-
-    Args:
-        path: The Parquet file to write.
-        kind: ``queries`` or ``weights``.
-        windows: The columns of :data:`COLUMNS`, some rows at a time, in the order of the chunk.
-    """
+    """Write the expansion of a chunk as Parquet: columns of :data:`COLUMNS`, some rows at a time, in the order of the chunk."""
     schema = COLUMNS[kind]
     options = {"compression": "zstd", "write_page_checksum": True}
     with atomic_path(path) as partial, pq.ParquetWriter(partial, schema, **options) as writer:
@@ -42,20 +36,13 @@ def write_expansion(path: str | Path, kind: str, windows: Iterable[Sequence[Any]
 
 
 class ExpansionFile:
-    """Additions to the documents of a chunk, read only if they match their record and belong to this corpus.
+    """Additions to the documents of a chunk, read only if they match their record and belong to this corpus, else DataError.
 
     Args:
         path: What :func:`write_expansion` wrote, next to its record.
         kind: What it should be.
         documents_path: ``documents.parquet``, next to its ``corpus.json``.
         job: The job that reads.
-
-    Attributes:
-        path: The file.
-        record: What its record holds.
-
-    Raises:
-        DataError: It was damaged, or made of another corpus.
     """
 
     def __init__(self, path: str, kind: str, documents_path: str, job: Job) -> None:
@@ -66,47 +53,22 @@ class ExpansionFile:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The file and its record, by path with their digests, for the record of what is made from it."""
+        """Digests of the file and its record, by path, for the record of what is made from it."""
         record_path = str(record_of(self.path))
         return {self.path: output_digest(self.record, self.path), record_path: file_digest(record_path)}
 
     def check_rows(self, chunk: int, documents: int) -> None:
-        """Make sure that it has a row for every document.
-
-        Args:
-            chunk: Number of the chunk, for the message.
-            documents: Documents of the chunk.
-
-        Raises:
-            DataError: It has fewer rows, or more.
-        """
+        """Raise DataError unless there is a row for every document of a chunk."""
         if self.record["rows"] != documents:
             raise damaged(self.path, f"found {self.record['rows']} rows, but chunk {chunk} has {documents} documents")
 
     def joined(self, rows: int) -> Iterator[pa.Array]:
-        """Read queries some rows at a time, those of a document as one text.
-
-        Args:
-            rows: Rows of every batch but the last.
-
-        Yields:
-            The queries of the next documents, separated by spaces, large strings.
-        """
+        """Yield the queries of so many documents at a time, those of a document as one text with spaces, large strings."""
         for batch in self.batches(rows):
             yield pc.binary_join(batch["queries"], pa.scalar(" ", pa.large_string()))
 
     def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
-        """Read some rows at a time.
-
-        Args:
-            rows: Rows of every batch but the last.
-
-        Yields:
-            The next rows.
-
-        Raises:
-            DataError: It was damaged.
-        """
+        """Yield so many rows at a time. Raises DataError if the file was damaged."""
         with parquet_errors(self.path), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             if not file.schema_arrow.equals(self._schema):
                 raise damaged(self.path, f"found the columns {', '.join(file.schema_arrow.names)}")
@@ -114,16 +76,7 @@ class ExpansionFile:
 
 
 def stored_rows(path: str | Path, kind: str, rows: pa.Array) -> list[Any]:
-    """Return the stored additions to some documents, for an audit, which compares digests itself.
-
-    Args:
-        path: What :func:`write_expansion` wrote.
-        kind: What it should be.
-        rows: Rows of the documents in their chunk.
-
-    Returns:
-        Of each its queries, or pairs of a word and its weight.
-    """
+    """Return the stored queries, or pairs of word and weight, of some documents, for an audit, which compares digests itself."""
     table = pq.read_table(path).take(rows)
     if kind == "queries":
         return table["queries"].to_pylist()

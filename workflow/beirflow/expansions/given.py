@@ -11,10 +11,11 @@ from typing import Any, BinaryIO
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
+from pandas.util import hash_array
 
-from beirflow.datasets.corpus_files import Documents, recorded_digest
+from beirflow.datasets.corpus_files import recorded_digest
 from beirflow.expansions.files import WINDOW_ROWS, write_expansion
-from beirflow.expansions.ids import RowsById
 from beirflow.expansions.settings import Expansion
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
@@ -23,10 +24,13 @@ from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.verified import unchanged
 from beirflow.files.writing import scratch_file
-from beirflow.runs.searched import EXPANSION_SOURCE
+from beirflow.runs.searched import EXPANSION_SOURCE, read_every_id
 
 LINE_BYTES = 1 << 26
-"""A line this long is refused: a file without line feeds must not fill memory."""
+"""Bytes of a line that is refused: a file without line feeds must not fill memory."""
+
+BLOCK_IDS = 1 << 18
+"""Number of ids that are Python strings at a time."""
 
 EXPECTED = {
     "queries": "'queries', a list of strings",
@@ -35,7 +39,7 @@ EXPECTED = {
 
 
 def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk: int, output_path: str, job: Job) -> None:
-    """Take from a file what is added to the documents of one chunk.
+    """Read the expansion of one chunk from a file.
 
     Args:
         given: The expansion.
@@ -50,9 +54,7 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
             before; a document of the chunk is in no line; or the file changed while it was read.
     """
     start = time.perf_counter()
-    with Documents(documents_path) as documents:
-        sizes = documents.sizes
-        ids = documents.read(range(len(sizes)), ["doc_id"])["doc_id"].combine_chunks()
+    ids, sizes = read_every_id(documents_path)
     first = sum(sizes[:chunk])
     with scratch_file(output_path) as scratch:
         kept = _Kept(scratch, sizes[chunk])
@@ -83,13 +85,7 @@ def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk
 class _Kept:
     """Additions to the documents of a chunk until they are written in order: on the disk, since they may be large.
 
-    Args:
-        stream: An empty file to write and read.
-        rows: Documents of the chunk.
-
-    Attributes:
-        rows: These.
-        added: Queries, or words with a weight, so far.
+    The stream is an empty file to write and read.
     """
 
     def __init__(self, stream: BinaryIO, rows: int) -> None:
@@ -103,7 +99,7 @@ class _Kept:
         return np.flatnonzero(self._places < 0)
 
     def add(self, row: int, value: Any) -> None:
-        """Keep what is added to a document; all of them before the first is read."""
+        """Keep the addition to a document; all of them before the first is read."""
         line = orjson.dumps(value)
         self._places[row], self._sizes[row] = self._end, self._stream.write(line)
         self._end += len(line)
@@ -119,7 +115,7 @@ class _Kept:
 
 
 def _windows(kind: str, doc_ids: pa.Array, kept: _Kept) -> Iterator[list[Any]]:
-    """The columns of an expansion, some rows at a time."""
+    """Yield the columns of an expansion, some rows at a time."""
     for start in range(0, len(doc_ids), WINDOW_ROWS):
         ids = doc_ids.slice(start, WINDOW_ROWS)
         values = kept.read(range(start, start + len(ids)))
@@ -140,16 +136,16 @@ def _read_lines(path: str, kind: str, ids: pa.Array, first: int, kept: _Kept, na
 
 
 def given_values(path: str, kind: str, ids: pa.Array, progress: Progress | None = None) -> Iterator[tuple[int, Any]]:
-    """Read the additions of a file to its documents; every line is checked.
+    """Yield the place of each document of a file in ``ids``, and its queries, or its weights by word, in the order of the file.
 
     Args:
         path: The JSONL file, plain or gzipped.
         kind: ``queries`` or ``weights``.
         ids: Ids of all documents of the corpus.
-        progress: Is told how many lines were read.
+        progress: Counts lines.
 
     Yields:
-        The place of a document in ``ids``, and its queries, or its weights by word; in the order of the file.
+        Place and value.
 
     Raises:
         DataError: A line is not as expected, or names a document that is not there, or that another line named before.
@@ -169,8 +165,41 @@ def given_values(path: str, kind: str, ids: pa.Array, progress: Progress | None 
             progress.advance(len(names))
 
 
+class RowsById:
+    """The rows of the documents of a corpus by their ids, strings of shape (n,), no two of which are the same.
+
+    Arrow's ``index_in`` would build a table of the corpus for each lookup.
+    """
+
+    def __init__(self, ids: pa.Array) -> None:
+        self._ids = ids
+        blocks = [_hashes(ids.slice(start, BLOCK_IDS)) for start in range(0, len(ids), BLOCK_IDS)]
+        hashes = np.concatenate([np.empty(0, np.uint64), *blocks])
+        self._rows = np.argsort(hashes)
+        self._hashes = hashes[self._rows]
+
+    def find(self, names: pa.Array) -> np.ndarray:
+        """Return the row of each id, -1 where there is none, int64 of shape (m,)."""
+        hashes, matches = _hashes(names), np.full(len(names), -1)
+        places = np.searchsorted(self._hashes, hashes)
+        left = np.arange(len(names))
+        while len(left):  # once, but for ids that share a hash
+            left = left[places[left] < len(self._rows)]
+            left = left[self._hashes[places[left]] == hashes[left]]
+            rows = self._rows[places[left]]
+            same = pc.equal(self._ids.take(pa.array(rows)), names.take(pa.array(left))).to_numpy(zero_copy_only=False)
+            matches[left[same]] = rows[same]
+            left = left[~same]
+            places[left] += 1
+        return matches
+
+
+def _hashes(names: pa.Array) -> np.ndarray:
+    return hash_array(names.to_numpy(zero_copy_only=False), categorize=False)
+
+
 def _batches(path: str, size: int = 8192) -> Iterator[tuple[list[int], list[Any]]]:
-    """Numbers and JSON of the lines of a file, some at a time."""
+    """Yield numbers and JSON of the lines of a file, some at a time."""
     numbers: list[int] = []
     records: list[Any] = []
     opened = gzip.open if path.endswith(".gz") else open
@@ -207,7 +236,7 @@ def _id_of(path: str, number: int, record: Any) -> str:
 
 
 def _value(path: str, number: int, record: Mapping[str, Any], kind: str) -> Any:
-    """The queries or the weights of a line."""
+    """Return the queries or the weights of a line."""
     value, ok = record.get(kind), False
     if kind == "queries":
         ok = isinstance(value, list) and all(isinstance(query, str) for query in value)

@@ -21,40 +21,30 @@ from beirflow.models.card_modules import refuse_what_is_not_hashed
 
 logger = logging.getLogger(__name__)
 
+AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
+
 WINDOW_TEXTS = 1024
-"""Texts that are tokenised together and sorted by length before they are batched."""
+"""Number of texts that are tokenised together and sorted by length before they are batched."""
 
 
 class Part(NamedTuple):
-    """Additions to some documents.
+    """Additions to some documents."""
 
-    Attributes:
-        rows: Their rows, int64 of shape (n,).
-        values: Of each, what is added.
-        counts: What was counted, by name.
-    """
-
-    rows: np.ndarray
-    values: list[Any]
-    counts: dict[str, int]
+    rows: np.ndarray  # of the documents, int64 of shape (n,)
+    values: list[Any]  # addition to each
+    counts: dict[str, int]  # by name
 
 
 def load_model(kind: Any, expansion: Expansion, folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
-    """Load a tokenizer and a model of transformers, all of whose weights are those of the folder.
+    """Load a tokenizer and a model of transformers, by one of its Auto classes, all of whose weights are those of the folder.
 
-    Args:
-        kind: One of the Auto classes of transformers.
-        expansion: What it is for.
-        folder: Of the model.
-        dtype: Of weights and activations.
-
-    Returns:
-        Tokenizer and model.
-
-    Raises:
-        ModelError: It cannot be loaded; or weights are missing, which would be random, or would not be used.
+    Raises ModelError if it cannot be loaded; or if weights are missing, which would be random, or would not be used.
     """
     from transformers import AutoTokenizer
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
 
     def load() -> tuple[Any, Any, dict[str, Any]]:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
@@ -95,19 +85,20 @@ class TextReader(ABC):
         tokenizer: Of the model.
         max_length: Tokens after which a document is cut.
         vocabulary: Tokens that the model knows.
-        token_budget: Tokens of a batch, padding included.
+        token_budget: Tokens of a batch, padding included, or ``auto``.
 
     Attributes:
         device: Where it computes.
-        nothing: What is added to a document without text.
+        nothing: Addition to a document without text.
     """
 
     device: torch.device
     nothing: Any = ()
 
-    def __init__(self, name: str, tokenizer: Any, max_length: int, vocabulary: int, token_budget: int) -> None:
+    def __init__(self, name: str, tokenizer: Any, max_length: int, vocabulary: int, token_budget: int | str) -> None:
         self.name, self.tokenizer, self.max_length = name, tokenizer, max_length
-        self.token_budget, self._vocabulary = token_budget, vocabulary
+        self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
+        self._vocabulary = vocabulary
         if fast := getattr(tokenizer, "backend_tokenizer", None):
             fast.no_padding()
             fast.enable_truncation(max_length, direction=tokenizer.truncation_side)
@@ -117,18 +108,10 @@ class TextReader(ABC):
         """Compute the additions to a batch of documents, and their counts."""
 
     def parts(self, doc_ids: Sequence[str], texts: Sequence[str], done: Collection[int] = ()) -> Iterator[Part]:
-        """Make an expansion a batch at a time; the batches are the same whatever has been done before.
+        """Yield the additions to n documents a batch at a time, in no order; the batches do not depend on what is done.
 
-        Args:
-            doc_ids: Ids of n documents.
-            texts: Their texts; nothing is added to one that is white space.
-            done: Rows that are left out.
-
-        Yields:
-            What is added to the next documents, in no order.
-
-        Raises:
-            ModelError: The tokenizer does not belong to the model, or what it computes is not finite.
+        Nothing is added to white space, and rows that are done are left out. Raises ModelError if the tokenizer does not
+        belong to the model, or if a result is not finite.
         """
         for window in map_ahead(partial(self._tokenize, texts), range(0, len(texts), WINDOW_TEXTS)):
             rows = np.arange(len(window.lengths))
@@ -163,7 +146,7 @@ class TextReader(ABC):
         return tokens
 
     def _forward(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> Iterator[Part]:
-        """A batch; when memory runs out, the budget is halved and the batch computed in two parts."""
+        """Yield a batch; when memory runs out, the budget is halved and the batch computed in two parts."""
         try:
             values, counts = self._compute(window, rows, [doc_ids[window.start + row] for row in rows.tolist()])
             lengths = window.lengths[rows]

@@ -2,13 +2,15 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
+import orjson
 import pyarrow as pa
 
 from beirflow.computing.made import made_with
@@ -16,13 +18,13 @@ from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import Documents, recorded_digest
 from beirflow.expansions.files import WINDOW_ROWS, write_expansion
 from beirflow.expansions.loading import TextReader
-from beirflow.expansions.log import ExpansionLog
 from beirflow.expansions.sampler import drawn
 from beirflow.expansions.settings import Expansion, WrittenQueries
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
+from beirflow.files.resume import ResumeFile
 from beirflow.jobs.devices import choose_precision, exact_device
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import model_folder
@@ -31,22 +33,68 @@ logger = logging.getLogger(__name__)
 
 
 class Load(Protocol):
-    """Loads what makes an expansion, from its settings and the folder of its model."""
+    """Function that loads a model from the settings of an expansion and its folder."""
 
     def __call__(self, settings: Any, folder: Path, *, device: str, precision: str, token_budget: int | str) -> TextReader:
-        """Open the reader of the documents."""
+        """Return the reader of the documents."""
 
 
 Making: TypeAlias = Computing[Expansion]
 """Settings of a job that expands documents."""
 
 
+class ExpansionLog(ResumeFile):
+    """Batches that have been made, in a file beside the result; memory holds their places and not their contents.
+
+    An interrupted job resumes after its last batch, because writing queries takes days. ``made_from`` decides what is made.
+    """
+
+    def __init__(self, path: str | Path, made_from: Mapping[str, Any]) -> None:
+        super().__init__(path, made_from)
+        self.rows: dict[int, int] = {}  # by row that has been made, the place of its batch
+        self.counts: Counter[str] = Counter()
+        self.seconds = 0.0
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        for place in self.places:
+            self._count(self._batch(place), place)
+        return self
+
+    def _batch(self, place: int) -> dict[str, Any]:
+        batch: dict[str, Any] = orjson.loads(self.read(place).readline())
+        return batch
+
+    def _count(self, batch: Mapping[str, Any], place: int) -> None:
+        self.rows |= dict.fromkeys(batch["rows"], place)
+        self.counts.update(batch["counts"])
+        self.seconds += batch["seconds"]
+
+    def add(self, rows: Sequence[int], values: Sequence[Any], counts: Mapping[str, int], seconds: float) -> None:
+        """Add a batch: rows of its documents, the addition to each, counts and seconds."""
+        batch = {"rows": list(rows), "values": list(values), "counts": dict(counts), "seconds": seconds}
+        with self.record() as stream:
+            stream.write(orjson.dumps(batch) + b"\n")
+        self._count(batch, self.places[-1])
+
+    def values_of(self, rows: range) -> list[Any]:
+        """Return the additions to some rows that have been made; fastest where they are neighbours, which share batches.
+
+        Raises DataError if a batch was damaged meanwhile.
+        """
+        values: dict[int, Any] = {}
+        for place in sorted({self.rows[row] for row in rows}):
+            batch = self._batch(place)
+            values |= {row: value for row, value in zip(batch["rows"], batch["values"], strict=True) if row in rows}
+        return [values[row] for row in rows]
+
+
 def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: int, output_path: str, job: Job) -> None:
-    """Make what is added to the documents of one chunk; what an earlier job has made of it is kept.
+    """Make the expansion of one chunk with a model; what an earlier job has made of it is kept.
 
     Args:
-        load: Loads what makes it.
-        making: How.
+        load: Loads the model.
+        making: Settings of the job.
         documents_path: ``documents.parquet``, next to its ``corpus.json``.
         chunk: Number of the chunk.
         output_path: Parquet to write, and its record; beside it, until it is done, its :class:`ExpansionLog`.
@@ -92,11 +140,11 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
         rows=table.num_rows,
         made_by=expansion.made_by,
     )
-    log.path.unlink()
+    log.path.unlink()  # only now, so that a job that ends before its record is there can be resumed
 
 
 def _rows(expansion: Expansion, documents: Documents, chunk: int) -> np.ndarray:
-    """The rows of a chunk to whose documents something is added: all, unless queries are written only for some that are drawn."""
+    """Return the rows of a chunk whose documents are expanded: all, unless queries are written only for some that are drawn."""
     sizes = documents.sizes
     if not isinstance(expansion, WrittenQueries) or expansion.documents is None or expansion.documents >= sum(sizes):
         return np.arange(sizes[chunk])
@@ -106,7 +154,7 @@ def _rows(expansion: Expansion, documents: Documents, chunk: int) -> np.ndarray:
 
 
 def _windows(kind: str, doc_ids: pa.Array, rows: np.ndarray, log: ExpansionLog) -> Iterator[list[Any]]:
-    """The columns of an expansion, some rows at a time; what was made for the n-th of ``rows`` is the n-th of the log."""
+    """Yield the columns of an expansion, some rows at a time; the addition to the n-th of ``rows`` is the n-th of the log."""
     for start in range(0, len(doc_ids), WINDOW_ROWS):
         ids = doc_ids.slice(start, WINDOW_ROWS)
         first, end = np.searchsorted(rows, [start, start + len(ids)]).tolist()
@@ -117,14 +165,14 @@ def _windows(kind: str, doc_ids: pa.Array, rows: np.ndarray, log: ExpansionLog) 
 
 
 def _load(load: Load, making: Making) -> TextReader:
-    """Load what reads documents, while the digests of the model's files are compared."""
+    """Load the model while the digests of its files are compared."""
     model = making.settings.as_model()
     with checked_meanwhile(partial(check_model, model, making.model_path)):
         return load(making.settings, model_folder(model), **making.on)
 
 
 def _make(reader: TextReader, log: ExpansionLog, doc_ids: list[str], texts: list[str], name: str) -> None:
-    """Let the reader go through all documents that are not in the log."""
+    """Log the additions to all documents that are not in the log."""
     if log.rows:
         logger.info("%s: %d of %d documents are here from before", name, len(log.rows), len(doc_ids))
     before = time.perf_counter()

@@ -16,14 +16,7 @@ CLASSIFIER = "ForTokenClassification"
 
 
 def model_problem(expansion: Expansion) -> str | None:
-    """Return why the model of an expansion cannot be used, as far as a look at the disk can tell; None if it can.
-
-    Args:
-        expansion: The expansion.
-
-    Returns:
-        A sentence; None if nothing is wrong, or if it comes from files.
-    """
+    """Return why the model of an expansion cannot be used, as far as the disk can tell; None if it can, or without one."""
     if expansion.path is not None:
         return None
     model = expansion.as_model()
@@ -39,15 +32,7 @@ def model_problem(expansion: Expansion) -> str | None:
 
 
 def check_kind(expansion: Expansion, folder: Path) -> None:
-    """Make sure that a model can make an expansion.
-
-    Args:
-        expansion: The expansion.
-        folder: Of the model.
-
-    Raises:
-        ModelError: It is of another kind.
-    """
+    """Make sure that the model in a folder can make an expansion. Raises ModelError if it is of another kind."""
     config = read_object(folder / "config.json")
     names = config.get("architectures")
     name = str(names[0]) if isinstance(names, list) and names else "nothing"
@@ -59,20 +44,10 @@ def check_kind(expansion: Expansion, folder: Path) -> None:
 
 
 def expansion_files(expansion: Expansion) -> list[Path]:
-    """The files that make the model of an expansion what it is, as far as they need no hub."""
+    """Return the files of the model of an expansion, as far as they need no hub."""
     return [] if expansion.path is not None else model_files(expansion.as_model())
 
 
 def expansion_digests(expansion: Expansion) -> dict[str, str]:
-    """The digests of the files of its model.
-
-    Args:
-        expansion: The expansion, whose model is on this machine.
-
-    Returns:
-        sha256 by name of the file.
-
-    Raises:
-        ModelError: The model is not there or not complete.
-    """
+    """Return the sha256 of the files of an expansion's model, by name. Raises ModelError if it is not complete here."""
     return model_digests(expansion.as_model())

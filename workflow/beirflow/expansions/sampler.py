@@ -13,21 +13,15 @@ import torch
 
 
 def draws(seed: int, doc_ids: Sequence[str], queries: int, length: int) -> np.ndarray:
-    """Numbers that decide over the tokens of some documents' queries.
+    """Return random numbers that decide over the tokens of some documents' queries, uniform from 0, below 1.
 
-    Args:
-        seed: Of all.
-        doc_ids: The documents.
-        queries: Queries of each; more of them change nothing for the first.
-        length: Tokens of a query.
-
-    Returns:
-        Uniform from 0, below 1, float64 of shape (documents, queries, length).
+    They are float64 of shape (documents, queries, length); with more queries the first have the same numbers.
     """
     numbers = np.empty((len(doc_ids), queries * length))
     for row, doc_id in enumerate(doc_ids):
         key = hashlib.blake2b(f"{seed}\0{doc_id}".encode(), digest_size=16).digest()
         raw = np.random.Philox(key=np.frombuffer(key, "<u8")).random_raw(queries * length)
+        # 53 random bits are the fraction of a float64, on every machine.
         numbers[row] = (raw >> np.uint64(11)) * 2.0**-53
     return numbers.reshape(len(doc_ids), queries, length)
 
@@ -53,17 +47,7 @@ def probabilities(logits: torch.Tensor, top_k: int, top_p: float) -> tuple[torch
 
 
 def pick(logits: torch.Tensor, numbers: torch.Tensor, top_k: int, top_p: float) -> torch.Tensor:
-    """Draw tokens.
-
-    Args:
-        logits: Of the whole vocabulary, of shape (…, terms).
-        numbers: Uniform from 0, below 1, float64 of shape (…).
-        top_k: Most candidates; 1 takes the most probable token.
-        top_p: As for :func:`probabilities`.
-
-    Returns:
-        Ids of the tokens, int64 of shape (…).
-    """
+    """Draw tokens from :func:`probabilities` by uniform numbers, float64 of shape (…); returns their ids, int64 of shape (…)."""
     ids, chances = probabilities(logits, top_k, top_p)
     limits = chances.cumsum(dim=-1)
     total = limits[..., -1]
@@ -73,15 +57,9 @@ def pick(logits: torch.Tensor, numbers: torch.Tensor, top_k: int, top_p: float) 
 
 
 def drawn(seed: int, doc_ids: Sequence[str], documents: int) -> np.ndarray:
-    """Draw documents of a corpus: the same ones in whatever order they are, and of a larger draw these and others.
+    """Draw documents of a corpus; return for each of the n ids whether it is drawn, bool of shape (n,).
 
-    Args:
-        seed: Of the draw.
-        doc_ids: Ids of all n documents.
-        documents: How many are drawn; all where there are no more.
-
-    Returns:
-        Whether each is drawn, bool of shape (n,).
+    The same ones are drawn in whatever order they are; a larger draw has these and others.
     """
     if documents >= len(doc_ids):
         return np.ones(len(doc_ids), np.bool_)

@@ -20,13 +20,13 @@ from beirflow.runs.drift import LEAST_DRIFT, MOST_OTHERS, Drift, drift_of_scores
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, compare_distances, draw
 
 OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
-"""By precision, the part of the queries that may be others: those where a draw falls between two roundings of a probability."""
+"""By precision, the largest part of queries that differ: those where a draw falls between two roundings of a probability."""
 
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
-"""By precision, the length of the difference of a document's weights over the length of the stored ones."""
+"""By precision, the largest length of the difference of a document's weights over the length of the stored ones."""
 
 LEAST_DRIFT_OF_QUERIES = 1e-2
-"""The same as ``LEAST_DRIFT`` of written queries, of which a word is a large part."""
+"""Like ``LEAST_DRIFT``, for written queries, of which a word is a large part."""
 
 
 class _Change(NamedTuple):
@@ -38,16 +38,7 @@ class _Change(NamedTuple):
 
 
 def expansion_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the check of what a system adds to the documents of a corpus, or is trained on.
-
-    Args:
-        subject: The system and the corpus.
-        sample: Documents to draw.
-        random: Draws them.
-
-    Returns:
-        One check, or none where nothing is added, or the expansion comes from files.
-    """
+    """Plan the check of what a model adds to the documents of a corpus, or is trained on; none for files or nothing."""
     added: Expansion | None = subject.system.settings.added
     if added is None or added.path is not None:
         return []
@@ -57,17 +48,7 @@ def expansion_checks(subject: Subject, sample: int, random: np.random.Generator)
 
 
 def stored_expansion(subject: Subject, added: Expansion | None, chunk: int, rows: np.ndarray) -> list[Any]:
-    """Read what is added to some documents of a chunk.
-
-    Args:
-        subject: The system and the corpus.
-        added: The expansion; None if there is none.
-        chunk: Number of the chunk.
-        rows: The rows of the documents.
-
-    Returns:
-        Of each document the queries, or pairs of a word and its weight; empty lists without an expansion.
-    """
+    """Read the expansion of some documents of a chunk: of each its queries or pairs of word and weight; empty without one."""
     if added is None:
         return [[] for _ in rows]
     path = subject.file(EXPANSION(expansion=added.name, dataset=subject.dataset, chunk=chunk))
@@ -75,20 +56,13 @@ def stored_expansion(subject: Subject, added: Expansion | None, chunk: int, rows
 
 
 class ExpansionCheck:
-    """The check of an expansion of one corpus.
-
-    Args:
-        subject: The system and the corpus.
-        added: The expansion, as the results say.
-        sample: Documents to draw.
-        random: Draws them.
-    """
+    """The check of an expansion of one corpus, with settings as the results say."""
 
     def __init__(self, subject: Subject, added: Expansion, sample: int, random: np.random.Generator) -> None:
         self.subject, self.added, self.sample, self.random = subject, added, sample, random
 
     def check(self) -> Finding:
-        """Make what is added to some documents again, and compare it with what is stored."""
+        """Make the expansion of some documents again, and compare it with the stored one."""
         ids, texts, stored = self._sample()
         again = self._make(ids, texts)
         of_queries = self.added.kind == "queries"
@@ -109,7 +83,7 @@ class ExpansionCheck:
         return compare_distances(found, apart, unit, TOLERANCE, self._precision, lambda worst: repr(ids[worst]))
 
     def _drift(self, ids: list[str], changes: list[_Change], least: float) -> Drift | None:
-        """Measure how far what is added moved towards the words of queries to which its documents are relevant."""
+        """Measure how far the expansion moved towards the words of queries to which its documents are relevant."""
         doc_ids = pa.array(ids, pa.string())
         there, rows = self.subject.queries_among(self.subject.relevant_to("doc_id", doc_ids, MOST_OTHERS))
         parts_of = _parts if self.added.kind == "queries" else _words
@@ -128,7 +102,7 @@ class ExpansionCheck:
         return table["doc_id"].to_pylist(), table["text"].to_pylist(), stored
 
     def _rows(self, sample: int) -> list[np.ndarray]:
-        """Of each chunk rows of some documents; where queries were written only for some that were drawn, of some of these."""
+        """Return rows of some documents of each chunk; where queries were written only for some that were drawn, of these."""
         added, ids = self.added, [self.subject.doc_ids(chunk).to_pylist() for chunk in range(self.subject.chunks)]
         if not isinstance(added, WrittenQueries) or added.documents is None or added.documents >= sum(map(len, ids)):
             return self.subject.draw_documents(sample, self.random)
@@ -163,7 +137,7 @@ class ExpansionCheck:
 
 
 def _other_queries(stored: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[_Change]:
-    """The queries that are others now: each draw is one of its own, so that one says nothing of the next."""
+    """Return the queries that differ now: each draw is one of its own, so that one says nothing of the next."""
     changes = []
     for document, each in enumerate(zip(stored, found, strict=True)):
         for before, after in zip_longest(*each, fillvalue=""):
@@ -173,7 +147,6 @@ def _other_queries(stored: Sequence[Sequence[str]], found: Sequence[Sequence[str
 
 
 def _as_changes(stored: Sequence[Any], found: Sequence[Any]) -> list[_Change]:
-    """The weights of each document."""
     both = enumerate(zip(stored, found, strict=True))
     return [_Change(document, dict(before), dict(after)) for document, (before, after) in both]
 
@@ -183,7 +156,7 @@ def _words(text: str) -> Counter[str]:
 
 
 def _parts(text: str) -> Counter[str]:
-    """Three characters of each word at a time, ends included: an inflected word has most of those of another form."""
+    """Count three characters of each word at a time, ends included: an inflected word has most of those of another form."""
     words = (f" {word} " for word in re.findall(r"\w+", text.lower()))
     return Counter(word[start : start + 3] for word in words for start in range(len(word) - 2))
 
@@ -200,7 +173,7 @@ def _length(weights: Mapping[str, float]) -> float:
 
 
 def _apart(stored: dict[str, float], found: dict[str, float]) -> float:
-    """The length of the difference of two documents' weights over that of the stored ones."""
+    """Return the length of the difference of two documents' weights over that of the stored ones."""
     words = sorted({*stored, *found})
     before, after = (np.array([weights.get(word, 0.0) for word in words]) for weights in (stored, found))
     return float(np.linalg.norm(after - before)) / max(float(np.linalg.norm(before)), 1e-5)

@@ -6,44 +6,34 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers.utils import logging as transformers_logging
 
 from beirflow.computing.batching import Tokens, pad
+from beirflow.computing.model_settings import Computing
 from beirflow.computing.packed_attention import first_position
 from beirflow.expansions.loading import TextReader, load_model
+from beirflow.expansions.making import make_expansion
 from beirflow.expansions.settings import WordWeights
 from beirflow.files.errors import ModelError
+from beirflow.files.records import Job
 from beirflow.jobs.devices import choose_precision, exact_device
-
-AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 
 CONTINUES = "##"
 """Prefix of a word piece that continues a word."""
 
 DECIMALS = 5
-"""Of a weight, as the authors' program prints them."""
+"""Decimals of a weight, as the authors' program prints them."""
 
 
 class WordWeigher(TextReader):
     """A token classifier with one label: the weight of a word is that of its first piece, of a repeated word the largest.
 
-    Args:
-        settings: How.
-        folder: Folder of the model.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: Tokens of a batch, or ``auto``.
-
-    Raises:
-        ModelError: The model cannot be loaded, or has other labels.
+    Raises ModelError if the model cannot be loaded, or has other labels.
     """
 
     nothing: Any = ((), ())
 
     def __init__(self, settings: WordWeights, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
         self.device = exact_device(device)
-        transformers_logging.disable_progress_bar()
-        transformers_logging.set_verbosity_error()
         from transformers import AutoModelForTokenClassification
 
         dtype = choose_precision(precision, self.device)
@@ -55,8 +45,7 @@ class WordWeigher(TextReader):
         self.model = model.to(self.device).eval()
         longest = model.config.max_position_embeddings - first_position(model.base_model)
         reads = min(longest, tokenizer.model_max_length, settings.max_length or longest)
-        budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
-        super().__init__(settings.name, tokenizer, reads, len(model.get_input_embeddings().weight), budget)
+        super().__init__(settings.name, tokenizer, reads, len(model.get_input_embeddings().weight), token_budget)
         self._pieces = np.array(tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))), object)
         self._special = np.zeros(len(self._pieces), bool)
         self._special[[tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]] = True
@@ -64,7 +53,7 @@ class WordWeigher(TextReader):
 
     @torch.inference_mode()
     def _compute(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> tuple[list[Any], dict[str, int]]:
-        """Words and weights of some documents, without words that weigh nothing; and how many there are."""
+        """Return words and weights of some documents, without words that weigh nothing; and how many there are."""
         ids, mask = pad(window, rows, self.tokenizer.pad_token_id or 0)
         tensors = [torch.from_numpy(array).to(self.device) for array in (ids, mask)]
         logits = self.model(input_ids=tensors[0], attention_mask=tensors[1]).logits[..., 0].float().cpu().numpy()
@@ -79,7 +68,7 @@ class WordWeigher(TextReader):
         return values, {"added_weights": sum(len(words) for words, _ in values)}
 
     def _words(self, ids: np.ndarray, weights: np.ndarray) -> tuple[list[str], list[float]]:
-        """Different words of a document, in the order in which they come, and their weights, those above 0."""
+        """Return different words of a document, in the order in which they come, and their weights, those above 0."""
         by_word: dict[str, float] = {}
         for word, weight in self._pieced(ids[~self._special[ids]], weights[~self._special[ids]]):
             by_word[word] = max(weight, by_word.get(word, 0.0))
@@ -87,10 +76,15 @@ class WordWeigher(TextReader):
         return list(kept), list(kept.values())
 
     def _pieced(self, ids: np.ndarray, weights: np.ndarray) -> Iterator[tuple[str, float]]:
-        """Words put together from their pieces, each with the weight of the first."""
+        """Yield words put together from their pieces, each with the weight of the first."""
         firsts = np.flatnonzero(~self._continues[ids])
         if len(ids) and (not len(firsts) or firsts[0]):
             firsts = np.concatenate([[0], firsts])
         for start, end in zip(firsts.tolist(), [*firsts[1:].tolist(), len(ids)], strict=True):
             rest = (piece.removeprefix(CONTINUES) for piece in self._pieces[ids[start + 1 : end]])
             yield self._pieces[ids[start]] + "".join(rest), float(weights[start])
+
+
+def weigh_words(*, making: Computing[WordWeights], documents_path: str, chunk: int, output_path: str, job: Job) -> None:
+    """Weigh the words of the documents of one chunk, and write the weights as Parquet with their record."""
+    make_expansion(load=WordWeigher, making=making, documents_path=documents_path, chunk=chunk, output_path=output_path, job=job)

@@ -6,22 +6,23 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers.utils import logging as transformers_logging
 
 from beirflow.computing.batching import Tokens, pad
+from beirflow.computing.model_settings import Computing
 from beirflow.expansions.decoder import Decoder, Written
 from beirflow.expansions.loading import TextReader, load_model
+from beirflow.expansions.making import make_expansion
 from beirflow.expansions.sampler import draws, pick
 from beirflow.expansions.settings import WrittenQueries
 from beirflow.files.errors import ModelError
+from beirflow.files.records import Job
 from beirflow.jobs.devices import choose_precision, exact_device
 
-AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 TEXTS = {"cpu": 320, "cuda": 4096}
-"""Queries that are written at a time, by device: each needs memory, and the more there are, the less each costs."""
+"""Number of queries that are written at a time, by device: each needs memory, and the more there are, the less each costs."""
 
 FEWER = 0.75
-"""Finished texts leave the batch when no more than this part of it continues."""
+"""Largest part of the texts of a batch that continue when finished ones leave it."""
 
 UNUSUAL = {
     **dict.fromkeys(
@@ -31,42 +32,25 @@ UNUSUAL = {
     **dict.fromkeys(("bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "forced_bos_token_id"), (None,)),
     **dict.fromkeys(("forced_eos_token_id", "sequence_bias", "forced_decoder_ids", "guidance_scale"), (None,)),
 }
-"""Settings of ``generate`` that a folder may ask for and that are not done here, each with the values that ask for nothing."""
+"""Unsupported settings of ``generate`` that a folder may ask for, each with the values that ask for nothing."""
 
 
 class QueryWriter(TextReader):
-    """A T5 that writes queries.
-
-    Args:
-        settings: How.
-        folder: Folder of the model.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: Tokens of a batch of documents, or ``auto``.
-
-    Attributes:
-        texts: Most queries that are written at a time.
-
-    Raises:
-        ModelError: The model cannot be loaded, or cannot write.
-    """
+    """A T5 that writes queries, at most ``texts`` at a time. Raises ModelError if the model cannot be loaded, or cannot write."""
 
     def __init__(self, settings: WrittenQueries, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
         self.settings, self.device = settings, exact_device(device)
         self.dtype = choose_precision(precision, self.device)
-        transformers_logging.disable_progress_bar()
-        transformers_logging.set_verbosity_error()
         from transformers import AutoModelForSeq2SeqLM
 
         tokenizer, self.model = load_model(AutoModelForSeq2SeqLM, settings, folder, self.dtype)
         self._check_generation()
         self.decoder = Decoder(self.model.to(self.device).eval())
         self.texts = TEXTS[self.device.type]
-        budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
-        super().__init__(settings.name, tokenizer, settings.max_length or 512, self.model.config.vocab_size, budget)
+        super().__init__(settings.name, tokenizer, settings.max_length or 512, self.model.config.vocab_size, token_budget)
 
     def _check_generation(self) -> None:
-        """Find the tokens that begin and end a text, and refuse what the model's folder asks for besides."""
+        """Read the tokens that begin and end a text, and refuse what the model's folder asks for besides."""
         asked = self.model.generation_config
         for name, usual in UNUSUAL.items():
             value = getattr(asked, name, None)
@@ -85,7 +69,7 @@ class QueryWriter(TextReader):
             yield from (batch[start : start + size] for start in range(0, len(batch), size))
 
     def _compute(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> tuple[list[Any], dict[str, int]]:
-        """The queries of some documents, without empty ones; and how many were empty, and tokens written."""
+        """Return the queries of some documents, without empty ones; and how many were empty, and tokens written."""
         numbers = draws(self.settings.seed, doc_ids, self.settings.queries, self.settings.query_length - 1)
         tokens = self._write(window, rows, numbers, doc_ids)
         lengths = (tokens >= 0).sum(axis=2)
@@ -99,7 +83,7 @@ class QueryWriter(TextReader):
 
     @torch.inference_mode()
     def _write(self, window: Tokens, rows: np.ndarray, numbers: np.ndarray, doc_ids: Sequence[str]) -> np.ndarray:
-        """Tokens of the queries, -1 behind their ends, int64 of shape (documents, queries, places)."""
+        """Return tokens of the queries, -1 behind their ends, int64 of shape (documents, queries, places)."""
         ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window, rows, self.tokenizer.pad_token_id or 0))
         chosen = torch.from_numpy(numbers).to(self.device)
         next_tokens = torch.full(numbers.shape, -1, device=self.device)
@@ -134,7 +118,7 @@ class _Places:
         self.going_on = torch.ones_like(self.texts, dtype=torch.bool)
 
     def leave(self, written: Written, tokens: torch.Tensor) -> torch.Tensor:
-        """Drop texts that have ended, where that makes the batch much smaller; gives the tokens of the others."""
+        """Drop texts that have ended, where that makes the batch much smaller; return the tokens of the others."""
         counts = self.going_on.sum(dim=1)
         kept, width = counts.nonzero().flatten(), int(counts.max())
         if len(kept) * width > FEWER * self.going_on.numel():
@@ -145,3 +129,8 @@ class _Places:
         self.documents = self.documents[kept]
         self.texts, self.going_on = (each[kept].gather(1, order) for each in (self.texts, self.going_on))
         return tokens[kept].gather(1, order)
+
+
+def write_queries(*, making: Computing[WrittenQueries], documents_path: str, chunk: int, output_path: str, job: Job) -> None:
+    """Write queries for the documents of one chunk, as Parquet with their record."""
+    make_expansion(load=QueryWriter, making=making, documents_path=documents_path, chunk=chunk, output_path=output_path, job=job)

@@ -7,17 +7,7 @@ from beirflow.runs.ranking import Hits
 
 
 def open_answers(asked: Asked) -> Opened:
-    """Open a fused system.
-
-    Args:
-        asked: The system and the corpus.
-
-    Returns:
-        It, with all its systems in memory at once.
-
-    Raises:
-        NoAnswerError: One of its systems cannot be asked.
-    """
+    """Open a fused system, with all its systems in memory at once. Raises NoAnswerError if one of them cannot be asked."""
     settings: FusionSettings = asked.system.settings.with_weights_of(asked.run)
     systems = {name: asked.open(name) for name in settings.of}
 

@@ -1,4 +1,14 @@
-"""Fused runs, some queries at a time: the weighted contributions of every run, summed and ranked."""
+"""Fused runs, some queries at a time: the weighted contributions of every run, summed and ranked.
+
+The contribution of a run to the score of a document, in float64, as Pyserini and ranx define it, is its reciprocal rank,
+1 / (k + rank), or its score, which is multiplied with the weight of the run after that:
+
+- ``none``: the score;
+- ``min-max``: (score - lowest) / (highest - lowest) of the query's documents; 1 where all are equal, as Pyserini says (ranx: 0);
+- ``z-score``: (score - mean) / standard deviation of the query's documents; 0 where all are equal, as ranx says.
+
+A document that a run does not have gets 0 from it.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -7,60 +17,36 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.fusion.contributions import contributions
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.ranking import rank_hits
 
+DEFAULT_K = 60
+
 QUERIES = 512
-"""Fused at once; a thousand documents of each in three runs are some 100 MB."""
+"""Number of queries that are fused at once; a thousand documents of each in three runs are some 100 MB."""
 
 Rows = tuple[pa.Array, pa.Array, np.ndarray, np.ndarray]
 """Ids of queries and documents, scores and ranks of some rows of a run."""
 
 
 class Block(NamedTuple):
-    """The documents of some queries, p pairs in s runs.
+    """The documents of some queries, p pairs in s runs."""
 
-    Attributes:
-        query_ids: Ids of all queries.
-        doc_ids: Ids of the documents of these.
-        query: Number of the query of each pair, int32 of shape (p,), ascending.
-        row: Number of its document in ``doc_ids``, int32 of shape (p,).
-        values: What each run contributes to it, without its weight, 0 where the run does not have it; float64 of shape (p, s).
-    """
-
-    query_ids: pa.Array
-    doc_ids: pa.Array
-    query: np.ndarray
-    row: np.ndarray
-    values: np.ndarray
+    query_ids: pa.Array  # all queries
+    doc_ids: pa.Array  # the documents of these queries
+    query: np.ndarray  # number of the query of each pair, int32 of shape (p,), ascending
+    row: np.ndarray  # number of its document in doc_ids, int32 of shape (p,)
+    values: np.ndarray  # contribution of each run, without its weight, 0 if the run lacks the document; float64 of shape (p, s)
 
 
 def fused(settings: FusionSettings, runs: Sequence[pa.Table], top_k: int) -> Iterator[Rows]:
-    """Fuse runs, some queries at a time.
-
-    Args:
-        settings: How, with weights that are stated.
-        runs: The runs, sorted by query and rank.
-        top_k: Documents to keep for each query.
-
-    Yields:
-        Ids of queries and documents, scores and ranks of the next rows.
-    """
+    """Fuse runs, sorted by query and rank, with stated weights; yields the rows of some queries at a time."""
     for block in blocks(settings, runs):
         yield ranked(block, settings.factors, top_k)
 
 
 def blocks(settings: FusionSettings, runs: Sequence[pa.Table]) -> Iterator[Block]:
-    """Yield the unweighted contributions of runs to their documents.
-
-    Args:
-        settings: How runs are fused.
-        runs: The runs, sorted by query and rank.
-
-    Yields:
-        The next queries.
-    """
+    """Yield the unweighted contributions of runs, sorted by query and rank, to the documents of some queries at a time."""
     if settings.depth is not None:
         runs = [run.filter(pc.less_equal(run["rank"], settings.depth)) for run in runs]
     query_ids = pc.unique(pa.chunked_array([chunk for run in runs for chunk in run["query_id"].chunks], pa.string()))
@@ -74,7 +60,6 @@ def blocks(settings: FusionSettings, runs: Sequence[pa.Table]) -> Iterator[Block
 
 
 def _block(settings: FusionSettings, parts: Sequence[pa.Table], queries: Sequence[np.ndarray], query_ids: pa.Array) -> Block:
-    """Some queries."""
     ids = pa.chunked_array([chunk for part in parts for chunk in part["doc_id"].chunks], pa.string())
     encoded = ids.combine_chunks().dictionary_encode()
     pairs, place = np.unique(np.concatenate(queries).astype(np.int64) << 32 | encoded.indices.to_numpy(), return_inverse=True)
@@ -87,17 +72,32 @@ def _block(settings: FusionSettings, parts: Sequence[pa.Table], queries: Sequenc
     return Block(query_ids, encoded.dictionary, query, row, values)
 
 
-def ranked(block: Block, weights: Sequence[float], top_k: int) -> Rows:
-    """Weigh, add up and rank.
+def contributions(settings: FusionSettings, query: np.ndarray, score: np.ndarray, rank: np.ndarray) -> np.ndarray:
+    """Return the contributions of one run to n documents, without its weight, float64 of shape (n,).
 
-    Args:
-        block: Some queries.
-        weights: What the scores of each run are multiplied with.
-        top_k: Documents to keep for each query.
-
-    Returns:
-        Ids of queries and documents, scores and ranks.
+    ``query``, integers that ascend, number the query of each document; ``score`` is float32, ``rank`` counts from 1.
     """
+    if settings.method == "rrf":
+        return 1 / ((DEFAULT_K if settings.k is None else settings.k) + rank.astype(np.float64))
+    return _normalized(settings.normalize or "none", query, score.astype(np.float64))
+
+
+def _normalized(how: str, query: np.ndarray, score: np.ndarray) -> np.ndarray:
+    if how == "none" or not len(query):
+        return score
+    starts = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
+    counts = np.diff(np.append(starts, len(query)))
+    if how == "min-max":
+        lowest, highest = (np.repeat(of.reduceat(score, starts), counts) for of in (np.minimum, np.maximum))
+        return np.where(highest > lowest, (score - lowest) / np.where(highest > lowest, highest - lowest, 1), 1.0)
+    centered = score - np.repeat(np.add.reduceat(score, starts) / counts, counts)
+    spread = np.repeat(np.sqrt(np.add.reduceat(centered**2, starts) / counts), counts)
+    varies = np.repeat(np.maximum.reduceat(score, starts) > np.minimum.reduceat(score, starts), counts)
+    return np.where(varies, centered / np.where(varies, spread, 1), 0.0)
+
+
+def ranked(block: Block, weights: Sequence[float], top_k: int) -> Rows:
+    """Weigh the contributions of each run, add them up, and rank."""
     # Added from the smallest on, so that documents with the same contributions tie whichever run each comes from.
     scores = np.zeros(len(block.row))
     for column in np.sort(block.values * np.array(weights, np.float64), axis=1).T:

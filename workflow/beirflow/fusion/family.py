@@ -2,17 +2,14 @@
 
 import math
 
-from beirflow.fusion.settings import FusionSettings
+from beirflow.fusion.settings import STEP, FusionSettings
 from beirflow.runs.family import Family, Reads, Setting, Stage, TunedOn
 
-STEP = 0.1
-"""From one weight that is tried to the next, unless stated."""
-
 ONLY_OF = {"k": "rrf", "normalize": "sum", "weights": "sum"}
-"""Settings that mean something for one method alone."""
+"""Method that alone has each of these settings."""
 
 MOST_POINTS = 5000
-"""Of a grid, each of which is ranked and measured."""
+"""Maximum number of points of a grid, each of which is ranked and measured."""
 
 
 class FusionFamily(Family):

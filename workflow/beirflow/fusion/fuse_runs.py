@@ -69,7 +69,7 @@ def fuse_runs(
 def _tuned(
     settings: FusionSettings, dataset: str, on: str, tuning: Callable[..., Tuned], job: Job
 ) -> tuple[Tuned, dict[str, str]]:
-    """Weights, and digests of what they were found with by path below the results."""
+    """Return tuned weights, and digests of what they were tuned with by path below the results."""
     run_paths = [str(job.results / RUN(system=system, dataset=on)) for system in settings.of]
     runs = FirstStages(settings.of, run_paths, str(job.results / CORPUS(dataset=on)), job)
     queries, qrels, evaluated = (

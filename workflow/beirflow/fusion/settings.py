@@ -7,43 +7,37 @@ from typing import Any, Literal
 Method = Literal["rrf", "sum"]
 Normalization = Literal["none", "min-max", "z-score"]
 
+STEP = 0.1
+"""Default difference of two neighbouring weights that are tried."""
+
 TUNED = "tuned"
 """Key of the record of a run whose weights were tuned."""
 
 
 @dataclass(frozen=True)
 class FusionSettings:
-    """Runs and method of a fusion; the schema checks the entries.
-
-    Attributes:
-        name: Name of the system.
-        of: Names of the systems whose runs are fused.
-        method: ``rrf``, the sum of reciprocal ranks; or ``sum``, the weighted sum of scores.
-        k: What is added to ranks before they are inverted; of ``rrf``.
-        normalize: What is done to the scores of each query before they are added; of ``sum``.
-        weights: What the scores of each system are multiplied with; all 1 if None; or under ``tune`` the ``split`` or the
-            ``dataset`` on whose queries they are tuned, and the ``step`` of the grid; of ``sum``.
-        depth: Documents of each run that are fused; None for all that it has.
-    """
+    """Runs and method of a fusion; the schema checks the entries."""
 
     name: str
-    of: Sequence[str]
-    method: Method = "rrf"
-    k: int | None = None
-    normalize: Normalization | None = None
+    of: Sequence[str]  # systems whose runs are fused
+    method: Method = "rrf"  # "rrf", the sum of reciprocal ranks; or "sum", the weighted sum of scores
+    k: int | None = None  # of "rrf": added to ranks before they are inverted
+    normalize: Normalization | None = None  # of "sum": how the scores of each query are normalised before they are added
+    # Of "sum": factors of the scores of each system, all 1 if None; or under "tune" the "split" or the "dataset" on whose queries
+    # they are tuned, and the "step" of the grid.
     weights: Sequence[float] | Mapping[str, Any] | None = None
-    depth: int | None = None
+    depth: int | None = None  # documents of each run that are fused; None for all that it has
 
     @property
     def tune(self) -> Mapping[str, Any] | None:
-        """On what the weights are tuned, and how; None where they are stated."""
+        """Queries on which the weights are tuned, and how; None where they are stated."""
         return self.weights["tune"] if isinstance(self.weights, Mapping) else None
 
     def with_weights_of(self, record: Mapping[str, Any]) -> "FusionSettings":
-        """The same with the weights that the record of a run says were found, where they are tuned."""
+        """Return the settings with the tuned weights of the record of a run, where they are tuned."""
         return self if self.tune is None else replace(self, weights=record[TUNED]["chosen"])
 
     @property
     def factors(self) -> Sequence[float]:
-        """Return the stated factors of the scores of each system."""
+        """Factors of the scores of each system: the stated weights, or all 1."""
         return [1.0] * len(self.of) if self.weights is None or isinstance(self.weights, Mapping) else self.weights

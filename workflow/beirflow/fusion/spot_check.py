@@ -1,4 +1,4 @@
-"""Does the fused run follow from its runs? Sampled queries are fused again, one document at a time.
+"""Check on a sample that the fused run follows from its runs: queries are fused again, one document at a time.
 
 In plain Python, without the code that fuses, and with a tolerance for rounding.
 """
@@ -11,23 +11,14 @@ import pyarrow.parquet as pq
 
 from beirflow.files.layout import RUN, RUN_RECORD
 from beirflow.files.records import read_json
-from beirflow.fusion.plain import ROUNDING, check_tuning, values_of
+from beirflow.fusion.reference_fusion import ROUNDING, check_tuning, values_of
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.compared_ranks import as_block, compare_ranks
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the check of a fused system on one corpus.
-
-    Args:
-        subject: The system and the corpus.
-        sample: Queries to draw.
-        random: Draws them.
-
-    Returns:
-        Queries fused again; and where the weights were tuned, some of those that were tried.
-    """
+    """Plan the checks of a fused system on one corpus: fused queries, and where weights were tuned, some that were tried."""
     path = RUN(system=subject.system.name, dataset=subject.dataset)
     checks = [SpotCheck("queries fused again have the recorded ranks", path, partial(_check, subject, sample, random))]
     if subject.system.settings.tune is not None:

@@ -14,44 +14,26 @@ import pyarrow.compute as pc
 
 from beirflow.files.errors import DataError
 from beirflow.fusion.blocks import Rows, blocks, ranked
-from beirflow.fusion.family import STEP
-from beirflow.fusion.settings import FusionSettings
+from beirflow.fusion.settings import STEP, FusionSettings
 from beirflow.runs.run_file import RUN
 
 Measure = Callable[[pa.Table, pa.Table, Sequence[int]], pd.DataFrame]
-"""Gives the measures at some cutoffs of every judged query, from a run and judgements."""
+"""Function that gives the measures at some cutoffs of every judged query, from a run and judgements."""
 
 
 class Tuned(TypedDict):
-    """Origin of tuned weights, as the record of a run has it.
+    """Tuned weights and their origin, as the record of a run has them."""
 
-    Attributes:
-        on: Name of the corpus whose queries decided.
-        queries: How many.
-        queries_left_out: How many of that corpus have the text of a query that is evaluated.
-        measure: What was maximised.
-        grid: The ``weights`` of each point and their ``score``.
-        chosen: The best weights.
-    """
-
-    on: str
-    queries: int
-    queries_left_out: int
-    measure: str
-    grid: list[dict[str, Any]]
-    chosen: list[float]
+    on: str  # name of the corpus whose queries decided
+    queries: int  # how many
+    queries_left_out: int  # those of that corpus that have the text of an evaluated query
+    measure: str  # that was maximised
+    grid: list[dict[str, Any]]  # "weights" of each point and their "score"
+    chosen: list[float]  # the best weights
 
 
 def grid(systems: int, step: float) -> np.ndarray:
-    """Every way to share 1 among systems in steps.
-
-    Args:
-        systems: Their number, s.
-        step: A unit fraction.
-
-    Returns:
-        float64 of shape (points, s), in ascending order.
-    """
+    """Return every way to share 1 among s systems in steps, a unit fraction; float64 of shape (points, s), in ascending order."""
     shares = round(1 / step)
     return np.array(list(_parts(shares, systems)), np.float64) / shares
 
@@ -72,7 +54,7 @@ def tune(
     measure: Measure,
     main_measure: str,
 ) -> Tuned:
-    """Find the weights.
+    """Find the best weights of a grid.
 
     Args:
         settings: The system.
@@ -85,7 +67,7 @@ def tune(
         main_measure: The one that is maximised.
 
     Returns:
-        What the record says of it.
+        The weights and their origin, for the record.
 
     Raises:
         DataError: Every query is one that is evaluated, or a run has no documents for these queries.
@@ -98,6 +80,7 @@ def tune(
         for parts, weights in zip(found, tried.tolist(), strict=True):
             parts.append(ranked(block, weights, cutoff))
     scores = [float(measure(_table(parts), qrels, [cutoff])[main_measure].mean()) for parts in found]
+    # Rounded, because weights that are equally far from equal ones differ in their last bits.
     spread = np.square(tried - 1 / len(runs)).sum(axis=1).round(12).tolist()
     best = min(range(len(tried)), key=lambda point: (-scores[point], spread[point], point))
     return {
@@ -111,15 +94,7 @@ def tune(
 
 
 def others(queries: pa.Table, evaluated: pa.Table) -> pa.Array:
-    """Ids of the queries whose text is that of no query that is evaluated.
-
-    Args:
-        queries: ``query_id`` and ``text``.
-        evaluated: The same of what is evaluated.
-
-    Returns:
-        Strings.
-    """
+    """Return the ids of the queries whose text is that of no evaluated query, from two tables with ``query_id`` and ``text``."""
     same = pc.is_in(queries["text"], value_set=evaluated["text"].combine_chunks())
     return queries.filter(pc.invert(same))["query_id"].combine_chunks()
 
@@ -132,7 +107,7 @@ def _of_others(
     qrels: pa.Table,
     evaluated: pa.Table,
 ) -> tuple[list[pa.Table], pa.Table, int]:
-    """Runs and judgements without the queries that are evaluated, and how many these are."""
+    """Return runs and judgements without the queries that are evaluated, and how many these are."""
     ids = others(queries, evaluated)
     if not len(ids):
         problem = f"each of the {len(queries)} queries of {on} is evaluated too, so that weights cannot be tuned on them"

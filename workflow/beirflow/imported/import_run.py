@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, recorded_digest
+from beirflow.datasets.corpus_files import PreparedCorpus, read_table, recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_record
@@ -16,26 +16,18 @@ from beirflow.files.verified import unchanged
 from beirflow.imported.run_rows import Rows, concatenated, read_rows
 from beirflow.runs.ranking import rank_hits
 from beirflow.runs.run_file import NewRun, run_writer
+from beirflow.runs.searched import read_every_id
 
 logger = logging.getLogger(__name__)
 
 
 def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_self_matches: bool, job: Job) -> None:
-    """Make somebody's run a run of these results.
+    """Import a run, as Parquet or in TREC form, plain or gzipped; its record has the digest of the source, and what was left out.
 
-    Args:
-        run: The run to write; its record has the digest of the source, and what was left out of it.
-        source_path: The run: TREC form, plain or gzipped, or Parquet with ``query_id``, ``doc_id``, ``score``.
-        corpus: Queries and documents.
-        drop_self_matches: True to drop a document whose id is the query's id before the cut.
-        job: The job, for the record.
-
-    Raises:
-        DataError: The file is no run on this corpus; the message names file and line.
+    A self match is dropped before the cut. Raises DataError, which names file and line, if the file is no run on this corpus.
     """
     query_ids = read_table(corpus.queries_path)["query_id"].combine_chunks()
-    with Documents(corpus.documents_path) as file:
-        doc_ids = file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks()
+    doc_ids, _ = read_every_id(corpus.documents_path)
     with unchanged(source_path) as digest:
         rows, unjudged = _of_judged_queries(Path(source_path), query_ids)
     query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()
@@ -73,7 +65,7 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
 
 
 def _of_judged_queries(path: Path, query_ids: pa.Array) -> tuple[Rows, int]:
-    """The rows of the judged queries, and how many others there are."""
+    """Return the rows of the judged queries, and how many others there are."""
     parts, others = [], 0
     for rows in read_rows(path):
         judged = pc.is_in(rows.query_ids, value_set=query_ids)
@@ -89,7 +81,7 @@ def _of_judged_queries(path: Path, query_ids: pa.Array) -> tuple[Rows, int]:
 
 
 def _rows_of_documents(source_path: str, dataset: str, rows: Rows, doc_ids: pa.Array) -> np.ndarray:
-    """Row of each document in the corpus, int64."""
+    """Return the row of each document in the corpus, int64."""
     numbers = pc.index_in(rows.doc_ids, value_set=doc_ids)
     if numbers.null_count:
         place = int(np.argmax(numbers.is_null().to_numpy(zero_copy_only=False)))
@@ -99,7 +91,7 @@ def _rows_of_documents(source_path: str, dataset: str, rows: Rows, doc_ids: pa.A
 
 
 def _check_repetition(source_path: str, rows: Rows, query: np.ndarray, row: np.ndarray) -> None:
-    """No document comes twice for a query."""
+    """Raise DataError if a document comes twice for a query."""
     pairs = query.astype(np.int64) << 32 | row
     order = np.argsort(pairs, kind="stable")
     twice = np.flatnonzero(pairs[order[1:]] == pairs[order[:-1]])
@@ -113,7 +105,7 @@ def _check_repetition(source_path: str, rows: Rows, query: np.ndarray, row: np.n
 
 
 def _queries_ranked_otherwise(rows: Rows, query: np.ndarray) -> int:
-    """Queries of which the file gives a document with a higher score a later rank."""
+    """Count the queries of which the file gives a document with a higher score a later rank."""
     if rows.ranks is None:
         return 0
     order = np.lexsort((rows.ranks, query))

@@ -1,6 +1,6 @@
 """The rows of an imported run: TREC form, plain or gzipped, or Parquet. Hostile until checked.
 
-The form is told by the first bytes of the file, not by its name.
+The first bytes of the file decide its form, not its name.
 """
 
 import gzip
@@ -23,7 +23,7 @@ GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLOCK_BYTES = 1 << 23
 LINE_BYTES = 1 << 16
-"""A line this long is refused: a file without line feeds, or one that unpacks to such, must not fill memory."""
+"""Bytes of a line that is refused: a file without line feeds, or one that unpacks to such, must not fill memory."""
 
 HEADER_START, HEADER_END = b"# ir_metadata.start", b"# ir_metadata.end"
 """The first and the last line of the header of Open Runs."""
@@ -35,34 +35,19 @@ EXPECTED = "expected a line of a TREC run, query Q0 document rank score tag, bet
 
 
 class Rows(NamedTuple):
-    """Consecutive rows of a run.
+    """Consecutive rows of a run."""
 
-    Attributes:
-        lines: Number of each in the file, from 1, int64 of shape (n,).
-        query_ids: n strings.
-        doc_ids: n strings.
-        scores: Finite, float32 of shape (n,).
-        ranks: As the file says, int64 of shape (n,); None where it says none.
-    """
-
-    lines: np.ndarray
-    query_ids: pa.Array
-    doc_ids: pa.Array
-    scores: np.ndarray
-    ranks: np.ndarray | None
+    lines: np.ndarray  # number of each in the file, from 1, int64 of shape (n,)
+    query_ids: pa.Array  # n strings
+    doc_ids: pa.Array  # n strings
+    scores: np.ndarray  # finite, float32 of shape (n,)
+    ranks: np.ndarray | None  # of the file, int64 of shape (n,); None if it has none
 
 
 def read_rows(path: Path) -> Iterator[Rows]:
-    """Read a run some rows at a time.
+    """Yield the rows of a run, some at a time, in the order of the file.
 
-    Args:
-        path: The file.
-
-    Yields:
-        The next rows, in the order of the file.
-
-    Raises:
-        DataError: The file cannot be read as a run; the message names the line, or the row of a Parquet file.
+    Raises DataError, which names the line, or the row of a Parquet file, if the file cannot be read as a run.
     """
     with path.open("rb") as stream:
         start = stream.read(len(PARQUET))
@@ -73,7 +58,7 @@ def _trec_rows(path: Path, *, packed: bool) -> Iterator[Rows]:
     with _opened(path, packed=packed) as stream:
         first = 1 + _lines_of_header(path, stream)
         while block := stream.read(BLOCK_BYTES):
-            block += stream.readline(LINE_BYTES)
+            block += stream.readline(LINE_BYTES)  # whole lines
             feeds = block.count(b"\n")
             if len(block) >= BLOCK_BYTES + LINE_BYTES and not block.endswith(b"\n"):
                 raise DataError(f"{path}:{first + feeds}: {EXPECTED}, found one of more than {LINE_BYTES:,} bytes")
@@ -85,7 +70,7 @@ def _trec_rows(path: Path, *, packed: bool) -> Iterator[Rows]:
 
 
 def _lines_of_header(path: Path, stream: BinaryIO) -> int:
-    """Skip the header of Open Runs; how many lines it has, 0 where there is none."""
+    """Skip the header of Open Runs; return how many lines it has, 0 where there is none."""
     if stream.readline(LINE_BYTES).removeprefix(BYTE_ORDER_MARK).rstrip() != HEADER_START:
         stream.seek(0)
         return 0
@@ -117,7 +102,7 @@ def _check_utf8(path: Path, first: int, block: bytes) -> None:
 
 
 def _parsed(path: Path, first: int, block: bytes) -> Rows:
-    """The rows of whole lines; blank lines are none."""
+    """Return the rows of whole lines; blank lines are none."""
     numbered = [(number, line.split()) for number, line in enumerate(block.split(b"\n"), first)]
     numbered = [row for row in numbered if row[1]]
     for number, columns in numbered:
@@ -168,7 +153,7 @@ def _in_utf8(path: Path, lines: np.ndarray, texts: pa.Array) -> pa.Array:
 
 
 def _check_columns(path: Path, schema: pa.Schema) -> bool:
-    """Refuse other columns than those of a run; whether ranks are among them."""
+    """Refuse other columns than those of a run; return whether ranks are among them."""
     if len(set(schema.names)) < len(schema.names):
         raise DataError(f"{path}: a run in Parquet has each column once; found {', '.join(schema.names)}")
     kinds = {
@@ -208,14 +193,7 @@ def _short(value: bytes) -> str:
 
 
 def concatenated(parts: list[Rows]) -> Rows:
-    """All rows in one.
-
-    Args:
-        parts: At least one.
-
-    Returns:
-        The same rows; ranks only where every part has them.
-    """
+    """Return all rows of several parts in one; ranks only if every part has them."""
     lines, queries, documents, scores, ranks = zip(*parts, strict=True)
     query_ids, doc_ids = (pa.chunked_array(ids, pa.string()).combine_chunks() for ids in (queries, documents))
     all_ranks = None if any(each is None for each in ranks) else np.concatenate(ranks)

@@ -9,16 +9,11 @@ DATASET = "{dataset}"
 
 @dataclass(frozen=True)
 class ImportedSettings:
-    """Places of a system's runs; the schema checks the entries.
-
-    Attributes:
-        name: Name of the system.
-        run: Path of the run on a corpus, with ``{dataset}`` in place of its name.
-    """
+    """Places of a system's runs; the schema checks the entries."""
 
     name: str
-    run: str
+    run: str  # path of the run on a corpus, with "{dataset}" in place of its name
 
     def path(self, dataset: str) -> Path:
-        """The file of a corpus."""
+        """Return the file of a corpus."""
         return Path(self.run.replace(DATASET, dataset)).expanduser()

@@ -1,4 +1,4 @@
-"""Does the run follow from the imported file? Sampled queries are read and ranked again, one line at a time.
+"""Check on a sample that the run follows from the imported file: queries are read and ranked again, one line at a time.
 
 Without the code of ``run_rows.py`` and ``import_run.py``.
 """
@@ -17,16 +17,7 @@ from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the check of an imported run on one corpus.
-
-    Args:
-        subject: The system and the corpus.
-        sample: Queries to draw.
-        random: Draws them.
-
-    Returns:
-        One check: queries read again.
-    """
+    """Plan the check of an imported run on one corpus, of which some queries are read again."""
     path = RUN(system=subject.system.name, dataset=subject.dataset)
     return [SpotCheck("queries read again have the recorded ranks", path, partial(_check, subject, sample, random))]
 
@@ -47,7 +38,7 @@ def _check(subject: Subject, sample: int, random: np.random.Generator) -> Findin
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str, float]]:
-    """Query, document and score of each row."""
+    """Yield query, document and score of each row."""
     with path.open("rb") as stream:
         start = stream.read(4)
     if start == b"PAR1":

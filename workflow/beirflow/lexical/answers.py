@@ -14,21 +14,11 @@ from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
 
 IN_MEMORY = 4.0
-"""Times what postings take on the disk, where they are compressed."""
+"""Memory of postings relative to the disk, where they are compressed."""
 
 
 def open_answers(asked: Asked) -> Opened:
-    """Open a lexical system.
-
-    Args:
-        asked: The system and the corpus.
-
-    Returns:
-        It, with its postings in memory.
-
-    Raises:
-        NoAnswerError: The postings do not fit into memory.
-    """
+    """Open a lexical system with its postings in memory. Raises NoAnswerError if they do not fit there."""
     settings: LexicalSettings = asked.system.settings
     analyzer = settings.index.name
     paths = asked.files(POSTINGS, analyzer=analyzer)
@@ -43,7 +33,7 @@ def open_answers(asked: Asked) -> Opened:
         analyzed = analyze_queries(pa.array([query], pa.string()))
         return analyzed, weigh(analyzed, settings, statistics, frequencies.of(analyzed.terms))
 
-    _, fields = fields_of("")
+    _, fields = fields_of("")  # whose inverse norms no query changes
     spans = [slice(first, first + size) for first, size in zip(asked.firsts, asked.sizes, strict=True)]
     norms = [inverse_norms_of(fields, chunk.head) for chunk in chunks]
 

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 FREE_CODES = 24
-"""Lengths below this have a code of their own (Lucene's ``SmallFloat``); beyond, four significant bits are kept."""
+"""Number of lengths with a code of their own (Lucene's ``SmallFloat``); of longer ones, four significant bits are kept."""
 
 
 def _length_of(code: int) -> int:
-    """The length that a code represents (Lucene's ``SmallFloat.byte4ToInt``)."""
+    """Return the length that a code represents (Lucene's ``SmallFloat.byte4ToInt``)."""
     rest = code - FREE_CODES
     if rest < 0:
         return code
@@ -33,31 +33,19 @@ LENGTHS = np.array([_length_of(code) for code in range(256)], dtype=np.int64)
 
 
 class FieldStatistics(NamedTuple):
-    """A field in the whole corpus.
+    """A field in the whole corpus."""
 
-    Attributes:
-        documents: Documents that have a term in it.
-        terms: Terms of all documents together, repeated ones as often as they occur.
-    """
-
-    documents: int
-    terms: int
+    documents: int  # that have a term in it
+    terms: int  # of all documents together, repeated ones as often as they occur
 
 
 def length_codes(lengths: np.ndarray) -> np.ndarray:
-    """Codes of lengths, rounded down to those that have one (Lucene's ``SmallFloat.intToByte4``).
-
-    Args:
-        lengths: Terms of each document, integers from 0 of shape (n,).
-
-    Returns:
-        uint8 of shape (n,).
-    """
+    """Return the uint8 codes of integer lengths, rounded down to those that have one (Lucene's ``SmallFloat.intToByte4``)."""
     return (np.searchsorted(LENGTHS, lengths, side="right") - 1).astype(np.uint8)
 
 
 def weights(frequencies: np.ndarray, boosts: np.ndarray, documents: int) -> np.ndarray:
-    """Return the weights of terms in a field.
+    """Return the weights of n terms in a field, float32.
 
     Args:
         frequencies: Documents of the corpus whose field has each term, integers from 1 of shape (n,).
@@ -73,15 +61,10 @@ def weights(frequencies: np.ndarray, boosts: np.ndarray, documents: int) -> np.n
 
 
 def inverse_norms(statistics: FieldStatistics, k1: float, b: float) -> np.ndarray:
-    """Return the factor of a term's count, for each code of a length.
+    """Return the factor of a term's count, for each code of a length, float32 of shape (256,).
 
-    Args:
-        statistics: The field in the whole corpus, with at least one document.
-        k1: How late counts saturate, from 0.
-        b: How much long documents are held back, from 0 to 1.
-
-    Returns:
-        float32 of shape (256,); infinite where k1 is 0: then counts do not matter.
+    ``k1`` from 0 decides how late counts saturate; at 0 the factor is infinite and counts do not matter. ``b`` from 0 to 1
+    decides how much long documents are held back. The field has at least one document in the corpus.
     """
     one = np.float32(1)
     slow, part, mean = np.float32(k1), np.float32(b), np.float32(statistics.terms / statistics.documents)
@@ -90,10 +73,10 @@ def inverse_norms(statistics: FieldStatistics, k1: float, b: float) -> np.ndarra
 
 
 def scores(weight: np.ndarray, counts: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """Scores of terms in documents.
+    """Return the scores of terms in documents, float32 of shape (n,).
 
     Args:
-        weight: What the terms weigh, float32 of shape (n,).
+        weight: Weights of the terms, float32 of shape (n,).
         counts: How often the documents have them, integers of shape (n,); where 0, the score is not defined.
         inverse: The inverse norms of the documents, float32 of shape (n,).
 

@@ -19,7 +19,7 @@ from beirflow.lexical.settings import LexicalSettings
 from beirflow.runs.family import TOOK, Family, Record, Setting, Stage
 
 WORD_BYTES = 1.3
-"""Bytes of postings for each word, as measured on NFCorpus and SciFact: 1.2."""
+"""Bytes of postings for each word; 1.2 on NFCorpus and SciFact."""
 
 COUNTED = (*TOOK, "counts", "analyzer", "statistics")
 

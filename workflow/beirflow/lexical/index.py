@@ -9,24 +9,18 @@ ANALYZER = "lucene-english"
 
 
 class Index(NamedTuple):
-    """Settings that decide over the postings of a corpus.
+    """Settings that decide over the postings of a corpus."""
 
-    Attributes:
-        analyzer: What turns texts into terms.
-        expansion: Name of what is added to the documents; None where nothing is.
-        use: How: ``append``, ``field``, or how weights become frequencies, ``sqrt`` or ``none``; empty where nothing is.
-    """
-
-    analyzer: str = ANALYZER
-    expansion: str | None = None
-    use: str = ""
+    analyzer: str = ANALYZER  # of texts into terms
+    expansion: str | None = None  # name of what is added to the documents; None where nothing is
+    use: str = ""  # "append" or "field"; or how weights become frequencies, "sqrt" or "none"; empty where nothing is added
 
     @property
     def kind(self) -> str:
-        """The kind of the expansion, ``queries`` or ``weights``."""
+        """Kind of the expansion, ``queries`` or ``weights``."""
         return WrittenQueries.kind if self.use in ("append", "field") else WordWeights.kind
 
     @property
     def name(self) -> str:
-        """Return its name in paths, shared by all systems that search it."""
+        """Name in paths, shared by all systems that search the index."""
         return self.analyzer if self.expansion is None else f"{self.analyzer}-{self.use}-{self.expansion}"

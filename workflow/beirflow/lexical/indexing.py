@@ -13,16 +13,16 @@ import pyarrow.compute as pc
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import DataError
 from beirflow.lexical.postings import Postings
-from beirflow.postings.analyzer import Pieces, Vocabulary, cut
+from beirflow.postings.analyzer import Pieces, Vocabulary, cut, large_strings
 
 BATCH_BYTES = 1 << 24
-"""Most bytes of texts that are analysed at once: many enough that most pieces of a batch repeat, few enough for memory."""
+"""Maximum bytes of texts that are analysed at once: many enough that most pieces of a batch repeat, few enough for memory."""
 
 Texts = tuple[pa.Array, pa.Array]
 """Titles and texts of some documents, as many of both, strings; nulls count as empty."""
 
 MOST_TERMS = 1 << 24
-"""Of a document of weighted words: beyond, its frequencies are no exact numbers in float32."""
+"""Maximum number of terms of a document of weighted words: larger frequencies are not exact in float32."""
 
 FILLED = r"[^\x00-\x20]"
 """Filled text by Anserini, which calls Java's ``String.trim``: white space is every character up to the space, and no other."""
@@ -40,26 +40,16 @@ class _Batch(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """Counts of terms.
+    """Counts of terms."""
 
-    Attributes:
-        keys: Number of the term, number of the document and whether it is in the title, as one number, uint64 of shape (n,).
-        counts: uint32 of shape (n,).
-    """
-
-    keys: np.ndarray
-    counts: np.ndarray
+    keys: np.ndarray  # numbers of term and document, and one bit for the title, as one number, uint64 of shape (n,)
+    counts: np.ndarray  # uint32 of shape (n,)
 
 
 def index_texts(batches: Iterable[Texts], threads: int = 1) -> Postings:
-    """Analyse the documents of a chunk.
+    """Analyse the documents of a chunk, in batches of titles and texts, of any sizes; the postings do not depend on the batches.
 
-    Args:
-        batches: Titles and texts, batch after batch, of any sizes.
-        threads: Threads that cut texts into pieces, besides the calling one.
-
-    Returns:
-        The postings; they do not depend on how the documents are dealt to batches.
+    ``threads``, besides the calling one, cut texts into pieces.
     """
     vocabulary = Vocabulary()
     counts, lengths, filled = [], [], []
@@ -73,39 +63,22 @@ def index_texts(batches: Iterable[Texts], threads: int = 1) -> Postings:
         places = (np.where(is_title, texts, texts - size).astype(np.uint64) + np.uint64(documents)) << np.uint64(1) | is_title
         counts.append(_count((terms.astype(np.uint64) << _TERM_BITS) | places))
         documents += size
-    if not lengths:
-        lengths, filled = [np.empty((2, 0), np.int32)], [np.empty((2, 0), bool)]
-    return _postings(vocabulary.terms, counts, np.concatenate(lengths, axis=1), np.concatenate(filled, axis=1))
+    return _postings(vocabulary.terms, counts, lengths, filled)
 
 
 class WeightedWords(NamedTuple):
-    """Words of n documents in place of their texts.
+    """Words of n documents in place of their texts."""
 
-    Attributes:
-        words: Words of all documents, large_string of shape (w,).
-        rows: The document of each, from 0, int64 of shape (w,).
-        frequencies: How often each counts, int64 of shape (w,); a word that counts 0 times is not there.
-        documents: n.
-    """
-
-    words: pa.LargeStringArray
-    rows: np.ndarray
-    frequencies: np.ndarray
-    documents: int
+    words: pa.LargeStringArray  # of all documents, large_string of shape (w,)
+    rows: np.ndarray  # the document of each, from 0, int64 of shape (w,)
+    frequencies: np.ndarray  # how often each counts, int64 of shape (w,); a word that counts 0 times is not there
+    documents: int  # n
 
 
 def index_words(batches: Iterable[WeightedWords], threads: int = 1) -> Postings:
-    """Index documents as if their texts were their words, each as often as it counts, one after another.
+    """Index documents as if their texts were their words, each as often as it counts, one after another; titles are empty.
 
-    Args:
-        batches: Words of documents, batch after batch.
-        threads: Threads that cut words into pieces, besides the calling one.
-
-    Returns:
-        The postings, whose titles are empty.
-
-    Raises:
-        DataError: A document has more than :data:`MOST_TERMS` terms.
+    Raises DataError if a document has more than :data:`MOST_TERMS` terms.
     """
     vocabulary = Vocabulary()
     counts, lengths, filled = [], [], []
@@ -128,22 +101,20 @@ def index_words(batches: Iterable[WeightedWords], threads: int = 1) -> Postings:
         has_words[1, batch.rows] = True
         filled.append(has_words)
         documents += batch.documents
-    if not lengths:
-        lengths, filled = [np.empty((2, 0), np.int32)], [np.empty((2, 0), bool)]
-    return _postings(vocabulary.terms, counts, np.concatenate(lengths, axis=1), np.concatenate(filled, axis=1))
+    return _postings(vocabulary.terms, counts, lengths, filled)
 
 
 def _cut_words(batch: WeightedWords) -> tuple[WeightedWords, Pieces]:
-    """Words that count and are more than white space, each as a text of its own."""
+    """Cut words that count and are more than white space, each as a text of its own."""
     there = (batch.frequencies > 0) & pc.match_substring_regex(batch.words, FILLED).to_numpy(zero_copy_only=False)
     kept = batch._replace(words=batch.words.filter(pa.array(there)), rows=batch.rows[there], frequencies=batch.frequencies[there])
     return kept, cut(kept.words)
 
 
 def _small_batches(batches: Iterable[Texts]) -> Iterator[tuple[pa.LargeStringArray, pa.LargeStringArray]]:
-    """Titles and texts in batches of no more bytes than :data:`BATCH_BYTES`, or of one document."""
+    """Yield titles and texts in batches of no more bytes than :data:`BATCH_BYTES`, or of one document."""
     for titles, texts in batches:
-        titles, texts = (_large(column) for column in (titles, texts))
+        titles, texts = large_strings(titles), large_strings(texts)
         sizes = pc.add(pc.binary_length(titles), pc.binary_length(texts)).to_numpy()
         start, ends = 0, np.cumsum(sizes)
         while start < len(titles):
@@ -151,11 +122,6 @@ def _small_batches(batches: Iterable[Texts]) -> Iterator[tuple[pa.LargeStringArr
             stop = max(start + 1, int(np.searchsorted(ends, before + BATCH_BYTES, side="right")))
             yield titles[start:stop], texts[start:stop]
             start = stop
-
-
-def _large(texts: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
-    whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
-    return pc.fill_null(whole.cast(pa.large_string()), "")
 
 
 def _cut(batch: tuple[pa.LargeStringArray, pa.LargeStringArray]) -> _Batch:
@@ -170,8 +136,10 @@ def _count(keys: np.ndarray) -> _Counts:
     return _Counts(keys[first], np.diff(first, append=len(keys)).astype(np.uint32))
 
 
-def _postings(terms: list[str], counts: list[_Counts], lengths: np.ndarray, filled: np.ndarray) -> Postings:
+def _postings(terms: list[str], counts: list[_Counts], lengths_of: list[np.ndarray], filled_of: list[np.ndarray]) -> Postings:
     """Put the counts of all batches, a list that is emptied, into the order of terms and rows."""
+    lengths = np.concatenate([np.empty((2, 0), np.int32), *lengths_of], axis=1)
+    filled = np.concatenate([np.empty((2, 0), bool), *filled_of], axis=1)
     names = pa.array(terms, pa.large_string())
     order = pc.sort_indices(names).to_numpy()
     place = np.empty(len(terms), np.uint64)
@@ -205,7 +173,7 @@ def _postings(terms: list[str], counts: list[_Counts], lengths: np.ndarray, fill
 
 
 def _place_bits(documents: int) -> int:
-    """Bits that hold the number of a document and whether it is the title."""
+    """Return the number of bits that hold the number of a document and whether it is the title."""
     return (2 * documents | 1).bit_length()
 
 
@@ -228,7 +196,7 @@ def _merge(counts: list[_Counts], place: np.ndarray, documents: int) -> tuple[np
 
 
 def _spread(places: np.ndarray, times: np.ndarray, size: int) -> np.ndarray:
-    """Counts at their places among zeros, in the smallest type that holds them."""
+    """Return counts at their places among zeros, in the smallest type that holds them."""
     spread = np.zeros(size, np.min_scalar_type(int(times.max(initial=0))))
     spread[places] = times
     return spread

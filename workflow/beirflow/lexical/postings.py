@@ -25,13 +25,13 @@ from beirflow.postings.columns import ColumnWriter, read_columns, reading
 FORMAT = b"beirflow postings 2"
 
 PART_POSTINGS = 1 << 20
-"""A part ends before the first term that begins so many postings, or a multiple of them, behind the beginning of the file."""
+"""Postings of a part, which ends before the first term that begins so many, or a multiple of them, behind the file's start."""
 
 TERM_COLUMNS = ("terms", "frequencies", "title_frequencies", "text_frequencies")
 POSTING_COLUMNS = ("rows", "title_counts", "text_counts")
 DOCUMENT_COLUMNS = ("title_lengths", "text_lengths", "title_filled", "text_filled")
 PARTS = "part_terms"
-"""The first term of each part, by its place, int64."""
+"""Column with the first term of each part, by its place, int64."""
 
 
 @dataclass(frozen=True)
@@ -39,32 +39,19 @@ class Postings:
     """A chunk of n documents with t different terms, and p postings: the pairs of a term and a document that has it.
 
     Terms are in byte order; postings by term and then by row. Title and text are apart, so that they can be one field or two.
-
-    Attributes:
-        terms: The terms, large_string of shape (t,).
-        frequencies: Documents that have the term, int32 of shape (t,): how many postings it has.
-        title_frequencies: Documents that have the term in their title, without documents that have no text, int32 of shape (t,).
-        text_frequencies: Documents that have the term in their text, int32 of shape (t,).
-        rows: The document of each posting, by its row in the chunk, int32 of shape (p,).
-        title_counts: How often its title has the term, uint8, uint16 or uint32 of shape (p,).
-        text_counts: How often its text has the term, uint8, uint16 or uint32 of shape (p,).
-        title_lengths: Terms of each title, int32 of shape (n,).
-        text_lengths: Terms of each text, int32 of shape (n,).
-        title_filled: Whether each title has more than white space, bool of shape (n,).
-        text_filled: Whether each text has more than white space, bool of shape (n,).
     """
 
-    terms: pa.LargeStringArray
-    frequencies: np.ndarray
-    title_frequencies: np.ndarray
-    text_frequencies: np.ndarray
-    rows: np.ndarray
-    title_counts: np.ndarray
-    text_counts: np.ndarray
-    title_lengths: np.ndarray
-    text_lengths: np.ndarray
-    title_filled: np.ndarray
-    text_filled: np.ndarray
+    terms: pa.LargeStringArray  # of shape (t,)
+    frequencies: np.ndarray  # documents that have the term, its postings, int32 of shape (t,)
+    title_frequencies: np.ndarray  # documents with a text that have the term in their title, int32 of shape (t,)
+    text_frequencies: np.ndarray  # documents that have the term in their text, int32 of shape (t,)
+    rows: np.ndarray  # document of each posting, by its row in the chunk, int32 of shape (p,)
+    title_counts: np.ndarray  # how often its title has the term, uint8, uint16 or uint32 of shape (p,)
+    text_counts: np.ndarray  # how often its text has the term, uint8, uint16 or uint32 of shape (p,)
+    title_lengths: np.ndarray  # terms of each title, int32 of shape (n,)
+    text_lengths: np.ndarray  # terms of each text, int32 of shape (n,)
+    title_filled: np.ndarray  # the title has more than white space, bool of shape (n,)
+    text_filled: np.ndarray  # the text has more than white space, bool of shape (n,)
 
     @cached_property
     def starts(self) -> np.ndarray:
@@ -73,13 +60,7 @@ class Postings:
 
 
 class Part(NamedTuple):
-    """The p postings of some consecutive terms, as :class:`Postings` has them.
-
-    Attributes:
-        rows: int32 of shape (p,).
-        title_counts: uint8, uint16 or uint32 of shape (p,).
-        text_counts: uint8, uint16 or uint32 of shape (p,).
-    """
+    """The postings of some consecutive terms, as :class:`Postings` has them."""
 
     rows: np.ndarray
     title_counts: np.ndarray
@@ -88,33 +69,22 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class PostingsFile:
-    """The postings of a chunk, which are read in parts.
+    """The postings of a chunk, which are read in parts."""
 
-    Attributes:
-        head: Terms and documents; its postings are empty.
-        part_starts: Place of the first posting of each part, and behind them the number of postings, int64 of shape (parts + 1,).
-        part: Gives a part by its number, in any thread; raises DataError where it was damaged.
-    """
-
-    head: Postings
-    part_starts: np.ndarray
-    part: Callable[[int], Part]
+    head: Postings  # terms and documents; its postings are empty
+    part_starts: np.ndarray  # place of the first posting of each part, and the number of postings, int64 of shape (parts + 1,)
+    part: Callable[[int], Part]  # reads a part by its number, in any thread; raises DataError if it was damaged
 
     @property
     def parts(self) -> range:
-        """The numbers of the parts."""
+        """Numbers of the parts."""
         return range(len(self.part_starts) - 1)
 
 
 def places_in_order(terms: pa.LargeStringArray, among: pa.LargeStringArray) -> np.ndarray:
-    """Find the places of a few terms among many others in byte order; only some of the many are looked at.
+    """Find the places of a few terms among many others in byte order, as :func:`~beirflow.runs.searched.places_of` returns them.
 
-    Args:
-        terms: Different terms.
-        among: Different terms in byte order, any number.
-
-    Returns:
-        The same as :func:`~beirflow.runs.searched.places_of`.
+    Only some of the many are looked at.
     """
     found = np.full(len(terms), -1, np.int64)
     for number, term in enumerate(terms.to_pylist()):  # whose order is that of the bytes of UTF-8
@@ -125,13 +95,7 @@ def places_in_order(terms: pa.LargeStringArray, among: pa.LargeStringArray) -> n
 
 
 def write_postings(path: str | Path, postings: Postings, analyzer: str) -> None:
-    """Write the postings of a chunk.
-
-    Args:
-        path: The file to create or replace.
-        postings: What to write.
-        analyzer: Name of the analyzer that made the terms.
-    """
+    """Write the postings of a chunk, whose terms come from the analyzer of this name."""
     part_terms = np.flatnonzero(np.diff(postings.starts[:-1] // PART_POSTINGS, prepend=-1))
     columns = {field.name: getattr(postings, field.name) for field in fields(postings)} | {PARTS: part_terms}
     nothing = {name: values[:0] for name, values in columns.items()}
@@ -144,20 +108,10 @@ def write_postings(path: str | Path, postings: Postings, analyzer: str) -> None:
 
 
 def open_postings(path: str | Path, analyzer: str, *, keep: bool = False) -> PostingsFile:
-    """Read the terms and the documents of a chunk; its postings are read part by part.
+    """Read the terms and the documents of a chunk; its postings are read part by part, or kept in memory all at once.
 
-    Whether the file is the one that was recorded, the caller checks by its digest; here what is read has to fit together.
-
-    Args:
-        path: What :func:`write_postings` wrote.
-        analyzer: Name of the analyzer that the terms should come from.
-        keep: Whether all parts are read at once and stay in memory.
-
-    Returns:
-        The postings.
-
-    Raises:
-        DataError: The file was damaged, or comes from another analyzer.
+    The caller checks by its digest that the file is the one that was recorded; here what is read has to fit together. Raises
+    DataError if the file was damaged, or comes from another analyzer.
     """
     names = [*TERM_COLUMNS, *DOCUMENT_COLUMNS, PARTS]
     with reading(path, "postings"):
@@ -183,18 +137,7 @@ def open_postings(path: str | Path, analyzer: str, *, keep: bool = False) -> Pos
 
 
 def read_postings(path: str | Path, analyzer: str) -> Postings:
-    """Read the postings of a chunk, all parts together.
-
-    Args:
-        path: What :func:`write_postings` wrote.
-        analyzer: Name of the analyzer that the terms should come from.
-
-    Returns:
-        The postings.
-
-    Raises:
-        DataError: The file was damaged, or comes from another analyzer.
-    """
+    """Read the postings of a chunk, all parts together. Raises DataError as :func:`open_postings` does."""
     postings = open_postings(path, analyzer)
     if not postings.parts:
         return postings.head

@@ -19,13 +19,13 @@ from beirflow.runs.ranking import Hits
 from beirflow.runs.searched import places_of
 
 BLOCK_POSTINGS = 1 << 25
-"""Postings that are scored for a block of queries and kept until it is done, 12 bytes each."""
+"""Number of postings that are scored for a block of queries and kept until it is done, 12 bytes each."""
 
 SLICE_POSTINGS = 1 << 16
-"""Postings of a part that are scored at a time."""
+"""Number of postings of a part that are scored at a time."""
 
 MATCH = float(np.finfo(np.float64).tiny)
-"""Added up for a term whose score rounds to 0: no sum changes, but the document has been found."""
+"""Score of a term whose score rounds to 0: no sum changes, but the document has been found."""
 
 
 def search_postings(
@@ -43,14 +43,14 @@ def search_postings(
 
     Args:
         queries: The queries.
-        fields: What their terms weigh.
+        fields: Weights of their terms.
         postings: The chunk.
         id_order: Place of each document's id in the order of ties at the cut, Lucene's of which ascend; int64 of shape
             (documents,).
         k: Documents to keep for each query.
         excluded: For each query the row of a document that is left out, or -1; shape (queries,).
         threads: Threads to compute with.
-        inverse_norms: What :func:`inverse_norms_of` gives, where the same postings are searched again and again for a few terms.
+        inverse_norms: Those of :func:`inverse_norms_of`, where the same postings are searched again and again for a few terms.
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and that
@@ -71,15 +71,7 @@ def search_postings(
 
 
 def inverse_norms_of(fields: Sequence[ScoredField], documents: Postings) -> list[np.ndarray]:
-    """Return the factors of the counts of each document.
-
-    Args:
-        fields: The fields that are scored.
-        documents: With the lengths of their titles and texts.
-
-    Returns:
-        For each field float32 of shape (documents,).
-    """
+    """Return for each field the factors of the counts of each document, float32 of shape (documents,)."""
     titles, texts = documents.title_lengths, documents.text_lengths
     lengths = {"contents": titles + texts, "title": titles, "text": texts}
     return [field.inverse_norms[length_codes(lengths[field.name])] for field in fields]
@@ -87,22 +79,17 @@ def inverse_norms_of(fields: Sequence[ScoredField], documents: Postings) -> list
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Queries and the chunk that they search.
-
-    Attributes:
-        places: Place of the term of each pair among the chunk's terms, or -1; int64 of shape (p,).
-        inverse_norms: What each document's counts in each field are multiplied by, float32 of shape (documents,).
-    """
+    """Queries and the chunk that they search."""
 
     queries: AnalyzedQueries
     fields: Sequence[ScoredField]
     postings: PostingsFile
-    places: np.ndarray
-    inverse_norms: Sequence[np.ndarray]
+    places: np.ndarray  # place of the term of each pair among the chunk's terms, or -1; int64 of shape (p,)
+    inverse_norms: Sequence[np.ndarray]  # for each field, factors of each document's counts, float32 of shape (documents,)
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """Postings of each pair, int64 of shape (p,)."""
+        """Number of postings of each pair, int64 of shape (p,)."""
         sizes = np.zeros(len(self.places), np.int64)
         present = self.places >= 0
         sizes[present] = self.postings.head.frequencies[self.places[present]]
@@ -114,11 +101,10 @@ class _Chunk:
         return self.postings.head.starts[self.places]
 
     def pairs_of(self, query: int) -> np.ndarray:
-        """The pairs of a query."""
         return self.queries.pairs[self.queries.starts[query] : self.queries.starts[query + 1]]
 
     def blocks(self) -> Iterator[list[int]]:
-        """Numbers of queries, as many at once as :data:`BLOCK_POSTINGS` allows, but at least one."""
+        """Yield numbers of queries, as many at once as :data:`BLOCK_POSTINGS` allows, but at least one."""
         block: list[int] = []
         seen: set[int] = set()
         size = 0
@@ -138,7 +124,7 @@ class _Chunk:
 
 
 def _search_block(chunk: _Chunk, block: Sequence[int], cut: Cut, threads: int) -> Iterator[tuple[Hits, int]]:
-    """The hits of some queries of a block after the other, sorted by query and rank; and how many documents were left out."""
+    """Yield the hits of some queries of a block at a time, sorted by query and rank; and how many documents were left out."""
     lists, spans = _score(chunk, block, threads)
     wanted = WantedLists(spans[chunk.queries.pairs], np.ones(len(chunk.queries.pairs)), chunk.queries.starts)
 
@@ -154,7 +140,7 @@ def _score(chunk: _Chunk, block: Sequence[int], threads: int) -> tuple[Lists, np
     sizes = np.zeros(len(chunk.sizes), np.int64)
     needed = np.concatenate([chunk.pairs_of(query) for query in block])
     sizes[needed] = chunk.sizes[needed]
-    starts = sizes.sum() - np.cumsum(sizes)
+    starts = sizes.sum() - np.cumsum(sizes)  # from the last list to the first, as search_lists needs them
     ends = starts + sizes
     lists = Lists(len(chunk.postings.head.text_lengths), np.empty(sizes.sum(), np.int32), np.empty(sizes.sum()))
 
@@ -174,7 +160,7 @@ def _score(chunk: _Chunk, block: Sequence[int], threads: int) -> tuple[Lists, np
 
 
 def _split(pairs: np.ndarray, by: np.ndarray) -> list[np.ndarray]:
-    """Neighbours for which something is equal, together."""
+    """Split pairs where a value that neighbours share changes."""
     return np.split(pairs, np.flatnonzero(np.diff(by)) + 1) if len(pairs) else []
 
 

@@ -29,7 +29,7 @@ def search_index(
     """Find the top k of one chunk for every query, among the documents that have one of its terms.
 
     Args:
-        request: The chunk, and what is asked.
+        request: The chunk and the documents to keep.
         settings: The system.
         postings_path: The postings of the chunk, with their record.
         statistics_path: The statistics of the corpus, with their record.
@@ -50,6 +50,7 @@ def search_index(
     if expansion_path is not None:
         expansions[expansion_path] = read_expansion(expansion_path, postings_path, records[postings_path], job)
     files = SearchedFiles(records, expansions, read=read)
+    # scipy is imported and postings are read while this thread reads ids.
     with ThreadPoolExecutor(max_workers=2) as background:
         background.submit(import_scipy)
         opening = background.submit(open_postings, postings_path, settings.index.name)

@@ -5,7 +5,7 @@ anything of ``search.py``. Both must agree in every bit.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,28 +18,17 @@ from beirflow.expansions.spot_check import expansion_checks, stored_expansion
 from beirflow.files.layout import POSTINGS, RUN, STATISTICS, STATISTICS_RECORD
 from beirflow.files.records import read_json
 from beirflow.lexical.bm25 import length_codes, scores
-from beirflow.lexical.plain_statistics import plain_statistics
 from beirflow.lexical.postings import Postings, read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.lexical.statistics import CorpusStatistics, frequencies_of
+from beirflow.lexical.statistics import FREQUENCIES, TABLE, CorpusStatistics, frequencies_of
 from beirflow.postings.analyzer import analyze
 from beirflow.runs.compared_ranks import Scores, SearchCheck
 from beirflow.runs.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the checks of a lexical system on one corpus.
-
-    Args:
-        subject: The system and the corpus.
-        sample: Documents and queries to draw.
-        random: Draws them.
-
-    Returns:
-        Three checks: documents analysed again, statistics added up again, queries searched again; and one where a model has added
-        something to the documents.
-    """
+    """Plan the checks of a lexical system on one corpus: of its postings, its run, and what a model added to documents."""
     postings = PostingsCheck(subject, subject.system.settings, sample, random)
     return [*expansion_checks(subject, sample, random), *postings.checks()]
 
@@ -174,7 +163,7 @@ def _stored(postings: Postings, rows: np.ndarray) -> list[tuple[Counter[str], Co
 def _score_term(
     postings: Postings, fields: list[ScoredField], pair: int, place: int, start: int, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a block whose documents have a term in one of the fields, and the term's scores there, float64."""
+    """Return rows of a block whose documents have a term in one of the fields, and the term's scores there, float64."""
     every = slice(postings.starts[place], postings.starts[place + 1])
     first, last = np.searchsorted(postings.rows[every], [start, start + size]) + every.start
     rows = postings.rows[first:last]
@@ -190,3 +179,43 @@ def _score_term(
         total[some] += scores(np.full(len(some), field.weights[pair]), counts[field.name][some], inverse)
         present[some] = True
     return rows[present] - start, total[present]
+
+
+def plain_statistics(chunks: Iterable[Postings]) -> tuple[pa.Table, dict[str, Any]]:
+    """Count over the postings of all chunks, a second implementation of the statistics.
+
+    Returns in how many documents each field has each term, as ``TABLE``, terms in byte order; and the other counts, as their
+    record has them. Raises ValueError if a document has another length than its postings give it.
+    """
+    tables, fields, others = [TABLE.empty_table()], np.zeros((len(FREQUENCIES), 2), np.int64), np.zeros(3, np.int64)
+    for number, chunk in enumerate(chunks):
+        documents, per_term = len(chunk.text_filled), np.diff(chunk.starts)
+        term, filled = np.repeat(np.arange(len(chunk.terms)), per_term), chunk.text_filled
+        has = (np.ones(len(term), bool), (chunk.title_counts > 0) & filled[chunk.rows], chunk.text_counts > 0)
+        tables.append(
+            pa.Table.from_arrays([chunk.terms, *(pa.array(_count(term, each, len(chunk.terms))) for each in has)], schema=TABLE)
+        )
+        titles, texts = (_lengths(chunk.rows, counts, documents) for counts in (chunk.title_counts, chunk.text_counts))
+        for found, stored in ((titles, chunk.title_lengths), (texts, chunk.text_lengths)):
+            if not np.array_equal(found, stored):
+                row = int(np.flatnonzero(found != stored)[0])
+                raise ValueError(f"document {row} of chunk {number} has the length {stored[row]}, and {found[row]} terms")
+        for place, lengths in enumerate((titles + texts, titles * filled, texts)):
+            fields[place] += (lengths > 0).sum(), lengths.sum()
+        others += documents, (~(chunk.title_filled | filled)).sum(), (~filled).sum()
+    names = list(FREQUENCIES)
+    whole = pa.concat_tables(tables).group_by("term").aggregate([(name, "sum") for name in names])
+    table = whole.select(["term", *(f"{name}_sum" for name in names)]).rename_columns(TABLE.names).cast(TABLE).sort_by("term")
+    counted = {name: {"documents": int(some), "terms": int(all_)} for name, (some, all_) in zip(names, fields, strict=True)}
+    counts = dict(zip(("documents", "without_contents", "without_text"), others.tolist(), strict=True))
+    return table, {**counts, "fields": counted, "terms": len(table)}
+
+
+def _count(term: np.ndarray, has: np.ndarray, terms: int) -> np.ndarray:
+    """Count the postings of each term, int64 of shape (terms,)."""
+    return np.bincount(term[has], minlength=terms).astype(np.int64)
+
+
+def _lengths(rows: np.ndarray, counts: np.ndarray, documents: int) -> np.ndarray:
+    """Terms of each document, int64 of shape (documents,)."""
+    return np.bincount(rows, weights=counts, minlength=documents).astype(np.int64)

@@ -3,6 +3,7 @@
 They are a sum over the chunks. Memory is bounded by the terms of the corpus and those of some chunks.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -11,13 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import EXPANSION, EXPANSION_RECORD, record_of
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, write_record
+from beirflow.files.verified import check_digest
 from beirflow.files.writing import atomic_path
 from beirflow.lexical.bm25 import FieldStatistics
-from beirflow.lexical.postings import Postings, open_postings, places_in_order
+from beirflow.lexical.index import Index
+from beirflow.lexical.postings import Postings, made_with, open_postings, places_in_order
 from beirflow.runs.searched import places_of
 
 PENDING_TERMS = 1 << 22
-"""Terms of chunks that wait to be added up: some 40 bytes each."""
+"""Number of terms of chunks that wait to be added up: some 40 bytes each."""
 
 FREQUENCIES = {"contents": "frequencies", "title": "title_frequencies", "text": "text_frequencies"}
 """The column of :class:`~beirflow.lexical.postings.Postings` that counts the documents of each field."""
@@ -26,45 +32,70 @@ TABLE = pa.schema([("term", pa.large_string()), *((name, pa.int64()) for name in
 
 
 class CorpusStatistics(NamedTuple):
-    """Counts over a corpus, apart from its terms.
+    """Counts over a corpus, apart from its terms."""
 
-    Attributes:
-        documents: Documents of the corpus.
-        without_contents: Documents whose title and text are nothing but white space: not in the index of ``contents``.
-        without_text: Documents whose text is nothing but white space: not in the index of ``title`` and ``text``.
-        fields: Each field, by its name.
-        terms: Different terms.
-    """
-
-    documents: int
-    without_contents: int
-    without_text: int
-    fields: dict[str, FieldStatistics]
-    terms: int
+    documents: int  # of the corpus
+    without_contents: int  # documents whose title and text are only white space: not in the index of "contents"
+    without_text: int  # documents whose text is only white space: not in the index of "title" and "text"
+    fields: dict[str, FieldStatistics]  # by name
+    terms: int  # different terms
 
     def as_record(self) -> dict[str, Any]:
-        """The counts as JSON can hold them."""
+        """Return the counts as JSON can hold them."""
         return {**self._asdict(), "fields": {name: counted._asdict() for name, counted in self.fields.items()}}
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Self:
-        """The counts that :meth:`as_record` gave."""
+        """Build the counts from :meth:`as_record`."""
         return cls(**{**record, "fields": {name: FieldStatistics(**counted) for name, counted in record["fields"].items()}})
 
 
-def add_up(paths: Sequence[str | Path], analyzer: str, table_path: str | Path) -> CorpusStatistics:
-    """Add up the statistics of all chunks.
+def sum_statistics(*, postings_paths: Sequence[str], index: Index, output_path: str, job: Job) -> None:
+    """Sum up the statistics of all chunks: in how many documents each term is, and how many terms the documents have.
 
     Args:
-        paths: The postings of each chunk.
-        analyzer: Name of the analyzer that made them.
-        table_path: Parquet to write: ``term``, in byte order, and in how many documents each field has it, int64.
-
-    Returns:
-        The other counts.
+        postings_paths: The postings of chunk 0, 1, …, each with its record.
+        index: What they are postings of.
+        output_path: Parquet of the terms to write, and the record with the other counts.
+        job: The job, for the record.
 
     Raises:
-        DataError: Postings were damaged, or come from another analyzer.
+        DataError: Postings were damaged, or are not all of one corpus.
+    """
+    start = time.perf_counter()
+    corpus: dict[str, str] = {}
+    inputs: dict[str, str] = {}
+    for path in postings_paths:
+        record = read_json(record_of(path))
+        # Not what is added to the documents: that is another file for each chunk.
+        own = {name for name in record["inputs"] if EXPANSION.names_in(name) or EXPANSION_RECORD.names_in(name)}
+        corpus = corpus or {name: digest for name, digest in record["inputs"].items() if name not in own}
+        check_inputs(record_of(path), record, corpus, analyzer=index.name)
+        check_digest(path, output_digest(record, path), record_of(path))
+        inputs |= corpus | record["outputs"] | {job.below(record_of(path)): file_digest(record_of(path))}
+    statistics = add_up(postings_paths, index.name, output_path)
+    write_record(
+        record_of(output_path),
+        job,
+        inputs={job.results / name: digest for name, digest in inputs.items()},
+        outputs={output_path: file_digest(output_path)},
+        made=made_with(index.analyzer),
+        seconds={"index": time.perf_counter() - start},
+        sizes={"index": Path(output_path).stat().st_size},
+        counts={
+            "documents_without_contents": statistics.without_contents,
+            "documents_without_text": statistics.without_text,
+        },
+        analyzer=index.name,
+        statistics=statistics.as_record(),
+    )
+
+
+def add_up(paths: Sequence[str | Path], analyzer: str, table_path: str | Path) -> CorpusStatistics:
+    """Add up the statistics of the postings of all chunks.
+
+    Writes, as Parquet, ``term``, in byte order, and in how many documents each field has it, int64; returns the other counts.
+    Raises DataError if postings were damaged, or come from another analyzer.
     """
     counts = np.zeros((3, 3), np.int64)
     total, pending = TABLE.empty_table(), []
@@ -84,7 +115,7 @@ def add_up(paths: Sequence[str | Path], analyzer: str, table_path: str | Path) -
 
 
 def _counts(chunk: Postings) -> np.ndarray:
-    """A row a field: its documents, its terms; and in a third column documents, those without contents, those without text."""
+    """Return a row a field: its documents, its terms; in a third column all documents, those without contents or text."""
     in_contents = chunk.title_filled | chunk.text_filled
     lengths = chunk.title_lengths + chunk.text_lengths, chunk.title_lengths * chunk.text_filled, chunk.text_lengths
     others = len(in_contents), (~in_contents).sum(), (~chunk.text_filled).sum()
@@ -92,35 +123,21 @@ def _counts(chunk: Postings) -> np.ndarray:
 
 
 def _sum(tables: list[pa.Table]) -> pa.Table:
-    """One row a term, in no order."""
+    """Return one row a term, in no order."""
     names = list(FREQUENCIES)
     whole = pa.concat_tables(tables).group_by("term").aggregate([(name, "sum") for name in names])
     return whole.select(["term", *(f"{name}_sum" for name in names)]).rename_columns(TABLE.names).cast(TABLE)
 
 
 def frequencies_of(table_path: str | Path, terms: pa.Array, field: str) -> np.ndarray:
-    """In how many documents of the corpus a field has terms.
-
-    Args:
-        table_path: What :func:`add_up` wrote.
-        terms: Terms, large_string of shape (n,).
-        field: Name of the field.
-
-    Returns:
-        int64 of shape (n,); 0 for a term that the corpus does not have.
-    """
+    """Return in how many documents a field has terms, 0 for unknown ones, int64, from the table of :func:`add_up`."""
     table = _read(table_path, [field])
     places = places_of(terms, table["term"].combine_chunks())
     return np.append(table[field].to_numpy(), 0)[places]  # the last for -1
 
 
 class Frequencies:
-    """The table of :func:`add_up` in memory, for what asks it again and again.
-
-    Args:
-        table_path: The table.
-        fields: Names of the fields that are asked for.
-    """
+    """The table of :func:`add_up` in memory, for repeated requests of some fields."""
 
     def __init__(self, table_path: str | Path, fields: Sequence[str]) -> None:
         table = _read(table_path, fields)
@@ -128,18 +145,11 @@ class Frequencies:
         self._counts = {field: np.append(table[field].to_numpy(), 0) for field in fields}  # the last for -1
 
     def of(self, terms: pa.Array) -> dict[str, np.ndarray]:
-        """By field what :func:`frequencies_of` gives, for a few terms.
-
-        Args:
-            terms: Terms, large_string of shape (n,).
-
-        Returns:
-            int64 of shape (n,) each.
-        """
+        """Return by field what :func:`frequencies_of` returns, for a few terms."""
         places = places_in_order(terms, self._terms)
         return {field: counts[places] for field, counts in self._counts.items()}
 
 
 def _read(table_path: str | Path, fields: Sequence[str]) -> pa.Table:
-    """The terms and some fields of the table; ``pq.read_table`` would import all of Arrow's datasets."""
+    """Read the terms and some fields of the table; ``pq.read_table`` would import all of Arrow's datasets."""
     return pq.ParquetFile(table_path, page_checksum_verification=True).read(["term", *fields])

@@ -1,7 +1,7 @@
 """Lucene's analysis of English: tokens, no possessive, lower case, no stop words, Porter's stems.
 
 It equals the ``DefaultEnglishAnalyzer`` of Anserini with Lucene 9, on documents and queries. A text is first cut where no token
-goes on, at spaces and most signs of ASCII; a piece is analysed once and then looked up, since most pieces were seen before.
+continues, at spaces and most signs of ASCII; a piece is analysed once and then looked up, since most pieces were seen before.
 """
 
 import re
@@ -24,10 +24,10 @@ STOP_WORDS = frozenset(
 )  # fmt: skip
 
 MOST_PIECES = 2_000_000
-"""Pieces that are remembered, some 150 bytes each; then they are forgotten, and analysed again when they return."""
+"""Number of pieces that are remembered, some 150 bytes each; then they are forgotten, and analysed again when they return."""
 
 _JOINING = "_.,;':\"#*"
-"""ASCII signs that may be inside a token; at every other one, and at spaces, no token goes on."""
+"""ASCII signs that may be inside a token; at every other one, and at spaces, no token continues."""
 
 # Without them fewer pieces are different: half as many in English. A # may begin an emoji, and a ' may end a word in Hebrew.
 _NEVER_FIRST, _NEVER_LAST = ".,;:'\"", '.,;:"#*'
@@ -36,47 +36,27 @@ _CUT = bytes(
     code if code >= 128 else ord(chr(code).lower()) if chr(code).isalnum() or chr(code) in _JOINING else ord(" ")
     for code in range(256)
 )
-"""For each byte of UTF-8 what to read: a space where texts are cut, and lower case of ASCII."""
+"""Replacement of each byte of UTF-8: a space where texts are cut, and lower case of ASCII."""
 
 # The grammar of grammar.py for ASCII: a test compares the two. Here texts are in lower case already.
 _ASCII_TOKENS = re.compile(r"_*[a-z0-9]+(?:(?:_+|(?<=[0-9])[.,;'](?=[0-9])|(?<=[a-z])[.:'](?=[a-z]))[a-z0-9]+)*_*").findall
 
 
 class Pieces(NamedTuple):
-    """Texts as pieces.
+    """Texts as pieces."""
 
-    Attributes:
-        distinct: The different pieces, large_string of shape (d,).
-        places: For each piece of each text its place in ``distinct``, int32 of shape (n,), text after text.
-        counts: Pieces of each text, int64 of shape (texts,).
-    """
-
-    distinct: pa.LargeStringArray
-    places: np.ndarray
-    counts: np.ndarray
+    distinct: pa.LargeStringArray  # different pieces, of shape (d,)
+    places: np.ndarray  # for each piece of each text its place in "distinct", int32 of shape (n,), text after text
+    counts: np.ndarray  # pieces of each text, int64 of shape (texts,)
 
 
 def analyze(text: str) -> list[str]:
-    """The terms of a text, in their order.
-
-    Args:
-        text: Any text, a document's or a query's.
-
-    Returns:
-        The terms; repeated ones as often as they occur.
-    """
+    """Return the terms of a text, a document's or a query's, in their order, repeated ones as often as they occur."""
     return analyze_all([text])[0]
 
 
 def analyze_all(texts: Sequence[str]) -> list[list[str]]:
-    """The terms of several texts, each as :func:`analyze` gives them.
-
-    Args:
-        texts: Any texts.
-
-    Returns:
-        The terms of each.
-    """
+    """Return the terms of several texts, each as :func:`analyze` gives them."""
     pieces = cut(pa.array(texts, pa.large_string()))
     terms = [_terms_of(piece) for piece in pieces.distinct.to_pylist()]
     places = np.split(pieces.places, np.cumsum(pieces.counts)[:-1])[: len(texts)]
@@ -84,13 +64,9 @@ def analyze_all(texts: Sequence[str]) -> list[list[str]]:
 
 
 def cut(texts: pa.LargeStringArray) -> Pieces:
-    """Cut texts into pieces, in lower case as far as they are ASCII; it releases the interpreter's lock.
+    """Cut texts without nulls into pieces, some of them empty, in lower case as far as they are ASCII.
 
-    Args:
-        texts: Texts without nulls.
-
-    Returns:
-        The pieces; some are empty.
+    It releases the interpreter's lock.
     """
     _, ends, data = texts.buffers()
     offsets = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
@@ -100,6 +76,12 @@ def cut(texts: pa.LargeStringArray) -> Pieces:
     pieces = parts.flatten().dictionary_encode()
     trimmed = pc.ascii_rtrim(pc.ascii_ltrim(pieces.dictionary, _NEVER_FIRST), _NEVER_LAST).dictionary_encode()
     return Pieces(trimmed.dictionary, trimmed.indices.to_numpy()[pieces.indices.to_numpy()], np.diff(parts.offsets.to_numpy()))
+
+
+def large_strings(texts: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
+    """Return strings in the form that :func:`cut` takes; nulls are empty."""
+    whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    return pc.fill_null(whole.cast(pa.large_string()), "")
 
 
 class Vocabulary:
@@ -112,18 +94,11 @@ class Vocabulary:
 
     @property
     def terms(self) -> list[str]:
-        """The terms; the number of a term is its place."""
+        """Terms by their numbers."""
         return list(self._numbers)
 
     def number(self, pieces: Pieces) -> tuple[np.ndarray, np.ndarray]:
-        """The terms of texts.
-
-        Args:
-            pieces: Texts as pieces.
-
-        Returns:
-            Number of the term and number of the text of each occurrence of a term, both int32 of shape (n,), in no order.
-        """
+        """Return the numbers of term and text of each occurrence of a term, both int32 of shape (n,), in no order."""
         if len(self._codes) > MOST_PIECES:
             self._codes.clear()
             self._sequences.clear()
@@ -137,7 +112,7 @@ class Vocabulary:
         return np.concatenate([codes[single], terms]), np.concatenate([texts[single], np.repeat(texts[several], lengths)])
 
     def _code_of(self, piece: str) -> int:
-        """Number of the only term of a piece; or less than 0: that it has no term, or which of the sequences are its terms."""
+        """Return the number of the only term of a piece, or a negative code: of no term, or of a sequence of terms."""
         numbers = [self._numbers.setdefault(term, len(self._numbers)) for term in _terms_of(piece)]
         if len(numbers) <= 1:
             return numbers[0] if numbers else _NO_TERM
@@ -162,7 +137,7 @@ class _Memo(dict[str, int]):
 
 
 def _terms_of(piece: str) -> list[str]:
-    """The terms of a piece of a text, in which ASCII is in lower case."""
+    """Return the terms of a piece of a text, in which ASCII is in lower case."""
     if piece.isascii() and piece.isalnum() and len(piece) <= LONGEST_TOKEN:
         return [] if piece in STOP_WORDS else [stem(piece)]  # by far the most pieces
     tokens = _ASCII_TOKENS(piece) if len(piece) <= LONGEST_TOKEN and piece.isascii() else tokenize(piece)
@@ -170,7 +145,7 @@ def _terms_of(piece: str) -> list[str]:
 
 
 def _normalize(token: str) -> str:
-    """A token without possessive, in lower case."""
+    """Return a token without possessive, in lower case."""
     if token[-1] in "sS" and token[-2:-1] in _APOSTROPHES:
         token = token[:-2]
     return token.lower() if token.isascii() else "".join(map(_lower, token))
@@ -180,6 +155,6 @@ _APOSTROPHES = ("'", "\u2019", "\uff07")
 
 
 def _lower(character: str) -> str:
-    """Lower case as Java has it, each character by itself: no final sigma, and of U+0130 only the i."""
+    """Return the lower case that Java has, each character by itself: no final sigma, and of U+0130 only the i."""
     lower = character.lower()
     return lower if len(lower) == 1 else lower[0]

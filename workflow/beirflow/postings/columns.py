@@ -17,7 +17,7 @@ Column: TypeAlias = "np.ndarray | pa.Array"
 
 
 class ColumnWriter:
-    """Writes batches of columns; the first batch says their names and types.
+    """Writer of batches of columns; the first batch decides their names and types.
 
     Args:
         sink: A file that is open for writing bytes; Arrow would ignore that one which it opened itself cannot be closed.
@@ -37,11 +37,7 @@ class ColumnWriter:
             self._writer.close()
 
     def write(self, columns: Mapping[str, Column]) -> None:
-        """Write a batch.
-
-        Args:
-            columns: Every column by its name, each of shape (its own length,).
-        """
+        """Write a batch: every column by its name, each of shape (its own length,)."""
         lists = [pa.LargeListArray.from_arrays(pa.array([0, len(value)]), pa.array(value)) for value in columns.values()]
         fields = [pa.field(name, column.type) for name, column in zip(columns, lists, strict=True)]
         schema = pa.schema(fields, self._metadata)
@@ -52,18 +48,7 @@ class ColumnWriter:
 
 @contextmanager
 def reading(path: str | Path, what: str) -> Iterator[None]:
-    """Say which file it is where its content cannot be read.
-
-    Args:
-        path: The file.
-        what: What it should hold, for the message.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        DataError: The file was damaged, or is not what it should be.
-    """
+    """Raise DataError, with the path and the expected content, where a file cannot be read."""
     try:
         yield
     except FileNotFoundError:
@@ -77,19 +62,9 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
 def read_columns(
     path: str | Path, metadata: Mapping[str, bytes | str], wanted: Sequence[str], batch: int | None = None
 ) -> Iterator[dict[str, pa.Array]]:
-    """Read some columns of what :class:`ColumnWriter` wrote.
+    """Yield the wanted columns of each batch, or of one, that :class:`ColumnWriter` wrote, by name.
 
-    Args:
-        path: The file.
-        metadata: What it was written with.
-        wanted: Names of the columns.
-        batch: Number of the only batch to read; None for all.
-
-    Yields:
-        The columns of each batch by name.
-
-    Raises:
-        ValueError: It was written with something else. Arrow has exceptions of its own for what it cannot read.
+    Raises ValueError if it was written with other metadata. Arrow has exceptions of its own for what it cannot read.
     """
     expected = {key.encode(): value if isinstance(value, bytes) else value.encode() for key, value in metadata.items()}
     with pa.memory_map(str(path)) as source:

@@ -10,7 +10,7 @@ LONGEST_TOKEN = 255
 """UTF-16 units that Lucene's scanner sees at once; a longer token ends where its longest beginning that fits ends."""
 
 LOOK_AHEAD = 1024
-"""Characters that are searched for the next token at a time, so that a text without spaces takes no quadratic time."""
+"""Number of characters that are searched for the next token at a time, so that a text without spaces takes no quadratic time."""
 
 _WITH = r"[\p{WB=Format}\p{WB=Extend}\p{WB=ZWJ}]*+"
 """Marks that belong to the character before them."""
@@ -41,14 +41,7 @@ _LEADING = regex.compile(rf"(?V1){_UNDERSCORE}*")
 
 
 def tokenize(text: str) -> list[str]:
-    """Cut any text into tokens, by the grammar.
-
-    Args:
-        text: Any text.
-
-    Returns:
-        The tokens, as in the text.
-    """
+    """Cut a text into its tokens by the grammar."""
     tokens = []
     place = 0
     while place < len(text):

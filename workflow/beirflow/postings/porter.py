@@ -36,7 +36,7 @@ STEP_4 = {
 
 
 def _by_ending(rules: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
-    """Rules by the last two letters of their suffixes, longer suffixes first."""
+    """Return rules by the last two letters of their suffixes, longer suffixes first."""
     longest_first = sorted(rules.items(), key=lambda rule: -len(rule[0]))
     return {ending: [rule for rule in longest_first if rule[0].endswith(ending)] for ending in {suffix[-2:] for suffix in rules}}
 
@@ -49,13 +49,9 @@ STEPS = [
 
 
 def stem(word: str) -> str:
-    """The stem of a word.
+    """Return the stem of a word in lower case; a word of at most two characters is its own.
 
-    Args:
-        word: In lower case. Characters beyond U+FFFF count as the two that they are in UTF-16, as in Java.
-
-    Returns:
-        The stem; the word itself if it has at most two characters.
+    Characters beyond U+FFFF count as the two that they are in UTF-16, as in Java.
     """
     if not word.isascii() and max(word) > "\uffff":
         units = word.encode("utf-16-le")
@@ -85,14 +81,14 @@ def _stem(word: str) -> str:
 
 
 def _step_1a(word: str) -> str:
-    """Plurals."""
+    """Strip plurals."""
     if word.endswith(("sses", "ies")):
         return word[:-2]
     return word if word.endswith("ss") else word[:-1]
 
 
 def _step_1b(word: str) -> str:
-    """Past tenses and participles."""
+    """Strip past tenses and participles."""
     if word.endswith("eed"):
         return word[:-1] if MEASURE_ABOVE_0(word, 0, len(word) - 3) else word
     base = word[:-2] if word.endswith("ed") else word[:-3]
@@ -106,7 +102,7 @@ def _step_1b(word: str) -> str:
 
 
 def _step_5(word: str) -> str:
-    """A last e, and one of two l."""
+    """Strip a last e, and one of two l."""
     if word[-1] == "e" and (MEASURE_ABOVE_1(word) or (MEASURE_ABOVE_0(word) and not SHORT(word, 0, len(word) - 1))):
         word = word[:-1]
     if word.endswith("ll") and MEASURE_ABOVE_1(word):

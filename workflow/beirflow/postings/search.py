@@ -14,72 +14,48 @@ import numpy as np
 from beirflow.runs.ranking import Hits, merge_hits
 
 SLICE_QUERIES = 32
-"""Queries that a thread searches at a time."""
+"""Number of queries that a thread searches at a time."""
 
 LINE = 8
-"""Sums that lie together in memory: to read one takes as long as to read all of them."""
+"""Number of sums that share a cache line: to read one takes as long as to read all of them."""
 
 SAMPLED = 32
-"""One line of so many tells which score the best k reach."""
+"""Stride of the sample of lines that predicts the score which the best k reach."""
 
 SURE = 4.0
-"""Standard deviations that the guess of that score stays below it."""
+"""Standard deviations by which the predicted score is lowered."""
 
 
 class Lists(NamedTuple):
-    """Lists of documents with their values, which lie in memory from the last list to the first.
+    """Lists of documents with their values, which lie in memory from the last list to the first."""
 
-    Attributes:
-        documents: Number of documents.
-        rows: The documents, by their numbers, int32 of shape (postings,).
-        values: Above 0, float64 of shape (postings,).
-    """
-
-    documents: int
-    rows: np.ndarray
-    values: np.ndarray
+    documents: int  # number of documents
+    rows: np.ndarray  # documents, by their numbers, int32 of shape (postings,)
+    values: np.ndarray  # above 0, float64 of shape (postings,)
 
 
 class WantedLists(NamedTuple):
-    """The lists of each query, in the order in which they are added up.
+    """The lists of each query, in the order in which they are added up."""
 
-    Attributes:
-        spans: Where each list begins and ends, integers of shape (n, 2). A list of a query lies behind those that come after it.
-        factors: What its values are multiplied by, above 0, float64 of shape (n,).
-        starts: Where the lists of each query begin, and n, int64 of shape (queries + 1,).
-    """
-
-    spans: np.ndarray
-    factors: np.ndarray
-    starts: np.ndarray
+    spans: np.ndarray  # begin and end of each list, of shape (n, 2); a list of a query lies behind those that follow it
+    factors: np.ndarray  # of the values of each list, above 0, float64 of shape (n,)
+    starts: np.ndarray  # where the lists of each query begin, and n, int64 of shape (queries + 1,)
 
 
 class Cut(NamedTuple):
-    """Rule that decides which documents of a query are kept.
+    """Rule that decides which documents of a query are kept."""
 
-    Attributes:
-        k: Documents to keep for each query.
-        id_order: Place of each document's id in the order of ties, int64 of shape (documents,).
-        excluded: For each query the document that is left out, or -1; shape (queries,).
-        least: For each query a score that k other documents reach, float32 of shape (queries,); minus infinity if none is known.
-    """
-
-    k: int
-    id_order: np.ndarray
-    excluded: np.ndarray
-    least: np.ndarray
+    k: int  # documents to keep for each query
+    id_order: np.ndarray  # place of each document's id in the order of ties, int64 of shape (documents,)
+    excluded: np.ndarray  # for each query the document that is left out, or -1; shape (queries,)
+    least: np.ndarray  # for each query a score that k other documents reach, or minus infinity, float32 of shape (queries,)
 
 
 class Best(NamedTuple):
-    """The best documents of a query, in no order.
+    """The best documents of a query, in no order."""
 
-    Attributes:
-        rows: The documents, by their numbers, int64 of shape (n,).
-        scores: What they score, float32 of shape (n,).
-    """
-
-    rows: np.ndarray
-    scores: np.ndarray
+    rows: np.ndarray  # documents, by their numbers, int64 of shape (n,)
+    scores: np.ndarray  # float32 of shape (n,)
 
 
 NO_DOCUMENT = Best(np.empty(0, np.int64), np.empty(0, np.float32))
@@ -93,53 +69,29 @@ def import_scipy() -> ModuleType:
 
 
 def slices_of(queries: Sequence[int]) -> list[Sequence[int]]:
-    """Queries that a thread searches at a time."""
+    """Divide queries into slices, each for a thread."""
     return [queries[start : start + SLICE_QUERIES] for start in range(0, len(queries), SLICE_QUERIES)]
 
 
 def search_lists(lists: Lists, wanted: WantedLists, queries: Sequence[int], cut: Cut) -> tuple[list[Best], int]:
-    """The k best documents of some queries by the ranking rule, among those that are in one of their lists.
+    """Return the k best documents of each query by the ranking rule, among those that are in one of its lists.
 
-    Args:
-        lists: The lists.
-        wanted: Which of them each query has.
-        queries: Numbers of the queries to search.
-        cut: What is kept.
-
-    Returns:
-        The best of each query; and how many documents are in a list of these queries, but were left out.
+    Returns also how many documents are in a list of these queries, but were left out.
     """
     ranked_queries = [_best_of(values, cut, query) for query, values in zip(queries, _sums(lists, wanted, queries), strict=True)]
     return [best for best, _ in ranked_queries], sum(left_out for _, left_out in ranked_queries)
 
 
 def better_of(first: Best, second: Best, id_order: np.ndarray, k: int) -> Best:
-    """The k best of two parts of the documents.
-
-    Args:
-        first: The best of the one part.
-        second: The best of the other.
-        id_order: Place of each document's id in the order of ties, int64 of shape (documents,).
-        k: Documents to keep.
-
-    Returns:
-        The best of both.
-    """
+    """Return the k best of two parts of the documents; ``id_order`` as in :class:`Cut`."""
     rows, scores = (np.concatenate(columns) for columns in zip(first, second, strict=True))
     return _best(rows, scores, id_order, k)
 
 
 def ranked(queries: Sequence[int], best: Sequence[Best], id_order: np.ndarray, k: int) -> Hits:
-    """Rank what was found.
+    """Rank the best documents of some queries, whose numbers ascend, at most k each; ``id_order`` as in :class:`Cut`.
 
-    Args:
-        queries: Numbers of some queries, ascending.
-        best: The best documents of each, at most k.
-        id_order: Place of each document's id in the order of ties, int64 of shape (documents,).
-        k: Documents to keep for each query.
-
-    Returns:
-        Number of the query and number of the document, int32, and score, float32, of each hit, sorted by query and rank.
+    Returns number of the query and number of the document, int32, and score, float32, of each hit, sorted by query and rank.
     """
     numbers = np.repeat(np.array(queries, np.int32), [len(hits.rows) for hits in best])
     rows, scores = (np.concatenate(columns) for columns in zip(NO_DOCUMENT, *best, strict=True))
@@ -147,11 +99,11 @@ def ranked(queries: Sequence[int], best: Sequence[Best], id_order: np.ndarray, k
 
 
 def _sums(lists: Lists, wanted: WantedLists, queries: Sequence[int]) -> Iterator[np.ndarray]:
-    """Sum up the scores of the documents for each query, 0 for no match, float64 of shape (documents,).
+    """Yield the sums of the scores of the documents for each query, 0 for no match, float64 of shape (documents,).
 
     The lists of a query are the columns of a matrix, its factors a vector: scipy adds their product in compiled code, in the
     order of the columns, while other threads compute. So that no list is copied, the matrix holds all of them, and between two
-    columns of the query stands one that reaches from the end of the first to the beginning of the second. Since the lists lie
+    columns of the query is one that reaches from the end of the first to the beginning of the second. Since the lists lie
     in memory from the last to the first, that column ends before it begins: it is empty. So are all behind the query's last list.
     """
     scipy_sparse = import_scipy()
@@ -169,7 +121,7 @@ def _sums(lists: Lists, wanted: WantedLists, queries: Sequence[int]) -> Iterator
 
 
 def _best_of(values: np.ndarray, cut: Cut, query: int) -> tuple[Best, bool]:
-    """The k best of a query; and whether the excluded document is in a list. Values change."""
+    """Return the k best of a query, and whether the excluded document is in a list; values change."""
     own = cut.excluded[query]
     left_out = own >= 0 and values[own] > 0
     if left_out:
@@ -182,7 +134,7 @@ def _best_of(values: np.ndarray, cut: Cut, query: int) -> tuple[Best, bool]:
 
 
 def _guess(values: np.ndarray, k: int) -> np.float32:
-    """A score that k documents most likely reach, and not many more; 0 if fewer may score at all."""
+    """Return a score that k documents most likely reach, and not many more; 0 if fewer may score at all."""
     block = LINE * SAMPLED
     sample = values[: len(values) // block * block].reshape(-1, block)[:, :LINE].ravel()
     positive = sample[sample > 0]  # numpy is slow at a partition where most are equal
@@ -191,13 +143,13 @@ def _guess(values: np.ndarray, k: int) -> np.float32:
 
 
 def _reaching(values: np.ndarray, least: np.float32) -> np.ndarray:
-    """The documents that score, rounded to float32, as high as the least."""
+    """Return the documents that score, rounded to float32, as high as the least."""
     # What rounds to the least is above the float32 below it.
     return np.flatnonzero(values > max(np.nextafter(least, np.float32(-np.inf)), 0))
 
 
 def _best(rows: np.ndarray, scores: np.ndarray, id_order: np.ndarray, k: int) -> Best:
-    """The k best, ties included by the ids of the documents."""
+    """Return the k best, ties included by the ids of the documents."""
     if len(rows) <= k:
         return Best(rows, scores)
     last = np.partition(scores, len(scores) - k)[len(scores) - k]

@@ -33,54 +33,32 @@ class NoAnswerError(BeirflowError):
 
 
 class Opened(NamedTuple):
-    """A system that answers.
+    """A system that answers."""
 
-    Attributes:
-        answer: Answers a query.
-        where: By what is in memory, such as ``model``, the device that it is on, ``cpu`` or ``cuda``.
-        made: What it computes with, such as the precision.
-    """
-
-    answer: Answer
-    where: Mapping[str, str]
-    made: Mapping[str, Any] = {}
+    answer: Answer  # answers a query
+    where: Mapping[str, str]  # device of what is in memory, "cpu" or "cuda", by name such as "model"
+    made: Mapping[str, Any] = {}  # what it computes with, such as the precision
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One system on one corpus that is to answer.
+    """One system on one corpus that is to answer."""
 
-    Attributes:
-        job: The job that asks, which says where the results are.
-        system: The system, its settings as they are for the corpus.
-        dataset: Name of the corpus.
-        run: The record of its run, which says what it searched.
-        doc_ids: Ids of all documents, chunk after chunk, strings of shape (documents,).
-        sizes: Documents of each chunk.
-        top_k: Documents of an answer.
-        device: ``cuda`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: Tokens of a batch, or ``auto``.
-        threads: Threads to compute with on the CPU.
-        read: Digests of what was read, by path below the results; grows.
-        systems: By name, the system and those that it reads.
-        open: Opens another system on the same corpus. It answers with as many documents: the first of them are then those of its
-            run, also where its cut breaks ties another way than ranks do.
-    """
-
-    job: Job
-    system: System
-    dataset: str
-    run: Mapping[str, Any]
-    doc_ids: pa.Array
-    sizes: Sequence[int]
-    top_k: int
-    device: str
-    precision: str
-    token_budget: int | str
-    threads: int
-    read: dict[str, str]
-    systems: Mapping[str, System]
+    job: Job  # which says where the results are
+    system: System  # its settings as they are for the corpus
+    dataset: str  # name of the corpus
+    run: Mapping[str, Any]  # record of its run, which says what it searched
+    doc_ids: pa.Array  # all documents, chunk after chunk, strings of shape (documents,)
+    sizes: Sequence[int]  # documents of each chunk
+    top_k: int  # documents of an answer
+    device: str  # "cuda" or "cpu"
+    precision: str  # "auto", "float32", "bfloat16" or "float16"
+    token_budget: int | str  # tokens of a batch, or "auto"
+    threads: int  # to compute with on the CPU
+    read: dict[str, str]  # digests of what was read, by path below the results; grows
+    systems: Mapping[str, System]  # by name, the system and those that it reads
+    # Opens another system on the same corpus. It answers with as many documents: the first of them are then those of its run,
+    # also where its cut breaks ties another way than ranks do.
     open: Callable[[str], Opened]
 
     @property
@@ -95,21 +73,13 @@ class Asked:
 
     @property
     def documents_path(self) -> str:
-        """``documents.parquet``, next to its ``corpus.json``."""
+        """Path of ``documents.parquet``, next to its ``corpus.json``."""
         return str(self.job.results / DOCUMENTS(dataset=self.dataset))
 
     def file(self, pattern: Pattern, **names: str | int) -> str:
-        """A file that the run was made from, which is still the same.
+        """Return the path of a file that the run was made from; ``names`` are those in its path besides system and corpus.
 
-        Args:
-            pattern: Its path.
-            **names: What stands in it besides the names of the system and the corpus.
-
-        Returns:
-            Where it is.
-
-        Raises:
-            DataError: It is another now.
+        Raises DataError if the file is another now.
         """
         path = pattern(**{"system": self.system.name, "dataset": self.dataset, **names})
         said_by = self.job.results / RUN_RECORD(system=self.system.name, dataset=self.dataset)
@@ -120,19 +90,11 @@ class Asked:
         return str(self.job.results / path)
 
     def files(self, pattern: Pattern, **names: str | int) -> list[str]:
-        """The same of every chunk, in order."""
+        """Return the paths of such files of every chunk, in order."""
         return [self.file(pattern, chunk=chunk, **names) for chunk in range(len(self.sizes))]
 
     def make_room(self, paths: Sequence[str], times: float) -> None:
-        """Make sure that what is in some files fits into memory, all of it at once.
-
-        Args:
-            paths: The files.
-            times: What it takes in memory, over what it takes on the disk.
-
-        Raises:
-            NoAnswerError: It does not fit.
-        """
+        """Raise NoAnswerError unless files fit into memory together, each ``times`` as large there as on the disk."""
         needed, free = int(times * sum(Path(path).stat().st_size for path in paths)), psutil.virtual_memory().available
         if needed > free:
             problem = f"{needed / 1e9:,.1f} GB of memory are needed to hold what is searched, and {free / 1e9:,.1f} GB are free"
@@ -144,22 +106,14 @@ Open = Callable[[Asked], Opened]
 
 
 def as_run(hits: Hits, doc_ids: pa.Array) -> pa.Table:
-    """An answer as the run of a query without a name, for what makes runs of runs.
-
-    Args:
-        hits: The answer.
-        doc_ids: Ids of all documents.
-
-    Returns:
-        With the columns of :data:`~beirflow.runs.run_file.RUN`.
-    """
+    """Return an answer as the run of a query without a name, for what makes runs of runs."""
     _, rows, scores = hits
     ranks = np.arange(1, len(rows) + 1, dtype=np.int32)
     return pa.table([pa.array([""] * len(rows), pa.string()), doc_ids.take(pa.array(rows)), scores, ranks], schema=RUN)
 
 
 def as_hits(doc_ids: pa.Array, scores: np.ndarray, known: Sequence[tuple[pa.Table, Hits]]) -> Hits:
-    """The answer that was made of other answers.
+    """Return the answer that was made of other answers.
 
     Args:
         doc_ids: Its documents, by rank.
@@ -177,5 +131,5 @@ def as_hits(doc_ids: pa.Array, scores: np.ndarray, known: Sequence[tuple[pa.Tabl
 
 
 def no_hits() -> Hits:
-    """The answer where nothing is found."""
+    """Return the answer without a document."""
     return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)

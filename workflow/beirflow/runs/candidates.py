@@ -1,7 +1,8 @@
 """The candidates of a chunk on disk: the hits of one chunk, and the facts that the merge needs."""
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,54 +14,34 @@ from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
+from beirflow.runs.ranking import Ties
 from beirflow.runs.searched import EXPANSION_SOURCE
-from beirflow.runs.ties import Ties
 
 
 class Candidates(NamedTuple):
-    """The top k of one chunk for every query, sorted by query, score and the order of ids at the cut.
+    """The top k of one chunk for every query, sorted by query, score and the order of ids at the cut."""
 
-    Attributes:
-        query: Numbers of the queries, int32 of shape (n,).
-        row: Rows of the documents in the chunk, int32 of shape (n,).
-        score: float32 of shape (n,).
-        self_matches: Documents that were dropped because they have the id of the query.
-    """
-
-    query: np.ndarray
-    row: np.ndarray
-    score: np.ndarray
-    self_matches: int
+    query: np.ndarray  # numbers of the queries, int32 of shape (n,)
+    row: np.ndarray  # rows of the documents in the chunk, int32 of shape (n,)
+    score: np.ndarray  # float32 of shape (n,)
+    self_matches: int  # documents that were dropped because they have the id of the query
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of candidates, kept in their own file because they are temporary.
-
-    Attributes:
-        system: Name of the system.
-        chunk: Number of the chunk.
-        top_k: Documents kept for each query.
-        inputs: What was read, queries and documents among it: sha256 by path below the results.
-        sources: By path, those of the inputs that are records with one of :data:`OF_A_SOURCE`;
-            what several chunks share, such as the queries, is counted once.
-        seconds: How long the search took.
-        made: What searched, besides what the sources were made with.
-        ties: Order of the ids of documents with the same score at the cut.
-        job: The job that searched.
-        code: Digest of the code that searched.
-    """
+    """Origin of candidates, kept in their own file because they are temporary."""
 
     system: str
     chunk: int
-    top_k: int
-    inputs: Mapping[str, str]
+    top_k: int  # documents kept for each query
+    inputs: Mapping[str, str]  # sha256 of what was read, queries and documents among it, by path below the results
+    # By path, those of the inputs that are records, with the keys of OF_A_SOURCE: what several chunks share is counted once.
     sources: Mapping[str, Mapping[str, Any]]
-    seconds: float
-    made: Mapping[str, Any] = field(default_factory=dict)
-    ties: Ties = "descending"
-    job: str = ""
-    code: str = ""
+    seconds: float  # of the search
+    made: Mapping[str, Any] = field(default_factory=dict)  # what searched, besides what the sources were made with
+    ties: Ties = "descending"  # order of the ids of documents with the same score at the cut
+    job: str = ""  # that searched
+    code: str = ""  # digest of the code that searched
 
 
 OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job", EXPANSION_SOURCE)
@@ -79,9 +60,9 @@ def origin_of(
 
     Args:
         job: The job that searched.
-        searched: The files that were searched, each with what its record holds.
+        searched: The files that were searched, each with the content of its record.
         read: Other inputs, which these records do not name: sha256 by path below the results.
-        trained: Paths of the records of models that were trained for this, each with what it holds.
+        trained: Paths of the records of models that were trained for this, each with its content.
         **facts: The fields of :class:`Origin` but ``inputs``, ``sources``, ``job`` and ``code``.
 
     Returns:
@@ -99,34 +80,26 @@ def origin_of(
     return Origin(inputs=inputs, sources=sources, job=job.name, code=job.code, **facts)
 
 
+def totals(records: Iterable[Mapping[str, Any]], key: str) -> dict[str, Any]:
+    """Return the sum of each number of one kind, such as ``seconds``, over records."""
+    total: Counter[str] = Counter()
+    for record in records:
+        total.update(record.get(key, {}))
+    return dict(total)
+
+
 def _of_a_source(record: Mapping[str, Any]) -> dict[str, Any]:
     return {key: record[key] for key in OF_A_SOURCE if key in record}
 
 
 def write_candidates(path: str | Path, candidates: Candidates, found: Origin) -> None:
-    """Write candidates.
-
-    Args:
-        path: The ``.npz`` to write.
-        candidates: What was found.
-        found: Where they come from.
-    """
+    """Write candidates and their origin as ``.npz``."""
     with atomic_path(path) as partial, partial.open("wb") as stream:
         np.savez(stream, **candidates._asdict(), found=json.dumps(asdict(found)))
 
 
 def read_candidates(path: str | Path) -> tuple[Candidates, Origin]:
-    """Read candidates.
-
-    Args:
-        path: The ``.npz``.
-
-    Returns:
-        What was found, and where it comes from.
-
-    Raises:
-        DataError: The file was damaged.
-    """
+    """Read candidates and their origin. Raises DataError if the file was damaged."""
     try:
         with np.load(path, allow_pickle=False) as file:
             broken = file.zip.testzip()  # numpy does not read to the end of a member, where its checksum is compared

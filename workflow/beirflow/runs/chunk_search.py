@@ -9,14 +9,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from beirflow.datasets.corpus_files import PreparedCorpus, own_candidates
+from beirflow.datasets.corpus_files import PreparedCorpus, own_candidates, recorded_digest
 from beirflow.files.records import Job, output_digest
 from beirflow.files.verified import checked_while_read
 from beirflow.runs.candidates import Candidates, origin_of, write_candidates
-from beirflow.runs.own_candidates import candidates_read, rows_of_pairs
-from beirflow.runs.ranking import Hits
-from beirflow.runs.searched import Ids, read_ids
-from beirflow.runs.ties import Ties
+from beirflow.runs.ranking import Hits, Ties
+from beirflow.runs.searched import Ids, read_ids, rows_of_pairs
 
 Records = Mapping[str, Mapping[str, Any]]
 """Contents of records, by path of the file that each is of."""
@@ -24,55 +22,36 @@ Records = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """Request to a system: the top k of one chunk, for every query.
-
-    Attributes:
-        corpus: Queries and documents.
-        system: Name of the system.
-        chunk: Number of the chunk.
-        top_k: Documents to keep for each query.
-        drop_self_matches: True to drop a document whose id is the query's id before the cut.
-        output_path: ``.npz`` to write, as :func:`~beirflow.runs.candidates.write_candidates` does.
-    """
+    """Request to a system: the top k of one chunk, for every query."""
 
     corpus: PreparedCorpus
     system: str
     chunk: int
-    top_k: int
-    drop_self_matches: bool
-    output_path: str
+    top_k: int  # documents to keep for each query
+    drop_self_matches: bool  # drop a document whose id is the query's id, before the cut
+    output_path: str  # .npz to write, as write_candidates does
 
 
 class OpenedChunk(NamedTuple):
     """A chunk that can be searched.
 
-    Attributes:
-        search: Finds the top k: hits sorted by query, score and the order of ids at the cut, and the number of documents that
-            were dropped because they have the id of the query.
-        made: What the representations were changed to before the search, for the record of the run.
-        records: Records of files that were read besides the verified ones, or that replace the contents of one.
+    ``search`` returns hits, sorted by query, score and the order of ids at the cut, and the number of documents that were dropped
+    because they have the id of the query.
     """
 
     search: Callable[[], tuple[Hits, int]]
-    made: Mapping[str, Any] = {}
-    records: Mapping[str, Mapping[str, Any]] = {}
+    made: Mapping[str, Any] = {}  # what the representations were changed to before the search, for the record of the run
+    records: Mapping[str, Mapping[str, Any]] = {}  # of other files that were read, or in place of verified ones
 
 
 @dataclass(frozen=True)
 class SearchedFiles:
-    """The files that a search reads, for verification and for the record of the run.
+    """The files that a search reads, for verification and for the record of the run."""
 
-    Attributes:
-        records: Records of the representations, whose digests are compared while they are read.
-        other_records: Records of files that are not read themselves.
-        read: sha256 of other inputs, by path below the results.
-        trained: Records of models that were trained for the dataset, by their own paths.
-    """
-
-    records: Records
-    other_records: Records = field(default_factory=dict)
-    read: Mapping[str, str] = field(default_factory=dict)
-    trained: Records = field(default_factory=dict)
+    records: Records  # of the representations, whose digests are compared while they are read
+    other_records: Records = field(default_factory=dict)  # of files that are not read themselves
+    read: Mapping[str, str] = field(default_factory=dict)  # sha256 of other inputs, by path below the results
+    trained: Records = field(default_factory=dict)  # records of models that were trained for the dataset, by their own paths
 
 
 def search_one_chunk(
@@ -88,7 +67,7 @@ def search_one_chunk(
     """Find the top k of one chunk for every query, and write them with the facts that the merge needs.
 
     Args:
-        request: The chunk, and what is asked.
+        request: The chunk and the documents to keep.
         job: The job, for the record of the run.
         files: The files that are read.
         open_chunk: Opens the chunk, given the ids of queries and documents.
@@ -109,13 +88,14 @@ def search_one_chunk(
             start = time.perf_counter()
             hits, self_matches = opened.search()
             seconds = time.perf_counter() - start
+    judgements = [] if candidates is None else [request.corpus.qrels_path]  # which state the candidates
     found = origin_of(
         job,
         system=request.system,
         chunk=request.chunk,
         top_k=request.top_k,
         searched={**files.records, **files.other_records, **opened.records},
-        read={**files.read, **candidates_read(request.corpus, candidates, job)},
+        read={**files.read, **job.digests({path: recorded_digest(path) for path in judgements})},
         trained=files.trained,
         made=opened.made,
         seconds=seconds,

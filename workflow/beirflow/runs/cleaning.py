@@ -7,18 +7,9 @@ from beirflow.files.records import read_json
 
 
 def clean_representations(results: Path) -> str:
-    """Delete the vectors, postings and term weights of chunks that a run has been made from.
+    """Delete the vectors, postings and term weights of chunks that a run has been made from, and say so in words.
 
     Those that no run names have perhaps not been searched yet, and stay; so do all records.
-
-    Args:
-        results: The folder of all results.
-
-    Returns:
-        What was deleted, and what was not, in words.
-
-    Raises:
-        DataError: The record of a run is not the one that was written.
     """
     searched = {name for path in sorted(results.glob(RUN_RECORD(system="*", dataset="*"))) for name in read_json(path)["inputs"]}
     found = [

@@ -10,18 +10,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.files.layout import QRELS, RUN
+from beirflow.runs.ranking import Ties
 from beirflow.runs.spot_check import Finding, Subject
-from beirflow.runs.ties import Ties
 
 
 def as_block(scores: Sequence[Mapping[str, float]]) -> tuple[pa.Array, np.ndarray]:
-    """Scores of the documents of each query, as :func:`compare_ranks` takes them.
+    """Return the scores of the documents of each query as :func:`compare_ranks` takes them.
 
-    Args:
-        scores: Of each query, the scores by document.
-
-    Returns:
-        The ids of all these documents, and float64 of shape (queries, documents), minus infinity where a query has none.
+    These are the ids of all documents, and float64 of shape (queries, documents), minus infinity where a query has none.
     """
     ids = sorted({doc_id for found in scores for doc_id in found})
     table = [[found.get(doc_id, -np.inf) for doc_id in ids] for found in scores]
@@ -38,6 +34,9 @@ def compare_ranks(
 ) -> Finding:
     """Compare the run of some queries with the scores of all documents.
 
+    Every query must have as many documents as there are, up to the cut, each once and with its score. None may be left out that
+    scores higher; nor, where scores are exact, one that comes first at the cut.
+
     Args:
         subject: The system and the corpus.
         query_ids: The queries.
@@ -49,8 +48,7 @@ def compare_ranks(
         ties: Order of the ids of documents with the same score at the cut.
 
     Returns:
-        Whether every query has as many documents as there are, up to the cut, each once and with its score, and none was left
-        out that scores higher; nor, where scores are exact, one that comes first at the cut.
+        The finding.
     """
     path = RUN(system=subject.system.name, dataset=subject.dataset)
     ranks = _Ranks(subject, query_ids, ties)
@@ -86,15 +84,7 @@ class SearchCheck(ABC):
 
     @abstractmethod
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
-        """Score all documents for some queries, without the code of the search.
-
-        Args:
-            queries: The queries.
-            rows: Their rows among all queries.
-
-        Returns:
-            The scores.
-        """
+        """Score all documents for some queries, at some rows of all queries, without the code of the search."""
 
     def check_ranks(self) -> Finding:
         """Search some queries again and compare with the run."""
@@ -124,7 +114,7 @@ class _Ranks:
         self._retrieved = np.zeros(len(query_ids), np.int64)
 
     def _last_ones(self) -> dict[int, tuple[float, list[str]]]:
-        """By number of the query, the score of the last document of a run that was cut, and all of its documents with it."""
+        """Return, for each query whose run was cut, by number the score of its last document and all its documents with it."""
         found: dict[int, tuple[float, list[str]]] = {}
         for number in range(len(self.query_ids)):
             rows = np.flatnonzero(self._query == number)
@@ -135,7 +125,7 @@ class _Ranks:
         return found
 
     def _look_at_the_cut(self, doc_ids: pa.Array, scores: np.ndarray) -> None:
-        """Note the first and the last document by id of those that have the score of the last one and are not in the run."""
+        """Note the first and the last by id of the documents that score as the last one of the run and are not in it."""
         for number, (score, tied) in self._last.items():
             same = doc_ids.take(pa.array(np.flatnonzero(scores[number] == score))).to_pylist()
             if left_out := self._left_out.get(number, set()) | set(same).difference(tied):
@@ -152,8 +142,8 @@ class _Ranks:
         return f"has {last!r}, but not {first!r}, which has the same score and comes before it at the cut" if before else ""
 
     def add(self, doc_ids: pa.Array, scores: np.ndarray) -> None:
-        """Take in the scores of the next documents."""
-        scores = scores.astype(np.float64)
+        """Add the scores of the next documents."""
+        scores = scores.astype(np.float64)  # a copy to change, in which float32 scores stay exact
         if self.subject.drop_self_matches:
             own = pc.fill_null(pc.index_in(self.query_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
             scores[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf

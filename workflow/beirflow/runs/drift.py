@@ -1,4 +1,4 @@
-"""Did scores of relevant documents change differently from the rest? Rounding does not know relevance; a forger does.
+"""Test whether scores of relevant documents changed otherwise than the rest. Rounding does not know relevance; a forger does.
 
 So no tolerance, however wide the precision of a system makes it, has room for scores that all move in one direction.
 """
@@ -12,34 +12,28 @@ from scipy.stats import ttest_ind
 from beirflow.runs.spot_check import Finding
 
 LEAST_PAIRS = 6
-"""Relevant pairs below which chance and drift look the same."""
+"""Minimum number of relevant pairs: of fewer, chance and drift look the same."""
 
 CHANCE = 1e-4
-"""Of an accident that is taken for a drift."""
+"""Largest probability of an accident that is taken for a drift."""
 
 MOST_OTHERS = 200
-"""Queries or documents with which recomputed ones are compared."""
+"""Maximum number of queries or documents with which recomputed ones are compared."""
 
 LEAST_DRIFT = {"float32": 5e-6, "float16": 1e-4, "bfloat16": 1e-3}
-"""By precision, the mean change of the scores of relevant pairs below which there is no drift, over the lengths of both."""
+"""By precision, the smallest mean change of the scores of relevant pairs that is a drift, over the lengths of both."""
 
 
 class Drift(NamedTuple):
-    """Change of the scores of relevant pairs, beyond that of the others.
+    """Change of the scores of relevant pairs, beyond that of the others."""
 
-    Attributes:
-        pairs: Relevant pairs.
-        mean: Mean change.
-        one_sided: Whether it is no accident.
-    """
-
-    pairs: int
-    mean: float
-    one_sided: bool
+    pairs: int  # number of relevant pairs
+    mean: float  # mean change
+    one_sided: bool  # it is no accident
 
     @property
     def found(self) -> str:
-        """Append a drift to the other findings."""
+        """Sentence that is appended to the other findings."""
         return f"; scores of {self.pairs} relevant pairs are {self.mean:+.1e} apart from those of others, all in one direction"
 
 
@@ -47,26 +41,18 @@ EXPECTED = "differences that do not know what is relevant"
 
 
 def unless_moved(finding: Finding, moved: Drift | None) -> Finding:
-    """Fail what passed, if scores of relevant documents moved in one direction.
-
-    Args:
-        finding: What a comparison within a tolerance found.
-        moved: The drift; None if it is not known.
-
-    Returns:
-        The finding, or why it fails.
-    """
+    """Return a finding that passed within a tolerance as failed, if scores of relevant documents moved in one direction."""
     if finding.passed and moved is not None and moved.one_sided:
         return Finding(False, finding.found + moved.found, EXPECTED)
     return finding
 
 
 def drift_of(beyond: np.ndarray, least: float) -> Drift | None:
-    """Measure the common direction of changes.
+    """Measure the common direction of changes, by Student's t-test.
 
     Args:
         beyond: How far the score of each relevant pair changed, less what others changed, shape (pairs,).
-        least: A mean below it is no drift, whatever its direction.
+        least: The smallest mean that is a drift.
 
     Returns:
         The drift; None for fewer than ``LEAST_PAIRS`` pairs.
@@ -74,18 +60,19 @@ def drift_of(beyond: np.ndarray, least: float) -> Drift | None:
     if len(beyond) < LEAST_PAIRS:
         return None
     mean, spread = float(beyond.mean()), float(beyond.std(ddof=1)) / len(beyond) ** 0.5
+    # Changes that are all equal have no spread.
     chance = 2 * float(student.sf(abs(mean) / max(spread, 1e-30), len(beyond) - 1))
     return Drift(len(beyond), mean, one_sided=chance < CHANCE and abs(mean) > least)
 
 
 def drift_of_scores(changed: np.ndarray, rows: np.ndarray, columns: np.ndarray, least: float) -> Drift | None:
-    """The same of texts that were made again, with what they are relevant to and with others.
+    """Measure the drift of texts that were made again, from their scores with relevant and with other counterparts.
 
     Args:
         changed: How far the score of each text with each of the others changed, shape (texts, others).
         rows: Relevant pairs: rows.
         columns: Their columns.
-        least: A mean below it is no drift.
+        least: The smallest mean that is a drift.
 
     Returns:
         The drift; None for fewer than ``LEAST_PAIRS`` pairs, or where there is nothing else to compare with.
@@ -112,7 +99,7 @@ def drift_over_rivals(
         relevant: Relevant pairs: rows and columns.
         rivals: Pairs of the run: rows and columns.
         documents: Axis of the documents in ``changed``.
-        least: A mean below it is no drift.
+        least: The smallest mean that is a drift.
 
     Returns:
         The drift; None for fewer than ``LEAST_PAIRS`` documents of either kind.
@@ -129,7 +116,7 @@ def drift_over_rivals(
 
 
 def _means(groups: np.ndarray, values: np.ndarray, number: int) -> np.ndarray:
-    """Mean value of each group that has values, float64."""
+    """Return the mean value of each group that has values, float64."""
     counts = np.bincount(groups, minlength=number)
     return np.bincount(groups, values, number)[counts > 0] / counts[counts > 0]
 

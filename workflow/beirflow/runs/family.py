@@ -1,9 +1,8 @@
 """The interface of a family of systems: it turns a prepared corpus and its queries into runs.
 
 A family is a room with a subclass of :class:`Family`, a rule file, a branch of the schema, and a line in
-``experiment/families.py``. Nothing else names it: every other module asks the object. To add one, subclass :class:`Family` in its
-``family.py``, state ``name``, ``settings`` and the attributes and methods whose default, which means "nothing", is not right, and
-make the object::
+``experiment/families.py``. Nothing else names it: every other module asks the object. Every default of :class:`Family` means
+"nothing", so that a family states only what it has::
 
     class LexicalFamily(Family):
         name = "lexical"
@@ -15,7 +14,7 @@ make the object::
 
     FAMILY = LexicalFamily()
 
-Methods get the settings of a system. The module imports nothing that computes; what computes is named as ``module:function``.
+The module imports nothing that computes; functions that compute are named as ``module:function`` and imported by their jobs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,34 +26,12 @@ from beirflow.files.layout import MODEL, Pattern
 from beirflow.jobs.by_name import by_name
 
 TOKENS_PER_WORD = 1.3
-"""Tokens of an English word in the vocabularies of common encoders; what was measured replaces it."""
-
-
-class Setting(NamedTuple):
-    """A setting that cannot be used.
-
-    Attributes:
-        key: Its key.
-        value: Its value.
-        problem: A sentence that says why, and what to do.
-        system: Name of the system whose setting it is, where it is another than the one that was asked.
-    """
-
-    key: str
-    value: Any
-    problem: str
-    system: str | None = None
+"""Tokens of an English word in the vocabularies of common encoders, until they are measured."""
 
 
 @dataclass(frozen=True)
 class System:
-    """A retrieval system.
-
-    Attributes:
-        name: Its name in the configuration, in paths and in tables.
-        family: Name of its family.
-        settings: The settings of that family, a frozen dataclass.
-    """
+    """A retrieval system: its name in the configuration, paths and tables, its family, and the settings of that family."""
 
     name: str
     family: str
@@ -62,15 +39,7 @@ class System:
 
 
 def system_of(name: str, entry: Mapping[str, Any]) -> System:
-    """Make a system that the parameters of a rule state.
-
-    Args:
-        name: Its name.
-        entry: ``family``, ``settings`` and ``kind``, the class of these as ``module:class``.
-
-    Returns:
-        The system.
-    """
+    """Make a system from the parameters of a rule: ``family``, ``settings``, and ``kind``, their class as ``module:class``."""
     return System(name, entry["family"], settings_of(entry["kind"], entry["settings"]))
 
 
@@ -79,31 +48,30 @@ def settings_of(kind: str, settings: Mapping[str, Any]) -> Any:
     return by_name(kind)(**settings)
 
 
+class Setting(NamedTuple):
+    """A setting that cannot be used."""
+
+    key: str
+    value: Any
+    problem: str  # a sentence that says why, and what to do
+    system: str | None = None  # the system whose setting it is, if not the one that was asked
+
+
 @dataclass(frozen=True)
 class Stage:
     """A step of a family, and the seconds that two cores need for a unit of its work, in orders of magnitude.
 
     Progress starts from these seconds; measured times correct them during a run.
-
-    Attributes:
-        rule: Name of its rule.
-        chunked: True if every chunk of a corpus has a job of its own, False if a corpus has one.
-        blocked: True if every block of queries has a job of its own.
-        word: Seconds for each word of the documents.
-        pair: Seconds for each pair of a query and a document.
-        query: Seconds for each query.
-        row: Seconds for each row of the run.
-        job: Seconds for each job, besides its start.
     """
 
     rule: str
-    chunked: bool = False
-    blocked: bool = False
-    word: float = 0.0
-    pair: float = 0.0
-    query: float = 0.0
-    row: float = 0.0
-    job: float = 0.0
+    chunked: bool = False  # one job for each chunk of a corpus, not one for a corpus
+    blocked: bool = False  # one job for each block of queries
+    word: float = 0.0  # seconds for each word of the documents
+    pair: float = 0.0  # seconds for each pair of a query and a document
+    query: float = 0.0  # seconds for each query
+    row: float = 0.0  # seconds for each row of the run
+    job: float = 0.0  # seconds for each job, besides its start
 
     def seconds(self, *, words: float = 0.0, pairs: float = 0.0, queries: float = 0.0, rows: float = 0.0) -> float:
         """Return the expected seconds of a job without its start, for its amounts of work."""
@@ -111,29 +79,17 @@ class Stage:
 
 
 class Reads(NamedTuple):
-    """Systems whose runs a system is made from.
+    """Systems whose runs a system is made from."""
 
-    Attributes:
-        systems: Their names, by the key of the setting that names each, such as ``first`` or ``of.0``.
-        depth: Documents of each run that are read; None for all.
-        compared: True if the system's own run is only compared with these runs, whose costs are then no part of its own.
-    """
-
-    systems: Mapping[str, str]
-    depth: int | None = None
-    compared: bool = False
+    systems: Mapping[str, str]  # names, by the key of the setting that names each, such as "first" or "of.0"
+    depth: int | None = None  # documents of each run that are read; None for all
+    compared: bool = False  # the runs are only compared with the system's own: their costs are no part of its own
 
 
 class TunedOn(NamedTuple):
-    """Queries that decide over settings of a system: of another split of each dataset, or of one other dataset.
+    """Queries that decide over settings of a system: of another split of each dataset, or of one other dataset."""
 
-    Attributes:
-        key: The key of the setting that says so.
-        split: Name of the split; None if it is a dataset.
-        dataset: Name of the dataset; None if it is a split.
-    """
-
-    key: str
+    key: str  # of the setting that names the split or the dataset
     split: str | None = None
     dataset: str | None = None
 
@@ -144,25 +100,6 @@ ITS_MODEL = Pattern("models")
 FIRST_STAGES = Pattern("first_stages")
 """Among these: the runs that the system reads, with their records."""
 
-
-class Record(NamedTuple):
-    """The content of every record of one kind.
-
-    Attributes:
-        pattern: Path of such records.
-        inputs: Files that theirs are made from, as far as the system has such files.
-        outputs: Files that they are of.
-        keys: Other keys.
-        optional: Keys that some of them have.
-    """
-
-    pattern: Pattern
-    inputs: tuple[Pattern, ...]
-    outputs: tuple[Pattern, ...]
-    keys: tuple[str, ...]
-    optional: tuple[str, ...] = ()
-
-
 TOOK = ("made", "seconds", "bytes")
 """Keys of every record of what a job computed."""
 
@@ -170,70 +107,57 @@ ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder"
 """Keys of the record of vectors."""
 
 
+class Record(NamedTuple):
+    """The content of every record of one kind: what the audit expects of it."""
+
+    pattern: Pattern  # path of such records
+    inputs: tuple[Pattern, ...]  # files that its outputs are made from, as far as the system has such files
+    outputs: tuple[Pattern, ...]  # files that it is about
+    keys: tuple[str, ...]  # all other keys
+    optional: tuple[str, ...] = ()  # keys that some of these records have
+
+
 class Family:
-    """A family of systems, described without importing what computes.
+    """A family of systems, described without importing what computes; methods get the settings of a system."""
 
-    Attributes:
-        name: Its name in the configuration.
-        settings: Class of the settings of its systems, a frozen dataclass with a ``name``.
-        has_model: True if its systems have one model, which ``fetch_model`` finds.
-        read_by_model: Kinds of work, see :func:`~beirflow.evaluation.measured_rates.work`, whose words a model reads.
-        direct: True if its rules write runs, not candidates that are merged.
-        scores_all: True if every document has a score for every query, so that a run is only shorter than ``top_k`` where the
-            corpus is.
-        own_candidates: True if its systems can rank only the candidates of each query, where a dataset says which these are.
-        spot_checks: ``module:function`` that makes a sample again, :data:`~beirflow.runs.spot_check.SpotChecks`; None if there is
-            none.
-        follows: ``module:function`` that makes runs again from other files of the results, or from the file that they were read
-            from, of the same kind; None where they do not follow from these.
-        answers: ``module:function`` that opens a system for one query at a time, :data:`~beirflow.runs.answers.Open`; None where
-            its systems cannot be asked.
-        counts: Beginnings of the names of what its runs count themselves.
-        stored: What else of its own a run is made from, besides what is searched: representations of queries, or scores of pairs.
-        records: The records of what it stores.
-        represents: The stage that turns the documents of a chunk into what is searched; None if nothing is.
-        searches: The stage that searches a chunk; None if nothing is searched.
-        other_stages: All others.
-        assumed_size: Sizes that ``stored_bytes`` assumes, in words.
-    """
+    # Identity.
+    name: ClassVar[str]  # in the configuration
+    settings: ClassVar[type[Any]]  # class of the settings of its systems, a frozen dataclass with a "name"
 
-    name: ClassVar[str]
-    settings: ClassVar[type[Any]]
-    has_model: bool = False
-    read_by_model: tuple[str, ...] = ()
-    direct: bool = False
-    scores_all: bool = False
-    own_candidates: bool = False
-    spot_checks: str | None = None
-    follows: str | None = None
-    answers: str | None = None
-    counts: tuple[str, ...] = ()
-    stored: tuple[Pattern, ...] = ()
-    records: tuple[Record, ...] = ()
-    represents: Stage | None = None
-    searches: Stage | None = None
+    # Kind of its systems.
+    has_model: bool = False  # a system has one model, which fetch_model finds
+    read_by_model: tuple[str, ...] = ()  # kinds of work, as in evaluation.measured_rates.work, whose words a model reads
+    direct: bool = False  # its rules write runs, not candidates that are merged
+    scores_all: bool = False  # every document scores for every query, so that a run is shorter than top_k only if the corpus is
+    own_candidates: bool = False  # its systems can rank only the candidates of each query, where a dataset states these
+
+    # Functions for the audit and for latency, as "module:function"; None if the family has none.
+    spot_checks: str | None = None  # makes a sample again: runs.spot_check.SpotChecks
+    follows: str | None = None  # of the same kind: makes runs again from other results, or from the file that they were read from
+    answers: str | None = None  # opens a system for one query at a time: runs.answers.Open
+
+    # Stages, in their order.
+    represents: Stage | None = None  # turns the documents of a chunk into what is searched
+    searches: Stage | None = None  # searches a chunk
     other_stages: tuple[Stage, ...] = ()
-    assumed_size: str = ""
+
+    # Files, and what their records say.
+    records: tuple[Record, ...] = ()
+    stored: tuple[Pattern, ...] = ()  # what its runs are made from besides what is searched, as vectors of queries
+    counts: tuple[str, ...] = ()  # beginnings of the names of what its runs count themselves
+    assumed_size: str = ""  # sizes that stored_bytes assumes, in words
 
     @property
     def stages(self) -> list[Stage]:
         """All stages."""
         return [stage for stage in (self.represents, self.searches, *self.other_stages) if stage]
 
+    # The configuration.
+
     def system(self, name: str, entry: Mapping[str, Any]) -> System:
-        """Make a system of this family.
-
-        Args:
-            name: Its name.
-            entry: Its entry in the catalogue or in the configuration.
-
-        Returns:
-            The system.
-        """
+        """Make a system from its entry in the catalogue or in the configuration."""
         given = {key: value for key, value in entry.items() if key != "family"}
         return System(name, self.name, self.settings(name=name, **given))
-
-    # The configuration.
 
     def split_entry(self, name: str, entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
         """Return the entries of the systems that an entry of the configuration defines, by their names."""
@@ -248,16 +172,7 @@ class Family:
         return []
 
     def for_dataset(self, settings: Any, dataset: str, corpus: str) -> Any:
-        """Return the settings as they are for one corpus.
-
-        Args:
-            settings: The settings of the system.
-            dataset: Name of the dataset.
-            corpus: Name of its corpus: of the forum, or of the dataset.
-
-        Returns:
-            The settings.
-        """
+        """Return the settings for one corpus, by the names of the dataset and of the corpus: the dataset or one of its forums."""
         return settings
 
     def stated(self, settings: Any) -> list[str] | None:
@@ -320,6 +235,8 @@ class Family:
         """Return other files outside the results that a system reads for a corpus, by the keys of the settings that name them."""
         return {}
 
+    # Models.
+
     def model_files(self, settings: Any) -> list[Path]:
         """Return the files of a system's model that need no hub; their states are parameters of the jobs that use it."""
         return []
@@ -332,11 +249,11 @@ class Family:
         """Return the digests of the files of a system's models by name, as the record of the model has them."""
         return {}
 
-    # Representations.
-
     def is_trained(self, settings: Any) -> bool:
         """Test whether the model of a system is trained for each dataset."""
         return False
+
+    # Representations.
 
     def reuses(self, settings: Any) -> bool:
         """Test whether representations of texts of one dataset are reused for equal texts of another."""
@@ -347,16 +264,7 @@ class Family:
         return False
 
     def stored_bytes(self, settings: Any, documents: int, words: float) -> float:
-        """Estimate the bytes of the representation of documents; what was measured here corrects it.
-
-        Args:
-            settings: The settings of the system.
-            documents: Number of documents.
-            words: Mean number of words of a document.
-
-        Returns:
-            Bytes.
-        """
+        """Estimate the bytes of the representation of documents of so many words each; what was measured here corrects it."""
         return 0.0
 
     def matches(self, settings: Any) -> str | None:

@@ -1,6 +1,5 @@
 """The runs that another run reads: read, checked, and recorded."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,12 @@ import pyarrow as pa
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS, record_of
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_record
+from beirflow.runs.candidates import totals
 from beirflow.runs.run_file import NewRun, read_run
 
 
 class FirstStages:
-    """The runs of some systems on one corpus.
+    """The runs of some systems on one corpus. Raises DataError if one is not as recorded, or of another corpus or system.
 
     Args:
         systems: Names of the systems.
@@ -26,14 +26,12 @@ class FirstStages:
         corpus: Digests of the queries and the documents, by path below the results; neither is read.
         runs: The runs, in the same order, with the columns of :data:`~beirflow.runs.run_file.RUN`.
         inputs: Digests of what was read, by path below the results.
-
-    Raises:
-        DataError: A run is not the one that was recorded, or was made for another corpus or by another system.
     """
 
     def __init__(self, systems: Sequence[str], run_paths: Sequence[str], corpus_path: str, job: Job) -> None:
         self.systems, self._job = list(systems), job
         outputs = read_json(corpus_path)["outputs"]
+        # A run does not depend on judgements.
         self.corpus = {name: digest for name, digest in outputs.items() if Path(name).name != Path(QRELS).name}
         self.inputs = dict(self.corpus)
         self.runs: list[pa.Table] = []
@@ -70,7 +68,7 @@ class FirstStages:
             sizes: Bytes on disk of its own, by stage.
             read: Other inputs: sha256 by path below the results.
             jobs: Other jobs that it was made by.
-            **facts: What else there is to say; see :func:`~beirflow.files.records.write_record`.
+            **facts: Other facts; see :func:`~beirflow.files.records.write_record`.
         """
         parts: dict[str, dict[str, Any]] = {}
         for record in self._records:
@@ -84,8 +82,8 @@ class FirstStages:
             inputs={self._job.results / path: digest for path, digest in (self.inputs | dict(read or {})).items()},
             outputs={run.run_path: file_digest(run.run_path)},
             made=together([*(record["made"] for record in self._records), made]),
-            seconds=_sum(parts, "seconds"),
-            sizes=_sum(parts, "bytes"),
+            seconds=totals(parts.values(), "seconds"),
+            sizes=totals(parts.values(), "bytes"),
             system=run.system,
             first_stages=self.systems,
             parts=parts,
@@ -94,11 +92,3 @@ class FirstStages:
             top_k=run.top_k,
             **facts,
         )
-
-
-def _sum(parts: Mapping[str, Mapping[str, Mapping[str, Any]]], key: str) -> dict[str, Any]:
-    """The sum of each number of one kind over all systems."""
-    total: Counter[str] = Counter()
-    for part in parts.values():
-        total.update(part[key])
-    return dict(total)

@@ -7,49 +7,31 @@ import numpy as np
 
 
 class Pairs(NamedTuple):
-    """Pairs of a query and a document.
+    """Pairs of a query and a document."""
 
-    Attributes:
-        queries: Texts of queries, each once.
-        documents: Texts of documents, each once.
-        query: Number of each pair's query, int64 of shape (n,).
-        document: Number of each pair's document, int64 of shape (n,).
-    """
-
-    queries: Sequence[str]
-    documents: Sequence[str]
-    query: np.ndarray
-    document: np.ndarray
+    queries: Sequence[str]  # texts of queries, each once
+    documents: Sequence[str]  # texts of documents, each once
+    query: np.ndarray  # number of each pair's query, int64 of shape (n,)
+    document: np.ndarray  # number of each pair's document, int64 of shape (n,)
 
 
 class Match(NamedTuple):
-    """Something that a query and a document have in common.
+    """A part of a query that matches a part of a document."""
 
-    Attributes:
-        of_query: The part of the query: a term, or a token.
-        of_document: The part of the document; for a term, the same.
-        adds: What it adds to the score.
-    """
-
-    of_query: str
-    of_document: str
-    adds: float
+    of_query: str  # a term or a token
+    of_document: str  # for a term, the same
+    adds: float  # to the score
 
 
 class Matched(NamedTuple):
-    """The matches of pairs.
+    """The matches of pairs."""
 
-    Attributes:
-        matches: Of each pair, the matches that a reader should see.
-        made: Precision, device and versions that they were computed with.
-    """
-
-    matches: list[list[Match]]
-    made: dict[str, str]
+    matches: list[list[Match]]  # of each pair, those that a reader should see
+    made: dict[str, str]  # precision, device and versions that they were computed with
 
 
 def readable(tokenizer: Any, token: int) -> str:
-    """A token as a reader knows it: the letters that its bytes are; as the tokenizer has it where there are none."""
+    """Return a token as readable text: the letters that its bytes are; as the tokenizer has it where there are none."""
     return str(tokenizer.decode([token]).strip() or tokenizer.convert_ids_to_tokens(token))
 
 

@@ -1,7 +1,6 @@
 """Merge the candidates of all chunks into one run, for every family."""
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,43 +8,33 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, recorded_digest
+from beirflow.datasets.corpus_files import PreparedCorpus, read_table, recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, together, write_record
 from beirflow.files.verified import damaged
-from beirflow.runs.candidates import Candidates, Origin, read_candidates
-from beirflow.runs.ranking import Hits, rank_hits
+from beirflow.runs.candidates import Candidates, Origin, read_candidates, totals
+from beirflow.runs.ranking import Hits, Ties, rank_hits
 from beirflow.runs.run_file import NewRun, run_writer
-from beirflow.runs.searched import check_one_source
-from beirflow.runs.ties import Ties
+from beirflow.runs.searched import check_one_source, read_every_id
 
 CANDIDATES = 1 << 24
-"""Candidates beyond which they are cut to the k best; these and one more chunk's are sorted at once, some 70 bytes each."""
+"""Number of candidates from which on they are cut to the k best; with those of another chunk some 70 bytes each are sorted."""
 
 RUN_ROWS = 1 << 20
 """Rows of a run that are looked up and written at once."""
 
 
 def merge_chunks(*, run: NewRun, candidate_paths: Sequence[str], corpus: PreparedCorpus, job: Job) -> None:
-    """Merge the candidates of all chunks, cut at k, and record where the run comes from.
+    """Merge the candidates of chunk 0, 1, …, cut at k, and record what the run was made from, and the time it all took.
 
-    Args:
-        run: The run to write; its record says what all chunks were made from, with what, and the time it all took.
-        candidate_paths: The candidates of chunk 0, 1, ….
-        corpus: Queries and documents.
-        job: The job, for the record.
-
-    Raises:
-        DataError: A file is not the one that was recorded; or the candidates are not those of all chunks of this corpus, found in
-            the same representations, whose given expansion was read from one file.
+    Raises DataError if a file is not the one that was recorded; or if the candidates are not those of all chunks of this corpus,
+    found in the same representations, whose given expansion was read from one file.
     """
     start = time.perf_counter()
     inputs = job.digests({path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)})
     query_ids = read_table(corpus.queries_path)["query_id"].combine_chunks()
-    with Documents(corpus.documents_path) as file:
-        sizes = file.sizes
-        doc_ids = file.read(range(len(sizes)), ["doc_id"])["doc_id"].combine_chunks()
+    doc_ids, sizes = read_every_id(corpus.documents_path)
     if len(candidate_paths) != len(sizes):
         raise DataError(
             f"{corpus.documents_path}: {len(sizes)} chunks, but candidates of {len(candidate_paths)}; search all chunks again"
@@ -59,16 +48,17 @@ def merge_chunks(*, run: NewRun, candidate_paths: Sequence[str], corpus: Prepare
         for start_row in range(0, len(query), RUN_ROWS):
             part = slice(start_row, start_row + RUN_ROWS)
             write(query_ids.take(pa.array(query[part])), doc_ids.take(pa.array(row[part])), score[part], ranks[part])
-    seconds = {**chunks.sums("seconds"), "search": chunks.seconds}
+    sources = list(chunks.sources.values())
+    seconds = {**totals(sources, "seconds"), "search": chunks.seconds}
     write_record(
         run.record_path,
         job,
         inputs={job.results / path: digest for path, digest in chunks.inputs.items()},
         outputs={run.run_path: file_digest(run.run_path)},
-        made=together([*(each["made"] for each in chunks.sources.values() if "made" in each), *chunks.made]),
+        made=together([*(each["made"] for each in sources if "made" in each), *chunks.made]),
         seconds=seconds | {"merge": time.perf_counter() - start},
-        sizes=chunks.sums("bytes"),
-        counts={**chunks.sums("counts"), "self_matches_dropped": chunks.self_matches},
+        sizes=totals(sources, "bytes"),
+        counts={**totals(sources, "counts"), "self_matches_dropped": chunks.self_matches},
         system=run.system,
         dataset=run.dataset,
         top_k=run.top_k,
@@ -99,7 +89,7 @@ class _Chunks:
         self.top_k, self._job, self._next = top_k, job, 0
 
     def read(self, path: str) -> Candidates:
-        """The candidates of the next chunk."""
+        """Read and check the candidates of the next chunk."""
         candidates, found = read_candidates(path)
         for name, expected in {**self._expected, "chunk": self._next}.items():
             if getattr(found, name) != expected:
@@ -115,7 +105,7 @@ class _Chunks:
         return candidates
 
     def _check_inputs(self, path: str, found: Origin) -> None:
-        """All chunks were found in this corpus and in the same files, and records that are here are those that were read."""
+        """Check that all chunks were found in this corpus and in the same files, and that records that are here were those."""
         for name in self._corpus.keys() - found.inputs.keys():
             raise damaged(path, f"it does not say in which {name} the candidates were found")
         for name, digest in found.inputs.items():
@@ -126,18 +116,11 @@ class _Chunks:
             if digest != expected:
                 raise damaged(path, f"found candidates from {name} with the sha256 {digest}, but {expected} is used here")
 
-    def sums(self, key: str) -> Counter[str]:
-        """The sum of each number of one kind over all sources."""
-        total: Counter[str] = Counter()
-        for each in self.sources.values():
-            total.update(each.get(key, {}))
-        return total
-
 
 def _merge_candidates(
     chunks: _Chunks, paths: Sequence[str], queries: int, first_rows: np.ndarray, doc_ids: pa.Array
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The k best of each query: query, row in the corpus, score and rank, sorted by query and rank.
+    """Return the k best of each query: query, row in the corpus, score and rank, sorted by query and rank.
 
     Candidates are cut to the k best whenever many have been read, so that memory does not grow with the number of chunks; from
     then on only those are kept that score at least as high as the k-th, which leaves fewer from each chunk.
@@ -146,6 +129,7 @@ def _merge_candidates(
     parts: list[Hits] = []
     least = np.full(queries, -np.inf, np.float32)
     for first_row, found in zip(first_rows, map(chunks.read, paths), strict=True):
+        # Equal scores stay too: their ids decide at the cut.
         may_stay = found.score >= least[found.query]
         rows = (found.row[may_stay] + first_row).astype(np.int32)
         parts.append((found.query[may_stay], rows, found.score[may_stay]))

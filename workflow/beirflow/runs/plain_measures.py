@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 def measures_of_query(
     ranked: Sequence[str], judgements: Mapping[str, int], judged: Container[str], cutoffs: Sequence[int]
 ) -> dict[str, float]:
-    """All measures of one query.
+    """Return all measures of one query by name, such as ``NDCG@10``.
 
     Args:
         ranked: Ids of the retrieved documents, best first.
@@ -20,7 +20,7 @@ def measures_of_query(
         cutoffs: The k of the measures.
 
     Returns:
-        By name, e.g. ``NDCG@10``.
+        The measures.
     """
     depth = max(cutoffs)
     gains = [max(0, judgements.get(doc_id, 0)) for doc_id in ranked[:depth]]
@@ -34,16 +34,7 @@ def measures_of_query(
 
 
 def _at_cutoff(gains: Sequence[int], ideal: Sequence[int], k: int) -> dict[str, float]:
-    """The measures of the first k documents.
-
-    Args:
-        gains: Grades of the documents by rank, 0 for one that is not relevant; at most k.
-        ideal: Grades of all relevant documents of the query, the highest first.
-        k: The cutoff.
-
-    Returns:
-        By name without the cutoff.
-    """
+    """Return the measures of the first k documents, from their grades by rank and all grades of the query, the highest first."""
     ranks = [rank for rank, gain in enumerate(gains, 1) if gain]
     hits, relevant = len(ranks), len(ideal)
     precision, recall = hits / k, _quotient(hits, relevant)

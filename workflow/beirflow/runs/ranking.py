@@ -5,12 +5,14 @@ ascending ids: that decides which documents are kept, in every chunk and in the 
 """
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.runs.ties import Ties
+Ties = Literal["descending", "ascending"]
+"""Order of ids by which a cut at k keeps the first of several documents with the same score."""
 
 Hits = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Number of the query and row of the document, integers, and score, float32, of n hits, each of shape (n,)."""
@@ -61,15 +63,9 @@ def rank(
 def merge_hits(
     parts: Sequence[Hits], id_order: Callable[[np.ndarray], np.ndarray], k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Merge lists of hits and keep the first k of each query.
+    """Merge lists of hits, in any order, and keep the first k of each query; ``id_order`` gives places in byte order, by rows.
 
-    Args:
-        parts: The lists, in any order.
-        id_order: Gives the places in byte order of the ids of some documents, by their rows.
-        k: Documents to keep for each query.
-
-    Returns:
-        Number of the query, row and score of each hit, sorted by query and then by rank; and its rank from 1, int32.
+    Returns number of the query, row and score of each hit, sorted by query and then by rank; and its rank from 1, int32.
     """
     query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     kept, ranks = rank(query, score, lambda tied: id_order(row[tied]), k)
@@ -100,7 +96,7 @@ def rank_hits(
 
 
 def _sort_key(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """One uint64 a candidate that ascends with the query and, inside a query, descends with the score: fast to sort."""
+    """Return one uint64 a candidate that ascends with the query and, inside a query, descends with the score: fast to sort."""
     # Not-a-number ranks last; adding 0 makes -0 equal to 0.
     bits = (np.fmax(np.asarray(scores, dtype=np.float32), np.float32(-np.inf)) + np.float32(0)).view(np.uint32)
     ascending = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))

@@ -24,21 +24,15 @@ M = TypeVar("M")
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts of some queries or documents.
-
-    Attributes:
-        kind: ``queries`` or ``documents``.
-        source_path: ``queries.parquet`` or ``documents.parquet``, next to its ``corpus.json``.
-        table: ``query_id`` or ``doc_id``, and ``text``.
-    """
+    """The texts of some queries or documents."""
 
     kind: Literal["queries", "documents"]
-    source_path: str
-    table: pa.Table
+    source_path: str  # queries.parquet or documents.parquet, next to its corpus.json
+    table: pa.Table  # query_id or doc_id, and text
 
     @property
     def stage(self) -> str:
-        """The name of their stage in records."""
+        """Name of their stage in records."""
         return "queries" if self.kind == "queries" else "index"
 
     def distinct(self) -> tuple[list[str], np.ndarray]:
@@ -51,36 +45,18 @@ class Texts:
         return replace(self, table=self.table.filter(pa.array(rows)))
 
     def name_of(self, number: int, indices: np.ndarray | None = None) -> str:
-        """Return the id of the first row with a distinct text, for messages.
-
-        Args:
-            number: Number of the text.
-            indices: Number of each row's text; None for that of :meth:`distinct`.
-
-        Returns:
-            Column and id.
-        """
+        """Return column and id of the first row with a distinct text, for messages; ``indices`` are those of :meth:`distinct`."""
         row = int(np.argmax((self.distinct()[1] if indices is None else indices) == number))
         return f"{self.table.column_names[0]} {self.table[0][row].as_py()!r}"
 
 
 def query_texts(queries_path: str) -> Texts:
-    """Read the queries of a dataset.
-
-    Args:
-        queries_path: ``queries.parquet``, next to its ``corpus.json``.
-
-    Returns:
-        All queries.
-
-    Raises:
-        DataError: The file was changed after it was written.
-    """
+    """Read the queries of a dataset. Raises DataError if the file was changed after it was written."""
     return Texts("queries", queries_path, read_table(queries_path))
 
 
 def document_texts(documents_path: str, chunk: int, separator: str | None = None) -> Texts:
-    """Read the documents of one chunk.
+    """Read the documents of one chunk, as models read them.
 
     Args:
         documents_path: ``documents.parquet``, next to its ``corpus.json``.
@@ -88,7 +64,7 @@ def document_texts(documents_path: str, chunk: int, separator: str | None = None
         separator: Separator between title and text; None for the stored space.
 
     Returns:
-        The documents as models read them.
+        The documents.
 
     Raises:
         DataError: What is read was changed after it was written.

@@ -23,38 +23,22 @@ R = TypeVar("R")
 
 
 class TextSample(NamedTuple, Generic[R]):
-    """Sampled documents or queries.
-
-    Attributes:
-        kind: Kind of the texts.
-        ids: Their ids.
-        texts: The texts as models read them.
-        rows: Their rows: of documents those of each chunk, of queries one array.
-        stored: Their stored representations.
-    """
+    """Sampled documents or queries."""
 
     kind: Kind
     ids: list[str]
-    texts: list[str]
-    rows: list[np.ndarray]
-    stored: R
+    texts: list[str]  # as models read them
+    rows: list[np.ndarray]  # of documents those of each chunk, of queries one array
+    stored: R  # their stored representations
 
 
 class RepresentationCheck(SearchCheck, Generic[R]):
-    """The checks of one system on one corpus: documents and queries represented again, queries searched again.
+    """The checks of one system on one corpus: documents and queries represented again, queries searched again."""
 
-    Attributes:
-        made: Participle and noun of the names of the checks, such as ``encoded`` and ``vectors``.
-        of_queries: Path of the representations of queries.
-        tolerance: By precision, the largest distance of a stored and a recomputed representation.
-        most_others: Counterparts of the sampled texts whose scores are compared.
-        separator: Separator of title and text; None for the space that is stored.
-    """
-
-    made: ClassVar[tuple[str, str]]
-    of_queries: ClassVar[Pattern]
-    tolerance: ClassVar[dict[str, float]]
-    most_others: ClassVar[int] = MOST_OTHERS
+    made: ClassVar[tuple[str, str]]  # participle and noun of the names of the checks, such as "encoded" and "vectors"
+    of_queries: ClassVar[Pattern]  # path of the representations of queries
+    tolerance: ClassVar[dict[str, float]]  # by precision, the largest distance of a stored and a recomputed representation
+    most_others: ClassVar[int] = MOST_OTHERS  # counterparts of the sampled texts whose scores are compared
 
     def checks(self) -> list[SpotCheck]:
         """Plan the three checks."""
@@ -115,7 +99,7 @@ class RepresentationCheck(SearchCheck, Generic[R]):
 
     @property
     def separator(self) -> str | None:
-        """Separator of title and text."""
+        """Separator of title and text; None for the space that is stored."""
         return None
 
     @property
@@ -154,12 +138,5 @@ class RepresentationCheck(SearchCheck, Generic[R]):
 
 
 def on_device(subject: Subject) -> AbstractContextManager[None]:
-    """Compute as a job does: on a GPU of its own, where there is one.
-
-    Args:
-        subject: Says the device.
-
-    Returns:
-        The surroundings of the computation.
-    """
+    """Return the context of a job's computation: on a GPU of its own, where there is one."""
     return gpu_job(subject.config["device"], subject.config["jobs_per_gpu"])

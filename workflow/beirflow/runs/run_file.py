@@ -30,42 +30,25 @@ logger = logging.getLogger(__name__)
 WHITESPACE = re.compile(r"\s")
 
 NUL = "\0"
-"""It ends a text for trec_eval, so that two ids which differ behind it would be the same."""
+"""Sign that ends a text for trec_eval: two ids that differ behind it would be the same."""
 
 
 @dataclass(frozen=True)
 class NewRun:
-    """A run that a job makes.
-
-    Attributes:
-        system: Name of the system.
-        dataset: Name of the corpus.
-        top_k: Documents to keep for each query.
-        run_path: Parquet to write, with the columns of ``RUN``.
-        record_path: The record to write.
-    """
+    """A run that a job makes."""
 
     system: str
-    dataset: str
-    top_k: int
-    run_path: str
+    dataset: str  # name of the corpus
+    top_k: int  # documents to keep for each query
+    run_path: str  # Parquet to write, with the columns of RUN
     record_path: str
 
 
 def read_run(path: str, expected: str, record_path: str) -> pa.Table:
-    """Read a run that can be evaluated.
+    """Read a run that can be evaluated, whose sha256 a record states; its columns are those of ``RUN``.
 
-    Args:
-        path: Parquet file of the run.
-        expected: Its sha256.
-        record_path: The record that says so.
-
-    Returns:
-        The run, with the columns of ``RUN``.
-
-    Raises:
-        DataError: The run was changed after it was written, or it is none: other columns, a score that is not a number, a
-            document twice for one query, or ranks that do not follow the ranking rule.
+    Raises DataError if the run was changed after it was written, or is none: other columns, a score that is not a number, a
+    document twice for one query, or ranks that do not follow the ranking rule.
     """
     check_digest(path, expected, record_path)
     run = pq.read_table(path)
@@ -88,7 +71,7 @@ def _problem_with(run: pa.Table) -> str | None:
     for value in pc.unique(run["query_id"].filter(pc.invert(pc.is_finite(run["score"])))).slice(0, 1):
         return f"found a score for the query {value.as_py()!r} that is not a finite number"
     query, document = (run[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in ("query_id", "doc_id"))
-    pairs = query.astype(np.int64) << 32 | document
+    pairs = query.astype(np.int64) << 32 | document  # one number for each pair sorts faster than two
     ordered = np.sort(pairs)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if len(twice):
@@ -98,14 +81,9 @@ def _problem_with(run: pa.Table) -> str | None:
 
 
 def _problem_with_ranks(run: pa.Table, query: np.ndarray) -> str | None:
-    """Compare ranks with the ranking rule; runs that were made before lexical systems followed it differ where scores tie.
+    """Return the first rank that contradicts the ranking rule; None without one. ``query`` numbers the query of each row.
 
-    Args:
-        run: With the columns of ``RUN``.
-        query: Number of the query of each row.
-
-    Returns:
-        The first difference; None if there is none.
+    Runs that were made before lexical systems followed the rule differ where scores tie.
     """
     doc_ids, ranks = run["doc_id"].combine_chunks(), run["rank"].to_numpy()
     order, expected = rank(query, run["score"].to_numpy(), lambda tied: byte_order(doc_ids.take(pa.array(tied))))
@@ -120,13 +98,9 @@ def _problem_with_ranks(run: pa.Table, query: np.ndarray) -> str | None:
 
 @contextmanager
 def run_writer(path: str | Path) -> Iterator[Callable[[pa.Array, pa.Array, np.ndarray, np.ndarray], None]]:
-    """Write a run a part at a time, and warn of one that ranks nothing.
+    """Write a run as Parquet a part at a time, and warn of one that ranks nothing.
 
-    Args:
-        path: Parquet to write.
-
-    Yields:
-        A function that takes the next rows: ids of queries and documents, scores and ranks, sorted by query and rank.
+    Yields a function that takes the next rows: ids of queries and documents, scores and ranks, sorted by query and rank.
     """
     ranking = _Ranking()
     with atomic_path(path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
@@ -147,7 +121,7 @@ class _Ranking:
         self._rows, self._tied, self._differ = 0, False, False
 
     def add(self, rows: pa.Table) -> None:
-        """Look at more rows, sorted by query and rank."""
+        """Add rows, sorted by query and rank."""
         self._rows += len(rows)
         if not self._differ:
             same_query = pc.equal(rows["query_id"][1:], rows["query_id"][:-1])
@@ -166,17 +140,9 @@ class _Ranking:
 
 
 def queries_without_line(run_path: str, queries_path: str) -> list[str]:
-    """Return the judged queries for which a run has no document.
+    """Return the judged queries for which a run has no document, by ids in byte order.
 
-    Args:
-        run_path: Parquet file of the run.
-        queries_path: ``queries.parquet`` of its corpus, next to its ``corpus.json``.
-
-    Returns:
-        Their ids in byte order.
-
-    Raises:
-        DataError: The queries were changed after they were written.
+    The judged queries are those of ``queries.parquet``, next to its ``corpus.json``; DataError if it was changed.
     """
     query_ids = read_table(queries_path)["query_id"]
     answered = pc.unique(pq.ParquetFile(run_path).read(["query_id"])["query_id"])
@@ -209,6 +175,7 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
             *(output_path, len(missing), ", ".join(missing)),
         )
     run = pq.ParquetFile(run_path)
+    # Without name and time in the header of gzip, equal runs are equal bytes.
     with (
         atomic_path(output_path) as partial,
         partial.open("wb") as raw,

@@ -1,4 +1,4 @@
-"""The start of the search of a chunk: ids of queries and documents, and the checked records of their representations."""
+"""Ids of queries and documents, their own candidates, and checked records of representations, for the search of a chunk."""
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -20,39 +20,30 @@ EXPANSION_SOURCE = "expansion_source_sha256"
 
 
 class Ids(NamedTuple):
-    """The ids of the queries of a dataset and of the documents of one chunk.
-
-    Attributes:
-        queries: Ids of the queries, in the order of their table.
-        documents: Ids of the documents of the chunk, likewise.
-        own: For each query the row of the document that is dropped because it has the query's id, or -1.
-        pairs: Numbers of queries, ascending, and rows of documents, int64, of candidates that a dataset states; else None.
-    """
+    """The ids of the queries of a dataset and of the documents of one chunk, in the order of their tables."""
 
     queries: pa.Array
     documents: pa.Array
-    own: np.ndarray
+    own: np.ndarray  # row of the document that is dropped because it has the id of the query, or -1, for each query
+    # Candidates that a dataset states: numbers of queries, ascending, and rows of documents, int64.
     pairs: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def self_matches(self) -> int:
-        """Documents that are dropped."""
+        """Number of documents that are dropped."""
         return int((self.own >= 0).sum())
 
 
+def read_every_id(documents_path: str) -> tuple[pa.Array, list[int]]:
+    """Read the ids of all documents of a corpus, chunk after chunk, and the number of documents of each chunk."""
+    with Documents(documents_path) as file:
+        return file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks(), file.sizes
+
+
 def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool) -> Ids:
-    """Read the ids of the queries and of the documents of one chunk.
+    """Read the ids of the queries and of the documents of one chunk; a document with the query's id is dropped if so wished.
 
-    Args:
-        corpus: The corpus.
-        chunk: Number of the chunk.
-        drop_self_matches: True to drop a document whose id is the query's id.
-
-    Returns:
-        The ids.
-
-    Raises:
-        DataError: A file is not the one that was recorded.
+    Raises DataError if a file is not the one that was recorded.
     """
     queries = read_table(corpus.queries_path)["query_id"].combine_chunks()
     with Documents(corpus.documents_path) as file:
@@ -62,16 +53,24 @@ def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool) -> 
     return Ids(queries, documents, np.full(len(queries), -1))
 
 
-def places_of(strings: pa.Array, among: pa.Array) -> np.ndarray:
-    """Find the places of some strings among many others. The many are looked up in the few, which takes a fraction of the time.
+def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of the candidates of each query in a chunk: numbers of queries, ascending, and rows, int64.
 
-    Args:
-        strings: Different strings.
-        among: Different strings of the same type, any number.
-
-    Returns:
-        The place of each, or -1 where it is missing; int64 of shape (strings,).
+    All ``query_id`` and ``doc_id`` of the candidates are ranked; raises DataError if a query has more than ``top_k``.
     """
+    most = pc.max(candidates.group_by("query_id").aggregate([("doc_id", "count")])["doc_id_count"]).as_py()
+    if most > top_k:
+        raise DataError(f"a query has {most} candidates, all of which are ranked; set 'top_k: {most}' or more")
+    query = pc.index_in(candidates["query_id"], value_set=ids.queries).to_numpy()
+    row = pc.fill_null(pc.index_in(candidates["doc_id"], value_set=ids.documents), -1).to_numpy()
+    order = np.argsort(query, kind="stable")
+    order = order[row[order] >= 0]
+    return query[order].astype(np.int64), row[order].astype(np.int64)
+
+
+def places_of(strings: pa.Array, among: pa.Array) -> np.ndarray:
+    """Return the places of some different strings among many others, or -1, int64 of shape (strings,)."""
+    # The many are looked up in the few, which takes a fraction of the time.
     found = pc.index_in(among, value_set=strings)
     known = pc.indices_nonzero(pc.is_valid(found))
     places = np.full(len(strings), -1, np.int64)
@@ -80,7 +79,7 @@ def places_of(strings: pa.Array, among: pa.Array) -> np.ndarray:
 
 
 def read_searched(sources: Mapping[str, str], model_path: str, job: Job, *, system: str) -> dict[str, dict[str, Any]]:
-    """Read the records of representations, and make sure that the model made them from these texts.
+    """Read the records of representations, by path, and make sure that the model of a system made them from these texts.
 
     Args:
         sources: By path of each representation, ``queries.parquet`` or ``documents.parquet``.
@@ -102,19 +101,19 @@ def read_searched(sources: Mapping[str, str], model_path: str, job: Job, *, syst
 
 
 def read_expansion(expansion_path: str, path: str, record: Mapping[str, Any], job: Job) -> dict[str, Any]:
-    """Read the record of what was added to the documents of a chunk, and make sure that they were indexed or weighed with it.
+    """Read the record of an expansion of a chunk, and make sure that its documents were indexed or weighed with it.
 
     Args:
-        expansion_path: What was added.
-        path: What was made of the documents.
-        record: Its record.
+        expansion_path: The expansion.
+        path: The postings or weights of the documents.
+        record: Their record.
         job: The job that searches.
 
     Returns:
         The record.
 
     Raises:
-        DataError: A record was damaged, or something else was added.
+        DataError: A record was damaged, or another expansion was added.
     """
     check_inputs(record_of(path), record, job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))}))
     return read_json(record_of(expansion_path))
@@ -145,9 +144,9 @@ def check_same(records: Mapping[str, Mapping[str, Any]], what: Callable[[Mapping
 
     Args:
         records: The records, by path of what they are of.
-        what: Gives it, from a record.
-        name: What it is, for the message.
-        again: What repairs it: ``encode`` or ``weigh``.
+        what: Returns it, from a record.
+        name: Its name, for the message.
+        again: Step that repairs it: ``encode`` or ``weigh``.
 
     Raises:
         DataError: It differs.
@@ -160,29 +159,11 @@ def check_same(records: Mapping[str, Mapping[str, Any]], what: Callable[[Mapping
 
 
 def check_precision(records: Mapping[str, Mapping[str, Any]], again: str) -> None:
-    """Make sure that queries and documents were made with one precision.
-
-    Args:
-        records: The records, by path of what they are of.
-        again: What repairs it: ``encode`` or ``weigh``.
-
-    Raises:
-        DataError: They were not.
-    """
+    """Make sure that queries and documents were made with one precision; ``again``, ``encode`` or ``weigh``, repairs it."""
     check_same(records, lambda record: record["made"]["precision"], "precision", again)
 
 
 def check_rows(path: str, found: int, expected: int, again: str) -> None:
-    """Make sure that something was made of each text.
-
-    Args:
-        path: The file.
-        found: Texts that it is of.
-        expected: Texts that there are.
-        again: What repairs it: ``encode`` or ``weigh``.
-
-    Raises:
-        DataError: There are more or fewer.
-    """
+    """Make sure that a file has as many texts as expected; ``again``, ``encode`` or ``weigh``, repairs it."""
     if found != expected:
         raise DataError(f"{path}: found {found} texts, expected {expected}; {again} them again: rm {path}")

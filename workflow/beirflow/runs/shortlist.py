@@ -10,21 +10,13 @@ AT_ONCE = 64
 
 
 class Candidates(NamedTuple):
-    """Pairs of a query and a document whose exact score may be among the k best of the query.
+    """Pairs of a query and a document whose exact score may be among the k best of the query."""
 
-    Attributes:
-        query: Number of the query, ascending, int64 of shape (n,).
-        row: Row of the document, int32 of shape (n,).
-        least: The fast score from which a document is a candidate of each query, float32 of shape (queries,).
-        crowded: The queries with more candidates than there is room for, which have no pairs; int64.
-        few: Those of them whose first guess was too high, with fewer documents above it than there is room for; int64.
-    """
-
-    query: torch.Tensor
-    row: torch.Tensor
-    least: torch.Tensor
-    crowded: torch.Tensor
-    few: torch.Tensor
+    query: torch.Tensor  # number of the query, ascending, int64 of shape (n,)
+    row: torch.Tensor  # row of the document, int32 of shape (n,)
+    least: torch.Tensor  # fast score from which a document is a candidate of each query, float32 of shape (queries,)
+    crowded: torch.Tensor  # queries with more candidates than there is room for, which have no pairs; int64
+    few: torch.Tensor  # those of them whose first guess was too high, with fewer documents above it than there is room for; int64
 
 
 class Shortlist:
@@ -55,12 +47,10 @@ class Shortlist:
         self._at_once = AT_ONCE if device.type == "cpu" else queries
 
     def offer(self, queries: slice, scores: torch.Tensor, first_row: int) -> None:
-        """Take the scores of some queries with the next block of documents.
+        """Take the scores of n neighbouring queries with the next block of documents.
 
-        Args:
-            queries: The queries, n of them, which are neighbours.
-            scores: float32 of shape (n, documents of the block); minus infinity is never kept.
-            first_row: Row of the block's first document.
+        They are float32 of shape (n, documents of the block), whose first document has the row ``first_row``; minus infinity is
+        never kept.
         """
         # While little is known, much of a block may belong to the best: a part of it tells more about the rest.
         documents, part = scores.shape[1], max(first_row, self.scores.shape[1])
@@ -87,17 +77,13 @@ class Shortlist:
         self._filled[queries] += counts
 
     def kth(self, k: int, queries: slice) -> torch.Tensor:
-        """The k-th best score of some queries, float32 of shape (n,); minus infinity where fewer documents were found."""
+        """Return the k-th best score of some queries, float32 of shape (n,); minus infinity where fewer documents were found."""
         return kth_largest(self.scores[queries], min(k, self.scores.shape[1]))[:, 0]
 
     def candidates(self, least: torch.Tensor) -> Candidates:
-        """The documents from a score on, which is at most the ``keep``-th.
+        """Return the documents that score at least so much, without those of queries where some such document was not kept.
 
-        Args:
-            least: The score, for each query, float32 of shape (queries,).
-
-        Returns:
-            The documents, without those of queries where some from this score on were not kept.
+        The score of each query, float32 of shape (queries,), is at most that of its ``keep``-th document.
         """
         dropped = self._least[:, 0]  # this score and those below
         crowded = (dropped >= least) & (dropped > -torch.inf)
@@ -132,19 +118,19 @@ class Shortlist:
 
 # On a CPU numpy does these several times faster than torch.
 def _above(scores: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
-    """Places of the scores above the least of their row, as if all rows were one, int64."""
+    """Return the places of the scores above the least of their row, as if all rows were one, int64."""
     if scores.is_cuda:
         return _places(scores > least)
     return _places(torch.from_numpy(scores.numpy() > least.numpy()))
 
 
 def _places(is_so: torch.Tensor) -> torch.Tensor:
-    """Places of what is true, as if all rows were one, int64."""
+    """Return the places of what is true, as if all rows were one, int64."""
     return is_so.reshape(-1).nonzero().flatten() if is_so.is_cuda else torch.from_numpy(np.flatnonzero(is_so.numpy()))
 
 
 def _largest(scores: torch.Tensor, keep: int) -> torch.Tensor:
-    """Places of the largest scores of each row, in any order, int64 of shape (rows, keep)."""
+    """Return the places of the largest scores of each row, in any order, int64 of shape (rows, keep)."""
     if scores.is_cuda:
         return scores.topk(keep, dim=1, sorted=False).indices
     spare = scores.shape[1] - keep
@@ -152,7 +138,7 @@ def _largest(scores: torch.Tensor, keep: int) -> torch.Tensor:
 
 
 def kth_largest(scores: torch.Tensor, k: int) -> torch.Tensor:
-    """The k-th largest score of each row, of shape (rows, 1)."""
+    """Return the k-th largest score of each row, of shape (rows, 1)."""
     if scores.is_cuda:
         return scores.topk(k, dim=1).values[:, -1:]
     place = scores.shape[1] - k

@@ -30,76 +30,47 @@ FIRST_HITS = 10
 
 
 class NotHereError(Exception):
-    """Something is not here that the check needs; the message says what."""
+    """An error that names something which is not here but needed by the check."""
 
 
 class Finding(NamedTuple):
-    """Result of one check.
-
-    Attributes:
-        passed: Whether it is as it should be.
-        found: What is the case.
-        expected: What should be; empty where ``found`` says it all.
-    """
+    """Result of one check."""
 
     passed: bool
-    found: str
-    expected: str = ""
+    found: str  # what is the case
+    expected: str = ""  # what should be; empty where "found" says it all
 
 
 class SpotCheck(NamedTuple):
-    """One check that can be made.
+    """One check that can be made; ``run`` makes the sample again and compares it, and may raise :class:`NotHereError`."""
 
-    Attributes:
-        name: What is checked, as the audit shows it.
-        path: The file or folder below the results that would be wrong.
-        run: Makes the sample again and compares it. May raise :class:`NotHereError`.
-    """
-
-    name: str
-    path: str
+    name: str  # what is checked, as the audit shows it
+    path: str  # the file or folder below the results that would be wrong
     run: Callable[[], Finding]
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One system on one corpus, of which a sample is recomputed.
+    """One system on one corpus, of which a sample is recomputed, with the configuration of the person who audits."""
 
-    Attributes:
-        results: The folder of all results.
-        system: The system as the results say.
-        here: The system of this name in the configuration of the person who audits, which says where its model is; None if it is
-            not configured.
-        dataset: Name of the corpus.
-        made: What the run was made with, as its record says.
-        top_k: Documents that were kept for each query.
-        drop_self_matches: Whether a document whose id is the query's id was dropped.
-        chunks: Number of chunks of the corpus.
-        config: The configuration of the person who audits: ``device``, ``token_budget``, ``jobs_per_gpu``.
-        row: The dataset that a forum belongs to; empty for a corpus that is a dataset itself.
-        own_candidates: Whether each query ranks only the documents that are judged for it.
-        main_measure: By which weights are tuned.
-        whole: The corpus of which this is another split or a sample, by which files of the user's own are called; empty for
-            one that is whole.
-    """
-
-    results: Path
-    system: System
-    here: System | None
-    dataset: str
-    made: dict[str, Any]
-    top_k: int
-    drop_self_matches: bool
-    chunks: int
-    config: dict[str, Any]
-    row: str = ""
-    own_candidates: bool = False
-    main_measure: str = ""
+    results: Path  # folder of all results
+    system: System  # as the results say
+    here: System | None  # system of this name in the configuration, which says where its model is; None if there is none
+    dataset: str  # name of the corpus
+    made: dict[str, Any]  # what the run was made with, as its record says
+    top_k: int  # documents that were kept for each query
+    drop_self_matches: bool  # a document whose id is the query's id was dropped
+    chunks: int  # number of chunks of the corpus
+    config: dict[str, Any]  # "device", "token_budget" and "jobs_per_gpu" of the configuration
+    row: str = ""  # dataset that a forum belongs to; empty for a corpus that is a dataset itself
+    own_candidates: bool = False  # each query ranks only the documents that are judged for it
+    main_measure: str = ""  # by which weights are tuned
+    # The corpus of which this is another split or a sample, which names files of the user's own; empty for a whole one.
     whole: str = ""
 
     @property
     def name(self) -> str:
-        """Both, for a sentence."""
+        """System and corpus, for a sentence."""
         return f"{self.system.name} on {self.dataset}"
 
     @property
@@ -113,7 +84,7 @@ class Subject:
         return {"device": self.config["device"], "token_budget": self.config["token_budget"]}
 
     def precision(self, known: Container[str], records: Sequence[str] = ()) -> str:
-        """The precision of the run, or of some of what it was made from: what a model wrote and another read has one of its own.
+        """Return the precision of the run, or of some records behind it: what one model wrote for another has its own.
 
         Args:
             known: The precisions in which a family can recompute.
@@ -133,91 +104,58 @@ class Subject:
         return str(found)
 
     def file(self, path: str) -> Path:
-        """A file of the results.
-
-        Args:
-            path: Its path below the results.
-
-        Returns:
-            Where it is.
-
-        Raises:
-            NotHereError: It is not here.
-        """
+        """Return a file by its path below the results. Raises NotHereError if it is not here."""
         if not (self.results / path).is_file():
             raise NotHereError(f"{path} is not here")
         return self.results / path
 
     def with_model_of_here(self, settings: S, keys: Sequence[str] = MODEL_PLACE) -> S:
-        """Settings that find the model where the person who audits has it: results from elsewhere name no code to run.
+        """Return settings that find the model where the person who audits has it: results from elsewhere name no code to run.
 
-        Args:
-            settings: As the results say, a dataclass.
-            keys: Names of the settings that say where the model is.
-
-        Returns:
-            The settings, with these as they are here.
-
-        Raises:
-            NotHereError: The system is not configured here.
+        Only the values of ``keys``, which say where the model is, are replaced. Raises NotHereError without the system here.
         """
         if self.settings_here is None:
             raise NotHereError(f"it is not known here where the model of {self.system.name} is; name it under custom.systems")
         return replace(settings, **{key: getattr(self.settings_here, key) for key in keys})
 
     def doc_ids(self, chunk: int) -> pa.Array:
-        """The ids of the documents of a chunk."""
+        """Return the ids of the documents of a chunk."""
         return self._read(DOCUMENTS(dataset=self.dataset), chunk, ["doc_id"])["doc_id"].combine_chunks()
 
     def documents(self, chunk: int) -> pa.Table:
-        """The documents of a chunk."""
+        """Return the documents of a chunk."""
         return self._read(DOCUMENTS(dataset=self.dataset), chunk)
 
     def judged(self) -> pa.Table:
-        """Queries and the documents that are relevant to them."""
+        """Return pairs of a query and a document that is relevant to it."""
         qrels = pq.read_table(self.results / QRELS(dataset=self.dataset))
         return qrels.filter(pc.greater(qrels["score"], 0)).select(["query_id", "doc_id"])
 
     def relevant_to(self, own: str, ids: pa.Array, most: int) -> pa.Array:
-        """The queries that some documents are relevant to, or the documents that are relevant to some queries.
+        """Return the ids of queries that some documents are relevant to, or the reverse: each once, and not more than ``most``.
 
-        Args:
-            own: What the ids are of, ``doc_id`` or ``query_id``.
-            ids: Their ids.
-            most: How many at most.
-
-        Returns:
-            Ids of the others, each once.
+        ``own`` is the column of ``ids``: ``doc_id`` or ``query_id``.
         """
         judged = self.judged()
         return pc.unique(judged.filter(pc.is_in(judged[own], value_set=ids))[_other(own)])[:most]
 
     def pairs_among(self, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Relevant pairs of these documents and queries.
-
-        Args:
-            own: What ``ids`` are of, ``doc_id`` or ``query_id``.
-            ids: Ids of the ones.
-            others: Ids of the others.
-
-        Returns:
-            Places in ``ids`` and in ``others``, int64 of shape (pairs,).
-        """
+        """Return the relevant pairs of ``ids``, of the column ``own``, and ``others``: their places, int64 of shape (pairs,)."""
         return _places(self.judged(), own, ids, others)
 
     def hits_among(self, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of these documents and queries that the run has, as :meth:`pairs_among` returns relevant ones."""
+        """Return the pairs of these documents and queries that the run has, as :meth:`pairs_among` returns relevant ones."""
         path = self.results / RUN(system=self.system.name, dataset=self.dataset)
         return _places(pq.read_table(path, columns=["query_id", "doc_id"]), own, ids, others)
 
     def queries_among(self, ids: pa.Array) -> tuple[pa.Array, np.ndarray]:
-        """Those of some queries that are here: their ids, and their rows."""
+        """Return the ids and the rows of those of some queries that are here."""
         every = self.queries()["query_id"].combine_chunks()
         rows = _rows_among(every, ids)
         return every.take(pa.array(rows)), rows
 
     def documents_among(self, ids: pa.Array) -> tuple[pa.Array, list[np.ndarray]]:
-        """Those of some documents that are here: their ids, chunk after chunk, and of each chunk their rows."""
+        """Return the ids of those of some documents that are here, chunk after chunk, and their rows in each chunk."""
         every = [self.doc_ids(chunk) for chunk in range(self.chunks)]
         rows = [_rows_among(doc_ids, ids) for doc_ids in every]
         return pa.concat_arrays([doc_ids.take(pa.array(here)) for doc_ids, here in zip(every, rows, strict=True)]), rows
@@ -225,12 +163,7 @@ class Subject:
     def draw_documents(self, sample: int, random: np.random.Generator) -> list[np.ndarray]:
         """Draw documents, half of them where forging pays: relevant ones, and the first hits of the run.
 
-        Args:
-            sample: Documents to draw.
-            random: Draws them.
-
-        Returns:
-            Of each chunk the drawn rows, ascending, each once; in all at most ``sample``.
+        Returns of each chunk the drawn rows, ascending, each once; in all at most ``sample``.
         """
         run = pq.read_table(self.results / RUN(system=self.system.name, dataset=self.dataset), columns=["doc_id", "rank"])
         hits = run.filter(pc.less_equal(run["rank"], FIRST_HITS))["doc_id"]
@@ -248,32 +181,17 @@ class Subject:
         return [part - start for part, start in zip(parts, starts[:-1], strict=True)]
 
     def draw_queries(self, sample: int, random: np.random.Generator) -> tuple[pa.Table, np.ndarray]:
-        """Draw queries.
-
-        Args:
-            sample: Queries to draw, at most.
-            random: Draws them.
-
-        Returns:
-            The queries, and their rows, which ascend.
-        """
+        """Draw at most so many queries; returns them, and their rows, which ascend."""
         queries = self.queries()
         rows = draw(queries.num_rows, sample, random)
         return queries.take(pa.array(rows)), rows
 
     def take_documents(self, rows: Sequence[np.ndarray]) -> pa.Table:
-        """Some documents.
-
-        Args:
-            rows: Of each chunk the wanted rows.
-
-        Returns:
-            The documents, chunk after chunk.
-        """
+        """Return the documents at some rows of each chunk, chunk after chunk."""
         return pa.concat_tables([self.documents(chunk).take(pa.array(each)) for chunk, each in enumerate(rows) if len(each)])
 
     def queries(self) -> pa.Table:
-        """The queries."""
+        """Return the queries."""
         return pq.read_table(self.results / QUERIES(dataset=self.dataset))
 
     def _read(self, path: str, chunk: int, columns: list[str] | None = None) -> pa.Table:
@@ -286,7 +204,7 @@ SpotChecks = Callable[[Subject, int, np.random.Generator], list[SpotCheck]]
 
 
 def _places(pairs: pa.Table, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Places in ``ids`` and ``others`` of those pairs of which both are there, int64 of shape (pairs,)."""
+    """Return the places in ``ids`` and ``others`` of those pairs of which both are there, int64 of shape (pairs,)."""
     other = _other(own)
     pairs = pairs.filter(pc.and_(pc.is_in(pairs[own], value_set=ids), pc.is_in(pairs[other], value_set=others)))
     return (
@@ -300,7 +218,7 @@ def _other(own: str) -> str:
 
 
 def _rows_among(every: pa.Array, ids: pa.Array) -> np.ndarray:
-    """Rows of what is among some ids."""
+    """Return the rows of values that are among some ids."""
     return np.flatnonzero(pc.is_in(every, value_set=ids).to_numpy(zero_copy_only=False))
 
 
@@ -327,5 +245,5 @@ def compare_distances(
 
 
 def draw(total: int, sample: int, random: np.random.Generator) -> np.ndarray:
-    """Numbers of sampled items, ascending, each at most once; int64 of shape (min(sample, total),)."""
+    """Return the numbers of sampled items, ascending, each at most once; int64 of shape (min(sample, total),)."""
     return np.sort(random.choice(total, size=min(sample, total), replace=False))

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from beirflow.files.background import map_ahead
 from beirflow.postings.search import NO_DOCUMENT, Best, Cut, better_of, ranked, search_lists, slices_of
-from beirflow.runs.ranking import Hits, byte_order
-from beirflow.runs.ties import Ties
+from beirflow.runs.ranking import Hits, Ties, byte_order
 from beirflow.sparse.products import Backward, lists_of
 from beirflow.sparse.rows import Rows
 

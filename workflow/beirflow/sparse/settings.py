@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from beirflow.expansions.settings import WrittenQueries
 from beirflow.models.settings import ModelSettings
-from beirflow.runs.ties import Ties
 
 INJECT = "inject"
 """Kind of joining queries with a document: those of their tokens that its text lacks follow it."""
@@ -57,7 +56,7 @@ class SparseSettings(ModelSettings):
     document_prefix: str | None = None
     most_terms: int | None = None
     quantize: str = "none"
-    ties: Ties = "descending"
+    ties: Literal["descending", "ascending"] = "descending"
     expansion: WrittenQueries | None = None
     text_length: int | None = None
     expansion_length: int | None = None

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from beirflow.fusion.contributions import contributions
+from beirflow.fusion.blocks import contributions
 from beirflow.fusion.settings import FusionSettings
 
 QUERY = np.array([0, 0, 0, 1, 2, 2])

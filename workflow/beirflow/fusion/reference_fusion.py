@@ -1,11 +1,11 @@
-"""A second implementation of fusion and tuning, from their definitions, one query at a time, for the audit alone.
+"""Reference implementation of fusion and tuning for the audit, from their definitions, one query at a time.
 
 It shares no code with fusing and tuning, so that it does not repeat their mistakes.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import combinations_with_replacement
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -14,16 +14,15 @@ import pyarrow.parquet as pq
 
 from beirflow.files.layout import QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.files.records import read_json
-from beirflow.fusion.family import STEP
-from beirflow.fusion.settings import TUNED, FusionSettings
+from beirflow.fusion.settings import STEP, TUNED, FusionSettings
 from beirflow.runs.plain_measures import measures_of_query
 from beirflow.runs.spot_check import Finding, Subject
 
 ROUNDING = 2.0**-22
-"""Of a score: what float32, and another order of adding, may change, over the sum of the sizes of what is added."""
+"""Largest change of a score by float32 and another order of adding, over the sum of the sizes of what is added."""
 
 MORE_POINTS = 2
-"""Drawn at least from those that were tried, besides the best."""
+"""Minimum number of points of the grid to measure again, besides the best."""
 
 WORK = 2_000_000
 """Documents that are weighed again, in all points; some seconds. Where there are few, every point is measured."""
@@ -32,15 +31,7 @@ Row = dict[str, Any]
 
 
 def values_of(settings: FusionSettings, rows: Sequence[Row]) -> list[float]:
-    """Return the value that a run gives to each of its documents of one query, without its weight.
-
-    Args:
-        settings: How runs are fused.
-        rows: ``score`` and ``rank`` of the documents.
-
-    Returns:
-        A value a document.
-    """
+    """Return the value that a run gives to each of its documents of one query, without its weight; by their scores and ranks."""
     if settings.method == "rrf":
         return [1 / ((60 if settings.k is None else settings.k) + row["rank"]) for row in rows]
     scores = [row["score"] for row in rows]
@@ -54,14 +45,9 @@ def values_of(settings: FusionSettings, rows: Sequence[Row]) -> list[float]:
 
 
 def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
-    """Look for all weights that should have been tried, and measure the best once more, and as many others as is quickly done.
+    """Check that all weights of the grid were tried, on queries that are not evaluated, and measure some of them again.
 
-    Args:
-        subject: The system and the corpus.
-        random: Draws the others.
-
-    Returns:
-        Whether their scores are the recorded ones, on queries that are not evaluated.
+    These are the best, and as many others as are measured quickly.
     """
     settings: FusionSettings = subject.system.settings
     path = RUN_RECORD(system=subject.system.name, dataset=subject.dataset)
@@ -86,6 +72,7 @@ def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
         lows, highs = zip(
             *(_bounds(documents.get(query, {}), grades[query], weights, subject.main_measure) for query in grades), strict=True
         )
+        # What rounding changes in the mean itself.
         low, high = fmean(lows) - 1e-9, fmean(highs) + 1e-9
         if not low <= points.get(weights, math.nan) <= high:
             said = f"{path} says that the weights {list(weights)} have the {tuned['measure']} {points.get(weights)}"
@@ -98,7 +85,9 @@ def _other_choice(
 ) -> tuple[str, str] | None:
     """Return the problem of the weights that were tried or chosen, and the expected ones; None without one."""
     shares, systems = round(1 / (settings.tune or {}).get("step", STEP)), len(settings.of)
-    grid = [each for each in product(range(shares + 1), repeat=systems) if sum(each) == shares]
+    # Each share goes to one system: a product over all systems would be far larger than the grid.
+    dealt = combinations_with_replacement(range(systems), shares)
+    grid = [tuple(map(systems_of_shares.count, range(systems))) for systems_of_shares in dealt]
     if sorted(points) != sorted(tuple(each / shares for each in point) for point in grid):
         return f"{len(points)} weights were tried", f"the {len(grid)} that share 1 among {systems} systems in steps of 1/{shares}"
     # Of equal ones those that are nearest to equal weights, which multiples of a step say exactly; then the first.
@@ -108,7 +97,7 @@ def _other_choice(
 
 
 def _contributions(subject: Subject, settings: FusionSettings, on: str, queries: set[str]) -> dict[str, dict[str, list[float]]]:
-    """By query and document, what each run gives to it."""
+    """Return what each run gives to each document, by query and document."""
     found: dict[str, dict[str, list[float]]] = {query: {} for query in queries}
     for number, system in enumerate(settings.of):
         of_query: dict[str, list[Row]] = {}
@@ -132,7 +121,7 @@ def _grades(subject: Subject, on: str, queries: set[str]) -> dict[str, dict[str,
 def _bounds(
     documents: Mapping[str, Sequence[float]], grades: Mapping[str, int], weights: Sequence[float], measure: str
 ) -> tuple[float, float]:
-    """The least and the most that a measure of a query can be, whichever way scores are rounded."""
+    """Return the least and the most that a measure of a query can be, whichever way scores are rounded."""
     parts = {
         doc_id: [weight * value for weight, value in zip(weights, values, strict=True)] for doc_id, values in documents.items()
     }

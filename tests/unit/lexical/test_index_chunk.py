@@ -10,25 +10,12 @@ import numpy as np
 import pytest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import EXPANSION, EXPANSION_RECORD, RUN, RUN_RECORD
-from beirflow.lexical.expanded import frequencies
+from beirflow.lexical.index_chunk import frequencies
 from beirflow.lexical.settings import LexicalSettings
-from lexical_results import LexicalResults, damage, rows_of
+from lexical_results import LexicalResults, Row, damage, rows_of
 from lucene_reference import Document
 
-WORDS = [
-    "cats",
-    "running",
-    "u.s.",
-    "caf\u00e9",
-    "the",
-    "\u6771\u4eac",
-    "o'neil's",
-    "[UNK]",
-    "a-b",
-    "x" * 300,
-    *(f"w{i}" for i in range(9)),
-]
-
+WORDS = [*["cats", "running", "u.s.", "café", "the", "東京", "o'neil's", "[UNK]", "a-b"], "x" * 300, *(f"w{i}" for i in range(9))]
 RANDOM = Random(1)
 TEXTS = ["", " ", *(" ".join(RANDOM.choices(["cats", "running", "U.S.", "the", "w1", "w2", "w3"], k=12)) for _ in range(8))]
 CORPUS: list[Document] = [(f"d{i}", RANDOM.choice(["", "cat", "w1 w2"]), RANDOM.choice(TEXTS)) for i in range(40)]
@@ -39,6 +26,12 @@ def expanded(folder: Path, settings: LexicalSettings, added: dict[str, object], 
     """A corpus with what is added to its documents, indexed."""
     made = LexicalResults(folder, CORPUS, QUERIES_OF_CORPUS, size=size, top_k=30)
     return made.give(settings, added).index_all(settings.index)
+
+
+def plainly(folder: Path, corpus: list[Document], fields: tuple[str, ...] = ("contents",)) -> list[Row]:
+    """The run on a corpus to whose documents nothing is added."""
+    made = LexicalResults(folder / "by hand", corpus, QUERIES_OF_CORPUS, size=11, top_k=30).index_all()
+    return rows_of(made.run(LexicalSettings("mine", fields=fields)))
 
 
 def queries_of(seed: int = 4) -> dict[str, list[str]]:
@@ -66,13 +59,8 @@ def test_appended_queries_score_as_in_a_corpus_that_has_them(tmp_path: Path, fie
     settings = LexicalSettings("mine", fields=fields, expansion={"path": str(tmp_path / "given.jsonl")})  # type: ignore[arg-type]
     found = expanded(tmp_path, settings, added, size).run(settings)
     by_hand = [(doc_id, title, " ".join([text, *added[doc_id]])) for doc_id, title, text in CORPUS]
-    plain = LexicalResults(tmp_path / "by hand", by_hand, QUERIES_OF_CORPUS, size=11, top_k=30).index_all()
-    assert rows_of(found) == rows_of(plain.run(LexicalSettings("mine", fields=fields)))
-    assert rows_of(found) != rows_of(
-        LexicalResults(tmp_path / "none", CORPUS, QUERIES_OF_CORPUS, top_k=30)
-        .index_all()
-        .run(LexicalSettings("mine", fields=fields))
-    )
+    assert rows_of(found) == plainly(tmp_path, by_hand, fields)
+    assert rows_of(found) != plainly(tmp_path / "none", CORPUS, fields)
 
 
 def test_queries_as_a_field_add_the_scores_of_two_fields(tmp_path: Path) -> None:
@@ -80,8 +68,7 @@ def test_queries_as_a_field_add_the_scores_of_two_fields(tmp_path: Path) -> None
     settings = LexicalSettings("mine", expansion={"path": str(tmp_path / "given.jsonl"), "join": "field"})  # type: ignore[arg-type]
     found = expanded(tmp_path, settings, added).run(settings)
     by_hand = [(doc_id, " ".join(added[doc_id]), f"{title}\n{text}") for doc_id, title, text in CORPUS]
-    plain = LexicalResults(tmp_path / "by hand", by_hand, QUERIES_OF_CORPUS, size=11, top_k=30).index_all()
-    assert rows_of(found) == rows_of(plain.run(LexicalSettings("mine", fields=("title", "text"))))
+    assert rows_of(found) == plainly(tmp_path, by_hand, ("title", "text"))
 
 
 @pytest.mark.parametrize("scale", ["sqrt", "none"])
@@ -96,8 +83,7 @@ def test_weighted_words_score_as_if_they_were_repeated(tmp_path: Path, scale: st
         return " ".join(word for word, count in times.items() for _ in range(count))
 
     by_hand = [(doc_id, "", repeated(added[doc_id])) for doc_id, _, _ in CORPUS]
-    plain = LexicalResults(tmp_path / "by hand", by_hand, QUERIES_OF_CORPUS, size=11, top_k=30).index_all()
-    assert rows_of(found) == rows_of(plain.run(LexicalSettings("mine")))
+    assert rows_of(found) == plainly(tmp_path, by_hand)
     assert len(rows_of(found)) > 20
 
 

@@ -98,18 +98,9 @@ def test_samples_are_ranked_and_measured_as_by_sentence_transformers_and_scikit_
         precisions.append(average_precision_score([1, 1] + [0] * 7, scores))
     assert made.evaluate("s")["measures"]["MAP@10"] == pytest.approx(np.mean(precisions), abs=1e-9)
     system = System("s", "late-interaction", settings)
-    subject = Subject(
-        results=made.results,
-        system=system,
-        here=system,
-        dataset=DATASET,
-        made={"precision": "float32"},
-        top_k=20,
-        drop_self_matches=True,
-        chunks=3,
-        config={"device": "cpu", "token_budget": "auto", "jobs_per_gpu": 1},
-        own_candidates=True,
-    )
+    config = {"device": "cpu", "token_budget": "auto", "jobs_per_gpu": 1}
+    facts: dict[str, Any] = {"made": {"precision": "float32"}, "top_k": 20, "chunks": 3, "config": config}
+    subject = Subject(made.results, system, system, DATASET, drop_self_matches=True, own_candidates=True, **facts)
     found = [check.run() for check in spot_checks(subject, 50, np.random.default_rng(0))]
     assert [finding.passed for finding in found] == [True] * 3, found
     assert RUN(system="s", dataset=DATASET) in run
